@@ -1,0 +1,1 @@
+"""The vocabulary of YARN: resources, ids, records, lifecycles, errors, settings. Pure, no dependencies."""

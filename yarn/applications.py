@@ -1,0 +1,135 @@
+"""Applications and attempts: what a client submits and what it is told. Times are wall-clock ms, 0 = not yet."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from yarn.asks import ResourceRequest
+from yarn.containers import ContainerLaunchContext
+from yarn.ids import ApplicationAttemptId, ApplicationId, ContainerId, NodeId
+from yarn.resource import NONE, Resource
+from yarn.states import (
+    ContainerState,
+    ExecutionType,
+    FinalApplicationStatus,
+    YarnApplicationAttemptState,
+    YarnApplicationState,
+)
+
+DEFAULT_QUEUE = "default"
+DEFAULT_NAME = "N/A"
+DEFAULT_TYPE = "YARN"
+
+
+@dataclass(frozen=True, slots=True)
+class ApplicationSubmissionContext:
+    """All that a client says of an application. Defaults are Hadoop's.
+
+    `max_app_attempts` 0 = the RM's; `attempt_failures_validity_interval_ms` -1 = every failure counts for ever;
+    `am_requests` are the master's asks (exactly one for `*`); empty: one of `resource`. `lifetime_s` None = no limit.
+    """
+
+    application_id: ApplicationId
+    am_container: ContainerLaunchContext = ContainerLaunchContext()
+    resource: Resource = NONE
+    name: str = DEFAULT_NAME
+    queue: str = DEFAULT_QUEUE
+    type: str = DEFAULT_TYPE
+    priority: int | None = None
+    unmanaged_am: bool = False
+    max_app_attempts: int = 0
+    keep_containers_across_attempts: bool = False
+    attempt_failures_validity_interval_ms: int = -1
+    tags: frozenset[str] = frozenset()
+    node_label_expression: str | None = None
+    am_requests: tuple[ResourceRequest, ...] = ()
+    lifetime_s: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ApplicationResourceUsage:
+    """What an application holds and has used so far: MB and vcores times seconds, finished and live containers."""
+
+    used_containers: int = 0
+    reserved_containers: int = 0
+    used: Resource = NONE
+    reserved: Resource = NONE
+    needed: Resource = NONE
+    memory_seconds: int = 0
+    vcore_seconds: int = 0
+    queue_usage_percentage: float = 0.0
+    cluster_usage_percentage: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class ApplicationReport:
+    """An application as its clients see it. `queue` is the full path once it was placed."""
+
+    application_id: ApplicationId
+    user: str
+    queue: str
+    name: str
+    state: YarnApplicationState
+    current_attempt_id: ApplicationAttemptId
+    host: str = "N/A"
+    rpc_port: int = -1
+    tracking_url: str = "N/A"
+    original_tracking_url: str = "N/A"
+    diagnostics: str = ""
+    submit_time_ms: int = 0
+    start_time_ms: int = 0
+    launch_time_ms: int = 0
+    finish_time_ms: int = 0
+    final_status: FinalApplicationStatus = FinalApplicationStatus.UNDEFINED
+    usage: ApplicationResourceUsage = ApplicationResourceUsage()
+    progress: float = 0.0
+    type: str = DEFAULT_TYPE
+    tags: frozenset[str] = frozenset()
+    unmanaged: bool = False
+    priority: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class ApplicationAttemptReport:
+    """An attempt as clients see it."""
+
+    attempt_id: ApplicationAttemptId
+    state: YarnApplicationAttemptState
+    am_container_id: ContainerId | None
+    host: str = "N/A"
+    rpc_port: int = -1
+    tracking_url: str = "N/A"
+    original_tracking_url: str = "N/A"
+    diagnostics: str = ""
+    start_time_ms: int = 0
+    finish_time_ms: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class ContainerReport:
+    """A live container as clients see it."""
+
+    container_id: ContainerId
+    resource: Resource
+    node_id: NodeId
+    priority: int
+    state: ContainerState
+    creation_time_ms: int = 0
+    finish_time_ms: int = 0
+    exit_status: int = 0
+    diagnostics: str = ""
+    log_url: str = ""
+    node_http_address: str = ""
+    execution_type: ExecutionType = ExecutionType.GUARANTEED
+
+
+@dataclass(frozen=True, slots=True)
+class ApplicationFilter:
+    """Which applications to list: AND over the fields, OR inside each; an empty field lets all through."""
+
+    types: frozenset[str] = frozenset()
+    states: frozenset[YarnApplicationState] = frozenset()
+    users: frozenset[str] = frozenset()
+    queues: frozenset[str] = frozenset()
+    tags: frozenset[str] = frozenset()
+    limit: int | None = None

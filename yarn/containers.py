@@ -1,0 +1,157 @@
+"""Containers: what is to run, where it was allocated, how it does and how it ended."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from yarn.ids import ApplicationAttemptId, ContainerId, NodeId
+from yarn.resource import Resource
+from yarn.states import (
+    ContainerExitStatus,
+    ContainerRetryPolicy,
+    ContainerState,
+    ContainerSubState,
+    ContainerType,
+    ExecutionType,
+    LocalResourceType,
+    LocalResourceVisibility,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """A signed statement: `identifier` (a serialised record), `password` (its HMAC), what kind, for whom."""
+
+    identifier: bytes
+    password: bytes = field(repr=False)
+    kind: str
+    service: str
+
+
+@dataclass(frozen=True, slots=True)
+class LocalResource:
+    """A file that a container needs in its work directory: `url` such as `file:/data/words.txt`.
+
+    `timestamp_ms` must equal the file's modification time when it is fetched; `size_bytes` is what was told.
+    `pattern` goes with LocalResourceType.PATTERN.
+    """
+
+    url: str
+    size_bytes: int
+    timestamp_ms: int
+    type: LocalResourceType = LocalResourceType.FILE
+    visibility: LocalResourceVisibility = LocalResourceVisibility.APPLICATION
+    pattern: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ContainerRetryContext:
+    """When and how often the NM starts a failed container again. Intervals in ms; max_retries -1 = for ever."""
+
+    policy: ContainerRetryPolicy = ContainerRetryPolicy.NEVER_RETRY
+    error_codes: frozenset[int] = frozenset()
+    max_retries: int = 0
+    retry_interval_ms: int = 0
+    failures_validity_interval_ms: int = -1
+
+
+@dataclass(frozen=True, slots=True)
+class ContainerLaunchContext:
+    """What to run: the commands are joined with blanks and handed to bash as they are.
+
+    `local_resources` {link name below the work directory: resource}; `service_data` {auxiliary service: bytes};
+    `tokens` is the serialised credentials for the container (opaque here).
+    """
+
+    commands: tuple[str, ...] = ()
+    environment: dict[str, str] = field(default_factory=dict)
+    local_resources: dict[str, LocalResource] = field(default_factory=dict)
+    tokens: bytes = field(default=b"", repr=False)
+    service_data: dict[str, bytes] = field(default_factory=dict)
+    retry: ContainerRetryContext = ContainerRetryContext()
+
+
+@dataclass(frozen=True, slots=True)
+class Container:
+    """An allocated container as an AM gets it; `token` is what its NM wants to see to start it."""
+
+    id: ContainerId
+    node_id: NodeId
+    node_http_address: str
+    resource: Resource
+    priority: int
+    token: Token | None = None
+    execution_type: ExecutionType = ExecutionType.GUARANTEED
+    allocation_request_id: int = -1
+    version: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class ContainerStatus:
+    """How a container does: what NMs report, and what an AM hears of an end."""
+
+    container_id: ContainerId
+    state: ContainerState
+    exit_status: int = ContainerExitStatus.INVALID
+    diagnostics: str = ""
+    capability: Resource | None = None
+    execution_type: ExecutionType = ExecutionType.GUARANTEED
+    sub_state: ContainerSubState | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class NMContainerStatus:
+    """A container as an NM lists it when it registers; times are wall-clock ms."""
+
+    container_id: ContainerId
+    state: ContainerState
+    resource: Resource
+    priority: int = 0
+    exit_status: int = ContainerExitStatus.INVALID
+    diagnostics: str = ""
+    creation_time_ms: int = 0
+    version: int = 0
+    node_label_expression: str = ""
+    execution_type: ExecutionType = ExecutionType.GUARANTEED
+    allocation_request_id: int = -1
+
+
+@dataclass(frozen=True, slots=True)
+class ContainerTokenIdentifier:
+    """What the RM promises an NM about a container (BaseContainerTokenIdentifier). Times are wall-clock ms.
+
+    `rm_identifier` is the RM's start time: an NM refuses containers of an earlier RM.
+    """
+
+    container_id: ContainerId
+    node_id: NodeId
+    user: str
+    resource: Resource
+    expiry_ms: int
+    master_key_id: int
+    rm_identifier: int
+    priority: int
+    creation_time_ms: int
+    container_type: ContainerType = ContainerType.TASK
+    execution_type: ExecutionType = ExecutionType.GUARANTEED
+    version: int = 0
+    allocation_request_id: int = -1
+    node_label_expression: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class NMTokenIdentifier:
+    """Lets one attempt talk to one NM."""
+
+    attempt_id: ApplicationAttemptId
+    node_id: NodeId
+    user: str
+    master_key_id: int
+
+
+@dataclass(frozen=True, slots=True)
+class AMRMTokenIdentifier:
+    """Lets the master of one attempt talk to the RM."""
+
+    attempt_id: ApplicationAttemptId
+    master_key_id: int

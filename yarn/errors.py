@@ -1,0 +1,184 @@
+"""Errors under YARN's class names. Whose fault is told by the type; whether it had an effect, by `definite`.
+
+The Java class name travels with an error over the wire (SerializedExceptionProto.class_name); a client gets the
+same Python class back.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+_YARN = "org.apache.hadoop.yarn.exceptions"
+
+
+class YarnException(Exception):
+    """What a daemon tells a caller: the caller's fault unless a subclass says otherwise.
+
+    `definite`: True if the call surely had and will have no effect, so that it can be tried again.
+    """
+
+    java_class: ClassVar[str] = f"{_YARN}.YarnException"
+    definite: ClassVar[bool] = True
+
+    @property
+    def message(self) -> str:
+        return str(self.args[0]) if self.args else ""
+
+
+class InternalError(Exception):
+    """A bug of ours: an invariant does not hold. Never caught by a core."""
+
+
+class InvalidIdException(YarnException):
+    """Text or a message that is no id (Java: IllegalArgumentException)."""
+
+    java_class = "java.lang.IllegalArgumentException"
+
+
+class InvalidArgumentException(YarnException):
+    """A malformed message or argument (Java: IllegalArgumentException)."""
+
+    java_class = "java.lang.IllegalArgumentException"
+
+
+class ApplicationNotFoundException(YarnException):
+    """The RM does not know the application."""
+
+    java_class = f"{_YARN}.ApplicationNotFoundException"
+
+
+class ApplicationAttemptNotFoundException(YarnException):
+    """The RM does not know the attempt; in `allocate` it tells the AM to stop."""
+
+    java_class = f"{_YARN}.ApplicationAttemptNotFoundException"
+
+
+class ContainerNotFoundException(YarnException):
+    """The RM does not know the container, or not any more."""
+
+    java_class = f"{_YARN}.ContainerNotFoundException"
+
+
+class ApplicationMasterNotRegisteredException(YarnException):
+    """`allocate` or `finish` before `register`, or after a restart of the RM: register again."""
+
+    java_class = f"{_YARN}.ApplicationMasterNotRegisteredException"
+
+
+class InvalidApplicationMasterRequestException(YarnException):
+    """A second register, a wrong response id, an unknown attempt."""
+
+    java_class = f"{_YARN}.InvalidApplicationMasterRequestException"
+
+
+class InvalidResourceRequestException(YarnException):
+    """An ask that fails validation; nothing of its call was applied."""
+
+    java_class = f"{_YARN}.InvalidResourceRequestException"
+
+
+class InvalidLabelResourceRequestException(InvalidResourceRequestException):
+    """An ask whose node label expression cannot be used."""
+
+    java_class = f"{_YARN}.InvalidLabelResourceRequestException"
+
+
+class InvalidResourceBlacklistRequestException(YarnException):
+    """Blacklisting of `*`."""
+
+    java_class = f"{_YARN}.InvalidResourceBlacklistRequestException"
+
+
+class InvalidContainerReleaseException(YarnException):
+    """Release of a container of another attempt."""
+
+    java_class = f"{_YARN}.InvalidContainerReleaseException"
+
+
+class InvalidContainerException(YarnException):
+    """Start of a container that an earlier RM allocated."""
+
+    java_class = f"{_YARN}.InvalidContainerException"
+
+
+class NMNotYetReadyException(YarnException):
+    """The NM still recovers the container."""
+
+    java_class = f"{_YARN}.NMNotYetReadyException"
+
+
+class InvalidAuxServiceException(YarnException):
+    """service_data names an auxiliary service that the NM does not have."""
+
+    java_class = f"{_YARN}.InvalidAuxServiceException"
+
+
+class ApplicationIdNotProvidedException(YarnException):
+    """A call that needs an application id has none."""
+
+    java_class = f"{_YARN}.ApplicationIdNotProvidedException"
+
+
+class ResourceNotFoundException(YarnException):
+    """A resource type that the cluster does not know."""
+
+    java_class = f"{_YARN}.ResourceNotFoundException"
+
+
+class YARNFeatureNotEnabledException(YarnException):
+    """The feature is switched off in the configuration."""
+
+    java_class = f"{_YARN}.YARNFeatureNotEnabledException"
+
+
+class AccessControlException(YarnException):
+    """The caller may not do this, or the queue takes no applications now."""
+
+    java_class = "org.apache.hadoop.security.AccessControlException"
+
+
+class InvalidToken(YarnException):
+    """A token that is missing, expired, wrongly signed or for something else."""
+
+    java_class = "org.apache.hadoop.security.token.SecretManager$InvalidToken"
+
+
+class StandbyException(YarnException):
+    """The RM called is not the active one."""
+
+    java_class = "org.apache.hadoop.ipc.StandbyException"
+
+
+class ServerUnavailable(YarnException):
+    """No answer: the server was not reached (`definite`), or went silent after the call was sent (not)."""
+
+    java_class = "java.net.ConnectException"
+
+
+class CallOutcomeUnknown(ServerUnavailable):
+    """The call was sent and no answer came: it may have had its effect."""
+
+    java_class = "java.net.SocketTimeoutException"
+    definite = False
+
+
+class RemoteError(YarnException):
+    """The server failed in a way that has no class of its own here; the effect of the call is unknown."""
+
+    java_class = "java.lang.RuntimeException"
+    definite = False
+
+
+def _all_subclasses(cls: type[YarnException]) -> list[type[YarnException]]:
+    direct = cls.__subclasses__()
+    return direct + [below for sub in direct for below in _all_subclasses(sub)]
+
+
+def class_of(java_class: str) -> type[YarnException]:
+    """The Python class for a Java class name; RemoteError for one that has none."""
+    if java_class == YarnException.java_class:
+        return YarnException
+    for candidate in _all_subclasses(YarnException):
+        if candidate.java_class == java_class:
+            return candidate
+    return RemoteError

@@ -1,0 +1,111 @@
+"""Identities, printed and parsed exactly as Hadoop does.
+
+They are named tuples: cheap to make, to hash and to order, and the order is Hadoop's (by time stamp, then number).
+"""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+from yarn.errors import InvalidIdException
+
+EPOCH_BITS = 40
+"""A container's number holds the RM's epoch above this many bits (ContainerId.CONTAINER_ID_BITMASK)."""
+
+_SEQUENCE_MASK = (1 << EPOCH_BITS) - 1
+_APPLICATION = re.compile(r"application_(\d{1,19})_(\d{1,10})")
+_ATTEMPT = re.compile(r"appattempt_(\d{1,19})_(\d{1,10})_(\d{1,10})")
+_CONTAINER = re.compile(r"container_(?:e(\d{1,10})_)?(\d{1,19})_(\d{1,10})_(\d{1,10})_(\d{1,13})")
+_NODE = re.compile(r"([^:\s]+):(\d{1,5})")
+
+
+class ApplicationId(NamedTuple):
+    """`application_<cluster timestamp, ms>_<number>`; unique over restarts of the RM by its time stamp."""
+
+    cluster_timestamp: int
+    id: int
+
+    def __str__(self) -> str:
+        return f"application_{self.cluster_timestamp}_{self.id:04d}"
+
+    @staticmethod
+    def parse(text: str) -> ApplicationId:
+        """Raises InvalidIdException if `text` is no application id."""
+        match = _match(_APPLICATION, text, "ApplicationId", "application_1700000000000_0001")
+        return ApplicationId(int(match[1]), int(match[2]))
+
+
+class ApplicationAttemptId(NamedTuple):
+    """`appattempt_<cluster timestamp>_<application>_<attempt>`; attempts count from 1."""
+
+    application_id: ApplicationId
+    attempt: int
+
+    def __str__(self) -> str:
+        app = self.application_id
+        return f"appattempt_{app.cluster_timestamp}_{app.id:04d}_{self.attempt:06d}"
+
+    @staticmethod
+    def parse(text: str) -> ApplicationAttemptId:
+        """Raises InvalidIdException if `text` is no attempt id."""
+        match = _match(_ATTEMPT, text, "ApplicationAttemptId", "appattempt_1700000000000_0001_000001")
+        return ApplicationAttemptId(ApplicationId(int(match[1]), int(match[2])), int(match[3]))
+
+
+class ContainerId(NamedTuple):
+    """`container_[e<epoch>_]<cluster timestamp>_<application>_<attempt>_<sequence>`.
+
+    `number` holds both: epoch << 40 | sequence; the epoch (restarts of the RM) is printed only above 0.
+    """
+
+    attempt_id: ApplicationAttemptId
+    number: int
+
+    @property
+    def application_id(self) -> ApplicationId:
+        return self.attempt_id.application_id
+
+    @property
+    def epoch(self) -> int:
+        return self.number >> EPOCH_BITS
+
+    @property
+    def sequence(self) -> int:
+        return self.number & _SEQUENCE_MASK
+
+    def __str__(self) -> str:
+        app = self.attempt_id.application_id
+        epoch = f"e{self.epoch:02d}_" if self.epoch else ""
+        tail = f"{app.cluster_timestamp}_{app.id:04d}_{self.attempt_id.attempt:02d}_{self.sequence:06d}"
+        return f"container_{epoch}{tail}"
+
+    @staticmethod
+    def parse(text: str) -> ContainerId:
+        """Raises InvalidIdException if `text` is no container id."""
+        match = _match(_CONTAINER, text, "ContainerId", "container_1700000000000_0001_01_000001")
+        attempt_id = ApplicationAttemptId(ApplicationId(int(match[2]), int(match[3])), int(match[4]))
+        return ContainerId(attempt_id, int(match[1] or 0) << EPOCH_BITS | int(match[5]))
+
+
+class NodeId(NamedTuple):
+    """`host:port`, the port being that of the NM's ContainerManagementProtocol."""
+
+    host: str
+    port: int
+
+    def __str__(self) -> str:
+        return f"{self.host}:{self.port}"
+
+    @staticmethod
+    def parse(text: str) -> NodeId:
+        """Raises InvalidIdException if `text` is not host:port."""
+        match = _match(_NODE, text, "NodeId", "localhost:45454")
+        return NodeId(match[1], int(match[2]))
+
+
+def _match(pattern: re.Pattern[str], text: str, kind: str, example: str) -> re.Match[str]:
+    match = pattern.fullmatch(text.strip())
+    if match is None:
+        raise InvalidIdException(f"Invalid {kind}: {text!r} (an example of one: {example})")
+    return match

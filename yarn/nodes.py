@@ -1,0 +1,59 @@
+"""Nodes: what an NM says of itself and what is told of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from yarn.ids import NodeId
+from yarn.resource import Resource
+from yarn.states import NodeState, NodeUpdateType
+
+
+@dataclass(frozen=True, slots=True)
+class ResourceUtilization:
+    """Real use: physical and virtual memory in MiB, CPU in cores (node) or vcores (containers)."""
+
+    physical_memory_mb: int = 0
+    virtual_memory_mb: int = 0
+    cpu: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class NodeHealth:
+    """A node's health as it reports it; `reported_ms` is the wall-clock time of the check."""
+
+    healthy: bool = True
+    report: str = ""
+    reported_ms: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class NodeReport:
+    """A node as clients and AMs see it."""
+
+    node_id: NodeId
+    state: NodeState
+    http_address: str
+    rack: str
+    used: Resource
+    capability: Resource
+    containers: int
+    health: NodeHealth
+    containers_utilization: ResourceUtilization | None = None
+    node_utilization: ResourceUtilization | None = None
+    labels: frozenset[str] = frozenset()
+    update_type: NodeUpdateType | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterMetrics:
+    """Counts of nodes by state; `total` counts those that are still active (running, unhealthy, decommissioning)."""
+
+    total: int
+    active: int = 0
+    lost: int = 0
+    unhealthy: int = 0
+    decommissioning: int = 0
+    decommissioned: int = 0
+    rebooted: int = 0
+    shutdown: int = 0

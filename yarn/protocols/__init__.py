@@ -1,0 +1,1 @@
+"""Requests and replies of YARN's five protocols, one module a protocol."""

@@ -1,0 +1,51 @@
+"""ContainerManagementProtocol: an AM (or the RM, for masters) and an NM."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from yarn.containers import ContainerLaunchContext, ContainerStatus, Token
+from yarn.errors import YarnException
+from yarn.ids import ContainerId
+from yarn.states import SignalContainerCommand
+
+
+@dataclass(frozen=True, slots=True)
+class StartContainerRequest:
+    """What to run and the RM's promise that it may run here."""
+
+    launch_context: ContainerLaunchContext
+    token: Token
+
+
+@dataclass(frozen=True, slots=True)
+class StartContainersResponse:
+    """Each container either started or refused with its own error."""
+
+    succeeded: tuple[ContainerId, ...] = ()
+    failed: dict[ContainerId, YarnException] = field(default_factory=dict)
+    services_metadata: dict[str, bytes] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class StopContainersResponse:
+    """Each container either told to stop or refused with its own error."""
+
+    succeeded: tuple[ContainerId, ...] = ()
+    failed: dict[ContainerId, YarnException] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class GetContainerStatusesResponse:
+    """The statuses of those that are known here, an error for each other."""
+
+    statuses: tuple[ContainerStatus, ...] = ()
+    failed: dict[ContainerId, YarnException] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class SignalContainerRequest:
+    """A signal for a container's processes."""
+
+    container_id: ContainerId
+    command: SignalContainerCommand

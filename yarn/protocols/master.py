@@ -1,0 +1,97 @@
+"""ApplicationMasterProtocol: an AM and the RM."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from yarn.asks import Preemption, ResourceRequest, UpdateContainerError, UpdateContainerRequest
+from yarn.containers import Container, ContainerStatus, Token
+from yarn.ids import ContainerId, NodeId
+from yarn.nodes import NodeReport
+from yarn.resource import Resource
+from yarn.states import ContainerUpdateType, FinalApplicationStatus
+
+
+@dataclass(frozen=True, slots=True)
+class NMToken:
+    """The token with which an AM talks to one NM; it stays good for the attempt's life."""
+
+    node_id: NodeId
+    token: Token
+
+
+@dataclass(frozen=True, slots=True)
+class RegisterApplicationMasterRequest:
+    """Where the AM can be reached; `rpc_port` -1 = nowhere."""
+
+    host: str = ""
+    rpc_port: int = -1
+    tracking_url: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class RegisterApplicationMasterResponse:
+    """What an AM must know to ask: the largest container its queue gives, the queue, what earlier attempts left."""
+
+    maximum_capability: Resource
+    queue: str
+    containers_from_previous_attempts: tuple[Container, ...] = ()
+    nm_tokens: tuple[NMToken, ...] = ()
+    resource_types: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class AllocateRequest:
+    """An AM's heartbeat. `response_id` is that of the last reply it got; `progress` is 0..1."""
+
+    response_id: int
+    progress: float = 0.0
+    asks: tuple[ResourceRequest, ...] = ()
+    releases: tuple[ContainerId, ...] = ()
+    blacklist_additions: tuple[str, ...] = ()
+    blacklist_removals: tuple[str, ...] = ()
+    updates: tuple[UpdateContainerRequest, ...] = ()
+    tracking_url: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class UpdatedContainer:
+    """A container after a change that the AM asked for."""
+
+    type: ContainerUpdateType
+    container: Container
+
+
+@dataclass(frozen=True, slots=True)
+class AllocateResponse:
+    """What was placed, ended and changed since the last call, and how much more the AM may get (`headroom`)."""
+
+    response_id: int
+    headroom: Resource
+    cluster_nodes: int
+    allocated: tuple[Container, ...] = ()
+    completed: tuple[ContainerStatus, ...] = ()
+    updated_nodes: tuple[NodeReport, ...] = ()
+    nm_tokens: tuple[NMToken, ...] = ()
+    preemption: Preemption | None = None
+    updated_containers: tuple[UpdatedContainer, ...] = ()
+    update_errors: tuple[UpdateContainerError, ...] = ()
+    containers_from_previous_attempts: tuple[Container, ...] = ()
+    am_rm_token: Token | None = None
+    application_priority: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class FinishApplicationMasterRequest:
+    """The AM's last word."""
+
+    final_status: FinalApplicationStatus
+    diagnostics: str = ""
+    tracking_url: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class FinishApplicationMasterResponse:
+    """False: ask again, the end is not stored yet."""
+
+    is_unregistered: bool

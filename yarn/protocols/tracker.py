@@ -1,0 +1,83 @@
+"""ResourceTracker: an NM and the RM."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from yarn.containers import Container, ContainerStatus, NMContainerStatus
+from yarn.ids import ApplicationId, ContainerId, NodeId
+from yarn.nodes import NodeHealth, ResourceUtilization
+from yarn.resource import Resource
+from yarn.states import NodeAction, SignalContainerCommand
+
+
+@dataclass(frozen=True, slots=True)
+class MasterKey:
+    """A key that RM and NMs share to sign and check tokens."""
+
+    key_id: int
+    secret: bytes = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class RegisterNodeManagerRequest:
+    """An NM's first words: what it has, what still runs on it."""
+
+    node_id: NodeId
+    http_port: int
+    resource: Resource
+    nm_version: str = ""
+    containers: tuple[NMContainerStatus, ...] = ()
+    running_applications: tuple[ApplicationId, ...] = ()
+    physical_resource: Resource | None = None
+    health: NodeHealth = NodeHealth()
+
+
+@dataclass(frozen=True, slots=True)
+class RegisterNodeManagerResponse:
+    """NORMAL with the keys, or SHUTDOWN with the reason in `diagnostics`. `rm_identifier` = the RM's start time."""
+
+    action: NodeAction
+    rm_identifier: int
+    container_token_key: MasterKey | None = None
+    nm_token_key: MasterKey | None = None
+    diagnostics: str = ""
+    rm_version: str = ""
+    resource: Resource | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class NodeHeartbeatRequest:
+    """An NM's state now. `response_id` is that of the last reply it got.
+
+    `containers`: every live one, and each ended one until the RM says (`containers_to_forget`) that its AM knows.
+    """
+
+    node_id: NodeId
+    response_id: int
+    containers: tuple[ContainerStatus, ...] = ()
+    health: NodeHealth = NodeHealth()
+    keep_alive_applications: tuple[ApplicationId, ...] = ()
+    containers_utilization: ResourceUtilization | None = None
+    node_utilization: ResourceUtilization | None = None
+    increased_containers: tuple[Container, ...] = ()
+    container_token_key_id: int = 0
+    nm_token_key_id: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class NodeHeartbeatResponse:
+    """The RM's orders, and when to beat again (ms). `containers_to_forget`: their AM was told of the end."""
+
+    response_id: int
+    action: NodeAction
+    next_heartbeat_ms: int = 1000
+    containers_to_clean_up: tuple[ContainerId, ...] = ()
+    applications_to_clean_up: tuple[ApplicationId, ...] = ()
+    containers_to_forget: tuple[ContainerId, ...] = ()
+    containers_to_signal: tuple[tuple[ContainerId, SignalContainerCommand], ...] = ()
+    containers_to_update: tuple[Container, ...] = ()
+    diagnostics: str = ""
+    resource: Resource | None = None
+    container_token_key: MasterKey | None = None
+    nm_token_key: MasterKey | None = None

@@ -1,0 +1,56 @@
+"""Queues as clients see them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from yarn.applications import ApplicationReport
+from yarn.states import QueueState
+
+
+@dataclass(frozen=True, slots=True)
+class QueueStatistics:
+    """Counts and amounts of one queue and all below it."""
+
+    apps_submitted: int = 0
+    apps_running: int = 0
+    apps_pending: int = 0
+    apps_completed: int = 0
+    apps_killed: int = 0
+    apps_failed: int = 0
+    active_users: int = 0
+    available_memory_mb: int = 0
+    allocated_memory_mb: int = 0
+    pending_memory_mb: int = 0
+    reserved_memory_mb: int = 0
+    available_vcores: int = 0
+    allocated_vcores: int = 0
+    pending_vcores: int = 0
+    reserved_vcores: int = 0
+    allocated_containers: int = 0
+    pending_containers: int = 0
+    reserved_containers: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class QueueInfo:
+    """A queue: capacities are fractions (0..1) of the parent's, `current_capacity` is used / guaranteed."""
+
+    name: str
+    path: str
+    state: QueueState
+    capacity: float
+    maximum_capacity: float
+    current_capacity: float
+    absolute_capacity: float
+    absolute_maximum_capacity: float
+    absolute_used_capacity: float
+    statistics: QueueStatistics
+    children: tuple[QueueInfo, ...] = ()
+    applications: tuple[ApplicationReport, ...] = ()
+    accessible_labels: frozenset[str] = frozenset()
+    default_label_expression: str = ""
+    preemption_disabled: bool = True
+    intra_queue_preemption_disabled: bool = True
+    weight: float = -1.0
+    max_parallel_apps: int = 2147483647

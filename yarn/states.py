@@ -1,0 +1,184 @@
+"""States and kinds that travel on the wire, in Hadoop's spelling; the values are the wire's numbers."""
+
+from __future__ import annotations
+
+from enum import Enum, IntEnum
+
+
+class YarnApplicationState(Enum):
+    """An application as clients see it (RMAppState is what the RM keeps)."""
+
+    NEW = 1
+    NEW_SAVING = 2
+    SUBMITTED = 3
+    ACCEPTED = 4
+    RUNNING = 5
+    FINISHED = 6
+    FAILED = 7
+    KILLED = 8
+
+
+FINAL_APPLICATION_STATES = frozenset(
+    {YarnApplicationState.FINISHED, YarnApplicationState.FAILED, YarnApplicationState.KILLED}
+)
+
+
+class YarnApplicationAttemptState(Enum):
+    """An attempt as clients see it."""
+
+    NEW = 1
+    SUBMITTED = 2
+    SCHEDULED = 3
+    ALLOCATED_SAVING = 4
+    ALLOCATED = 5
+    LAUNCHED = 6
+    FAILED = 7
+    RUNNING = 8
+    FINISHING = 9
+    FINISHED = 10
+    KILLED = 11
+
+
+class FinalApplicationStatus(Enum):
+    """How the AM says that its application ended."""
+
+    UNDEFINED = 0
+    SUCCEEDED = 1
+    FAILED = 2
+    KILLED = 3
+    ENDED = 4
+
+
+class ContainerState(Enum):
+    """A container as its NM reports it: COMPLETE once DONE, RUNNING from the moment that its start was accepted."""
+
+    NEW = 1
+    RUNNING = 2
+    COMPLETE = 3
+
+
+class ContainerSubState(Enum):
+    """What a container does within its ContainerState."""
+
+    SCHEDULED = 1
+    RUNNING = 2
+    PAUSED = 3
+    COMPLETING = 4
+    DONE = 5
+
+
+class NodeState(Enum):
+    """A node as the RM sees it."""
+
+    NEW = 1
+    RUNNING = 2
+    UNHEALTHY = 3
+    DECOMMISSIONED = 4
+    LOST = 5
+    REBOOTED = 6
+    DECOMMISSIONING = 7
+    SHUTDOWN = 8
+
+
+UNUSABLE_NODE_STATES = frozenset(
+    {NodeState.UNHEALTHY, NodeState.DECOMMISSIONED, NodeState.LOST, NodeState.SHUTDOWN, NodeState.REBOOTED}
+)
+
+
+class NodeAction(Enum):
+    """What the RM orders an NM to do."""
+
+    NORMAL = 0
+    RESYNC = 1
+    SHUTDOWN = 2
+
+
+class NodeUpdateType(Enum):
+    """How a node's usability changed, as an AM hears it."""
+
+    USABLE = 0
+    UNUSABLE = 1
+    DECOMMISSIONING = 2
+
+
+class QueueState(Enum):
+    """RUNNING takes applications; DRAINING is stopped but still has some."""
+
+    STOPPED = 1
+    RUNNING = 2
+    DRAINING = 3
+
+
+class ExecutionType(Enum):
+    """GUARANTEED starts at once; OPPORTUNISTIC may queue at the NM."""
+
+    GUARANTEED = 1
+    OPPORTUNISTIC = 2
+
+
+class ContainerType(Enum):
+    """What runs in a container."""
+
+    APPLICATION_MASTER = 1
+    TASK = 2
+
+
+class ContainerUpdateType(Enum):
+    """How an AM wants a running container changed."""
+
+    INCREASE_RESOURCE = 0
+    DECREASE_RESOURCE = 1
+    PROMOTE_EXECUTION_TYPE = 2
+    DEMOTE_EXECUTION_TYPE = 3
+
+
+class SignalContainerCommand(Enum):
+    """QUIT, TERM and KILL."""
+
+    OUTPUT_THREAD_DUMP = 1
+    GRACEFUL_SHUTDOWN = 2
+    FORCEFUL_SHUTDOWN = 3
+
+
+class LocalResourceType(Enum):
+    """A file as it is, an archive unpacked, or an archive of which a pattern is unpacked."""
+
+    ARCHIVE = 1
+    FILE = 2
+    PATTERN = 3
+
+
+class LocalResourceVisibility(Enum):
+    """Who shares the NM's copy: everybody, one user's applications, one application."""
+
+    PUBLIC = 1
+    PRIVATE = 2
+    APPLICATION = 3
+
+
+class ContainerRetryPolicy(Enum):
+    """Whether the NM starts a failed container again in its place."""
+
+    NEVER_RETRY = 0
+    RETRY_ON_ALL_ERRORS = 1
+    RETRY_ON_SPECIFIC_ERROR_CODES = 2
+
+
+class ContainerExitStatus(IntEnum):
+    """Exit statuses that YARN itself gives; any other number is the process's own (protocol 2.7)."""
+
+    SUCCESS = 0
+    INVALID = -1000
+    ABORTED = -100
+    DISKS_FAILED = -101
+    PREEMPTED = -102
+    KILLED_EXCEEDED_VMEM = -103
+    KILLED_EXCEEDED_PMEM = -104
+    KILLED_BY_APPMASTER = -105
+    KILLED_BY_RESOURCEMANAGER = -106
+    KILLED_AFTER_APP_COMPLETION = -107
+    KILLED_BY_CONTAINER_SCHEDULER = -108
+    KILLED_FOR_EXCESS_LOGS = -109
+    FORCE_KILLED = 137
+    TERMINATED = 143
+    LOST = 154
