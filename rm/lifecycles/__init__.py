@@ -1,0 +1,1 @@
+"""The lifecycles of the ResourceManager's objects, as tables with Hadoop's states and events."""

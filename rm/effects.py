@@ -1,0 +1,70 @@
+"""Everything that the ResourceManager's core wants done. The shell carries effects out in order."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from rm.events import Call
+from yarn.applications import ApplicationSubmissionContext
+from yarn.containers import Container
+from yarn.errors import YarnException
+from yarn.ids import ApplicationAttemptId, ContainerId, NodeId
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """Answer call `call` with `value` (the response record of its protocol, or None)."""
+
+    call: Call
+    value: object
+
+
+@dataclass(frozen=True, slots=True)
+class Refuse:
+    """Answer call `call` with an error; nothing of the call was applied."""
+
+    call: Call
+    error: YarnException
+
+
+@dataclass(frozen=True, slots=True)
+class LaunchMaster:
+    """Start the attempt's master in `container` (AMLauncher LAUNCH); answer with MasterLaunched or -LaunchFailed."""
+
+    attempt_id: ApplicationAttemptId
+    container: Container
+    context: ApplicationSubmissionContext
+    user: str
+    submit_time_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class CleanUpMaster:
+    """Stop the master's container on its NM (AMLauncher CLEANUP); best effort, the node's heartbeat does it too."""
+
+    attempt_id: ApplicationAttemptId
+    container_id: ContainerId
+    node_id: NodeId
+
+
+@dataclass(frozen=True, slots=True)
+class StateChanged:
+    """For the log: `kind` (RMApp, RMAppAttempt, RMNode) `subject` went from `source` to `target` on `event`."""
+
+    kind: str
+    subject: str
+    event: str
+    source: str
+    target: str
+    detail: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Warn:
+    """For the log: something an operator should know that is no state change."""
+
+    text: str
+
+
+Effect: TypeAlias = Reply | Refuse | LaunchMaster | CleanUpMaster | StateChanged | Warn

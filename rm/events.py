@@ -1,0 +1,170 @@
+"""Everything that can happen to the ResourceManager: an RPC that came in, an answer of an NM, the time.
+
+An event that is an RPC carries `call`, the shell's number for it; the core answers each such event with exactly one
+`Reply` or `Refuse` of that number, in the same step or (a store that must commit first) in a later one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from yarn.applications import ApplicationSubmissionContext
+from yarn.configuration import Configuration
+from yarn.ids import ApplicationAttemptId, ApplicationId, NodeId
+from yarn.protocols.master import AllocateRequest, FinishApplicationMasterRequest, RegisterApplicationMasterRequest
+from yarn.protocols.tracker import NodeHeartbeatRequest, RegisterNodeManagerRequest
+from yarn.resource import Resource
+
+Call: TypeAlias = int
+"""The shell's number for an RPC that waits for its answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class GetNewApplication:
+    """ApplicationClientProtocol.getNewApplication; answered with GetNewApplicationResponse."""
+
+    call: Call
+
+
+@dataclass(frozen=True, slots=True)
+class SubmitApplication:
+    """ApplicationClientProtocol.submitApplication; answered with None. `groups`: the user's, primary first."""
+
+    call: Call
+    user: str
+    context: ApplicationSubmissionContext
+    groups: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class KillApplication:
+    """ApplicationClientProtocol.forceKillApplication; answered with KillApplicationResponse.
+
+    `diagnostics` is the whole sentence that the application keeps.
+    """
+
+    call: Call
+    application_id: ApplicationId
+    diagnostics: str
+
+
+@dataclass(frozen=True, slots=True)
+class FailApplicationAttempt:
+    """ApplicationClientProtocol.failApplicationAttempt; answered with None."""
+
+    call: Call
+    attempt_id: ApplicationAttemptId
+
+
+@dataclass(frozen=True, slots=True)
+class RegisterApplicationMaster:
+    """ApplicationMasterProtocol.registerApplicationMaster; answered with RegisterApplicationMasterResponse."""
+
+    call: Call
+    attempt_id: ApplicationAttemptId
+    request: RegisterApplicationMasterRequest
+
+
+@dataclass(frozen=True, slots=True)
+class Allocate:
+    """ApplicationMasterProtocol.allocate; answered with AllocateResponse."""
+
+    call: Call
+    attempt_id: ApplicationAttemptId
+    request: AllocateRequest
+
+
+@dataclass(frozen=True, slots=True)
+class FinishApplicationMaster:
+    """ApplicationMasterProtocol.finishApplicationMaster; answered with FinishApplicationMasterResponse."""
+
+    call: Call
+    attempt_id: ApplicationAttemptId
+    request: FinishApplicationMasterRequest
+
+
+@dataclass(frozen=True, slots=True)
+class RegisterNode:
+    """ResourceTracker.registerNodeManager; answered with RegisterNodeManagerResponse (without keys).
+
+    `rack` is the shell's answer for the host (`/default-rack` where no topology is configured).
+    """
+
+    call: Call
+    request: RegisterNodeManagerRequest
+    rack: str
+
+
+@dataclass(frozen=True, slots=True)
+class NodeHeartbeat:
+    """ResourceTracker.nodeHeartbeat; answered with NodeHeartbeatResponse (without keys)."""
+
+    call: Call
+    request: NodeHeartbeatRequest
+
+
+@dataclass(frozen=True, slots=True)
+class UnregisterNode:
+    """ResourceTracker.unRegisterNodeManager; answered with None."""
+
+    call: Call
+    node_id: NodeId
+
+
+@dataclass(frozen=True, slots=True)
+class RefreshQueues:
+    """ResourceManagerAdministrationProtocol.refreshQueues; answered with None.
+
+    `configuration` is read anew by the shell; it is applied whole, or refused whole with all its faults.
+    """
+
+    call: Call
+    configuration: Configuration
+
+
+@dataclass(frozen=True, slots=True)
+class UpdateNodeResource:
+    """ResourceManagerAdministrationProtocol.updateNodeResource; answered with None. One unknown node refuses all."""
+
+    call: Call
+    resources: tuple[tuple[NodeId, Resource], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class MasterLaunched:
+    """The NM accepted the start of the attempt's master."""
+
+    attempt_id: ApplicationAttemptId
+
+
+@dataclass(frozen=True, slots=True)
+class MasterLaunchFailed:
+    """The NM refused the start of the attempt's master, or could not be reached in time."""
+
+    attempt_id: ApplicationAttemptId
+    diagnostics: str
+
+
+@dataclass(frozen=True, slots=True)
+class Tick:
+    """Time has passed: the shell sends it at `next_deadline_ms`."""
+
+
+Event: TypeAlias = (
+    GetNewApplication
+    | SubmitApplication
+    | KillApplication
+    | FailApplicationAttempt
+    | RegisterApplicationMaster
+    | Allocate
+    | FinishApplicationMaster
+    | RegisterNode
+    | NodeHeartbeat
+    | UnregisterNode
+    | RefreshQueues
+    | UpdateNodeResource
+    | MasterLaunched
+    | MasterLaunchFailed
+    | Tick
+)

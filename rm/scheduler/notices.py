@@ -1,0 +1,88 @@
+"""What the scheduler tells the core, in the order it happened; the core puts each into its own event queue.
+
+In Hadoop these are the events that RMContainerImpl and CapacityScheduler send to the other state machines.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from yarn.containers import ContainerStatus
+from yarn.ids import ApplicationAttemptId, ApplicationId, ContainerId, NodeId
+
+
+@dataclass(frozen=True, slots=True)
+class ApplicationAccepted:
+    """The leaf queue took the application (APP_ACCEPTED)."""
+
+    application_id: ApplicationId
+    queue: str
+
+
+@dataclass(frozen=True, slots=True)
+class ApplicationRejected:
+    """No queue takes the application (APP_REJECTED); `diagnostics` as Hadoop words it."""
+
+    application_id: ApplicationId
+    diagnostics: str
+
+
+@dataclass(frozen=True, slots=True)
+class AttemptAdded:
+    """The leaf queue knows the attempt (ATTEMPT_ADDED)."""
+
+    attempt_id: ApplicationAttemptId
+
+
+@dataclass(frozen=True, slots=True)
+class ContainerAllocated:
+    """A container was placed and waits to be pulled (RMContainer START; CONTAINER_ALLOCATED to the attempt)."""
+
+    attempt_id: ApplicationAttemptId
+    container_id: ContainerId
+
+
+@dataclass(frozen=True, slots=True)
+class ContainerAcquired:
+    """The AM (for its master: the RM) has it now: the allocation expirer starts, the application runs on the node."""
+
+    container_id: ContainerId
+    node_id: NodeId
+
+
+@dataclass(frozen=True, slots=True)
+class ContainerLaunched:
+    """Its NM reported it for the first time: the allocation expirer stops."""
+
+    container_id: ContainerId
+
+
+@dataclass(frozen=True, slots=True)
+class ContainerFinished:
+    """It is over (CONTAINER_FINISHED to the attempt that holds it). `attempt_id`: the holder, which with kept
+    containers is not always the one in the id. Expirer off."""
+
+    attempt_id: ApplicationAttemptId
+    node_id: NodeId
+    status: ContainerStatus
+
+
+@dataclass(frozen=True, slots=True)
+class CleanUpContainer:
+    """The NM must end it (RMNode CLEANUP_CONTAINER): sent for what was killed or released while acquired."""
+
+    node_id: NodeId
+    container_id: ContainerId
+
+
+Notice: TypeAlias = (
+    ApplicationAccepted
+    | ApplicationRejected
+    | AttemptAdded
+    | ContainerAllocated
+    | ContainerAcquired
+    | ContainerLaunched
+    | ContainerFinished
+    | CleanUpContainer
+)
