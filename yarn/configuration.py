@@ -1,0 +1,266 @@
+"""A configuration: Hadoop's keys and values, each with its origin, read with Hadoop's rules.
+
+It is a value: nothing changes it, an overlay makes a new one. It knows nothing of files (see
+wire.hadoop_xml) nor of what the keys mean (see yarn.settings).
+
+    conf = Configuration.of({"yarn.nm.x": "10s"}, origin="yarn-site.xml")
+    conf.get_time_ms("yarn.nm.x", 0)      10000
+    conf.origin("yarn.nm.x")              yarn-site.xml
+
+The rules are those of org.apache.hadoop.conf.Configuration 3.4.1: `${key}` in a value stands for
+that key's value, numbers are Java's, later files win unless an earlier one said `final`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import TypeVar
+
+from yarn.faults import DEFAULT, OVERRIDE, ConfigurationException, Fault, Origin, Severity
+from yarn.java_values import (
+    parse_bool,
+    parse_float,
+    parse_int,
+    parse_long,
+    parse_time_ms,
+    split_strings,
+)
+
+__all__ = [
+    "DEFAULT",
+    "OVERRIDE",
+    "Configuration",
+    "ConfigurationException",
+    "Entry",
+    "Fault",
+    "Origin",
+    "Severity",
+]
+
+# Configuration.MAX_SUBST: more replacements than this in one value are taken for a runaway.
+MAX_SUBSTITUTIONS = 20
+
+_T = TypeVar("_T")
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One key's value as written (`${...}` not replaced). `final`: later files cannot change it."""
+
+    value: str
+    origin: Origin
+    final: bool = False
+
+
+class Configuration:
+    """An immutable map of Hadoop keys to values that know their origin.
+
+    The getters return the default for a key that is not set, and raise ConfigurationException
+    (one fault: key, value, origin, problem, remedy) for a value that cannot be read.
+    `notes` are warnings from putting it together: keys set twice, overlays that `final` refused.
+    """
+
+    __slots__ = ("_defaults", "_entries", "notes")
+
+    def __init__(
+        self,
+        entries: Mapping[str, Entry] | None = None,
+        *,
+        defaults: Mapping[str, str] | None = None,
+        notes: tuple[Fault, ...] = (),
+    ) -> None:
+        """`defaults` serve only `${key}`: an unset key stays unset, whoever reads it knows its default."""
+        self._entries: Mapping[str, Entry] = MappingProxyType(dict(entries or {}))
+        self._defaults: Mapping[str, str] = MappingProxyType(dict(defaults or {}))
+        self.notes = notes
+
+    @classmethod
+    def of(cls, values: Mapping[str, str], origin: Origin | str = OVERRIDE) -> Configuration:
+        """A configuration of plain texts that all come from one place."""
+        place = Origin(origin) if isinstance(origin, str) else origin
+        return cls({key: Entry(value, place) for key, value in values.items()})
+
+    # What is set
+
+    def __contains__(self, key: object) -> bool:
+        return key in self._entries
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._entries)
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Configuration):
+            return NotImplemented
+        return self._entries == other._entries and self._defaults == other._defaults
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return f"<Configuration of {len(self._entries)} keys>"
+
+    def keys(self, prefix: str = "") -> tuple[str, ...]:
+        """The keys that are set and start with `prefix`, in the order they were first set."""
+        return tuple(key for key in self._entries if key.startswith(prefix))
+
+    def entry(self, key: str) -> Entry | None:
+        """The key's value as written, with its origin; None if it is not set."""
+        return self._entries.get(key)
+
+    def origin(self, key: str) -> Origin:
+        """Where the key's value was written; DEFAULT if it is not set."""
+        entry = self._entries.get(key)
+        return DEFAULT if entry is None else entry.origin
+
+    def values(self, prefix: str = "") -> dict[str, str]:
+        """{key: value with `${...}` replaced} of the keys that are set and start with `prefix`."""
+        return {key: self._expanded(key, self._entries[key].value) for key in self.keys(prefix)}
+
+    # Reading
+
+    def get(self, key: str, default: str | None = None) -> str | None:
+        """The value with every `${...}` replaced, not trimmed; `default` (as it is) if not set."""
+        entry = self._entries.get(key)
+        return default if entry is None else self._expanded(key, entry.value)
+
+    def get_trimmed(self, key: str, default: str = "") -> str:
+        """The value without the white space around it."""
+        value = self.get(key)
+        return default if value is None else value.strip()
+
+    def get_int(self, key: str, default: int) -> int:
+        """A 32-bit integer, decimal or after 0x."""
+        return self._read(key, default, parse_int, "write a whole number")
+
+    def get_long(self, key: str, default: int) -> int:
+        """A 64-bit integer, decimal or after 0x."""
+        return self._read(key, default, parse_long, "write a whole number")
+
+    def get_float(self, key: str, default: float) -> float:
+        """A number rounded to 32 bits, as Hadoop holds it; `default` is returned as it is."""
+        return self._read(key, default, parse_float, "write a number such as 0.5")
+
+    def get_bool(self, key: str, default: bool) -> bool:
+        """true or false in any case; as in Hadoop, anything else means the default."""
+        try:
+            return self._read(key, default, parse_bool, "write true or false")
+        except ConfigurationException:
+            return default
+
+    def get_time_ms(self, key: str, default_ms: int, unit: str = "ms") -> int:
+        """A duration in ms: a number with a suffix (ns us ms s m h d), or without one in `unit`.
+
+        Wider than Hadoop, which takes suffixes only for some of its keys.
+        """
+        remedy = f"write a whole number of {unit}, or one with a suffix such as 10s or 5m"
+        return self._read(key, default_ms, lambda text: parse_time_ms(text, unit), remedy)
+
+    def get_strings(self, key: str) -> tuple[str, ...]:
+        """The parts of a comma-separated value, trimmed; () if it is not set."""
+        value = self.get(key)
+        return () if value is None else split_strings(value)
+
+    def expand(self, text: str) -> str:
+        """`text` with every `${key}` replaced by that key's value, as a value of this map would be.
+
+        An unbound `${key}` stays as it is, and what refers to itself stays as written.
+        Raises ValueError after MAX_SUBSTITUTIONS replacements. Source: Configuration.substituteVars.
+        """
+        expanded = text
+        for _ in range(MAX_SUBSTITUTIONS):
+            bounds = find_variable(expanded)
+            if bounds is None:
+                return expanded
+            start, end = bounds
+            reference = expanded[start:end]
+            value = self._variable(reference[2:-1])
+            if value is None:
+                return expanded
+            if reference in value:
+                return text
+            expanded = expanded[:start] + value + expanded[end:]
+        raise ValueError(f"more than {MAX_SUBSTITUTIONS} replacements of ${{...}} in one value")
+
+    # Putting together
+
+    def overlaid(self, upper: Configuration) -> Configuration:
+        """This configuration with `upper`'s values on top, as a file that is loaded later.
+
+        A key that is final here keeps its value; a note tells it when the two differ.
+        """
+        entries = dict(self._entries)
+        notes = [*self.notes, *upper.notes]
+        for key, entry in upper._entries.items():
+            present = entries.get(key)
+            if present is None or not present.final:
+                entries[key] = entry
+            elif present.value != entry.value:
+                notes.append(_final_refused(key, entry, present))
+        return Configuration(entries, defaults={**self._defaults, **upper._defaults}, notes=tuple(notes))
+
+    def overridden(self, values: Mapping[str, str], origin: Origin | str = OVERRIDE) -> Configuration:
+        """This configuration with `values` set by the program; as Configuration.set, `final` or not."""
+        upper = Configuration.of(values, origin)
+        return Configuration({**self._entries, **upper._entries}, defaults=self._defaults, notes=self.notes)
+
+    def with_defaults(self, defaults: Mapping[str, str]) -> Configuration:
+        """This configuration, in which `${key}` also finds the given defaults of unset keys."""
+        return Configuration(self._entries, defaults={**self._defaults, **defaults}, notes=self.notes)
+
+    # Helpers
+
+    def _variable(self, name: str) -> str | None:
+        entry = self._entries.get(name)
+        return self._defaults.get(name) if entry is None else entry.value
+
+    def _expanded(self, key: str, text: str) -> str:
+        try:
+            return self.expand(text)
+        except ValueError as error:
+            raise ConfigurationException(
+                [Fault(key, text, self.origin(key), str(error), "write the value out")]
+            ) from None
+
+    def _read(self, key: str, default: _T, parse: Callable[[str], _T], remedy: str) -> _T:
+        value = self.get(key)
+        if value is None:
+            return default
+        try:
+            return parse(value)
+        except ValueError as error:
+            fault = Fault(key, value, self.origin(key), str(error), remedy)
+            raise ConfigurationException([fault]) from None
+
+
+def find_variable(text: str) -> tuple[int, int] | None:
+    """(start, end) of the first `${name}` in `text`; a name has no space, `$` or `}`.
+
+    Source: Configuration.findSubVariable.
+    """
+    start = text.find("${")
+    while start != -1:
+        for index in range(start + 2, len(text)):
+            letter = text[index]
+            if letter == "}" and index > start + 2:
+                return start, index + 1
+            if letter in "} $":
+                break
+        else:
+            return None
+        start = text.find("${", start + 2)
+    return None
+
+
+def _final_refused(key: str, refused: Entry, kept: Entry) -> Fault:
+    return Fault(
+        key,
+        refused.value,
+        refused.origin,
+        f"ignored: {kept.origin} sets {kept.value!r} and says it is final",
+        "remove one of the two",
+        Severity.WARNING,
+    )
