@@ -2830,9 +2830,9 @@ class QueueInfoProto(_message.Message):
     weight: _builtins.float
     queuePath: _builtins.str
     maxParallelApps: _builtins.int
-    """Fields 16 and 18 to 27 serve other schedulers and federation, but for maxParallelApps."""
     schedulerType: _builtins.str
     minResourceVCore: _builtins.int
+    """From here on: for the FairScheduler and for federation."""
     minResourceMemory: _builtins.int
     maxResourceVCore: _builtins.int
     maxResourceMemory: _builtins.int
