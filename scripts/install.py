@@ -1,0 +1,165 @@
+"""Make a virtual environment and install the checkout into it, editable; nothing to do if nothing changed.
+
+Runs on a bare Python 3.11, before anything is installed. A stamp in the environment tells what was
+installed: the hash of pyproject.toml, the checkout and the mode. An environment for development also
+serves for running.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import fcntl
+import hashlib
+import json
+import os
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+MODES = ("run", "dev")
+
+# Nothing of the caller's environment that changes where pip installs, and no advice on upgrading it.
+PIP_SILENCED = {
+    "PIP_DISABLE_PIP_VERSION_CHECK": "1",
+    "PIP_NO_INPUT": "1",
+    "PIP_ROOT_USER_ACTION": "ignore",
+    "PIP_NO_WARN_SCRIPT_LOCATION": "1",
+}
+PIP_DISTURBING = ("PIP_TARGET", "PIP_USER", "PIP_PREFIX", "PYTHONHOME", "PYTHONPATH")
+
+
+class InstallFailed(Exception):
+    """What to tell the user; nothing else is printed."""
+
+
+def main() -> int:
+    arguments = parse_arguments()
+    venv: Path = arguments.venv.absolute()
+    try:
+        venv.mkdir(parents=True, exist_ok=True)
+        with locked(venv):
+            install(venv, arguments.mode)
+    except (InstallFailed, OSError) as failure:
+        print(f"install: {failure}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        return 130
+    return 0
+
+
+def parse_arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="scripts/install", description="Install yarnling for this checkout.")
+    parser.add_argument("--run", dest="mode", action="store_const", const="run", help="what running needs")
+    parser.add_argument("--dev", dest="mode", action="store_const", const="dev", help="what tests need (default)")
+    parser.add_argument("--venv", type=Path, default=ROOT / ".venv", help=argparse.SUPPRESS)
+    parser.set_defaults(mode="dev")
+    return parser.parse_args()
+
+
+def install(venv: Path, mode: str) -> None:
+    """Bring the environment to the mode, or leave it alone if its stamp says it is there already."""
+    stamp = venv / "yarnling-install.json"
+    wanted = {"project": project_hash(), "checkout": str(ROOT)}
+    present = read_stamp(stamp)
+    python = venv / "bin" / "python"
+    usable = python.exists()
+    current = usable and all(present.get(key) == value for key, value in wanted.items())
+    if current and MODES.index(present["mode"]) >= MODES.index(mode):
+        return
+    started = time.monotonic()
+    stamp.unlink(missing_ok=True)
+    if not usable:
+        make_environment(venv)
+    target = f"{ROOT}[dev]" if mode == "dev" else str(ROOT)
+    pip_install(python, target, venv / "yarnling-install.log")
+    stamp.write_text(json.dumps({**wanted, "mode": mode}) + "\n")
+    say(f"installed yarnling ({mode}) into {venv} in {time.monotonic() - started:.1f} s\n")
+
+
+def project_hash() -> str:
+    return hashlib.sha256((ROOT / "pyproject.toml").read_bytes()).hexdigest()
+
+
+def read_stamp(stamp: Path) -> dict[str, str]:
+    """What was installed; empty if nothing was, or if the stamp cannot be understood."""
+    try:
+        content = json.loads(stamp.read_text())
+    except (OSError, ValueError):
+        return {}
+    return content if isinstance(content, dict) and content.get("mode") in MODES else {}
+
+
+def make_environment(venv: Path) -> None:
+    say(f"making {venv} ...\n")
+    made = subprocess.run(
+        [sys.executable, "-m", "venv", str(venv)],
+        check=False,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+    )
+    if made.returncode != 0:
+        raise InstallFailed(
+            f"{sys.executable} -m venv {venv} failed:\n{made.stdout}{made.stderr}"
+            "(on Debian and Ubuntu the package python3-venv is needed)"
+        )
+
+
+def pip_install(python: Path, target: str, log: Path) -> None:
+    """pip's output goes to the log; a terminal sees its last line, a failure shows all of it."""
+    command = [str(python), "-m", "pip", "install", "--progress-bar", "off", "--editable", target]
+    environment = {key: value for key, value in os.environ.items() if key not in PIP_DISTURBING}
+    say("installing what yarnling needs ...\n")
+    with log.open("wb") as output:
+        pip = subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            env={**environment, **PIP_SILENCED},
+        )
+        try:
+            watch(pip, log)
+        except BaseException:
+            pip.kill()
+            pip.wait()
+            raise
+    if pip.returncode != 0:
+        raise InstallFailed(f"{' '.join(command)} failed:\n{log.read_text(errors='replace')}")
+
+
+def watch(pip: subprocess.Popen[bytes], log: Path) -> None:
+    """Wait for pip; meanwhile, on a terminal, show the last line of its log in place."""
+    shown = sys.stderr.isatty()
+    width = shutil.get_terminal_size().columns - 1
+    while pip.poll() is None:
+        if shown:
+            lines = log.read_text(errors="replace").splitlines()
+            say(f"\r\x1b[K{lines[-1].strip()[:width]}" if lines else "")
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            pip.wait(timeout=0.2)
+    if shown:
+        say("\r\x1b[K")
+
+
+@contextlib.contextmanager
+def locked(venv: Path) -> Iterator[None]:
+    """One install at a time in an environment: the demo and the tests may be started together."""
+    with (venv / "yarnling-install.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def say(text: str) -> None:
+    """Progress goes to stderr: the output of the script that needs the install stays its own."""
+    sys.stderr.write(text)
+    sys.stderr.flush()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,93 @@
+"""The rules of the house that no linter knows: sizes, words, paths, links. Each refusal says why.
+
+Looks at what git tracks or would track; generated files are left out.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+FILE_LINES_MAX = 500
+FUNCTION_LINES_MAX = 70
+GENERATED = re.compile(r"^protos/\w+_pb2(_grpc)?\.pyi?$")
+BINARY = {".gz", ".zip", ".png", ".jar", ".tgz"}
+
+# Written in two parts so that this file passes its own rules.
+BANNED = {
+    re.compile(r"\bFIX" + r"ME\b"): "do it now, or write a TODO that says what would settle it",
+    re.compile(r"\bX" + r"XX\b"): "say what is wrong, or put it right",
+    re.compile(r"(?<![\w.])/ro" + r"ot/|(?<![\w.])/wo" + r"rk/"): "a path of one machine does not belong here",
+    re.compile(r"^(<<<<<<<|>>>>>>>) "): "a merge was left unfinished",
+}
+LINK = re.compile(r"\[[^\]]*\]\(([^)#\s]+)[^)]*\)")
+
+
+def main() -> int:
+    refusals = [refusal for path in files() for refusal in check(path)]
+    print(*refusals, sep="\n", end="\n" if refusals else "")
+    return 1 if refusals else 0
+
+
+def files() -> list[Path]:
+    """What is in the repository or is about to be, in git's order."""
+    listed = subprocess.run(
+        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
+        cwd=ROOT,
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    paths = [Path(name) for name in listed.stdout.split("\0") if name and not GENERATED.match(name)]
+    return [path for path in paths if path.suffix not in BINARY and (ROOT / path).is_file()]
+
+
+def check(path: Path) -> Iterator[str]:
+    """What is wrong with one file, as `path:line: reason`."""
+    try:
+        text = (ROOT / path).read_text()
+    except UnicodeDecodeError:
+        yield f"{path}:1: not UTF-8 (save it as UTF-8, or name its suffix in scripts/tidy.py if it is binary)"
+        return
+    yield from banned_words(path, text)
+    if path.suffix == ".md":
+        yield from dead_links(path, text)
+    if path.suffix == ".py" or text.startswith("#!/usr/bin/env python"):
+        yield from sizes(path, text)
+
+
+def banned_words(path: Path, text: str) -> Iterator[str]:
+    for number, line in enumerate(text.splitlines(), start=1):
+        for pattern, reason in BANNED.items():
+            if match := pattern.search(line):
+                yield f"{path}:{number}: {match.group().strip()!r} is banned: {reason}"
+
+
+def dead_links(path: Path, text: str) -> Iterator[str]:
+    for number, line in enumerate(text.splitlines(), start=1):
+        for target in LINK.findall(line):
+            if "://" not in target and not (ROOT / path.parent / target).exists():
+                yield f"{path}:{number}: the link to {target} leads nowhere (links are relative to the file)"
+
+
+def sizes(path: Path, text: str) -> Iterator[str]:
+    lines = text.count("\n")
+    if lines > FILE_LINES_MAX:
+        yield f"{path}:1: {lines} lines, at most {FILE_LINES_MAX} (split it after a noun of the domain)"
+    for node in ast.walk(ast.parse(text, filename=str(path))):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            length = (node.end_lineno or node.lineno) - node.lineno + 1
+            if length > FUNCTION_LINES_MAX:
+                yield (
+                    f"{path}:{node.lineno}: {node.name} has {length} lines, at most {FUNCTION_LINES_MAX}"
+                    " (the parent decides, the leaves compute)"
+                )
+
+
+if __name__ == "__main__":
+    sys.exit(main())
