@@ -1,0 +1,202 @@
+"""RMContainer: one container as the ResourceManager sees it, from its placement to its end.
+
+The scheduler drives it and says why; the machine tells the rest of the ResourceManager through notices, as Hadoop's
+RMContainerImpl does by sending events. A reservation is a container too: RESERVED, not on the node yet, and a new
+RMContainer with the same id takes its place when it is filled.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from enum import Enum
+
+from rm.scheduler.notices import (
+    CleanUpContainer,
+    ContainerAcquired,
+    ContainerAllocated,
+    ContainerFinished,
+    ContainerLaunched,
+    Notice,
+)
+from yarn.asks import ResourceRequest
+from yarn.containers import Container, ContainerStatus
+from yarn.ids import ApplicationAttemptId, ContainerId, NodeId
+from yarn.lifecycle import Lifecycle, Machine, Row
+from yarn.resource import Resource
+
+
+class RMContainerState(Enum):
+    """States of a container in the ResourceManager."""
+
+    NEW = "NEW"
+    RESERVED = "RESERVED"
+    ALLOCATED = "ALLOCATED"
+    ACQUIRED = "ACQUIRED"
+    RUNNING = "RUNNING"
+    COMPLETED = "COMPLETED"
+    EXPIRED = "EXPIRED"
+    RELEASED = "RELEASED"
+    KILLED = "KILLED"
+
+
+FINAL = frozenset(
+    {RMContainerState.COMPLETED, RMContainerState.EXPIRED, RMContainerState.RELEASED, RMContainerState.KILLED}
+)
+
+
+class RMContainerEvent(Enum):
+    """What can happen to a container."""
+
+    START = "START"
+    RESERVED = "RESERVED"
+    ACQUIRED = "ACQUIRED"
+    LAUNCHED = "LAUNCHED"
+    FINISHED = "FINISHED"
+    RELEASED = "RELEASED"
+    EXPIRE = "EXPIRE"
+    KILL = "KILL"
+
+
+class RMContainer:
+    """A container that the scheduler placed or reserved.
+
+    `attempt_id` is the attempt that holds it now (with kept containers not always the one of its id).
+    `asks`: {resource name: the ask it answers}, kept until it is ACQUIRED, so that it can be asked again if it is
+    lost before. `reserved_*` are set while RESERVED. `is_am`: it runs the master of its attempt.
+    """
+
+    __slots__ = (
+        "_machine",
+        "_notify",
+        "allocation_request_id",
+        "asks",
+        "attempt_id",
+        "container",
+        "finished_ms",
+        "id",
+        "is_am",
+        "node_id",
+        "partition",
+        "queue",
+        "reserved_node",
+        "started_ms",
+        "status",
+        "user",
+    )
+
+    def __init__(
+        self,
+        container: Container,
+        attempt_id: ApplicationAttemptId,
+        *,
+        user: str,
+        queue: str,
+        partition: str,
+        started_ms: int,
+        notify: Callable[[Notice], None],
+    ) -> None:
+        self.container = container
+        self.id: ContainerId = container.id
+        self.node_id: NodeId = container.node_id
+        self.attempt_id = attempt_id
+        self.user = user
+        self.queue = queue
+        self.partition = partition
+        self.started_ms = started_ms
+        self.finished_ms = 0
+        self.allocation_request_id = container.allocation_request_id
+        self.asks: Mapping[str, ResourceRequest] | None = None
+        self.reserved_node: NodeId | None = None
+        self.is_am = False
+        self.status: ContainerStatus | None = None
+        self._notify = notify
+        self._machine: Machine[RMContainerState, RMContainerEvent] = Machine(LIFECYCLE, self)
+
+    @property
+    def state(self) -> RMContainerState:
+        return self._machine.state
+
+    @property
+    def resource(self) -> Resource:
+        """Its size: while RESERVED, what is held for it."""
+        return self.container.resource
+
+    @property
+    def priority(self) -> int:
+        """The AM's number for it; lower is more urgent."""
+        return self.container.priority
+
+    def handle(self, event: RMContainerEvent, detail: object, now_ms: int) -> RMContainerState:
+        """Take an event; raises IllegalTransition if there is none from this state."""
+        return self._machine.handle(event, detail, now_ms)
+
+    def allows(self, event: RMContainerEvent) -> bool:
+        """True if the table has a row for the event in the present state."""
+        return LIFECYCLE.row(self._machine.state, event) is not None
+
+    def __str__(self) -> str:
+        return str(self.id)
+
+    # Actions
+
+    def _started(self, _: object) -> None:
+        self._notify(ContainerAllocated(self.attempt_id, self.id))
+
+    def _reserved(self, node_id: NodeId) -> None:
+        self.reserved_node = node_id
+
+    def _acquired(self, _: object) -> None:
+        self.asks = None
+        self._notify(ContainerAcquired(self.id, self.node_id))
+
+    def _launched(self, _: object) -> None:
+        self._notify(ContainerLaunched(self.id))
+
+    def _finished(self, status: ContainerStatus) -> None:
+        self.status = status
+        self._notify(ContainerFinished(self.attempt_id, self.node_id, status))
+
+    def _killed(self, status: ContainerStatus) -> None:
+        self._notify(CleanUpContainer(self.node_id, self.id))
+        self._finished(status)
+
+
+_S = RMContainerState
+_E = RMContainerEvent
+
+LIFECYCLE: Lifecycle[RMContainerState, RMContainerEvent] = Lifecycle(
+    "RMContainer",
+    initial=_S.NEW,
+    rows=[
+        Row(_S.NEW, _E.START, _S.ALLOCATED, RMContainer._started, "placed on a node with room"),
+        Row(_S.NEW, _E.RESERVED, _S.RESERVED, RMContainer._reserved, "the node has too little room yet"),
+        Row(_S.NEW, _E.KILL, _S.KILLED, None, "given up before it was placed"),
+        Row(_S.RESERVED, _E.RESERVED, _S.RESERVED, RMContainer._reserved, "looked at again, still no room"),
+        Row(_S.RESERVED, _E.START, _S.ALLOCATED, RMContainer._started, "the room came free"),
+        Row(_S.RESERVED, _E.KILL, _S.KILLED, None, "its node or its attempt is gone"),
+        Row(_S.RESERVED, _E.RELEASED, _S.RELEASED, None, "not asked for any more, or served elsewhere"),
+        Row(_S.ALLOCATED, _E.ACQUIRED, _S.ACQUIRED, RMContainer._acquired, "handed to its AM"),
+        Row(_S.ALLOCATED, _E.EXPIRE, _S.EXPIRED, RMContainer._finished, "never fetched"),
+        Row(_S.ALLOCATED, _E.KILL, _S.KILLED, RMContainer._finished, "node or attempt gone before it was fetched"),
+        Row(_S.ACQUIRED, _E.ACQUIRED, _S.ACQUIRED, None, "fetched again"),
+        Row(_S.ACQUIRED, _E.LAUNCHED, _S.RUNNING, RMContainer._launched, "its NM reported it for the first time"),
+        Row(_S.ACQUIRED, _E.FINISHED, _S.COMPLETED, RMContainer._finished, "ran and ended between two heartbeats"),
+        Row(_S.ACQUIRED, _E.RELEASED, _S.RELEASED, RMContainer._killed, "given back by its AM"),
+        Row(_S.ACQUIRED, _E.EXPIRE, _S.EXPIRED, RMContainer._killed, "not started by its AM in time"),
+        Row(_S.ACQUIRED, _E.KILL, _S.KILLED, RMContainer._killed, "node lost, attempt over or preempted"),
+        Row(_S.RUNNING, _E.ACQUIRED, _S.RUNNING, None, "fetched again"),
+        Row(_S.RUNNING, _E.FINISHED, _S.COMPLETED, RMContainer._finished, "its NM told its end"),
+        Row(_S.RUNNING, _E.RELEASED, _S.RELEASED, RMContainer._killed, "given back by its AM"),
+        Row(_S.RUNNING, _E.KILL, _S.KILLED, RMContainer._killed, "node lost, attempt over or preempted"),
+        *(
+            Row(state, event, state, None, "late: it is over already")
+            for state, events in (
+                (_S.COMPLETED, (_E.EXPIRE, _E.RELEASED, _E.KILL)),
+                (_S.EXPIRED, (_E.RELEASED, _E.KILL)),
+                (_S.RELEASED, (_E.EXPIRE, _E.RELEASED, _E.KILL, _E.FINISHED)),
+                (_S.KILLED, (_E.EXPIRE, _E.RELEASED, _E.KILL, _E.ACQUIRED, _E.FINISHED)),
+            )
+            for event in events
+        ),
+    ],
+)
