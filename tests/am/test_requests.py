@@ -1,0 +1,116 @@
+"""Requests become rows: one for each host, rack and `*`, with absolute counts (AMRMClientImpl)."""
+
+from __future__ import annotations
+
+import pytest
+
+from am.requests import AskTable, ContainerRequest
+from tests.am.builders import GB, MB_512, container
+from yarn.errors import InvalidResourceRequestException
+
+
+def rack_of(host: str) -> str:
+    return {"n1": "/r1", "n2": "/r1", "n3": "/r2"}.get(host, "/default-rack")
+
+
+def told(table: AskTable) -> list[tuple[str, int, bool]]:
+    return [(ask.resource_name, ask.count, ask.relax_locality) for ask in table.take_untold()]
+
+
+def test_a_request_on_a_host_has_rows_for_host_rack_and_any() -> None:
+    table = AskTable(rack_of)
+    table.add(ContainerRequest(GB, priority=1, nodes=("n1",)))
+    assert told(table) == [("*", 1, True), ("/r1", 1, True), ("n1", 1, True)]
+
+
+def test_counts_are_absolute() -> None:
+    table = AskTable(rack_of)
+    for _ in range(3):
+        table.add(ContainerRequest(GB, priority=1))
+    assert told(table) == [("*", 3, True)]
+    table.remove(ContainerRequest(GB, priority=1))
+    assert told(table) == [("*", 2, True)]
+
+
+def test_what_was_told_is_not_told_again() -> None:
+    table = AskTable(rack_of)
+    table.add(ContainerRequest(GB, priority=1))
+    table.take_untold()
+    assert told(table) == []
+
+
+def test_a_row_of_zero_is_told_once_and_forgotten() -> None:
+    table = AskTable(rack_of)
+    request = ContainerRequest(GB, priority=1, nodes=("n1",))
+    table.add(request)
+    table.take_untold()
+    table.remove(request)
+    assert told(table) == [("*", 0, True), ("/r1", 0, True), ("n1", 0, True)]
+    assert table.outstanding() == ()
+    table.put_back_all()
+    assert told(table) == []
+
+
+def test_two_hosts_of_one_rack_have_one_rack_row() -> None:
+    table = AskTable(rack_of)
+    table.add(ContainerRequest(GB, priority=1, nodes=("n1", "n2", "n3")))
+    counts = {name: count for name, count, _ in told(table)}
+    assert counts == {"n1": 1, "n2": 1, "n3": 1, "/r1": 1, "/r2": 1, "*": 1}
+
+
+def test_strict_locality_is_told_on_any_and_on_the_inferred_rack() -> None:
+    """AMRMClientImpl: a rack that was named stays open, one that only follows from a host is as strict as `*`."""
+    table = AskTable(rack_of)
+    table.add(ContainerRequest(GB, priority=1, nodes=("n1",), racks=("/r2",), relax_locality=False))
+    assert told(table) == [("*", 1, False), ("/r1", 1, False), ("/r2", 1, True), ("n1", 1, True)]
+
+
+def test_rows_come_in_the_order_of_priority_then_name() -> None:
+    table = AskTable(rack_of)
+    table.add(ContainerRequest(GB, priority=20))
+    table.add(ContainerRequest(GB, priority=5, nodes=("n3",)))
+    keys = [(ask.priority, ask.resource_name) for ask in table.take_untold()]
+    assert keys == [(5, "*"), (5, "/r2"), (5, "n3"), (20, "*")]
+
+
+def test_another_size_at_one_priority_is_refused_and_changes_nothing() -> None:
+    table = AskTable(rack_of)
+    table.add(ContainerRequest(GB, priority=1))
+    with pytest.raises(InvalidResourceRequestException, match="another size needs another priority"):
+        table.add(ContainerRequest(MB_512, priority=1, nodes=("n1",)))
+    assert told(table) == [("*", 1, True)]
+
+
+def test_another_size_is_fine_with_another_request_id_or_once_nothing_is_outstanding() -> None:
+    table = AskTable(rack_of)
+    first = ContainerRequest(GB, priority=1)
+    table.add(first)
+    table.add(ContainerRequest(MB_512, priority=1, allocation_request_id=7))
+    table.remove(first)
+    table.add(ContainerRequest(MB_512, priority=1))
+    assert [(ask.allocation_request_id, ask.capability) for ask in table.outstanding()] == [(0, MB_512), (7, MB_512)]
+
+
+def test_contradicting_locality_is_refused() -> None:
+    table = AskTable(rack_of)
+    table.add(ContainerRequest(GB, priority=1, nodes=("n1",), relax_locality=False))
+    with pytest.raises(InvalidResourceRequestException, match="use another priority"):
+        table.add(ContainerRequest(GB, priority=1))
+
+
+def test_senseless_requests_are_refused() -> None:
+    with pytest.raises(InvalidResourceRequestException, match="priority -1"):
+        ContainerRequest(GB, priority=-1)
+    with pytest.raises(InvalidResourceRequestException, match="strict about"):
+        ContainerRequest(GB, priority=1, relax_locality=False)
+    with pytest.raises(InvalidResourceRequestException, match="label"):
+        ContainerRequest(GB, priority=1, nodes=("n1",), label="gpu")
+    with pytest.raises(InvalidResourceRequestException, match="negative amount"):
+        ContainerRequest(GB * -1, priority=1)
+
+
+def test_a_container_answers_a_request_that_it_is_large_enough_for() -> None:
+    request = ContainerRequest(MB_512, priority=1)
+    assert request.accepts(container(1, size=GB))
+    assert not request.accepts(container(1, size=GB, priority=2))
+    assert not ContainerRequest(GB * 2, priority=1).accepts(container(1, size=GB))
