@@ -204,8 +204,11 @@ class Configuration:
 
     def overridden(self, values: Mapping[str, str], origin: Origin | str = OVERRIDE) -> Configuration:
         """This configuration with `values` set by the program; as Configuration.set, `final` or not."""
-        upper = Configuration.of(values, origin)
-        return Configuration({**self._entries, **upper._entries}, defaults=self._defaults, notes=self.notes)
+        return self.with_entries(Configuration.of(values, origin)._entries)
+
+    def with_entries(self, entries: Mapping[str, Entry]) -> Configuration:
+        """This configuration with the given entries set, whatever their keys held; `final` is not asked."""
+        return Configuration({**self._entries, **entries}, defaults=self._defaults, notes=self.notes)
 
     def with_defaults(self, defaults: Mapping[str, str]) -> Configuration:
         """This configuration, in which `${key}` also finds the given defaults of unset keys."""

@@ -1,0 +1,227 @@
+"""Settings: defaults, bounds, contradictions, the pace, and the report of what becomes of every key."""
+
+import pytest
+
+from yarn.configuration import Configuration, ConfigurationException, Entry
+from yarn.faults import Origin, Severity
+from yarn.settings import (
+    BY_KEY,
+    FAST_TIME_FACTOR,
+    HadoopKeys,
+    check_settings,
+    defaults,
+    describe,
+    nodemanager,
+    resourcemanager,
+    scaled,
+    scheduler,
+    setting_of,
+)
+from yarn.settings.kinds import TimeSetting
+
+NOTHING = Configuration().with_defaults(defaults() | {"user.name": "ann"})
+
+
+def conf_of(**values: str) -> Configuration:
+    """A configuration; double underscores stand for dots and single ones for dashes."""
+    texts = {key.replace("__", ".").replace("_", "-"): value for key, value in values.items()}
+    return Configuration.of(texts, "yarn-site.xml").with_defaults(defaults())
+
+
+@pytest.mark.parametrize("key", BY_KEY)
+def test_every_default_can_be_read_and_is_within_its_own_bounds(key: str) -> None:
+    assert BY_KEY[key].faults(NOTHING) == []
+
+
+def test_the_defaults_do_not_contradict_one_another() -> None:
+    assert check_settings(NOTHING) == []
+
+
+@pytest.mark.parametrize("key", BY_KEY)
+def test_every_setting_says_what_it_means_in_one_line(key: str) -> None:
+    meaning = BY_KEY[key].meaning
+    assert meaning
+    assert "\n" not in meaning
+    assert len(meaning) <= 100
+
+
+def test_values_and_defaults_are_typed() -> None:
+    conf = conf_of(yarn__nodemanager__local_dirs=" /a , /b,", yarn__resourcemanager__address="rm:0")
+    assert nodemanager.LOCAL_DIRS.of(conf) == ("/a", "/b")
+    assert nodemanager.VMEM_PMEM_RATIO.of(conf) == 2.0999999046325684
+    assert resourcemanager.ADDRESS.of(conf) == ("rm", 0)
+    assert resourcemanager.NM_HEARTBEAT_INTERVAL.of(conf) == 1000
+    assert resourcemanager.NM_TOKEN_ROLLING_INTERVAL.of(conf) == 86_400_000
+    assert resourcemanager.ACL_ENABLE.of(conf) is False
+
+
+def test_a_default_may_refer_to_another_key() -> None:
+    assert nodemanager.LOCAL_DIRS.of(NOTHING) == ("/tmp/hadoop-ann/nm-local-dir",)
+    conf = NOTHING.overridden({"yarn.resourcemanager.hostname": "rm1"})
+    assert resourcemanager.SCHEDULER_ADDRESS.of(conf) == ("rm1", 8030)
+
+
+def test_an_unset_setting_falls_back_to_another() -> None:
+    conf = conf_of(yarn__resourcemanager__am__max_attempts="5")
+    assert resourcemanager.AM_GLOBAL_MAX_ATTEMPTS.of(conf) == 5
+    conf = conf_of(yarn__resourcemanager__am__global__max_attempts="3")
+    assert resourcemanager.AM_GLOBAL_MAX_ATTEMPTS.of(conf) == 3
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "problem"),
+    [
+        ("yarn.scheduler.minimum-allocation-mb", "0", "below the least, 1 MB"),
+        ("yarn.scheduler.minimum-allocation-mb", "1g", "not a whole number"),
+        ("yarn.nm.liveness-monitor.expiry-interval-ms", "soon", "not a duration"),
+        ("yarn.nm.liveness-monitor.expiry-interval-ms", "-1", "below the least, 1 ms"),
+        ("yarn.nodemanager.resource.percentage-physical-cpu-limit", "101", "above the most, 100 %"),
+        ("yarn.nodemanager.resource.memory-mb", "-2", "below the least, 1 MB"),
+        ("yarn.nodemanager.local-dirs", " , ", "is empty"),
+        ("yarn.nodemanager.vmem-pmem-ratio", "NaN", "below the least, 1.0"),
+        ("yarn.resourcemanager.address", "8032", "is no host:port"),
+        ("yarn.resourcemanager.address", "rm:80320", "port 80320 is outside 0..65535"),
+        ("yarn.resourcemanager.scheduler.class", "Fair", "is not among those that yarnling has"),
+    ],
+)
+def test_a_bad_value_is_a_fault_with_bound_and_remedy(key: str, value: str, problem: str) -> None:
+    conf = Configuration.of({key: value}, "yarn-site.xml").with_defaults(defaults())
+    (fault,) = [fault for fault in check_settings(conf) if fault.severity is Severity.ERROR]
+    assert (fault.key, fault.value, str(fault.origin)) == (key, value, "yarn-site.xml")
+    assert problem in fault.problem
+    assert fault.remedy.startswith("write ")
+    with pytest.raises(ConfigurationException):
+        BY_KEY[key].of(conf)
+
+
+def test_special_values_stand_outside_the_bounds() -> None:
+    conf = conf_of(yarn__nodemanager__resource__memory_mb="-1", yarn__resourcemanager__connect__max_wait__ms="-1")
+    assert nodemanager.RESOURCE_MEMORY_MB.of(conf) == -1
+    assert check_settings(conf) == []
+
+
+def test_all_faults_are_told_at_once() -> None:
+    conf = conf_of(
+        yarn__scheduler__minimum_allocation_mb="x",
+        yarn__scheduler__minimum_allocation_vcores="8",
+        yarn__scheduler__maximum_allocation_vcores="2",
+        yarn__resourcemanager__am__max_attempts="0",
+    )
+    assert {fault.key for fault in check_settings(conf)} == {
+        "yarn.scheduler.minimum-allocation-mb",
+        "yarn.scheduler.minimum-allocation-vcores",
+        "yarn.resourcemanager.am.max-attempts",
+    }
+
+
+def test_a_minimum_above_the_maximum_is_refused() -> None:
+    """CapacitySchedulerConfigValidator.validateMemoryAllocation: max should be no smaller than min."""
+    (fault,) = check_settings(conf_of(yarn__scheduler__maximum_allocation_mb="512"))
+    assert str(fault) == (
+        "yarn-site.xml: yarn.scheduler.maximum-allocation-mb = '512': below yarn.scheduler.minimum-allocation-mb"
+        " = 1024 (make the maximum at least the minimum)"
+    )
+
+
+def test_an_expiry_below_the_heartbeat_is_refused() -> None:
+    """ResourceManager.validateConfigs: expiry interval should be no less than heartbeat interval."""
+    (fault,) = check_settings(conf_of(yarn__nm__liveness_monitor__expiry_interval_ms="999"))
+    assert fault.severity is Severity.ERROR
+
+
+def test_an_expiry_of_less_than_three_heartbeats_is_warned_of() -> None:
+    (fault,) = check_settings(conf_of(yarn__nm__liveness_monitor__expiry_interval_ms="2s"))
+    assert fault.severity is Severity.WARNING
+    assert "one that is late loses the node" in fault.problem
+
+
+def test_what_hadoop_takes_although_it_is_odd_is_warned_of_and_taken() -> None:
+    conf = conf_of(yarn__scheduler__capacity__maximum_am_resource_percent="100", yarn__acl__enable="yes")
+    assert {fault.severity for fault in check_settings(conf)} == {Severity.WARNING}
+    assert scheduler.MAXIMUM_AM_RESOURCE_PERCENT.of(conf) == 100.0
+    assert resourcemanager.ACL_ENABLE.of(conf) is False
+
+
+def test_a_variable_that_stands_for_nothing_is_warned_of() -> None:
+    (fault,) = check_settings(conf_of(yarn__nodemanager__log_dirs="${hadoop.log.dir}/x"))
+    assert fault.problem == "${hadoop.log.dir} stands for nothing"
+
+
+def test_the_time_factor_scales_every_paced_interval() -> None:
+    conf = scaled(conf_of(yarn__nm__liveness_monitor__expiry_interval_ms="20s"), FAST_TIME_FACTOR)
+    assert resourcemanager.NM_EXPIRY_INTERVAL.of(conf) == 1000
+    assert resourcemanager.NM_HEARTBEAT_INTERVAL.of(conf) == 50
+    assert resourcemanager.AM_EXPIRY_INTERVAL.of(conf) == 45_000
+    assert str(conf.origin("yarn.nm.liveness-monitor.expiry-interval-ms")) == "yarn-site.xml x 0.05"
+    assert str(conf.origin("yarn.am.liveness-monitor.expiry-interval-ms")) == "default x 0.05"
+
+
+def test_the_time_factor_leaves_alone_what_the_machine_needs() -> None:
+    conf = scaled(NOTHING, 0.001)
+    assert resourcemanager.CONNECT_MAX_WAIT.of(conf) == 900_000
+    assert nodemanager.PROCESS_KILL_WAIT.of(conf) == 5000
+    assert nodemanager.SLEEP_DELAY_BEFORE_SIGKILL.of(conf) == 100
+    assert resourcemanager.NM_HEARTBEAT_INTERVAL.of(conf) == 10
+
+
+def test_what_is_scaled_is_not_scaled_again() -> None:
+    once = scaled(NOTHING.overridden({"yarn.yarnling.time-factor": "0.05"}))
+    assert scaled(once) == once
+    assert resourcemanager.NM_HEARTBEAT_INTERVAL.of(once) == 50
+
+
+def test_scaling_breaks_no_rule() -> None:
+    assert check_settings(scaled(NOTHING, FAST_TIME_FACTOR)) == []
+
+
+def test_least_and_default_agree() -> None:
+    """No default lies below the least that scaling keeps."""
+    for setting in BY_KEY.values():
+        if isinstance(setting, TimeSetting) and setting.paced and setting.default is not None:
+            assert setting.of(NOTHING) >= setting.least_ms
+
+
+def test_the_keys_of_queues_are_known_at_any_depth() -> None:
+    for path in ("root", "root.a", "root.a.b-c.d_e"):
+        setting = setting_of(f"yarn.scheduler.capacity.{path}.maximum-capacity")
+        assert setting is not None
+        assert setting.key == "maximum-capacity"
+    assert setting_of("yarn.scheduler.capacity.a.maximum-capacity") is None
+    assert setting_of("yarn.scheduler.capacity.root.a.maximum-capactiy") is None
+
+
+def test_the_report_sorts_every_key() -> None:
+    conf = Configuration(
+        {
+            "yarn.acl.enable": Entry("true", Origin("yarn-site.xml", 3)),
+            "yarn.web-proxy.address": Entry("x:1", Origin("yarn-site.xml", 5)),
+            "yarn.nodemanager.vmem-pmem-ration": Entry("3", Origin("yarn-site.xml", 7)),
+            "yarn.scheduler.capacity.root.a.maximum-capactiy": Entry("3", Origin("capacity-scheduler.xml", 2)),
+            "com.example.mine": Entry("3", Origin("yarn-site.xml", 9)),
+        }
+    )
+    report = describe(conf, HadoopKeys(["yarn.web-proxy.address", "yarn.scheduler.capacity.<queue>.reservable"]))
+    assert [(key.key, str(key.origin)) for key in report.read] == [("yarn.acl.enable", "yarn-site.xml:3")]
+    assert [key.key for key in report.ignored] == ["yarn.web-proxy.address"]
+    assert [(key.key, key.nearest) for key in report.unknown] == [
+        ("yarn.nodemanager.vmem-pmem-ration", "yarn.nodemanager.vmem-pmem-ratio"),
+        (
+            "yarn.scheduler.capacity.root.a.maximum-capactiy",
+            "yarn.scheduler.capacity.root.a.maximum-capacity",
+        ),
+        ("com.example.mine", None),
+    ]
+    assert {key.key for key in report.defaulted} == BY_KEY.keys() - {"yarn.acl.enable"}
+    assert report.faults == ()
+
+
+def test_the_report_tells_errors_before_warnings() -> None:
+    conf = conf_of(yarn__acl__enable="yes", yarn__resourcemanager__am__max_attempts="0")
+    report = describe(conf, HadoopKeys([]))
+    assert [fault.severity for fault in report.faults] == [Severity.ERROR, Severity.WARNING]
+
+
+def test_a_pattern_of_hadoop_keys_takes_any_name() -> None:
+    keys = HadoopKeys(["yarn.scheduler.capacity.<queue>.accessible-node-labels.<label>.capacity"])
+    assert "yarn.scheduler.capacity.root.a.b.accessible-node-labels.gpu.capacity" in keys
+    assert "yarn.scheduler.capacity.root.a.accessible-node-labels" not in keys

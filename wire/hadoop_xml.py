@@ -1,0 +1,275 @@
+"""Hadoop's configuration files: yarn-site.xml and its kind, read with every value's file and line.
+
+    conf = load_configuration(Path("conf"), {"yarn.nodemanager.resource.memory-mb": "4096"})
+
+A file is `<configuration>` of `<property>` with `<name>`, `<value>` and perhaps `<final>`. What comes in is not
+trusted: no DOCTYPE, no entities, no XInclude, bounded size and depth. A file that cannot be read is refused with
+file, line and reason; what Hadoop passes over in silence (a property without a name, a key set twice) is noted.
+Source: org.apache.hadoop.conf.Configuration.Parser.
+"""
+
+from __future__ import annotations
+
+import getpass
+import html
+import os
+import re
+import tempfile
+import xml.sax.handler  # noqa: TID251  the handler's base; the parser is defusedxml's
+from collections.abc import Iterable, Mapping
+from importlib import resources
+from pathlib import Path
+from xml.sax import SAXParseException  # noqa: TID251  what that parser raises
+from xml.sax.xmlreader import AttributesImpl  # noqa: TID251  for its type alone
+
+import defusedxml.sax
+from defusedxml import DTDForbidden, EntitiesForbidden, ExternalReferenceForbidden
+
+from yarn.configuration import Configuration, Entry, find_variable
+from yarn.faults import ConfigurationException, Fault, Origin, Severity, refuse_if_faulty
+from yarn.settings import HadoopKeys, check_settings, defaults, scaled
+
+FILE_BYTES_MAX = 8 * 1024 * 1024
+"""A capacity-scheduler.xml of ten thousand queues is some 4 MB."""
+
+DEPTH_MAX = 16
+"""Elements inside one another; a configuration needs three."""
+
+FILES = ("core-site.xml", "yarn-site.xml", "capacity-scheduler.xml")
+"""What a configuration directory may hold, each over those before it."""
+
+# What Hadoop's own capacity-scheduler.xml comes with: one queue for everything.
+BUILT_IN = {
+    "yarn.scheduler.capacity.root.queues": "default",
+    "yarn.scheduler.capacity.root.default.capacity": "100",
+}
+
+_TEXT_ELEMENTS = ("name", "value", "final", "source", "tag")
+_KNOWN_ELEMENTS = (*_TEXT_ELEMENTS, "configuration", "property", "description")
+
+
+def load_configuration(
+    source: Path | Iterable[Path] | None = None,
+    overrides: Mapping[str, str] | None = None,
+    environ: Mapping[str, str] | None = None,
+) -> Configuration:
+    """The configuration as the daemons use it: read, checked, its intervals multiplied by the time factor.
+
+    Raises ConfigurationException with every fault of every file.
+    """
+    conf = read_configuration(source, overrides, environ)
+    refuse_if_faulty(check_settings(conf))
+    return scaled(conf)
+
+
+def read_configuration(
+    source: Path | Iterable[Path] | None = None,
+    overrides: Mapping[str, str] | None = None,
+    environ: Mapping[str, str] | None = None,
+) -> Configuration:
+    """The configuration as written: `source` is a directory (its FILES are read), files in order, or None.
+
+    `overrides` win over all files. `${env.NAME}` is replaced from `environ` (default: this process's). Without
+    a queue tree there is the built-in one, a single queue `default`. Raises ConfigurationException with every
+    fault if a file cannot be read; the values themselves are not checked.
+    """
+    conf = Configuration({}, defaults={**defaults(), **_system_properties()})
+    faults: list[Fault] = []
+    for path in _files(source):
+        try:
+            conf = conf.overlaid(read_file(path))
+        except ConfigurationException as refusal:
+            faults += refusal.faults
+    refuse_if_faulty(faults)
+    if not conf.keys("yarn.scheduler.capacity.root."):
+        conf = conf.overlaid(Configuration.of(BUILT_IN, "built-in"))
+    conf = conf.overridden(overrides or {})
+    return _with_environment(conf, os.environ if environ is None else environ)
+
+
+def read_file(path: Path) -> Configuration:
+    """The properties of one file; duplicates and oddities are in its `notes`."""
+    try:
+        with path.open("rb") as file:
+            content = file.read(FILE_BYTES_MAX + 1)
+    except OSError as error:
+        remedy = "give a readable file"
+        raise ConfigurationException(
+            [Fault("", None, Origin(str(path)), error.strerror or str(error), remedy)]
+        ) from None
+    if len(content) > FILE_BYTES_MAX:
+        problem = f"larger than {FILE_BYTES_MAX} bytes"
+        raise ConfigurationException([Fault("", None, Origin(path.name), problem, "split it")])
+    return parse(content, path.name)
+
+
+def parse(content: bytes, name: str) -> Configuration:
+    """The properties in `content`, whose origin is `name`; ConfigurationException if it is no such file."""
+    handler = _Handler(name)
+    fault: Fault | None = None
+    try:
+        defusedxml.sax.parseString(content, handler, forbid_dtd=True)
+    except SAXParseException as error:
+        origin = Origin(name, error.getLineNumber())
+        fault = Fault("", None, origin, f"malformed XML: {error.getMessage()}", "correct it there or just before")
+    except (DTDForbidden, EntitiesForbidden, ExternalReferenceForbidden):
+        fault = handler.fault("has a DOCTYPE or entities, which are refused", "write the values out")
+    except (ValueError, LookupError) as error:
+        fault = handler.fault(f"cannot be decoded: {error}", "save it as UTF-8")
+    except _Abandoned:
+        pass
+    faults = [*handler.faults, *([fault] if fault else [])]
+    refuse_if_faulty(faults)
+    return Configuration(handler.entries, notes=tuple(faults))
+
+
+def to_xml(values: Mapping[str, str]) -> str:
+    """The text of a configuration file with these values. ValueError for what XML cannot hold."""
+    lines = ['<?xml version="1.0" encoding="UTF-8"?>', "<configuration>"]
+    for key, value in values.items():
+        if re.search(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]", key + value):
+            raise ValueError(f"{key} = {value!r}: holds a character that XML cannot (remove it)")
+        name, text = html.escape(key, quote=False), html.escape(value, quote=False)
+        lines.append(f"  <property><name>{name}</name><value>{text}</value></property>")
+    return "\n".join([*lines, "</configuration>", ""])
+
+
+def hadoop_keys() -> HadoopKeys:
+    """The keys that Hadoop 3.4.1 knows."""
+    text = resources.files("wire").joinpath("hadoop_keys.txt").read_text()
+    return HadoopKeys(line for line in text.splitlines() if line and not line.startswith("#"))
+
+
+class _Abandoned(Exception):
+    """The file is not worth reading on; the fault is noted."""
+
+
+class _Handler(xml.sax.handler.ContentHandler):
+    """Gathers properties; `faults` holds errors and notes, `entries` what is set."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__()
+        self.entries: dict[str, Entry] = {}
+        self.faults: list[Fault] = []
+        self._file = name
+        self._line: int | None = None
+        self._path: list[str] = []
+        self._text: list[str] = []
+        self._property: dict[str, str] = {}
+
+    def fault(self, problem: str, remedy: str, *, severity: Severity = Severity.ERROR, key: str = "") -> Fault:
+        """A fault at the element that is being read."""
+        locator = self._locator  # type: ignore[attr-defined]
+        return Fault(key, None, Origin(self._file, locator.getLineNumber()), problem, remedy, severity)
+
+    def startElement(self, name: str, attrs: AttributesImpl) -> None:  # noqa: N802  its name in SAX
+        self._path.append(name)
+        if len(self._path) > DEPTH_MAX:
+            self._give_up(f"more than {DEPTH_MAX} elements inside one another", "write name and value only")
+        if len(self._path) == 1 and name != "configuration":
+            self._give_up(f"begins with <{name}>", "begin it with <configuration>")
+        if name.rpartition(":")[2] in ("include", "fallback"):
+            self.faults.append(self.fault(f"<{name}> is not supported", "write the included properties here"))
+        elif name not in _KNOWN_ELEMENTS:
+            self.faults.append(self.fault(f"<{name}> is not understood", "remove it", severity=Severity.WARNING))
+        if name == "property":
+            self._line = self._locator.getLineNumber()  # type: ignore[attr-defined]
+            self._property = {key: value for key, value in attrs.items() if key in _TEXT_ELEMENTS}
+        if name in _TEXT_ELEMENTS:
+            self._text.clear()
+
+    def characters(self, content: str) -> None:
+        self._text.append(content)
+
+    def endElement(self, name: str) -> None:  # noqa: N802  its name in SAX
+        self._path.pop()
+        if name in _TEXT_ELEMENTS and (text := "".join(self._text)):
+            self._property[name] = text
+        if name == "property":
+            self._end_property()
+
+    def _end_property(self) -> None:
+        key = self._property.get("name", "").strip()
+        value = self._property.get("value")
+        if not key:
+            self._note("", "a property without a name sets nothing", "add <name>, or remove it")
+        elif value is None:
+            self._note(key, "has no value, so it is not set", "add <value>, or remove the property")
+        else:
+            entry = Entry(value, Origin(self._file, self._line), self._property.get("final") == "true")
+            self._set(key, entry)
+
+    def _set(self, key: str, entry: Entry) -> None:
+        """The last value of a key holds, unless an earlier one is final (Configuration.loadProperty)."""
+        present = self.entries.get(key)
+        if present is not None:
+            kept, lost = (present, entry) if present.final else (entry, present)
+            problem = f"set again: {kept.value!r} of line {kept.origin.line} holds, {lost.value!r} does not"
+            self._note(key, problem, "remove one of the two")
+            entry = kept
+        self.entries[key] = entry
+
+    def _note(self, key: str, problem: str, remedy: str) -> None:
+        origin = Origin(self._file, self._line)
+        self.faults.append(Fault(key, None, origin, problem, remedy, Severity.WARNING))
+
+    def _give_up(self, problem: str, remedy: str) -> None:
+        self.faults.append(self.fault(problem, remedy))
+        raise _Abandoned
+
+
+def _files(source: Path | Iterable[Path] | None) -> list[Path]:
+    """The files to read. A directory must hold at least one of FILES; files that are named must exist."""
+    if source is None:
+        return []
+    if not isinstance(source, Path):
+        return list(source)
+    if source.is_dir():
+        present = [source / name for name in FILES if (source / name).exists()]
+        if not present:
+            problem, remedy = f"holds none of {', '.join(FILES)}", "name the directory that does"
+            raise ConfigurationException([Fault("", None, Origin(str(source)), problem, remedy)])
+        return present
+    return [source]
+
+
+def _system_properties() -> dict[str, str]:
+    """Of Java's system properties those that Hadoop's own defaults use."""
+    try:
+        user = getpass.getuser()
+    except (KeyError, OSError):
+        user = str(os.getuid())
+    return {"user.name": user, "user.home": str(Path.home()), "java.io.tmpdir": tempfile.gettempdir()}
+
+
+def _with_environment(conf: Configuration, environ: Mapping[str, str]) -> Configuration:
+    """The configuration with `${env.NAME}`, `${env.NAME-default}` and `${env.NAME:-default}` replaced."""
+    changed: dict[str, Entry] = {}
+    for key in conf:
+        entry = conf.entry(key)
+        if entry is not None and "${env." in entry.value:
+            changed[key] = Entry(_resolved(entry.value, environ), entry.origin, entry.final)
+    return conf.with_entries(changed) if changed else conf
+
+
+def _resolved(text: str, environ: Mapping[str, str]) -> str:
+    """One pass from left to right: what the environment holds is not looked at again."""
+    done, rest = "", text
+    while (bounds := find_variable(rest)) is not None:
+        start, end = bounds
+        name = rest[start + 2 : end - 1]
+        value = _variable(name[4:], environ) if name.startswith("env.") and len(name) > 4 else None
+        done += rest[:start] + (rest[start:end] if value is None else value)
+        rest = rest[end:]
+    return done + rest
+
+
+def _variable(expression: str, environ: Mapping[str, str]) -> str | None:
+    """NAME; NAME-default if unset; NAME:-default if unset or empty."""
+    match = re.match(r"(.*?)(:-|-)(.*)\Z", expression, re.DOTALL)
+    if match is None:
+        return environ.get(expression)
+    name, operator, default = match.groups()
+    value = environ.get(name)
+    missing = value is None or (operator == ":-" and value == "")
+    return default if missing else value

@@ -1,0 +1,24 @@
+"""Every configuration key that yarnling reads: its default, kind, bounds and meaning.
+
+    from yarn.settings import nodemanager
+    nodemanager.LOCAL_DIRS.of(conf)
+
+A value is read through its setting, so that the default stands in one place and `yarnling config` can tell
+what is read. To add a key, add a setting to the module it belongs to.
+"""
+
+from yarn.settings.pace import FAST_TIME_FACTOR, scaled
+from yarn.settings.registry import BY_KEY, check_settings, defaults, setting_of
+from yarn.settings.report import ConfigurationReport, HadoopKeys, describe
+
+__all__ = [
+    "BY_KEY",
+    "FAST_TIME_FACTOR",
+    "ConfigurationReport",
+    "HadoopKeys",
+    "check_settings",
+    "defaults",
+    "describe",
+    "scaled",
+    "setting_of",
+]

@@ -1,0 +1,255 @@
+"""What a setting is: a key with a default, a kind, bounds and a meaning.
+
+    EXPIRY = TimeSetting("yarn.nm.liveness-monitor.expiry-interval-ms", "600000", "...", minimum=1)
+    EXPIRY.of(conf)            600000, or what conf says; ConfigurationException if that cannot be
+    EXPIRY.faults(conf)        the same refusal as a list
+
+A default is a text as in Hadoop's yarn-default.xml, so that it is read by the rules of a value: it may
+hold `${...}`. A setting without a default either falls back to another setting, or is simply not set.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Generic, TypeVar
+
+from yarn.configuration import Configuration
+from yarn.faults import DEFAULT, ConfigurationException, Fault, Severity
+from yarn.java_values import (
+    parse_bool,
+    parse_float,
+    parse_int,
+    parse_long,
+    parse_time_ms,
+    split_strings,
+)
+
+T = TypeVar("T")
+N = TypeVar("N", int, float)
+
+PORT_MAX = 65535
+
+
+@dataclass(frozen=True)
+class Setting(Generic[T]):
+    """One key that yarnling reads.
+
+    `default`: None if there is none. `fallback`: the setting whose value counts when this one is not set.
+    """
+
+    key: str
+    default: str | None
+    meaning: str
+    fallback: Setting[T] | None = field(default=None, kw_only=True)
+
+    kind = "text"
+    remedy = "write another value"
+
+    def of(self, conf: Configuration) -> T:
+        """The value. ConfigurationException if it cannot be read or is out of bounds, or if there is none."""
+        value = self.maybe_of(conf)
+        if value is None:
+            raise ConfigurationException([Fault(self.key, None, DEFAULT, "has no default", "set it")])
+        return value
+
+    def maybe_of(self, conf: Configuration) -> T | None:
+        """The value; None for a key that is not set and has neither default nor fallback."""
+        text = self.text(conf)
+        if text is None:
+            return None if self.fallback is None else self.fallback.maybe_of(conf)
+        try:
+            value = self.parse(text)
+            self.check(value)
+        except ValueError as error:
+            raise ConfigurationException([self.fault(conf, str(error))]) from None
+        return value
+
+    def text(self, conf: Configuration) -> str | None:
+        """The value's text, or the default's, with `${...}` replaced."""
+        value = conf.get(self.key)
+        if value is None and self.default is not None:
+            value = conf.expand(self.default)
+        return value
+
+    def faults(self, conf: Configuration) -> list[Fault]:
+        """What is wrong with the value, as errors or warnings; empty if it is all right."""
+        try:
+            self.maybe_of(conf)
+        except ConfigurationException as refusal:
+            return list(refusal.faults)
+        return []
+
+    def fault(self, conf: Configuration, problem: str, severity: Severity = Severity.ERROR) -> Fault:
+        """A fault of this setting's value, with its place and the usual remedy."""
+        return Fault(self.key, self.text(conf), conf.origin(self.key), problem, self.remedy, severity)
+
+    def parse(self, text: str) -> T:
+        """The value in `text`; ValueError says why there is none."""
+        raise NotImplementedError(type(self).__name__)
+
+    def check(self, value: T) -> None:
+        """ValueError if the value is out of bounds."""
+
+
+@dataclass(frozen=True)
+class TextSetting(Setting[str]):
+    """Any text, trimmed."""
+
+    def parse(self, text: str) -> str:
+        return text.strip()
+
+
+@dataclass(frozen=True)
+class ListSetting(Setting[tuple[str, ...]]):
+    """Texts with commas between them."""
+
+    kind = "list"
+    remedy = "write at least one, with commas between them"
+    needed: bool = field(default=False, kw_only=True)
+
+    def parse(self, text: str) -> tuple[str, ...]:
+        return tuple(part for part in split_strings(text) if part)
+
+    def check(self, value: tuple[str, ...]) -> None:
+        if self.needed and not value:
+            raise ValueError("is empty")
+
+
+@dataclass(frozen=True)
+class ChoiceSetting(Setting[str]):
+    """One of a few texts; `choices` holds those yarnling has."""
+
+    kind = "choice"
+    choices: tuple[str, ...] = field(default=(), kw_only=True)
+
+    @property
+    def remedy(self) -> str:  # type: ignore[override]
+        return f"write {' or '.join(self.choices)}"
+
+    def parse(self, text: str) -> str:
+        return text.strip()
+
+    def check(self, value: str) -> None:
+        if value not in self.choices:
+            raise ValueError("is not among those that yarnling has")
+
+
+@dataclass(frozen=True)
+class BoolSetting(Setting[bool]):
+    """true or false; anything else means the default, as in Hadoop, and is warned of."""
+
+    kind = "bool"
+    remedy = "write true or false"
+
+    def parse(self, text: str) -> bool:
+        try:
+            return parse_bool(text)
+        except ValueError:
+            return parse_bool(self.default or "false")
+
+    def faults(self, conf: Configuration) -> list[Fault]:
+        text = self.text(conf)
+        if text is None or text.strip().lower() in ("true", "false"):
+            return []
+        problem = f"neither true nor false, so the default holds: {self.default}"
+        return [self.fault(conf, problem, Severity.WARNING)]
+
+
+@dataclass(frozen=True)
+class NumberSetting(Setting[N]):
+    """A number within bounds, both included. `special`: values outside them that have a meaning of their own.
+
+    `lenient`: Hadoop takes what is out of bounds, so it is warned of and taken too.
+    """
+
+    unit: str = field(default="", kw_only=True)
+    minimum: N | None = field(default=None, kw_only=True)
+    maximum: N | None = field(default=None, kw_only=True)
+    special: tuple[N, ...] = field(default=(), kw_only=True)
+    lenient: bool = field(default=False, kw_only=True)
+
+    @property
+    def remedy(self) -> str:  # type: ignore[override]
+        bounds = [f"at least {self.minimum}"] if self.minimum is not None else []
+        bounds += [f"at most {self.maximum}"] if self.maximum is not None else []
+        exceptions = "".join(f", or {value}" for value in self.special)
+        return f"write {self.kind}{' of ' if bounds else ''}{' and '.join(bounds)}{exceptions}"
+
+    def check(self, value: N) -> None:
+        problem = self._out_of_bounds(value)
+        if problem and not self.lenient:
+            raise ValueError(problem)
+
+    def faults(self, conf: Configuration) -> list[Fault]:
+        faults = super().faults(conf)
+        value = None if faults else self.maybe_of(conf)
+        problem = None if value is None else self._out_of_bounds(value)
+        return [self.fault(conf, problem, Severity.WARNING)] if problem else faults
+
+    def _out_of_bounds(self, value: N) -> str | None:
+        if value in self.special:
+            return None
+        if self.minimum is not None and not value >= self.minimum:
+            return f"below the least, {self.minimum}{self._shown_unit()}"
+        if self.maximum is not None and not value <= self.maximum:
+            return f"above the most, {self.maximum}{self._shown_unit()}"
+        return None
+
+    def _shown_unit(self) -> str:
+        return f" {self.unit}" if self.unit else ""
+
+
+@dataclass(frozen=True)
+class IntSetting(NumberSetting[int]):
+    """A whole number of 32 bits, or of 64 if `long`."""
+
+    kind = "a whole number"
+    long: bool = field(default=False, kw_only=True)
+
+    def parse(self, text: str) -> int:
+        return parse_long(text) if self.long else parse_int(text)
+
+
+@dataclass(frozen=True)
+class FloatSetting(NumberSetting[float]):
+    """A number, rounded to 32 bits as Hadoop holds it."""
+
+    kind = "a number"
+
+    def parse(self, text: str) -> float:
+        return parse_float(text)
+
+
+@dataclass(frozen=True)
+class TimeSetting(NumberSetting[int]):
+    """A duration; its value and its bounds are in ms. `written_in` is the unit of a text without a suffix.
+
+    `paced`: True for an interval of the cluster's own pace, which the time factor shortens; `least_ms` is
+    what it is never shortened below. False for what lasts as long as the machine needs.
+    """
+
+    kind = "a duration such as 10s"
+    written_in: str = field(default="ms", kw_only=True)
+    paced: bool = field(default=True, kw_only=True)
+    least_ms: int = field(default=10, kw_only=True)
+    unit: str = field(default="ms", kw_only=True)
+
+    def parse(self, text: str) -> int:
+        return parse_time_ms(text, self.written_in)
+
+
+@dataclass(frozen=True)
+class AddressSetting(Setting[tuple[str, int]]):
+    """host:port; port 0 lets the system choose one."""
+
+    kind = "address"
+    remedy = f"write host:port, the port from 0 (any free one) to {PORT_MAX}"
+
+    def parse(self, text: str) -> tuple[str, int]:
+        host, colon, port = text.strip().rpartition(":")
+        if not colon or not host:
+            raise ValueError("is no host:port")
+        number = parse_int(port)
+        if not 0 <= number <= PORT_MAX:
+            raise ValueError(f"port {number} is outside 0..{PORT_MAX}")
+        return host, number

@@ -1,0 +1,140 @@
+"""What a configuration comes to: each key sorted by what becomes of it.
+
+A key that is set is either read by yarnling, or known to Hadoop and ignored here, or known to nobody, which
+is most often a slip of the pen: then the nearest known key is named.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from yarn.configuration import Configuration
+from yarn.faults import Fault, Origin, Severity
+from yarn.settings import scheduler
+from yarn.settings.kinds import Setting
+from yarn.settings.registry import BY_KEY, check_settings, setting_of
+
+NEAREST_CUTOFF = 0.8
+"""How alike (0..1, difflib) a known key must be to be suggested; below, suggestions were mostly wrong."""
+
+
+@dataclass(frozen=True, slots=True)
+class KeyRead:
+    """A key that is set and read. `value` has `${...}` replaced; `meaning` is one line."""
+
+    key: str
+    value: str
+    origin: Origin
+    meaning: str
+
+
+@dataclass(frozen=True, slots=True)
+class KeyDefaulted:
+    """A key that is not set; yarnling goes by its default (or by another key, then `value` names it)."""
+
+    key: str
+    value: str
+    meaning: str
+
+
+@dataclass(frozen=True, slots=True)
+class KeyIgnored:
+    """A key that Hadoop knows and yarnling does not read."""
+
+    key: str
+    value: str
+    origin: Origin
+
+
+@dataclass(frozen=True, slots=True)
+class KeyUnknown:
+    """A key that nobody knows. `nearest`: a known key that looks much like it, or None."""
+
+    key: str
+    value: str
+    origin: Origin
+    nearest: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigurationReport:
+    """Every key in one of four lists, and what is wrong: errors first, then warnings and notes."""
+
+    read: tuple[KeyRead, ...]
+    defaulted: tuple[KeyDefaulted, ...]
+    ignored: tuple[KeyIgnored, ...]
+    unknown: tuple[KeyUnknown, ...]
+    faults: tuple[Fault, ...]
+
+
+class HadoopKeys:
+    """The keys that Hadoop knows: plain ones, and patterns with `<...>` for a name chosen by the user."""
+
+    def __init__(self, keys: Iterable[str]) -> None:
+        listed = tuple(keys)
+        self.plain = frozenset(key for key in listed if "<" not in key)
+        self._patterns = tuple(_pattern(key) for key in listed if "<" in key)
+
+    def __contains__(self, key: str) -> bool:
+        return key in self.plain or any(pattern.fullmatch(key) for pattern in self._patterns)
+
+
+def describe(conf: Configuration, hadoop: HadoopKeys, faults: Iterable[Fault] = ()) -> ConfigurationReport:
+    """The report. `faults`: what other checks found (queues), told with those of the settings."""
+    read: list[KeyRead] = []
+    ignored: list[KeyIgnored] = []
+    unknown: list[KeyUnknown] = []
+    candidates = sorted(BY_KEY.keys() | hadoop.plain)
+    for key in conf:
+        setting, value, origin = setting_of(key), _shown(conf, key), conf.origin(key)
+        if setting is not None:
+            read.append(KeyRead(key, value, origin, setting.meaning))
+        elif key in hadoop:
+            ignored.append(KeyIgnored(key, value, origin))
+        else:
+            unknown.append(KeyUnknown(key, value, origin, _nearest(key, candidates)))
+    defaulted = [
+        KeyDefaulted(setting.key, _default_shown(setting), setting.meaning)
+        for setting in BY_KEY.values()
+        if setting.key not in conf
+    ]
+    found = [*check_settings(conf), *faults, *conf.notes]
+    found.sort(key=lambda fault: fault.severity is not Severity.ERROR)
+    return ConfigurationReport(tuple(read), tuple(defaulted), tuple(ignored), tuple(unknown), tuple(found))
+
+
+def _nearest(key: str, candidates: list[str]) -> str | None:
+    """The most similar known key; for a queue's key the right property with the same queue."""
+    head, _, name = key.rpartition(".")
+    path = head.removeprefix(scheduler.PREFIX)
+    if head.startswith(scheduler.PREFIX) and scheduler.is_queue_path(path):
+        names = [setting.key for setting in scheduler.QUEUE_SETTINGS]
+        close = difflib.get_close_matches(name, names, n=1, cutoff=NEAREST_CUTOFF)
+        return scheduler.queue_key(path, close[0]) if close else None
+    close = difflib.get_close_matches(key, candidates, n=1, cutoff=NEAREST_CUTOFF)
+    return close[0] if close else None
+
+
+def _shown(conf: Configuration, key: str) -> str:
+    """The value with `${...}` replaced, or as written if that cannot be (it is then among the faults)."""
+    entry = conf.entry(key)
+    written = "" if entry is None else entry.value
+    try:
+        return conf.expand(written)
+    except ValueError:
+        return written
+
+
+def _default_shown(setting: Setting[Any]) -> str:
+    if setting.default is not None:
+        return setting.default
+    return f"as {setting.fallback.key}" if setting.fallback is not None else "not set"
+
+
+def _pattern(key: str) -> re.Pattern[str]:
+    parts = re.split(r"<[^>]*>", key)
+    return re.compile(".+".join(re.escape(part) for part in parts))

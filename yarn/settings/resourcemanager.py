@@ -1,0 +1,144 @@
+"""The settings of the ResourceManager and of those who call it.
+
+Defaults are yarn-default.xml's of Hadoop 3.4.1, but for addresses: yarnling binds to loopback.
+"""
+
+from __future__ import annotations
+
+from yarn.settings.kinds import AddressSetting, BoolSetting, IntSetting, TextSetting, TimeSetting
+
+HOSTNAME = TextSetting("yarn.resourcemanager.hostname", "127.0.0.1", "host that the RM's addresses stand on")
+ADDRESS = AddressSetting("yarn.resourcemanager.address", "${yarn.resourcemanager.hostname}:8032", "where clients call")
+SCHEDULER_ADDRESS = AddressSetting(
+    "yarn.resourcemanager.scheduler.address", "${yarn.resourcemanager.hostname}:8030", "where AMs call"
+)
+RESOURCE_TRACKER_ADDRESS = AddressSetting(
+    "yarn.resourcemanager.resource-tracker.address", "${yarn.resourcemanager.hostname}:8031", "where NMs call"
+)
+ADMIN_ADDRESS = AddressSetting(
+    "yarn.resourcemanager.admin.address", "${yarn.resourcemanager.hostname}:8033", "where rmadmin calls"
+)
+
+NM_HEARTBEAT_INTERVAL = TimeSetting(
+    "yarn.resourcemanager.nodemanagers.heartbeat-interval-ms",
+    "1000",
+    "told to NMs in every reply: how long they wait before the next heartbeat",
+    minimum=1,
+)
+NM_EXPIRY_INTERVAL = TimeSetting(
+    "yarn.nm.liveness-monitor.expiry-interval-ms",
+    "600000",
+    "a NM silent for so long is LOST (noticed within a third more)",
+    minimum=1,
+)
+AM_EXPIRY_INTERVAL = TimeSetting(
+    "yarn.am.liveness-monitor.expiry-interval-ms",
+    "900000",
+    "an AM silent for so long has failed (noticed within a third more)",
+    minimum=1,
+)
+CONTAINER_ALLOCATION_EXPIRY_INTERVAL = TimeSetting(
+    "yarn.resourcemanager.rm.container-allocation.expiry-interval-ms",
+    "600000",
+    "a container that was handed to its AM and not started within it is taken back",
+    minimum=1,
+)
+
+AM_MAX_ATTEMPTS = IntSetting(
+    "yarn.resourcemanager.am.max-attempts",
+    "2",
+    "attempts of an application that asks for none, and the most if there is no global limit",
+    minimum=1,
+)
+AM_GLOBAL_MAX_ATTEMPTS = IntSetting(
+    "yarn.resourcemanager.am.global.max-attempts",
+    None,
+    "the most attempts that an application may ask for",
+    minimum=1,
+    fallback=AM_MAX_ATTEMPTS,
+)
+MAX_COMPLETED_APPLICATIONS = IntSetting(
+    "yarn.resourcemanager.max-completed-applications",
+    "1000",
+    "ended applications that the RM remembers, the oldest forgotten first",
+    minimum=0,
+)
+APPLICATION_MAX_TAGS = IntSetting(
+    "yarn.resourcemanager.application.max-tags", "10", "tags of an application", minimum=0
+)
+APPLICATION_MAX_TAG_LENGTH = IntSetting(
+    "yarn.resourcemanager.application.max-tag.length", "100", "characters of a tag", minimum=1
+)
+ATTEMPT_DIAGNOSTICS_LIMIT = IntSetting(
+    "yarn.app.attempt.diagnostics.limit.kc",
+    "64",
+    "thousands of characters kept of an attempt's diagnostics",
+    unit="kc",
+    minimum=1,
+)
+NODEMANAGER_CONNECT_RETRIES = IntSetting(
+    "yarn.resourcemanager.nodemanager-connect-retries",
+    "10",
+    "tries to reach the NM that shall start an AM",
+    minimum=0,
+)
+NODES_INCLUDE_PATH = TextSetting(
+    "yarn.resourcemanager.nodes.include-path", "", "file of the hosts that may join; empty: all"
+)
+NODES_EXCLUDE_PATH = TextSetting(
+    "yarn.resourcemanager.nodes.exclude-path", "", "file of the hosts that may not; empty: none"
+)
+AM_RM_TOKEN_ROLLING_INTERVAL = TimeSetting(
+    "yarn.resourcemanager.am-rm-tokens.master-key-rolling-interval-secs",
+    "86400",
+    "how long one key signs AMRM tokens",
+    written_in="s",
+    minimum=1,
+    paced=False,
+)
+NM_TOKEN_ROLLING_INTERVAL = TimeSetting(
+    "yarn.resourcemanager.nm-tokens.master-key-rolling-interval-secs",
+    "86400",
+    "how long one key signs NM tokens",
+    written_in="s",
+    minimum=1,
+    paced=False,
+)
+CONTAINER_TOKEN_ROLLING_INTERVAL = TimeSetting(
+    "yarn.resourcemanager.container-tokens.master-key-rolling-interval-secs",
+    "86400",
+    "how long one key signs container tokens",
+    written_in="s",
+    minimum=1,
+    paced=False,
+)
+ACL_ENABLE = BoolSetting("yarn.acl.enable", "false", "whether queue and application ACLs are looked at")
+
+CONNECT_MAX_WAIT = TimeSetting(
+    "yarn.resourcemanager.connect.max-wait.ms",
+    "900000",
+    "how long a client, AM or NM tries to reach the RM; -1: for ever",
+    minimum=0,
+    special=(-1,),
+    paced=False,
+)
+CONNECT_RETRY_INTERVAL = TimeSetting(
+    "yarn.resourcemanager.connect.retry-interval.ms", "30000", "wait between two such tries", minimum=1
+)
+CLIENT_POLL_INTERVAL = TimeSetting(
+    "yarn.client.application-client-protocol.poll-interval-ms",
+    "200",
+    "how often a client that waits for a submission or a kill asks",
+    minimum=1,
+)
+NM_CLIENT_CONNECT_MAX_WAIT = TimeSetting(
+    "yarn.client.nodemanager-connect.max-wait-ms",
+    "180000",
+    "how long an AM tries to reach a NM; -1: for ever",
+    minimum=0,
+    special=(-1,),
+    paced=False,
+)
+NM_CLIENT_CONNECT_RETRY_INTERVAL = TimeSetting(
+    "yarn.client.nodemanager-connect.retry-interval-ms", "10000", "wait between two such tries", minimum=1
+)

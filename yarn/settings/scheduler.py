@@ -1,0 +1,183 @@
+"""The settings of the CapacityScheduler: of the whole, and the keys that a queue may have.
+
+Defaults and names are those of CapacitySchedulerConfiguration and YarnConfiguration, Hadoop 3.4.1. What the
+values of queues mean together (sums, bounds between parent and child) is checked by rm.scheduler.configuration.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Final
+
+from yarn.settings.kinds import (
+    BoolSetting,
+    ChoiceSetting,
+    FloatSetting,
+    IntSetting,
+    ListSetting,
+    Setting,
+    TextSetting,
+)
+
+PREFIX: Final = "yarn.scheduler.capacity."
+UNLIMITED: Final = "2147483647"
+
+_RESOURCE_PACKAGE = "org.apache.hadoop.yarn.util.resource"
+
+SCHEDULER_CLASS = ChoiceSetting(
+    "yarn.resourcemanager.scheduler.class",
+    "org.apache.hadoop.yarn.server.resourcemanager.scheduler.capacity.CapacityScheduler",
+    "the scheduler; yarnling has one",
+    choices=("org.apache.hadoop.yarn.server.resourcemanager.scheduler.capacity.CapacityScheduler",),
+)
+MINIMUM_ALLOCATION_MB = IntSetting(
+    "yarn.scheduler.minimum-allocation-mb", "1024", "asks are rounded up to multiples of it", unit="MB", minimum=1
+)
+MAXIMUM_ALLOCATION_MB = IntSetting(
+    "yarn.scheduler.maximum-allocation-mb", "8192", "a larger ask is refused", unit="MB", minimum=1
+)
+MINIMUM_ALLOCATION_VCORES = IntSetting(
+    "yarn.scheduler.minimum-allocation-vcores", "1", "asks are rounded up to multiples of it", minimum=1
+)
+MAXIMUM_ALLOCATION_VCORES = IntSetting(
+    "yarn.scheduler.maximum-allocation-vcores", "4", "a larger ask is refused", minimum=1
+)
+MAX_APPLICATION_PRIORITY = IntSetting(
+    "yarn.cluster.max-application-priority", "0", "the highest priority an application may have", minimum=0
+)
+INCLUDE_PORT_IN_NODE_NAME = BoolSetting(
+    "yarn.scheduler.include-port-in-node-name", "false", "whether asks name nodes as host:port"
+)
+RESOURCE_CALCULATOR = ChoiceSetting(
+    f"{PREFIX}resource-calculator",
+    f"{_RESOURCE_PACKAGE}.DefaultResourceCalculator",
+    "how resources are compared: by memory alone, or by the dominant share",
+    choices=(
+        f"{_RESOURCE_PACKAGE}.DefaultResourceCalculator",
+        f"{_RESOURCE_PACKAGE}.DominantResourceCalculator",
+    ),
+)
+MAXIMUM_APPLICATIONS = IntSetting(
+    f"{PREFIX}maximum-applications", "10000", "applications that may wait or run", minimum=1, lenient=True
+)
+GLOBAL_QUEUE_MAX_APPLICATION = IntSetting(
+    f"{PREFIX}global-queue-max-application",
+    "-1",
+    "the same for each queue without its own; -1: by its capacity",
+    minimum=1,
+    special=(-1,),
+    lenient=True,
+)
+MAXIMUM_AM_RESOURCE_PERCENT = FloatSetting(
+    f"{PREFIX}maximum-am-resource-percent",
+    "0.1",
+    "share of a queue that AMs may have, 0..1",
+    minimum=0.0,
+    maximum=1.0,
+    lenient=True,
+)
+MAX_PARALLEL_APPS = IntSetting(f"{PREFIX}max-parallel-apps", UNLIMITED, "applications of a queue that may run at once")
+USER_MAX_PARALLEL_APPS = IntSetting(
+    f"{PREFIX}user.max-parallel-apps", UNLIMITED, "applications of a user that may run at once"
+)
+MINIMUM_USER_LIMIT_PERCENT = FloatSetting(
+    f"{PREFIX}minimum-user-limit-percent", "100", "for queues without their own", unit="%", maximum=100.0, lenient=True
+)
+USER_LIMIT_FACTOR = FloatSetting(f"{PREFIX}user-limit-factor", "1.0", "for queues without their own")
+NODE_LOCALITY_DELAY = IntSetting(
+    f"{PREFIX}node-locality-delay",
+    "40",
+    "chances an ask lets pass before it leaves its node for the rack; -1: does not wait",
+    minimum=0,
+    special=(-1,),
+    lenient=True,
+)
+RACK_LOCALITY_ADDITIONAL_DELAY = IntSetting(
+    f"{PREFIX}rack-locality-additional-delay",
+    "-1",
+    "further chances before it leaves the rack; -1: by the size of the ask and the cluster",
+    minimum=0,
+    special=(-1,),
+    lenient=True,
+)
+RACK_LOCALITY_FULL_RESET = BoolSetting(
+    f"{PREFIX}rack-locality-full-reset", "true", "whether a rack-local container starts the count anew"
+)
+MULTIPLE_ASSIGNMENTS_ENABLED = BoolSetting(
+    f"{PREFIX}per-node-heartbeat.multiple-assignments-enabled", "true", "whether a heartbeat may place several"
+)
+MAXIMUM_CONTAINER_ASSIGNMENTS = IntSetting(
+    f"{PREFIX}per-node-heartbeat.maximum-container-assignments",
+    "100",
+    "containers that one heartbeat may place; -1: any number",
+)
+MAXIMUM_OFFSWITCH_ASSIGNMENTS = IntSetting(
+    f"{PREFIX}per-node-heartbeat.maximum-offswitch-assignments",
+    "1",
+    "of these, those far from their data",
+    minimum=1,
+    lenient=True,
+)
+RESERVATIONS_CONTINUE_LOOKING = BoolSetting(
+    f"{PREFIX}reservations-continue-look-all-nodes", "true", "whether a reservation elsewhere is given up for room here"
+)
+
+_QUEUE_PATH = r"(?P<queue>[^.]+(?:\.[^.]+)*?)"
+
+
+def queue_key(path: str, name: str) -> str:
+    """The key of a queue's property: ("root.a", "capacity") -> yarn.scheduler.capacity.root.a.capacity."""
+    return f"{PREFIX}{path}.{name}"
+
+
+# What a queue may say. The keys hold no path: they are what follows it.
+QUEUE_SETTINGS: tuple[Setting[Any], ...] = (
+    ListSetting("queues", None, "names of the queues below this one"),
+    TextSetting("capacity", "0", "guaranteed share of the parent, percent"),
+    TextSetting("maximum-capacity", "100", "most of the parent that the queue may take, percent"),
+    ChoiceSetting("state", "RUNNING", "whether it takes applications", choices=("RUNNING", "STOPPED")),
+    FloatSetting(
+        "minimum-user-limit-percent",
+        None,
+        "share of the queue that a user is sure of",
+        unit="%",
+        maximum=100.0,
+        lenient=True,
+    ),
+    FloatSetting("user-limit-factor", None, "what one user may take, in multiples of the queue's capacity"),
+    IntSetting(
+        "maximum-applications", None, "applications that may wait or run", minimum=0, special=(-1,), lenient=True
+    ),
+    FloatSetting(
+        "maximum-am-resource-percent",
+        None,
+        "share of the queue that AMs may have",
+        minimum=0.0,
+        maximum=1.0,
+        lenient=True,
+    ),
+    IntSetting("max-parallel-apps", None, "applications that may run at once"),
+    TextSetting("ordering-policy", None, "of a leaf's applications (fifo) or a parent's queues (utilization)"),
+    IntSetting("default-application-priority", "0", "priority of an application that has none"),
+    IntSetting("maximum-allocation-mb", None, "a larger ask is refused", unit="MB", minimum=1),
+    IntSetting("maximum-allocation-vcores", None, "a larger ask is refused", minimum=1),
+    TextSetting("acl_submit_applications", None, "who may submit"),
+    TextSetting("acl_administer_queue", None, "who may move and kill applications"),
+)
+
+_QUEUE_KEY = re.compile(
+    rf"{re.escape(PREFIX)}{_QUEUE_PATH}\.(?P<name>{'|'.join(re.escape(s.key) for s in QUEUE_SETTINGS)})\Z"
+)
+
+
+def queue_setting(key: str) -> Setting[Any] | None:
+    """The setting that a full key sets for some queue, under that full key; None if it is not a queue's."""
+    match = _QUEUE_KEY.match(key)
+    if match is None or not is_queue_path(match["queue"]):
+        return None
+    return next(setting for setting in QUEUE_SETTINGS if setting.key == match["name"])
+
+
+def is_queue_path(text: str) -> bool:
+    """True for root and what is below it."""
+    return text == "root" or text.startswith("root.")

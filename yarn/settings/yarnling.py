@@ -1,0 +1,30 @@
+"""The settings that are yarnling's own, and the few of Hadoop's common part that it reads."""
+
+from __future__ import annotations
+
+from yarn.settings.kinds import FloatSetting, TextSetting
+
+TIME_FACTOR = FloatSetting(
+    "yarn.yarnling.time-factor",
+    "1",
+    "multiplies every interval of the cluster's pace; below 1 is faster (see yarn.settings.pace)",
+    minimum=0.001,
+    maximum=1000.0,
+)
+CLUSTER_SECRET_FILE = TextSetting(
+    "yarn.yarnling.cluster-secret-file",
+    None,
+    "file (mode 0600) with the secret that RM and NMs share",
+)
+EVENT_LOG = TextSetting(
+    "yarn.yarnling.event-log", None, "file that a daemon's core writes its events and effects to; unset: none"
+)
+
+NODE_SWITCH_MAPPING = TextSetting(
+    "net.topology.node.switch.mapping.impl",
+    "org.apache.hadoop.net.ScriptBasedMapping",
+    "how a host's rack is found: TableMapping reads a file, anything else means /default-rack",
+)
+TOPOLOGY_TABLE_FILE = TextSetting(
+    "net.topology.table.file.name", None, "TableMapping's file: a host and its rack in each line"
+)
