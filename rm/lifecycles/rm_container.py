@@ -154,7 +154,7 @@ class RMContainer:
 
     def _finished(self, status: ContainerStatus) -> None:
         self.status = status
-        self._notify(ContainerFinished(self.attempt_id, self.node_id, status))
+        self._notify(ContainerFinished(self.attempt_id, self.node_id, status, self.resource, self.started_ms))
 
     def _killed(self, status: ContainerStatus) -> None:
         self._notify(CleanUpContainer(self.node_id, self.id))

@@ -123,6 +123,14 @@ class CapacityScheduler:
         """The queue that the placement rules choose; without rules the name as given."""
         raise NotImplementedError
 
+    def queue_path(self, queue: str) -> str:
+        """The full path of a queue named by its path or unambiguous short name; the name as given if there is none."""
+        raise NotImplementedError
+
+    def default_priority(self, queue: str) -> int:
+        """The queue's default-application-priority; 0 for an unknown queue."""
+        raise NotImplementedError
+
     def reinitialize(self, configuration: Configuration) -> None:
         """refreshQueues: takes the configuration whole, or raises ConfigurationException with every fault."""
         raise NotImplementedError

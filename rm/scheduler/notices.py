@@ -10,6 +10,7 @@ from typing import TypeAlias
 
 from yarn.containers import ContainerStatus
 from yarn.ids import ApplicationAttemptId, ApplicationId, ContainerId, NodeId
+from yarn.resource import Resource
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,11 +62,14 @@ class ContainerLaunched:
 @dataclass(frozen=True, slots=True)
 class ContainerFinished:
     """It is over (CONTAINER_FINISHED to the attempt that holds it). `attempt_id`: the holder, which with kept
-    containers is not always the one in the id. Expirer off."""
+    containers is not always the one in the id. Expirer off. `resource` and `started_ms` (its placement) are for the
+    account of what the application used."""
 
     attempt_id: ApplicationAttemptId
     node_id: NodeId
     status: ContainerStatus
+    resource: Resource
+    started_ms: int
 
 
 @dataclass(frozen=True, slots=True)
