@@ -14,11 +14,12 @@ _YARN = "org.apache.hadoop.yarn.exceptions"
 class YarnException(Exception):
     """What a daemon tells a caller: the caller's fault unless a subclass says otherwise.
 
-    `definite`: True if the call surely had and will have no effect, so that it can be tried again.
+    `definite`: True if the call surely had and will have no effect, so that it can be tried again. It is the class's,
+    but an error that came over the wire carries what its server said.
     """
 
     java_class: ClassVar[str] = f"{_YARN}.YarnException"
-    definite: ClassVar[bool] = True
+    definite: bool = True
 
     @property
     def message(self) -> str:
@@ -29,16 +30,14 @@ class InternalError(Exception):
     """A bug of ours: an invariant does not hold. Never caught by a core."""
 
 
-class InvalidIdException(YarnException):
-    """Text or a message that is no id (Java: IllegalArgumentException)."""
-
-    java_class = "java.lang.IllegalArgumentException"
-
-
 class InvalidArgumentException(YarnException):
     """A malformed message or argument (Java: IllegalArgumentException)."""
 
     java_class = "java.lang.IllegalArgumentException"
+
+
+class InvalidIdException(InvalidArgumentException):
+    """Text or a message that is no id (Java: IllegalArgumentException)."""
 
 
 class ApplicationNotFoundException(YarnException):
@@ -175,7 +174,10 @@ def _all_subclasses(cls: type[YarnException]) -> list[type[YarnException]]:
 
 
 def class_of(java_class: str) -> type[YarnException]:
-    """The Python class for a Java class name; RemoteError for one that has none."""
+    """The Python class for a Java class name; RemoteError for one that has none.
+
+    Where several have one name it is the general one (InvalidArgumentException for IllegalArgumentException).
+    """
     if java_class == YarnException.java_class:
         return YarnException
     for candidate in _all_subclasses(YarnException):

@@ -21,3 +21,21 @@ class KillApplicationResponse:
     """False: the kill is under way, ask again."""
 
     is_kill_completed: bool
+
+
+@dataclass(frozen=True, slots=True)
+class KillApplicationRequest:
+    """Which application to end; `diagnostics` is the client's reason, empty if it gave none."""
+
+    application_id: ApplicationId
+    diagnostics: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class QueueInfoRequest:
+    """Which queue (name or path), with which of its applications and children; `recursive`: all below."""
+
+    queue: str
+    applications: bool = False
+    children: bool = False
+    recursive: bool = False

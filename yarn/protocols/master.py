@@ -14,10 +14,13 @@ from yarn.states import ContainerUpdateType, FinalApplicationStatus
 
 @dataclass(frozen=True, slots=True)
 class NMToken:
-    """The token with which an AM talks to one NM; it stays good for the attempt's life."""
+    """The token with which an AM talks to one NM; it stays good for the attempt's life.
+
+    `token` is None only inside the RM: the core says which nodes, the shell signs.
+    """
 
     node_id: NodeId
-    token: Token
+    token: Token | None = None
 
 
 @dataclass(frozen=True, slots=True)
