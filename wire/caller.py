@@ -1,0 +1,73 @@
+"""Who calls: the metadata that travels beside a call, and what the server made of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+from google.protobuf.message import DecodeError
+
+from protos.security_pb2 import TokenProto
+from wire.codec.tokens import read_token, write_token
+from yarn.containers import Token
+from yarn.errors import InvalidToken
+
+USER_KEY = "yarn-user"
+"""Metadata: the user's name (simple authentication: the server believes it)."""
+TOKEN_KEY = "yarn-token-bin"
+"""Metadata: a serialised TokenProto."""
+USER_LENGTH_MAX = 256
+TOKEN_BYTES_MAX = 16 * 1024
+"""A token is some 200 bytes; the bound keeps rubbish away from the parser."""
+
+Metadata = Iterable[tuple[str, str | bytes]]
+
+Verified = TypeVar("Verified")
+
+
+@dataclass(frozen=True, slots=True)
+class Caller(Generic[Verified]):
+    """A caller as its server knows it: `user` is what it says, `verified` what its token proves.
+
+    `verified` is an AMRMTokenIdentifier (masters), an NMTokenIdentifier (at an NM), a NodeId (nodes) or None
+    (clients, who have no token). `peer` is gRPC's name of the other end, for logs.
+    """
+
+    user: str
+    token: Token | None
+    peer: str
+    verified: Verified
+
+
+def caller_metadata(user: str = "", token: Token | None = None) -> tuple[tuple[str, str | bytes], ...]:
+    """The metadata that tells a server who calls."""
+    metadata: list[tuple[str, str | bytes]] = []
+    if user:
+        metadata.append((USER_KEY, user))
+    if token is not None:
+        proto = TokenProto()
+        write_token(token, proto)
+        metadata.append((TOKEN_KEY, proto.SerializeToString()))
+    return tuple(metadata)
+
+
+def read_caller(metadata: Metadata, peer: str) -> Caller[None]:
+    """Who says that it calls, not yet verified. Raises InvalidToken for a token that is none."""
+    user = ""
+    token = None
+    for key, value in metadata:
+        if key == USER_KEY:
+            user = str(value)[:USER_LENGTH_MAX]
+        elif key == TOKEN_KEY:
+            token = _parse_token(value if isinstance(value, bytes) else value.encode())
+    return Caller(user, token, peer, None)
+
+
+def _parse_token(data: bytes) -> Token:
+    if len(data) > TOKEN_BYTES_MAX:
+        raise InvalidToken(f"a token of {len(data)} bytes, at most {TOKEN_BYTES_MAX} are taken")
+    try:
+        return read_token(TokenProto.FromString(data))
+    except DecodeError:
+        raise InvalidToken(f"{len(data)} bytes in {TOKEN_KEY} are no token") from None

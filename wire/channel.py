@@ -1,0 +1,123 @@
+"""Channels to servers: one a target, made at its first call, never at import (a fork must be possible before)."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+
+import grpc
+import grpc.aio
+
+from yarn.errors import ServerUnavailable
+
+MESSAGE_BYTES_MAX = 64 * 1024 * 1024
+"""One message, both sides. gRPC's 4 MiB is less than a heartbeat of a node that comes back with 10,000 containers."""
+METADATA_BYTES_MAX = 64 * 1024
+"""Metadata of a call or its end: a token is 200 bytes, an error's detail at most some 20,000."""
+CHANNELS_MAX = 1000
+"""Open channels of one process; above it the one unused for longest is closed, if no call is on it."""
+
+_OPTIONS: tuple[tuple[str, int], ...] = (
+    ("grpc.max_receive_message_length", MESSAGE_BYTES_MAX),
+    ("grpc.max_send_message_length", MESSAGE_BYTES_MAX),
+    ("grpc.max_metadata_size", METADATA_BYTES_MAX),
+    # Retries are ours (wire.retry): gRPC's own would send a call twice without telling.
+    ("grpc.enable_retries", 0),
+    ("grpc.initial_reconnect_backoff_ms", 100),
+    ("grpc.min_reconnect_backoff_ms", 100),
+    ("grpc.max_reconnect_backoff_ms", 1000),
+    ("grpc.keepalive_time_ms", 60_000),
+    ("grpc.keepalive_timeout_ms", 20_000),
+    # A proxy from the environment would get calls that are meant for loopback.
+    ("grpc.enable_http_proxy", 0),
+)
+
+_READY = grpc.ChannelConnectivity.READY
+_FAILED = grpc.ChannelConnectivity.TRANSIENT_FAILURE
+
+
+class Channels:
+    """The channels of one process, by target ("host:port"). Close it, or use it as a context manager."""
+
+    def __init__(self) -> None:
+        self._open: dict[str, Channel] = {}
+
+    def get(self, target: str) -> Channel:
+        """The channel to `target`, made if there is none."""
+        channel = self._open.pop(target, None)
+        if channel is None:
+            self._make_room()
+            channel = Channel(target)
+        self._open[target] = channel
+        return channel
+
+    async def close(self) -> None:
+        """Close every channel; calls on them are cancelled."""
+        channels, self._open = list(self._open.values()), {}
+        for channel in channels:
+            await channel.close()
+
+    async def __aenter__(self) -> Channels:
+        return self
+
+    async def __aexit__(self, *exc: object) -> None:
+        await self.close()
+
+    def _make_room(self) -> None:
+        if len(self._open) < CHANNELS_MAX:
+            return
+        for target, channel in self._open.items():
+            if channel.calls == 0:
+                # Dropped, not awaited: gRPC closes a channel that nobody holds.
+                del self._open[target]
+                return
+
+
+class Channel:
+    """One channel; `calls` are those on it now."""
+
+    def __init__(self, target: str) -> None:
+        self.target = target
+        self.calls = 0
+        self._channel: grpc.aio.Channel | None = None
+
+    async def send(
+        self, path: str, request: bytes, *, metadata: tuple[tuple[str, str | bytes], ...], timeout_s: float
+    ) -> bytes:
+        """The reply's bytes. Raises ServerUnavailable if the server was not reached, AioRpcError for the rest.
+
+        Connecting and calling share `timeout_s`; they are told apart because only a call that was not sent surely
+        had no effect.
+        """
+        deadline = time.monotonic() + timeout_s
+        if self._channel is None:
+            self._channel = grpc.aio.insecure_channel(self.target, options=_OPTIONS)
+        self.calls += 1
+        try:
+            await self._connect(self._channel, timeout_s)
+            call: grpc.aio.UnaryUnaryMultiCallable[bytes, bytes] = self._channel.unary_unary(path)
+            reply: bytes = await call(request, metadata=metadata, timeout=max(0.001, deadline - time.monotonic()))
+            return reply
+        finally:
+            self.calls -= 1
+
+    async def close(self) -> None:
+        if self._channel is not None:
+            await self._channel.close()
+
+    async def _connect(self, channel: grpc.aio.Channel, timeout_s: float) -> None:
+        state = channel.get_state(try_to_connect=True)
+        if state is _READY:
+            return
+        # What failed before this call says nothing about now: only a try begun after it counts.
+        tried = False
+        try:
+            async with asyncio.timeout(timeout_s):
+                while state is not _READY:
+                    if state is _FAILED and tried:
+                        raise ServerUnavailable(f"{self.target} cannot be reached: connection refused or no route")
+                    tried = tried or state is grpc.ChannelConnectivity.CONNECTING
+                    await channel.wait_for_state_change(state)
+                    state = channel.get_state(try_to_connect=True)
+        except TimeoutError:
+            raise ServerUnavailable(f"{self.target} cannot be reached in {timeout_s:g} s") from None

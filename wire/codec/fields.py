@@ -1,0 +1,104 @@
+"""Fields of messages that came from outside: what must be there, what must be text, which numbers are enum members."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from enum import Enum
+from typing import Any, TypeVar
+
+from google.protobuf.message import Message
+
+from yarn.errors import InvalidArgumentException
+from yarn.resource import INT32_MAX
+
+TEXT_BYTES_MAX = 1 << 20
+"""Bytes of one text: far above any command line or diagnostics that means well (YARN-8972 was about such sizes)."""
+
+_INT32_MIN = -INT32_MAX - 1
+
+_E = TypeVar("_E", bound=Enum)
+
+
+def name_of(proto: Message, field: str) -> str:
+    """How errors name a field: `NodeIdProto.host`."""
+    return f"{proto.DESCRIPTOR.name}.{field}"
+
+
+def text(proto: Message, field: str) -> str:
+    """A string field. Raises InvalidArgumentException if it is no UTF-8 or too long."""
+    value = getattr(proto, field)
+    # protobuf hands out bytes where a proto2 string is not UTF-8.
+    if not isinstance(value, str):
+        raise InvalidArgumentException(f"{name_of(proto, field)} is not UTF-8: {bytes(value)[:40]!r}")
+    if len(value) > TEXT_BYTES_MAX:
+        raise InvalidArgumentException(
+            f"{name_of(proto, field)} has {len(value)} characters, at most {TEXT_BYTES_MAX} are taken"
+        )
+    return value
+
+
+def optional_text(proto: Message, field: str) -> str | None:
+    """A string field, None if it was not sent."""
+    return text(proto, field) if proto.HasField(field) else None
+
+
+def texts(proto: Message, field: str) -> tuple[str, ...]:
+    """A repeated string field."""
+    values: Iterable[object] = getattr(proto, field)
+    checked = []
+    for value in values:
+        if not isinstance(value, str) or len(value) > TEXT_BYTES_MAX:
+            raise InvalidArgumentException(
+                f"{name_of(proto, field)} has an entry that is not UTF-8 or has more than {TEXT_BYTES_MAX} characters"
+            )
+        checked.append(value)
+    return tuple(checked)
+
+
+def required(proto: Message, field: str) -> Any:
+    """A submessage that must have been sent."""
+    if not proto.HasField(field):
+        raise InvalidArgumentException(f"{name_of(proto, field)} is missing")
+    return getattr(proto, field)
+
+
+def optional_int(proto: Message, field: str) -> int | None:
+    """A number, None if it was not sent."""
+    return int(getattr(proto, field)) if proto.HasField(field) else None
+
+
+def members(kind: type[_E]) -> Mapping[int, _E]:
+    """{the wire's number: member}; a look-up here is several times faster than the call of an Enum."""
+    return {member.value: member for member in kind}
+
+
+def member(table: Mapping[int, _E], proto: Message, field: str) -> _E:
+    """An enum field that must be there. A number that the schema does not know counts as not sent."""
+    if not proto.HasField(field):
+        known = ", ".join(found.name for found in table.values())
+        raise InvalidArgumentException(f"{name_of(proto, field)} is missing or none of {known}")
+    return table[getattr(proto, field)]
+
+
+def optional_member(table: Mapping[int, _E], proto: Message, field: str) -> _E | None:
+    """An enum field, None if it was not sent."""
+    return table[getattr(proto, field)] if proto.HasField(field) else None
+
+
+def refuse_too_many(proto: Message, field: str, limit: int) -> None:
+    """Raises InvalidArgumentException if a repeated field has more than `limit` entries."""
+    count = len(getattr(proto, field))
+    if count > limit:
+        raise InvalidArgumentException(
+            f"{name_of(proto, field)} has {count} entries, at most {limit} are taken (send several messages)"
+        )
+
+
+def int32(value: int) -> int:
+    """`value` within 32 bits: what is larger is told as the largest number, as Hadoop casts amounts."""
+    return max(_INT32_MIN, min(INT32_MAX, value))
+
+
+def number(kind: Enum) -> Any:
+    """An enum member's number on the wire, as the generated types want it."""
+    return kind.value

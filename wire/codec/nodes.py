@@ -1,0 +1,87 @@
+"""Nodes as clients and AMs see them, and their health as they tell it."""
+
+from __future__ import annotations
+
+from protos import yarn_protos_pb2 as pb
+from protos import yarn_server_common_protos_pb2 as common_pb
+from wire.codec.fields import int32, member, members, number, optional_member, required, text, texts
+from wire.codec.ids import read_node_id, write_node_id
+from wire.codec.resources import read_resource, read_utilization, write_resource, write_utilization
+from yarn.nodes import ClusterMetrics, NodeHealth, NodeReport
+from yarn.states import NodeState, NodeUpdateType
+
+NODE_STATES = members(NodeState)
+_UPDATE_TYPES = members(NodeUpdateType)
+
+
+def write_health(health: NodeHealth, out: common_pb.NodeHealthStatusProto) -> None:
+    out.is_node_healthy = health.healthy
+    out.health_report = health.report
+    out.last_health_report_time = health.reported_ms
+
+
+def read_health(proto: common_pb.NodeHealthStatusProto) -> NodeHealth:
+    return NodeHealth(proto.is_node_healthy, text(proto, "health_report"), proto.last_health_report_time)
+
+
+def write_node_report(report: NodeReport, out: pb.NodeReportProto) -> None:
+    write_node_id(report.node_id, out.nodeId)
+    out.node_state = number(report.state)
+    out.httpAddress = report.http_address
+    out.rackName = report.rack
+    write_resource(report.used, out.used)
+    write_resource(report.capability, out.capability)
+    out.numContainers = report.containers
+    out.health_report = report.health.report
+    out.last_health_report_time = report.health.reported_ms
+    if report.containers_utilization is not None:
+        write_utilization(report.containers_utilization, out.containers_utilization)
+    if report.node_utilization is not None:
+        write_utilization(report.node_utilization, out.node_utilization)
+    out.node_labels.extend(sorted(report.labels))
+    if report.update_type is not None:
+        out.node_update_type = number(report.update_type)
+
+
+def read_node_report(proto: pb.NodeReportProto) -> NodeReport:
+    """NodeReportProto does not say whether the node is healthy: its state does."""
+    state = member(NODE_STATES, proto, "node_state")
+    health = NodeHealth(state is not NodeState.UNHEALTHY, text(proto, "health_report"), proto.last_health_report_time)
+    return NodeReport(
+        read_node_id(required(proto, "nodeId")),
+        state,
+        text(proto, "httpAddress"),
+        text(proto, "rackName"),
+        read_resource(proto.used),
+        read_resource(proto.capability),
+        proto.numContainers,
+        health,
+        read_utilization(proto.containers_utilization) if proto.HasField("containers_utilization") else None,
+        read_utilization(proto.node_utilization) if proto.HasField("node_utilization") else None,
+        frozenset(texts(proto, "node_labels")),
+        optional_member(_UPDATE_TYPES, proto, "node_update_type"),
+    )
+
+
+def write_cluster_metrics(metrics: ClusterMetrics, out: pb.YarnClusterMetricsProto) -> None:
+    out.num_node_managers = int32(metrics.total)
+    out.num_active_nms = int32(metrics.active)
+    out.num_lost_nms = int32(metrics.lost)
+    out.num_unhealthy_nms = int32(metrics.unhealthy)
+    out.num_decommissioning_nms = int32(metrics.decommissioning)
+    out.num_decommissioned_nms = int32(metrics.decommissioned)
+    out.num_rebooted_nms = int32(metrics.rebooted)
+    out.num_shutdown_nms = int32(metrics.shutdown)
+
+
+def read_cluster_metrics(proto: pb.YarnClusterMetricsProto) -> ClusterMetrics:
+    return ClusterMetrics(
+        total=proto.num_node_managers,
+        active=proto.num_active_nms,
+        lost=proto.num_lost_nms,
+        unhealthy=proto.num_unhealthy_nms,
+        decommissioning=proto.num_decommissioning_nms,
+        decommissioned=proto.num_decommissioned_nms,
+        rebooted=proto.num_rebooted_nms,
+        shutdown=proto.num_shutdown_nms,
+    )

@@ -1,0 +1,127 @@
+"""Credentials: the file of tokens that a container finds under $HADOOP_TOKEN_FILE_LOCATION.
+
+It is Hadoop's `container_tokens` in the writable format, version 0:
+
+    "HDTS" 0   count (alias identifier password kind service)*   count (alias secret)*
+
+Counts and lengths are Hadoop's variable-length integers; texts are UTF-8 after their length in bytes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from yarn.containers import Token
+from yarn.errors import InvalidArgumentException
+
+MAGIC = b"HDTS"
+VERSION = 0
+ENTRIES_MAX = 10_000
+"""Tokens or secrets in one file; Hadoop's jobs have a handful."""
+
+
+@dataclass(frozen=True, slots=True)
+class Credentials:
+    """`tokens` {alias: token} and `secrets` {alias: bytes}."""
+
+    tokens: Mapping[str, Token] = field(default_factory=dict)
+    secrets: Mapping[str, bytes] = field(default_factory=dict, repr=False)
+
+    def to_bytes(self) -> bytes:
+        """The file's content: 7 bytes if there is nothing in it."""
+        out = bytearray(MAGIC)
+        out.append(VERSION)
+        _put_vint(out, len(self.tokens))
+        for alias, token in self.tokens.items():
+            for part in (alias.encode(), token.identifier, token.password, token.kind.encode(), token.service.encode()):
+                _put_bytes(out, part)
+        _put_vint(out, len(self.secrets))
+        for alias, secret in self.secrets.items():
+            _put_bytes(out, alias.encode())
+            _put_bytes(out, secret)
+        return bytes(out)
+
+    @staticmethod
+    def from_bytes(data: bytes) -> Credentials:
+        """Raises InvalidArgumentException if `data` is no such file; b"" holds nothing, as an unset field does."""
+        if not data:
+            return Credentials()
+        reader = _Reader(data)
+        if reader.take(len(MAGIC)) != MAGIC:
+            raise InvalidArgumentException(f"credentials start with {data[:4]!r}, must be {MAGIC!r}")
+        version = reader.take(1)[0]
+        if version != VERSION:
+            raise InvalidArgumentException(f"credentials have format version {version}, only {VERSION} is known")
+        tokens = {}
+        for _ in range(reader.count()):
+            alias, identifier, password = reader.text(), reader.block(), reader.block()
+            tokens[alias] = Token(identifier, password, reader.text(), reader.text())
+        secrets = {}
+        for _ in range(reader.count()):
+            alias = reader.text()
+            secrets[alias] = reader.block()
+        return Credentials(tokens, secrets)
+
+    def token_of_kind(self, kind: str) -> Token | None:
+        """The first token of that kind (how an AM finds its AMRM token)."""
+        return next((token for token in self.tokens.values() if token.kind == kind), None)
+
+    def with_token(self, alias: str, token: Token) -> Credentials:
+        return Credentials({**self.tokens, alias: token}, self.secrets)
+
+
+class _Reader:
+    """Reads from the front; every read checks what is left."""
+
+    def __init__(self, data: bytes) -> None:
+        self._data = data
+        self._at = 0
+
+    def take(self, size: int) -> bytes:
+        part = self._data[self._at : self._at + size]
+        if size < 0 or len(part) < size:
+            raise InvalidArgumentException(
+                f"credentials end after {len(self._data)} bytes where {size} more should follow byte {self._at}"
+            )
+        self._at += size
+        return part
+
+    def vint(self) -> int:
+        """WritableUtils.readVLong: -112..127 stand for themselves, else the first byte tells sign and length."""
+        first = int.from_bytes(self.take(1), "big", signed=True)
+        if first >= -112:
+            return first
+        negative = first < -120
+        value = int.from_bytes(self.take(-120 - first if negative else -112 - first), "big")
+        return ~value if negative else value
+
+    def count(self) -> int:
+        count = self.vint()
+        if not 0 <= count <= ENTRIES_MAX:
+            raise InvalidArgumentException(f"credentials tell of {count} entries, at most {ENTRIES_MAX} are taken")
+        return count
+
+    def block(self) -> bytes:
+        return self.take(self.vint())
+
+    def text(self) -> str:
+        try:
+            return self.block().decode()
+        except UnicodeDecodeError:
+            raise InvalidArgumentException("a text in the credentials is not UTF-8") from None
+
+
+def _put_vint(out: bytearray, value: int) -> None:
+    """WritableUtils.writeVLong of a number that is not negative."""
+    if value <= 127:
+        out.append(value)
+        return
+    data = value.to_bytes((value.bit_length() + 7) // 8, "big")
+    out.append(256 - 112 - len(data))
+    out += data
+
+
+def _put_bytes(out: bytearray, data: bytes) -> None:
+    _put_vint(out, len(data))
+    out += data

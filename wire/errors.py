@@ -1,0 +1,99 @@
+"""Errors between processes: the one place that turns an exception into a gRPC status, and the one that turns it back.
+
+An error travels as YARN tells it, class name and message, in the call's trailing metadata; the status code is only
+for those who do not speak YARN.
+"""
+
+from __future__ import annotations
+
+import grpc
+from google.protobuf.message import DecodeError
+
+from protos.yarnling_pb2 import ErrorDetail
+from wire.codec.errors import read_exception, write_exception
+from yarn.errors import (
+    AccessControlException,
+    ApplicationAttemptNotFoundException,
+    ApplicationNotFoundException,
+    CallOutcomeUnknown,
+    ContainerNotFoundException,
+    InvalidArgumentException,
+    InvalidResourceRequestException,
+    InvalidToken,
+    RemoteError,
+    ServerUnavailable,
+    StandbyException,
+    YarnException,
+    YARNFeatureNotEnabledException,
+)
+
+ERROR_KEY = "yarn-error-bin"
+"""Trailing metadata: a serialised ErrorDetail."""
+STATUS_TEXT_MAX = 200
+"""Characters of the status message, which is for people with a gRPC tool; the whole message is in the detail."""
+
+_STATUS: tuple[tuple[type[YarnException], grpc.StatusCode], ...] = (
+    (InvalidToken, grpc.StatusCode.UNAUTHENTICATED),
+    (AccessControlException, grpc.StatusCode.PERMISSION_DENIED),
+    (ApplicationNotFoundException, grpc.StatusCode.NOT_FOUND),
+    (ApplicationAttemptNotFoundException, grpc.StatusCode.NOT_FOUND),
+    (ContainerNotFoundException, grpc.StatusCode.NOT_FOUND),
+    (InvalidArgumentException, grpc.StatusCode.INVALID_ARGUMENT),
+    (InvalidResourceRequestException, grpc.StatusCode.INVALID_ARGUMENT),
+    (StandbyException, grpc.StatusCode.UNAVAILABLE),
+    (RemoteError, grpc.StatusCode.INTERNAL),
+)
+
+CONCURRENCY_TEXT = "Concurrent RPC limit exceeded"
+"""How grpc.aio says that a server has too much to do; it says so before it looks at the call."""
+
+
+def status_of(error: YarnException) -> grpc.StatusCode:
+    """The gRPC status for an error; FAILED_PRECONDITION for those that have no better one."""
+    for kind, status in _STATUS:
+        if isinstance(error, kind):
+            return status
+    return grpc.StatusCode.FAILED_PRECONDITION
+
+
+def status_text(error: YarnException) -> str:
+    """The status's message: the error's first line."""
+    return error.message.partition("\n")[0][:STATUS_TEXT_MAX]
+
+
+def error_metadata(error: YarnException) -> tuple[tuple[str, bytes], ...]:
+    """The trailing metadata that carries `error`."""
+    detail = ErrorDetail(definite=error.definite)
+    write_exception(error, detail.exception)
+    return ((ERROR_KEY, detail.SerializeToString()),)
+
+
+def error_of(failure: grpc.aio.AioRpcError, *, target: str, method: str) -> YarnException:
+    """The exception that a failed call stands for: the server's own if it sent one, else what the status tells."""
+    for key, value in failure.trailing_metadata() or ():
+        if key == ERROR_KEY and isinstance(value, bytes):
+            return _sent_error(value)
+    code, text = failure.code(), failure.details() or ""
+    where = f"{method} at {target}"
+    if code is grpc.StatusCode.UNIMPLEMENTED:
+        return YARNFeatureNotEnabledException(f"{where}: the server does not have this call")
+    if code is grpc.StatusCode.RESOURCE_EXHAUSTED:
+        if CONCURRENCY_TEXT in text:
+            return ServerUnavailable(f"{where}: the server has too many calls at once")
+        return InvalidArgumentException(f"{where}: {text}")
+    if code is grpc.StatusCode.DEADLINE_EXCEEDED:
+        return CallOutcomeUnknown(f"{where}: no answer in time")
+    if code is grpc.StatusCode.UNAVAILABLE or code is grpc.StatusCode.CANCELLED:
+        return CallOutcomeUnknown(f"{where}: the connection was lost after the call was sent ({text})")
+    return RemoteError(f"{where}: {code.name}: {text}")
+
+
+def _sent_error(data: bytes) -> YarnException:
+    try:
+        detail = ErrorDetail.FromString(data)
+        error = read_exception(detail.exception)
+    except (DecodeError, InvalidArgumentException):
+        return RemoteError("the server sent an error that cannot be read")
+    # A server that does not say is believed to have done something.
+    error.definite = detail.definite
+    return error

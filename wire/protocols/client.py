@@ -1,0 +1,361 @@
+"""ApplicationClientProtocol: a client to the RM."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+from protos import yarn_service_protos_pb2 as pb
+from wire.caller import Caller
+from wire.codec.applications import (
+    APPLICATION_STATES,
+    read_application_report,
+    read_attempt_report,
+    read_submission,
+    write_application_report,
+    write_attempt_report,
+    write_submission,
+)
+from wire.codec.containers import read_container_report, write_container_report
+from wire.codec.fields import number, required, text, texts
+from wire.codec.ids import (
+    read_application_id,
+    read_attempt_id,
+    read_container_id,
+    write_application_id,
+    write_attempt_id,
+    write_container_id,
+)
+from wire.codec.nodes import (
+    NODE_STATES,
+    read_cluster_metrics,
+    read_node_report,
+    write_cluster_metrics,
+    write_node_report,
+)
+from wire.codec.queues import read_queue_info, write_queue_info
+from wire.codec.resources import read_resource, write_resource
+from wire.rpc import Form, Rpc, empty
+from yarn.applications import (
+    ApplicationAttemptReport,
+    ApplicationFilter,
+    ApplicationReport,
+    ApplicationSubmissionContext,
+    ContainerReport,
+)
+from yarn.ids import ApplicationAttemptId, ApplicationId, ContainerId
+from yarn.nodes import ClusterMetrics, NodeReport
+from yarn.protocols.client import (
+    GetNewApplicationResponse,
+    KillApplicationRequest,
+    KillApplicationResponse,
+    QueueInfoRequest,
+)
+from yarn.queues import QueueInfo
+from yarn.states import NodeState
+
+SERVICE = "hadoop.yarn.ApplicationClientProtocolService"
+
+
+class ApplicationClientHandler(Protocol):
+    """What answers clients. `caller.user` is who asks (simple authentication: whoever it says)."""
+
+    async def get_new_application(self, caller: Caller[None], request: None) -> GetNewApplicationResponse: ...
+    async def submit_application(self, caller: Caller[None], request: ApplicationSubmissionContext) -> None: ...
+    async def get_application_report(self, caller: Caller[None], request: ApplicationId) -> ApplicationReport: ...
+    async def get_applications(
+        self, caller: Caller[None], request: ApplicationFilter
+    ) -> tuple[ApplicationReport, ...]: ...
+    async def force_kill_application(
+        self, caller: Caller[None], request: KillApplicationRequest
+    ) -> KillApplicationResponse: ...
+    async def fail_application_attempt(self, caller: Caller[None], request: ApplicationAttemptId) -> None: ...
+    async def get_cluster_metrics(self, caller: Caller[None], request: None) -> ClusterMetrics: ...
+    async def get_cluster_nodes(
+        self, caller: Caller[None], request: frozenset[NodeState]
+    ) -> tuple[NodeReport, ...]: ...
+    async def get_queue_info(self, caller: Caller[None], request: QueueInfoRequest) -> QueueInfo | None: ...
+    async def get_application_attempt_report(
+        self, caller: Caller[None], request: ApplicationAttemptId
+    ) -> ApplicationAttemptReport: ...
+    async def get_application_attempts(
+        self, caller: Caller[None], request: ApplicationId
+    ) -> tuple[ApplicationAttemptReport, ...]: ...
+    async def get_container_report(self, caller: Caller[None], request: ContainerId) -> ContainerReport: ...
+    async def get_containers(
+        self, caller: Caller[None], request: ApplicationAttemptId
+    ) -> tuple[ContainerReport, ...]: ...
+
+
+def _write_new_application(reply: GetNewApplicationResponse, out: pb.GetNewApplicationResponseProto) -> None:
+    write_application_id(reply.application_id, out.application_id)
+    write_resource(reply.maximum_capability, out.maximumCapability)
+
+
+def _read_new_application(proto: pb.GetNewApplicationResponseProto) -> GetNewApplicationResponse:
+    app_id = read_application_id(required(proto, "application_id"))
+    return GetNewApplicationResponse(app_id, read_resource(required(proto, "maximumCapability")))
+
+
+def _write_filter(wanted: ApplicationFilter, out: pb.GetApplicationsRequestProto) -> None:
+    out.application_types.extend(sorted(wanted.types))
+    out.application_states.extend(sorted(number(state) for state in wanted.states))
+    out.users.extend(sorted(wanted.users))
+    out.queues.extend(sorted(wanted.queues))
+    out.applicationTags.extend(sorted(wanted.tags))
+    if wanted.limit is not None:
+        out.limit = wanted.limit
+
+
+def _read_filter(proto: pb.GetApplicationsRequestProto) -> ApplicationFilter:
+    return ApplicationFilter(
+        frozenset(texts(proto, "application_types")),
+        frozenset(APPLICATION_STATES[state] for state in proto.application_states),
+        frozenset(texts(proto, "users")),
+        frozenset(texts(proto, "queues")),
+        frozenset(texts(proto, "applicationTags")),
+        proto.limit if proto.HasField("limit") else None,
+    )
+
+
+def _write_kill(request: KillApplicationRequest, out: pb.KillApplicationRequestProto) -> None:
+    write_application_id(request.application_id, out.application_id)
+    if request.diagnostics:
+        out.diagnostics = request.diagnostics
+
+
+def _read_kill(proto: pb.KillApplicationRequestProto) -> KillApplicationRequest:
+    return KillApplicationRequest(read_application_id(required(proto, "application_id")), text(proto, "diagnostics"))
+
+
+def _write_killed(reply: KillApplicationResponse, out: pb.KillApplicationResponseProto) -> None:
+    out.is_kill_completed = reply.is_kill_completed
+
+
+def _write_node_states(states: frozenset[NodeState], out: pb.GetClusterNodesRequestProto) -> None:
+    out.nodeStates.extend(sorted(number(state) for state in states))
+
+
+def _write_nodes(nodes: tuple[NodeReport, ...], out: pb.GetClusterNodesResponseProto) -> None:
+    for node in nodes:
+        write_node_report(node, out.nodeReports.add())
+
+
+def _write_queue_request(request: QueueInfoRequest, out: pb.GetQueueInfoRequestProto) -> None:
+    out.queueName = request.queue
+    out.includeApplications = request.applications
+    out.includeChildQueues = request.children
+    out.recursive = request.recursive
+
+
+def _read_queue_request(proto: pb.GetQueueInfoRequestProto) -> QueueInfoRequest:
+    return QueueInfoRequest(
+        text(proto, "queueName"), proto.includeApplications, proto.includeChildQueues, proto.recursive
+    )
+
+
+def _write_queue(queue: QueueInfo | None, out: pb.GetQueueInfoResponseProto) -> None:
+    if queue is not None:
+        write_queue_info(queue, out.queueInfo)
+
+
+def _write_applications(reports: tuple[ApplicationReport, ...], out: pb.GetApplicationsResponseProto) -> None:
+    for report in reports:
+        write_application_report(report, out.applications.add())
+
+
+def _write_attempts(reports: tuple[ApplicationAttemptReport, ...], out: pb.GetApplicationAttemptsResponseProto) -> None:
+    for report in reports:
+        write_attempt_report(report, out.application_attempts.add())
+
+
+def _write_containers(reports: tuple[ContainerReport, ...], out: pb.GetContainersResponseProto) -> None:
+    for report in reports:
+        write_container_report(report, out.containers.add())
+
+
+def _app(proto: type[Any]) -> Form[ApplicationId]:
+    """A request that is an application's id."""
+    return Form(
+        proto,
+        lambda app_id, out: write_application_id(app_id, out.application_id),
+        lambda message: read_application_id(required(message, "application_id")),
+    )
+
+
+def _attempt(proto: type[Any]) -> Form[ApplicationAttemptId]:
+    """A request that is an attempt's id."""
+    return Form(
+        proto,
+        lambda attempt_id, out: write_attempt_id(attempt_id, out.application_attempt_id),
+        lambda message: read_attempt_id(required(message, "application_attempt_id")),
+    )
+
+
+GET_NEW_APPLICATION: Rpc[None, GetNewApplicationResponse] = Rpc(
+    SERVICE,
+    "getNewApplication",
+    "get_new_application",
+    empty(pb.GetNewApplicationRequestProto),
+    Form(pb.GetNewApplicationResponseProto, _write_new_application, _read_new_application),
+)
+SUBMIT_APPLICATION: Rpc[ApplicationSubmissionContext, None] = Rpc(
+    SERVICE,
+    "submitApplication",
+    "submit_application",
+    Form(
+        pb.SubmitApplicationRequestProto,
+        lambda context, out: write_submission(context, out.application_submission_context),
+        lambda proto: read_submission(required(proto, "application_submission_context")),
+    ),
+    empty(pb.SubmitApplicationResponseProto),
+)
+GET_APPLICATION_REPORT: Rpc[ApplicationId, ApplicationReport] = Rpc(
+    SERVICE,
+    "getApplicationReport",
+    "get_application_report",
+    _app(pb.GetApplicationReportRequestProto),
+    Form(
+        pb.GetApplicationReportResponseProto,
+        lambda report, out: write_application_report(report, out.application_report),
+        lambda proto: read_application_report(required(proto, "application_report")),
+    ),
+    reads=True,
+)
+GET_APPLICATIONS: Rpc[ApplicationFilter, tuple[ApplicationReport, ...]] = Rpc(
+    SERVICE,
+    "getApplications",
+    "get_applications",
+    Form(pb.GetApplicationsRequestProto, _write_filter, _read_filter),
+    Form(
+        pb.GetApplicationsResponseProto,
+        _write_applications,
+        lambda proto: tuple(read_application_report(report) for report in proto.applications),
+    ),
+    reads=True,
+)
+FORCE_KILL_APPLICATION: Rpc[KillApplicationRequest, KillApplicationResponse] = Rpc(
+    SERVICE,
+    "forceKillApplication",
+    "force_kill_application",
+    Form(pb.KillApplicationRequestProto, _write_kill, _read_kill),
+    Form(
+        pb.KillApplicationResponseProto,
+        _write_killed,
+        lambda proto: KillApplicationResponse(proto.is_kill_completed),
+    ),
+)
+FAIL_APPLICATION_ATTEMPT: Rpc[ApplicationAttemptId, None] = Rpc(
+    SERVICE,
+    "failApplicationAttempt",
+    "fail_application_attempt",
+    _attempt(pb.FailApplicationAttemptRequestProto),
+    empty(pb.FailApplicationAttemptResponseProto),
+)
+GET_CLUSTER_METRICS: Rpc[None, ClusterMetrics] = Rpc(
+    SERVICE,
+    "getClusterMetrics",
+    "get_cluster_metrics",
+    empty(pb.GetClusterMetricsRequestProto),
+    Form(
+        pb.GetClusterMetricsResponseProto,
+        lambda metrics, out: write_cluster_metrics(metrics, out.cluster_metrics),
+        lambda proto: read_cluster_metrics(required(proto, "cluster_metrics")),
+    ),
+    reads=True,
+)
+GET_CLUSTER_NODES: Rpc[frozenset[NodeState], tuple[NodeReport, ...]] = Rpc(
+    SERVICE,
+    "getClusterNodes",
+    "get_cluster_nodes",
+    Form(
+        pb.GetClusterNodesRequestProto,
+        _write_node_states,
+        lambda proto: frozenset(NODE_STATES[state] for state in proto.nodeStates),
+    ),
+    Form(
+        pb.GetClusterNodesResponseProto,
+        _write_nodes,
+        lambda proto: tuple(read_node_report(node) for node in proto.nodeReports),
+    ),
+    reads=True,
+)
+GET_QUEUE_INFO: Rpc[QueueInfoRequest, QueueInfo | None] = Rpc(
+    SERVICE,
+    "getQueueInfo",
+    "get_queue_info",
+    Form(pb.GetQueueInfoRequestProto, _write_queue_request, _read_queue_request),
+    Form(
+        pb.GetQueueInfoResponseProto,
+        _write_queue,
+        lambda proto: read_queue_info(proto.queueInfo) if proto.HasField("queueInfo") else None,
+    ),
+    reads=True,
+)
+GET_APPLICATION_ATTEMPT_REPORT: Rpc[ApplicationAttemptId, ApplicationAttemptReport] = Rpc(
+    SERVICE,
+    "getApplicationAttemptReport",
+    "get_application_attempt_report",
+    _attempt(pb.GetApplicationAttemptReportRequestProto),
+    Form(
+        pb.GetApplicationAttemptReportResponseProto,
+        lambda report, out: write_attempt_report(report, out.application_attempt_report),
+        lambda proto: read_attempt_report(required(proto, "application_attempt_report")),
+    ),
+    reads=True,
+)
+GET_APPLICATION_ATTEMPTS: Rpc[ApplicationId, tuple[ApplicationAttemptReport, ...]] = Rpc(
+    SERVICE,
+    "getApplicationAttempts",
+    "get_application_attempts",
+    _app(pb.GetApplicationAttemptsRequestProto),
+    Form(
+        pb.GetApplicationAttemptsResponseProto,
+        _write_attempts,
+        lambda proto: tuple(read_attempt_report(report) for report in proto.application_attempts),
+    ),
+    reads=True,
+)
+GET_CONTAINER_REPORT: Rpc[ContainerId, ContainerReport] = Rpc(
+    SERVICE,
+    "getContainerReport",
+    "get_container_report",
+    Form(
+        pb.GetContainerReportRequestProto,
+        lambda container_id, out: write_container_id(container_id, out.container_id),
+        lambda proto: read_container_id(required(proto, "container_id")),
+    ),
+    Form(
+        pb.GetContainerReportResponseProto,
+        lambda report, out: write_container_report(report, out.container_report),
+        lambda proto: read_container_report(required(proto, "container_report")),
+    ),
+    reads=True,
+)
+GET_CONTAINERS: Rpc[ApplicationAttemptId, tuple[ContainerReport, ...]] = Rpc(
+    SERVICE,
+    "getContainers",
+    "get_containers",
+    _attempt(pb.GetContainersRequestProto),
+    Form(
+        pb.GetContainersResponseProto,
+        _write_containers,
+        lambda proto: tuple(read_container_report(report) for report in proto.containers),
+    ),
+    reads=True,
+)
+
+RPCS: tuple[Rpc[Any, Any], ...] = (
+    GET_NEW_APPLICATION,
+    SUBMIT_APPLICATION,
+    GET_APPLICATION_REPORT,
+    GET_APPLICATIONS,
+    FORCE_KILL_APPLICATION,
+    FAIL_APPLICATION_ATTEMPT,
+    GET_CLUSTER_METRICS,
+    GET_CLUSTER_NODES,
+    GET_QUEUE_INFO,
+    GET_APPLICATION_ATTEMPT_REPORT,
+    GET_APPLICATION_ATTEMPTS,
+    GET_CONTAINER_REPORT,
+    GET_CONTAINERS,
+)

@@ -1,0 +1,77 @@
+"""When a call is sent again: the one place that decides it.
+
+Only a call that surely had no effect is sent again: one whose server was not reached or refused to look at it, or one
+that only reads. What may have had its effect is the caller's to sort out (a heartbeat is sent again under the same
+response id, a submission under the same application id).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import time
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import TypeVar
+
+from yarn.configuration import Configuration
+from yarn.errors import ServerUnavailable
+
+FOR_EVER = -1
+DEFAULT_MAX_WAIT_MS = 900_000
+DEFAULT_INTERVAL_MS = 30_000
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class RetryPolicy:
+    """For how long an unreachable server is tried (-1: for ever), and the time between tries.
+
+    A wait shorter than the interval is a single try, as in RMProxy.
+    """
+
+    max_wait_ms: int = 0
+    interval_ms: int = 1000
+
+    @staticmethod
+    def read(
+        conf: Configuration,
+        max_wait_key: str = "yarn.resourcemanager.connect.max-wait.ms",
+        interval_key: str = "yarn.resourcemanager.connect.retry-interval.ms",
+        *,
+        default: RetryPolicy | None = None,
+    ) -> RetryPolicy:
+        """The policy under two keys; a client's or an AM's way to the RM, if none are named."""
+        fallback = default or RetryPolicy(DEFAULT_MAX_WAIT_MS, DEFAULT_INTERVAL_MS)
+        max_wait_ms = conf.get_time_ms(max_wait_key, fallback.max_wait_ms)
+        return RetryPolicy(max_wait_ms, conf.get_time_ms(interval_key, fallback.interval_ms))
+
+
+NO_RETRY = RetryPolicy()
+
+
+async def retried(policy: RetryPolicy, attempt: Callable[[], Awaitable[T]], *, reads: bool) -> T:
+    """The result of `attempt`, tried until it is told, refused, or the policy's time is over.
+
+    `reads`: the call changes nothing, so that it counts as definite whatever became of it.
+    """
+    started = time.monotonic()
+    while True:
+        try:
+            return await attempt()
+        except ServerUnavailable as error:
+            if not (error.definite or reads):
+                raise
+            # Half to one interval: many callers that lost one server should not come back in step.
+            pause_s = policy.interval_ms * random.uniform(0.5, 1.0) / 1000
+            waited_ms = (time.monotonic() - started + pause_s) * 1000
+            if _is_over(policy, waited_ms):
+                raise
+            await asyncio.sleep(pause_s)
+
+
+def _is_over(policy: RetryPolicy, waited_ms: float) -> bool:
+    if policy.max_wait_ms == FOR_EVER:
+        return False
+    return policy.max_wait_ms < policy.interval_ms or waited_ms > policy.max_wait_ms

@@ -1,0 +1,154 @@
+"""A gRPC server for handlers of records: it authenticates, decodes, calls, encodes and turns errors into statuses.
+
+A caller is authenticated before a byte of its message is parsed. A handler that fails in a way it should not is logged
+with its trace and answered as RemoteError; the daemon lives on.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
+from typing import Any, TypeVar
+
+import grpc
+import grpc.aio
+
+from wire.address import Address, resolve
+from wire.caller import Caller, read_caller
+from wire.channel import MESSAGE_BYTES_MAX, METADATA_BYTES_MAX
+from wire.errors import error_metadata, status_of, status_text
+from wire.observer import RpcObserver, WireLog
+from wire.rpc import Rpc
+from yarn.errors import RemoteError, YarnException
+
+PENDING_MAX = 100_000
+"""Calls that wait to be looked at. gRPC's default refuses 133 of a burst of 2,000 (measured)."""
+CONCURRENT_MAX = 20_000
+"""Calls in work at once; those above are refused before they are looked at."""
+STOP_GRACE_S = 1.0
+"""How long calls in work may end by themselves when the server stops."""
+
+_OPTIONS: tuple[tuple[str, int], ...] = (
+    ("grpc.max_receive_message_length", MESSAGE_BYTES_MAX),
+    ("grpc.max_send_message_length", MESSAGE_BYTES_MAX),
+    ("grpc.max_metadata_size", METADATA_BYTES_MAX),
+    ("grpc.server.max_pending_requests", PENDING_MAX),
+    ("grpc.server.max_pending_requests_hard_limit", PENDING_MAX),
+    # Two servers on one port would share its calls instead of failing.
+    ("grpc.so_reuseport", 0),
+    ("grpc.keepalive_time_ms", 60_000),
+    ("grpc.keepalive_timeout_ms", 20_000),
+    ("grpc.http2.min_recv_ping_interval_without_data_ms", 10_000),
+)
+
+_logger = logging.getLogger(__name__)
+
+Verified = TypeVar("Verified")
+Authenticate = Callable[[Caller[None]], Verified]
+Context = grpc.aio.ServicerContext[bytes, bytes]
+Method = Callable[[Caller[Any], Any], Awaitable[Any]]
+
+
+def anybody(caller: Caller[None]) -> None:
+    """The authentication of clients: whoever they say they are."""
+
+
+class RpcServer:
+    """Serves one or more protocols on one address. Nothing of gRPC is made before `start`."""
+
+    def __init__(
+        self, address: Address, *, observers: Sequence[RpcObserver] = (), beyond_loopback: bool = False
+    ) -> None:
+        self.address = address
+        self.port = 0
+        self._beyond_loopback = beyond_loopback
+        self._observers: tuple[RpcObserver, ...] = (WireLog(), *observers)
+        self._services: list[tuple[tuple[Rpc[Any, Any], ...], object, Authenticate[Any]]] = []
+        self._server: grpc.aio.Server | None = None
+
+    def add(self, rpcs: tuple[Rpc[Any, Any], ...], handler: object, authenticate: Authenticate[Any]) -> None:
+        """Serve `rpcs` (RPCS of a module in wire.protocols) by the methods of `handler`; call it before `start`.
+
+        `authenticate` returns what the caller's token proves (Caller.verified) or raises InvalidToken.
+        """
+        self._services.append((rpcs, handler, authenticate))
+
+    async def start(self) -> int:
+        """Listen; the port. Raises YarnException if the address cannot be had."""
+        ip = await resolve(self.address, beyond_loopback=self._beyond_loopback)
+        server = grpc.aio.server(options=_OPTIONS, maximum_concurrent_rpcs=CONCURRENT_MAX)
+        for rpcs, handler, authenticate in self._services:
+            server.add_generic_rpc_handlers((self._bind(rpcs, handler, authenticate),))
+        try:
+            port = server.add_insecure_port(f"[{ip}]:{self.address.port}" if ":" in ip else f"{ip}:{self.address.port}")
+        except RuntimeError:
+            port = 0
+        if port == 0:
+            await server.stop(None)
+            raise YarnException(
+                f"cannot listen on {self.address.said}: the port is in use or not allowed "
+                f"(end the process that has it, or set another port; 0 takes a free one)"
+            )
+        await server.start()
+        self._server, self.port = server, port
+        return port
+
+    async def stop(self, grace_s: float = STOP_GRACE_S) -> None:
+        """Take no more calls, let those in work end for `grace_s`, then cancel them."""
+        if self._server is not None:
+            server, self._server = self._server, None
+            await server.stop(grace_s)
+
+    def _bind(
+        self, rpcs: tuple[Rpc[Any, Any], ...], handler: object, authenticate: Authenticate[Any]
+    ) -> grpc.GenericRpcHandler:
+        methods: dict[str, grpc.RpcMethodHandler[bytes, bytes]] = {
+            rpc.name: grpc.unary_unary_rpc_method_handler(self._serve(rpc, getattr(handler, rpc.method), authenticate))
+            for rpc in rpcs
+        }
+        return grpc.method_handlers_generic_handler(rpcs[0].service, methods)
+
+    def _serve(self, rpc: Rpc[Any, Any], method: Method, authenticate: Authenticate[Any]) -> Any:
+        async def serve(request: bytes, context: Context) -> bytes:
+            started = time.perf_counter()
+            caller: Caller[Any] = Caller("", None, context.peer(), None)
+            error: YarnException
+            try:
+                caller = read_caller(context.invocation_metadata() or (), context.peer())
+                caller = replace(caller, verified=authenticate(caller))
+                record = rpc.request.decode(request)
+                for observer in self._observers:
+                    observer.received(caller, rpc, record)
+                reply = await method(caller, record)
+                data = _encoded(rpc, reply)
+                self._told(caller, rpc, reply, started)
+                return data
+            except YarnException as refusal:
+                error = refusal
+            except Exception as bug:
+                _logger.exception("call failed rpc=%s peer=%s", rpc.name, caller.peer)
+                error = RemoteError(f"{type(bug).__name__} in {rpc.name}; the server's log has the trace")
+            self._told(caller, rpc, error, started)
+            return await _refuse(context, error)
+
+        return serve
+
+    def _told(self, caller: Caller[Any], rpc: Rpc[Any, Any], outcome: object, started: float) -> None:
+        elapsed_ms = (time.perf_counter() - started) * 1000
+        for observer in self._observers:
+            observer.answered(caller, rpc, outcome, elapsed_ms)
+
+
+def _encoded(rpc: Rpc[Any, Any], reply: object) -> bytes:
+    data = rpc.reply.encode(reply)
+    if len(data) > MESSAGE_BYTES_MAX:
+        raise RemoteError(f"the reply of {rpc.name} has {len(data)} bytes, at most {MESSAGE_BYTES_MAX} can be sent")
+    return data
+
+
+async def _refuse(context: Context, error: YarnException) -> bytes:
+    """Ends the call with `error`; it never returns, for `abort` raises."""
+    await context.abort(status_of(error), status_text(error), error_metadata(error))
+    raise AssertionError("abort raises")
