@@ -67,7 +67,8 @@ def install(venv: Path, mode: str) -> None:
     wanted = {"project": project_hash(), "checkout": str(ROOT)}
     present = read_stamp(stamp)
     python = venv / "bin" / "python"
-    usable = python.exists()
+    # pip comes last into an environment: one without it was interrupted while it was made.
+    usable = python.exists() and (venv / "bin" / "pip").exists()
     current = usable and all(present.get(key) == value for key, value in wanted.items())
     if current and MODES.index(present["mode"]) >= MODES.index(mode):
         return
