@@ -28,7 +28,8 @@ S = TypeVar("S", bound=Enum)
 E = TypeVar("E", bound=Enum)
 
 HISTORY_MAX = 16
-"""Transitions that a subject remembers; enough for the whole life of most objects, bounded for the others."""
+"""Changes of state that a subject remembers (heartbeats that change none are not among them): enough for the whole
+life of most objects, bounded for the others."""
 
 
 class IllegalTransition(InternalError):
@@ -61,6 +62,11 @@ class Transition:
 
     def __str__(self) -> str:
         return f"{self.at_ms}: {self.source} --{self.event}--> {self.target}"
+
+
+def ignored(state: S, events: Iterable[E], reason: str) -> list[Row[S, E]]:
+    """Rows for events that may reach `state` and change nothing there."""
+    return [Row(state, event, state, None, reason) for event in events]
 
 
 class Lifecycle(Generic[S, E]):
@@ -133,10 +139,11 @@ class Machine(Generic[S, E]):
         target = chosen if chosen is not None else row.targets[0]
         if target not in row.targets:
             raise InternalError(f"{self._lifecycle.name}: {source.name} --{event.name}--> {target.name}?")
-        self.state = target
-        if len(self.history) == HISTORY_MAX:
-            del self.history[0]
-        self.history.append(Transition(event.name, now_ms, source.name, target.name))
+        if target is not source:
+            self.state = target
+            if len(self.history) == HISTORY_MAX:
+                del self.history[0]
+            self.history.append(Transition(event.name, now_ms, source.name, target.name))
         return target
 
     def story(self) -> str:

@@ -18,11 +18,6 @@ RESOURCE_TRACKER_ADDRESS = AddressSetting(
 ADMIN_ADDRESS = AddressSetting(
     "yarn.resourcemanager.admin.address", "${yarn.resourcemanager.hostname}:8033", "where rmadmin calls"
 )
-WEBAPP_ADDRESS = AddressSetting(
-    "yarn.resourcemanager.webapp.address",
-    "${yarn.resourcemanager.hostname}:8088",
-    "where links to the RM's pages lead (there are none yet)",
-)
 
 NM_HEARTBEAT_INTERVAL = TimeSetting(
     "yarn.resourcemanager.nodemanagers.heartbeat-interval-ms",
@@ -46,12 +41,6 @@ CONTAINER_ALLOCATION_EXPIRY_INTERVAL = TimeSetting(
     "yarn.resourcemanager.rm.container-allocation.expiry-interval-ms",
     "600000",
     "a container that was handed to its AM and not started within it is taken back",
-    minimum=1,
-)
-APPLICATION_TIMEOUTS_MONITOR_INTERVAL = TimeSetting(
-    "yarn.resourcemanager.application-timeouts.monitor.interval-ms",
-    "3000",
-    "how often lifetimes of applications are looked at",
     minimum=1,
 )
 
