@@ -180,8 +180,7 @@ class AskBook:
 
     def _take_nm_tokens(self, tokens: Iterable[NMToken]) -> None:
         for token in tokens:
-            if token.token is not None:
-                self.nm_tokens[token.node_id] = token.token
+            self.nm_tokens[token.node_id] = token.token
 
     def _newly_ended(self, statuses: tuple[ContainerStatus, ...]) -> tuple[ContainerStatus, ...]:
         """The ends not told before; an end confirms a release of its container, and settles its updates."""

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 
 from rm.lifecycles.rm_container import RMContainer
 from rm.scheduler.notices import Notice
+from yarn.applications import ApplicationResourceUsage
 from yarn.asks import ResourceRequest, UpdateContainerRequest
 from yarn.configuration import Configuration
 from yarn.containers import Container, ContainerStatus
@@ -146,4 +147,12 @@ class CapacityScheduler:
     @property
     def node_count(self) -> int:
         """Nodes that the scheduler knows."""
+        raise NotImplementedError
+
+    def node_usage(self, node_id: NodeId) -> tuple[Resource, int]:
+        """(allocated, containers) of a node; nothing for a node that the scheduler does not know."""
+        raise NotImplementedError
+
+    def application_usage(self, application_id: ApplicationId) -> ApplicationResourceUsage | None:
+        """What the application's current attempt holds and asks for; None if it has none. The core adds the seconds."""
         raise NotImplementedError

@@ -1,0 +1,102 @@
+"""Which applications are let in (ClientRMService.submitApplication and RMAppManager), and as what.
+
+All checks come before anything is kept: a refused submission leaves no trace. What a queue refuses is told later, by
+the application's state, since the scheduler decides it after the application has been stored.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from rm.lifecycles.rm_app import RMApp
+from yarn.applications import DEFAULT_NAME, DEFAULT_QUEUE, DEFAULT_TYPE, ApplicationSubmissionContext
+from yarn.asks import ANY, ResourceRequest
+from yarn.errors import InvalidResourceRequestException, YarnException
+from yarn.states import ExecutionType
+
+if TYPE_CHECKING:
+    from rm.context import RMContext
+    from rm.settings import RMSettings
+
+TYPE_LENGTH_MAX = 20
+"""Application types are cut to this many characters (YarnConfiguration.APPLICATION_TYPE_LENGTH)."""
+
+MASTER_PRIORITY = 0
+"""Every master's container is asked for at this priority (RMAppAttemptImpl.AM_CONTAINER_PRIORITY)."""
+
+
+def admit(context: RMContext, user: str, submission: ApplicationSubmissionContext) -> RMApp:
+    """The application that a submission makes, not yet known to anybody; raises YarnException if it may not be."""
+    check_tags(context.settings, submission.tags)
+    if submission.lifetime_s is not None and submission.lifetime_s <= 0:
+        raise YarnException(f"Invalid application timeout, value={submission.lifetime_s} for type=LIFETIME")
+    queue = context.scheduler.place_application(submission.queue or DEFAULT_QUEUE, user)
+    submission = replace(
+        submission,
+        queue=queue,
+        name=submission.name or DEFAULT_NAME,
+        type=(submission.type or DEFAULT_TYPE)[:TYPE_LENGTH_MAX],
+    )
+    return RMApp(
+        context,
+        submission,
+        user=user,
+        queue=context.scheduler.queue_path(queue),
+        am_requests=_master_requests(context, submission),
+        priority=_priority(context, submission),
+    )
+
+
+def check_tags(settings: RMSettings, tags: frozenset[str]) -> None:
+    """Raises YarnException for too many tags, or one that is too long or not printable ASCII."""
+    if len(tags) > settings.tags_max:
+        raise _illegal(f"Too many applicationTags, a maximum of only {settings.tags_max} are allowed!")
+    for tag in sorted(tags):
+        if len(tag) > settings.tag_length_max:
+            raise _illegal(f"Tag {tag} is too long, maximum allowed length of a tag is {settings.tag_length_max}")
+        if not all(" " <= letter <= "~" for letter in tag):
+            raise _illegal(f"A tag can only have ASCII characters! Invalid tag - {tag}")
+
+
+def _illegal(message: str) -> YarnException:
+    """ClientRMService wraps what is no YarnException and puts the class before the message."""
+    return YarnException(f"java.lang.IllegalArgumentException: {message}")
+
+
+def _priority(context: RMContext, submission: ApplicationSubmissionContext) -> int:
+    """What the client asks for or the queue's default, cut to the cluster's maximum."""
+    wanted = submission.priority
+    if wanted is None:
+        wanted = context.scheduler.default_priority(submission.queue)
+    return min(wanted, context.settings.application_priority_max)
+
+
+def _master_requests(context: RMContext, submission: ApplicationSubmissionContext) -> tuple[ResourceRequest, ...]:
+    """The asks for the master's container: that for anywhere first, all of one normalised size.
+
+    Raises InvalidResourceRequestException (validateAndCreateResourceRequest).
+    """
+    if submission.unmanaged_am:
+        return ()
+    asks = submission.am_requests or (ResourceRequest(MASTER_PRIORITY, ANY, submission.resource, 1),)
+    anywhere = [ask for ask in asks if ask.resource_name == ANY]
+    if not anywhere:
+        raise InvalidResourceRequestException(f"Invalid resource request, no resource request specified with {ANY}")
+    if len(anywhere) > 1:
+        raise InvalidResourceRequestException(
+            f"Invalid resource request, only one resource request with {ANY} is allowed"
+        )
+    first = replace(anywhere[0], label=anywhere[0].label or submission.node_label_expression)
+    capability = context.scheduler.normalize_master_request(submission.queue, first.capability)
+    ordered = (first, *(ask for ask in asks if ask.resource_name != ANY))
+    return tuple(
+        replace(
+            ask,
+            priority=MASTER_PRIORITY,
+            capability=capability,
+            count=1,
+            execution_type=ExecutionType.GUARANTEED,
+        )
+        for ask in ordered
+    )

@@ -1,0 +1,62 @@
+"""ApplicationClientProtocol's calls that change something (ClientRMService); queries are in rm.reports."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rm.admission import admit
+from rm.lifecycles.events import RMAppAttemptEventType, RMAppEventType
+from rm.lifecycles.states import COMPLETED_APP_STATES, STORED_APP_STATES
+from rm.reports import find_app
+from yarn.applications import ApplicationSubmissionContext
+from yarn.errors import ApplicationAttemptNotFoundException, ApplicationNotFoundException
+from yarn.ids import ApplicationAttemptId, ApplicationId
+from yarn.protocols.client import GetNewApplicationResponse, KillApplicationResponse
+
+if TYPE_CHECKING:
+    from rm.context import RMContext
+
+FAILED_BY_USER = "Attempt failed by user."
+
+
+class ClientRMService:
+    """What clients call."""
+
+    def __init__(self, context: RMContext) -> None:
+        self._context = context
+        self._last_id = 0
+
+    def new_application(self) -> GetNewApplicationResponse:
+        """A fresh id; the largest container is that of the whole cluster."""
+        self._last_id += 1
+        return GetNewApplicationResponse(
+            ApplicationId(self._context.cluster_timestamp, self._last_id),
+            self._context.scheduler.maximum_allocation(),
+        )
+
+    def submit(self, user: str, submission: ApplicationSubmissionContext) -> None:
+        """Let an application in. Again with the same id: of no effect, so that a client can repeat the call."""
+        context = self._context
+        if submission.application_id in context.apps:
+            return
+        app = admit(context, user, submission)
+        context.apps[app.application_id] = app
+        context.send_app(app.application_id, RMAppEventType.START)
+
+    def kill(self, application_id: ApplicationId, diagnostics: str) -> KillApplicationResponse:
+        """False until the end is stored; the client asks again."""
+        app = self._context.apps.get(application_id)
+        if app is None:
+            raise ApplicationNotFoundException(f"Trying to kill an absent application {application_id}")
+        if app.state in STORED_APP_STATES:
+            return KillApplicationResponse(is_kill_completed=True)
+        self._context.send_app(application_id, RMAppEventType.KILL, diagnostics)
+        return KillApplicationResponse(is_kill_completed=app.submission.unmanaged_am)
+
+    def fail_attempt(self, attempt_id: ApplicationAttemptId) -> None:
+        """Have the attempt fail; of no effect once its application is over or sure to be."""
+        app = find_app(self._context, attempt_id.application_id)
+        if attempt_id not in app.attempts:
+            raise ApplicationAttemptNotFoundException(f"ApplicationAttempt with id '{attempt_id}' doesn't exist in RM.")
+        if app.state not in COMPLETED_APP_STATES:
+            self._context.send_attempt(attempt_id, RMAppAttemptEventType.FAIL, FAILED_BY_USER)

@@ -1,0 +1,192 @@
+"""What the parts of the ResourceManager's core share (Hadoop's RMContext), and the queue between them.
+
+Hadoop's state machines talk to one another through a dispatcher: a first-in-first-out queue that one thread empties.
+Its order is part of the behaviour (an attempt's end reaches the application before the scheduler drops the attempt's
+containers; a retried attempt is made before the old one's containers are counted as finished), so it is kept: whatever
+a handler sets off is queued and handled after what was queued before it, and one step of the core ends when the queue
+is empty. Calling the next machine directly would be simpler and gives other orders.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from rm.effects import Effect, StateChanged, Warn
+from rm.lifecycles.events import RMAppAttemptEventType, RMAppEventType, RMNodeEventType
+from rm.lifecycles.states import STORED_APP_STATES
+from rm.liveness import DeadlineMonitor, LivenessMonitor
+from rm.settings import RMSettings
+from yarn.ids import ApplicationAttemptId, ApplicationId, ContainerId, NodeId
+from yarn.lifecycle import IllegalTransition
+from yarn.resource import Resource
+from yarn.states import NodeUpdateType
+
+if TYPE_CHECKING:
+    from rm.application_masters import ApplicationMasterService
+    from rm.lifecycles.rm_app import RMApp
+    from rm.lifecycles.rm_app_attempt import RMAppAttempt
+    from rm.lifecycles.rm_node import RMNode
+    from rm.scheduler.capacity_scheduler import CapacityScheduler
+    from rm.state_store import StateStore
+
+
+class RMContext:
+    """The state of one ResourceManager.
+
+    `apps` in the order of submission; `nodes` are those in use, `inactive_nodes` the last known of the others; a node
+    is in one of the two. `effects` are those of the step under way; `now_ms` is its time.
+    """
+
+    scheduler: CapacityScheduler
+    masters: ApplicationMasterService
+    store: StateStore
+
+    def __init__(self, settings: RMSettings, *, cluster_timestamp: int, strict: bool) -> None:
+        self.settings = settings
+        self.cluster_timestamp = cluster_timestamp
+        self.strict = strict
+        self.now_ms = cluster_timestamp
+        self.effects: list[Effect] = []
+        self.apps: dict[ApplicationId, RMApp] = {}
+        self.completed_apps: deque[ApplicationId] = deque()
+        self.nodes: dict[NodeId, RMNode] = {}
+        self.inactive_nodes: dict[NodeId, RMNode] = {}
+        start = cluster_timestamp
+        self.node_liveness: LivenessMonitor[NodeId] = LivenessMonitor(settings.node_expiry_ms, start)
+        self.master_liveness: LivenessMonitor[ApplicationAttemptId] = LivenessMonitor(settings.master_expiry_ms, start)
+        self.master_finishing: LivenessMonitor[ApplicationAttemptId] = LivenessMonitor(settings.master_expiry_ms, start)
+        self.allocation_expiry: LivenessMonitor[ContainerId] = LivenessMonitor(settings.allocation_expiry_ms, start)
+        self.lifetimes: DeadlineMonitor[ApplicationId] = DeadlineMonitor(settings.lifetime_check_interval_ms, start)
+        self._queue: deque[tuple[Callable[..., object], tuple[object, ...]]] = deque()
+
+    # The queue
+
+    def send(self, handler: Callable[..., object], *arguments: object) -> None:
+        """Have `handler(*arguments)` called after all that is queued already."""
+        self._queue.append((handler, arguments))
+
+    def send_app(self, application_id: ApplicationId, event: RMAppEventType, detail: object = None) -> None:
+        """Queue an event for an application; one that the RM does not know (any more) drops it."""
+        self._queue.append((self._handle_app, (application_id, event, detail)))
+
+    def send_attempt(
+        self, attempt_id: ApplicationAttemptId, event: RMAppAttemptEventType, detail: object = None
+    ) -> None:
+        """Queue an event for an attempt; an unknown one drops it."""
+        self._queue.append((self._handle_attempt, (attempt_id, event, detail)))
+
+    def send_node(self, node_id: NodeId, event: RMNodeEventType, detail: object = None) -> None:
+        """Queue an event for a node in use; an unknown or inactive one drops it."""
+        self._queue.append((self._handle_node, (node_id, event, detail)))
+
+    def drain(self) -> None:
+        """Handle what is queued, and what that queues, until nothing is left."""
+        queue = self._queue
+        while queue:
+            handler, arguments = queue.popleft()
+            handler(*arguments)
+
+    def attempt(self, attempt_id: ApplicationAttemptId) -> RMAppAttempt | None:
+        """The attempt, None if the RM does not know it."""
+        app = self.apps.get(attempt_id.application_id)
+        return None if app is None else app.attempts.get(attempt_id)
+
+    # What nodes have the scheduler told
+
+    def add_node(self, node: RMNode) -> None:
+        """NODE_ADDED."""
+        self.scheduler.add_node(node.node_id, node.rack, node.capability, self.now_ms, http_address=node.http_address)
+
+    def remove_node(self, node_id: NodeId) -> None:
+        """NODE_REMOVED."""
+        self.scheduler.remove_node(node_id, self.now_ms)
+
+    def update_node(self, node: RMNode) -> None:
+        """NODE_UPDATE: what is new on the node; the scheduler serves it then."""
+        launched, completed = node.pull_updates()
+        self.scheduler.node_update(node.node_id, launched, completed, self.now_ms)
+
+    def update_node_resource(self, node: RMNode) -> None:
+        """NODE_RESOURCE_UPDATE."""
+        self.scheduler.update_node_resource(node.node_id, node.capability, self.now_ms)
+
+    # What the RM does once an application is known or over (RMAppManager)
+
+    def add_application(self, app: RMApp) -> None:
+        """Hand a stored application to the scheduler (APP_ADDED)."""
+        self.scheduler.add_application(
+            app.application_id, app.submission.queue, app.user, app.priority, now_ms=self.now_ms
+        )
+
+    def add_attempt(self, attempt: RMAppAttempt, transfers_containers: bool) -> None:
+        """Hand a started attempt to the scheduler (APP_ATTEMPT_ADDED)."""
+        requests = attempt.app.am_requests
+        self.scheduler.add_attempt(
+            attempt.attempt_id,
+            transfer=transfers_containers,
+            am_resource=requests[0].capability if requests else None,
+            now_ms=self.now_ms,
+        )
+
+    def remove_attempt(self, attempt: RMAppAttempt, final_state_name: str, keeps_containers: bool) -> None:
+        """Take an attempt that ended from the scheduler (APP_ATTEMPT_REMOVED)."""
+        self.scheduler.remove_attempt(
+            attempt.attempt_id,
+            keep_containers=keeps_containers,
+            final_state_name=final_state_name,
+            now_ms=self.now_ms,
+        )
+
+    def account(self, application_id: ApplicationId, resource: Resource, started_ms: int) -> None:
+        """A container of the application, placed at `started_ms`, is over."""
+        app = self.apps.get(application_id)
+        if app is not None:
+            app.account(resource, self.now_ms - started_ms)
+
+    def complete_application(self, application_id: ApplicationId) -> None:
+        """Keep it among the completed ones, of which the oldest are forgotten."""
+        self.completed_apps.append(application_id)
+        while len(self.completed_apps) > self.settings.completed_applications_max:
+            del self.apps[self.completed_apps.popleft()]
+
+    def tell_apps_of_node(self, node: RMNode, update: NodeUpdateType) -> None:
+        """Queue a node's change for each application whose outcome is still open (NodesListManager)."""
+        for app in self.apps.values():
+            if app.state not in STORED_APP_STATES:
+                self.send_app(app.application_id, RMAppEventType.NODE_UPDATE, (node, update))
+
+    def warn(self, text: str) -> None:
+        """Have an operator told."""
+        self.effects.append(Warn(text))
+
+    # Delivery: an illegal event is logged and changes nothing, as in Hadoop; `strict` raises it
+
+    def _handle_app(self, application_id: ApplicationId, event: RMAppEventType, detail: object) -> None:
+        app = self.apps.get(application_id)
+        if app is not None:
+            self._step("RMApp", app, event, detail)
+
+    def _handle_attempt(self, attempt_id: ApplicationAttemptId, event: RMAppAttemptEventType, detail: object) -> None:
+        attempt = self.attempt(attempt_id)
+        if attempt is not None:
+            self._step("RMAppAttempt", attempt, event, detail)
+
+    def _handle_node(self, node_id: NodeId, event: RMNodeEventType, detail: object) -> None:
+        node = self.nodes.get(node_id)
+        if node is not None:
+            self._step("RMNode", node, event, detail)
+
+    def _step(self, kind: str, subject: RMApp | RMAppAttempt | RMNode, event: object, detail: object) -> None:
+        source = subject.machine.state
+        try:
+            target = subject.machine.handle(event, detail, self.now_ms)  # type: ignore[arg-type]
+        except IllegalTransition as error:
+            if self.strict:
+                raise
+            self.warn(str(error))
+            return
+        if target is not source:
+            name = event.name  # type: ignore[attr-defined]
+            self.effects.append(StateChanged(kind, str(subject), name, source.name, target.name, subject.story()))

@@ -1,0 +1,195 @@
+"""The ResourceManager as a pure machine: an event and the time in, effects out.
+
+    core = ResourceManagerCore(configuration, cluster_timestamp=start_ms)
+    for effect in core.handle(SubmitApplication(call=7, user="ann", context=...), now_ms): ...
+    core.next_deadline_ms()     when to send a Tick, if nothing happens before
+
+One event is one step: the call itself first, and its reply; then everything it set off, in the order of Hadoop's
+dispatcher (rm.context). So a reply is what Hadoop's would be if its dispatcher had been idle, and the state after a
+step is what Hadoop's is once it has come to rest. Every RPC is answered exactly once; a refused one changed nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import assert_never
+
+from rm.application_masters import ApplicationMasterService
+from rm.clients import ClientRMService
+from rm.context import RMContext
+from rm.effects import Effect, Refuse, Reply
+from rm.events import (
+    Allocate,
+    Call,
+    Event,
+    FailApplicationAttempt,
+    FinishApplicationMaster,
+    GetNewApplication,
+    KillApplication,
+    MasterLaunched,
+    MasterLaunchFailed,
+    NodeHeartbeat,
+    RefreshQueues,
+    RegisterApplicationMaster,
+    RegisterNode,
+    SubmitApplication,
+    Tick,
+    UnregisterNode,
+    UpdateNodeResource,
+)
+from rm.lifecycles.events import FinishedContainer, RMAppAttemptEventType, RMAppEventType, RMNodeEventType
+from rm.resource_tracker import ResourceTrackerService
+from rm.scheduler.capacity_scheduler import CapacityScheduler
+from rm.scheduler.notices import (
+    ApplicationAccepted,
+    ApplicationRejected,
+    AttemptAdded,
+    CleanUpContainer,
+    ContainerAcquired,
+    ContainerAllocated,
+    ContainerFinished,
+    ContainerLaunched,
+    Notice,
+)
+from rm.settings import RMSettings
+from rm.state_store import StateStore
+from yarn.configuration import Configuration
+from yarn.errors import YarnException
+
+LIFETIME_EXCEEDED = "Application is killed by ResourceManager as it has exceeded the lifetime period."
+
+
+class ResourceManagerCore:
+    """One ResourceManager. `cluster_timestamp` is its start (ms) and part of every id that it gives.
+
+    Raises ConfigurationException, with all faults, for a configuration that cannot be. `strict` lets an event that
+    a lifecycle has no row for raise IllegalTransition; otherwise it is told as a warning and changes nothing, as in
+    Hadoop. Queries go to `context`, through rm.reports; nobody but the core changes it.
+    """
+
+    def __init__(self, configuration: Configuration, *, cluster_timestamp: int, strict: bool = False) -> None:
+        settings = RMSettings.of(configuration)
+        self.context = RMContext(settings, cluster_timestamp=cluster_timestamp, strict=strict)
+        self.context.scheduler = CapacityScheduler(
+            configuration, cluster_timestamp=cluster_timestamp, notify=self._notice
+        )
+        self.context.store = StateStore(self.context)
+        self.context.masters = ApplicationMasterService(self.context)
+        self._clients = ClientRMService(self.context)
+        self._tracker = ResourceTrackerService(self.context)
+
+    @property
+    def scheduler(self) -> CapacityScheduler:
+        """For reading only."""
+        return self.context.scheduler
+
+    def handle(self, event: Event, now_ms: int) -> list[Effect]:
+        """Everything that `event` sets off at `now_ms`, in order; carry it out before the next call."""
+        context = self.context
+        context.now_ms = now_ms
+        context.effects = []
+        self._dispatch(event)
+        context.drain()
+        return context.effects
+
+    def next_deadline_ms(self) -> int | None:
+        """When the first of all watches may find something expired: send a Tick then. None: nothing to wait for."""
+        context = self.context
+        deadlines = [
+            deadline
+            for monitor in (
+                context.node_liveness,
+                context.master_liveness,
+                context.master_finishing,
+                context.allocation_expiry,
+                context.lifetimes,
+            )
+            if (deadline := monitor.next_deadline_ms()) is not None
+        ]
+        return min(deadlines, default=None)
+
+    def _dispatch(self, event: Event) -> None:
+        clients, tracker, masters = self._clients, self._tracker, self.context.masters
+        match event:
+            case NodeHeartbeat():
+                self._answer(event.call, tracker.heartbeat, event.request)
+            case Allocate():
+                self._answer(event.call, masters.allocate, event.attempt_id, event.request)
+            case GetNewApplication():
+                self._answer(event.call, clients.new_application)
+            case SubmitApplication():
+                self._answer(event.call, clients.submit, event.user, event.context)
+            case KillApplication():
+                self._answer(event.call, clients.kill, event.application_id, event.diagnostics)
+            case FailApplicationAttempt():
+                self._answer(event.call, clients.fail_attempt, event.attempt_id)
+            case RegisterApplicationMaster():
+                self._answer(event.call, masters.register, event.attempt_id, event.request)
+            case FinishApplicationMaster():
+                self._answer(event.call, masters.finish, event.attempt_id, event.request)
+            case RegisterNode():
+                self._answer(event.call, tracker.register, event.request, event.rack)
+            case UnregisterNode():
+                self._answer(event.call, tracker.unregister, event.node_id)
+            case UpdateNodeResource():
+                self._answer(event.call, tracker.resize, event.resources)
+            case RefreshQueues():
+                self._answer(event.call, self.scheduler.reinitialize, event.configuration)
+            case MasterLaunched():
+                self.context.send_attempt(event.attempt_id, RMAppAttemptEventType.LAUNCHED)
+            case MasterLaunchFailed():
+                self.context.send_attempt(event.attempt_id, RMAppAttemptEventType.LAUNCH_FAILED, event.diagnostics)
+            case Tick():
+                self._expire()
+            case _:
+                assert_never(event)
+
+    def _answer(self, call: Call, handler: Callable[..., object], *arguments: object) -> None:
+        """Answer `call` with what `handler` returns, or with the error it raises."""
+        try:
+            value = handler(*arguments)
+        except YarnException as error:
+            self.context.effects.append(Refuse(call, error))
+        else:
+            self.context.effects.append(Reply(call, value))
+
+    def _expire(self) -> None:
+        """Whoever has been silent for too long, in the order of Hadoop's monitors here and of the silence in each."""
+        context, now_ms = self.context, self.context.now_ms
+        for node_id in context.node_liveness.expire(now_ms):
+            context.send_node(node_id, RMNodeEventType.EXPIRE)
+        for attempt_id in context.master_liveness.expire(now_ms):
+            context.send_attempt(attempt_id, RMAppAttemptEventType.EXPIRE)
+        for attempt_id in context.master_finishing.expire(now_ms):
+            context.send_attempt(attempt_id, RMAppAttemptEventType.EXPIRE)
+        for container_id in context.allocation_expiry.expire(now_ms):
+            context.send(context.scheduler.expire_container, container_id, now_ms)
+        for application_id in context.lifetimes.expire(now_ms):
+            context.send_app(application_id, RMAppEventType.KILL, LIFETIME_EXCEEDED)
+
+    def _notice(self, notice: Notice) -> None:
+        """Queue what the scheduler tells for the machine that it concerns."""
+        context = self.context
+        match notice:
+            case ContainerAllocated(attempt_id, _):
+                context.send_attempt(attempt_id, RMAppAttemptEventType.CONTAINER_ALLOCATED)
+            case ContainerAcquired(container_id, node_id):
+                context.allocation_expiry.register(container_id, context.now_ms)
+                context.send_app(container_id.application_id, RMAppEventType.APP_RUNNING_ON_NODE, node_id)
+            case ContainerLaunched(container_id):
+                context.allocation_expiry.unregister(container_id)
+            case ContainerFinished(attempt_id, node_id, status, resource, started_ms):
+                context.allocation_expiry.unregister(status.container_id)
+                context.account(attempt_id.application_id, resource, started_ms)
+                finished = FinishedContainer(node_id, status)
+                context.send_attempt(attempt_id, RMAppAttemptEventType.CONTAINER_FINISHED, finished)
+            case CleanUpContainer(node_id, container_id):
+                context.send_node(node_id, RMNodeEventType.CLEANUP_CONTAINER, container_id)
+            case ApplicationAccepted(application_id, _):
+                context.send_app(application_id, RMAppEventType.APP_ACCEPTED)
+            case ApplicationRejected(application_id, diagnostics):
+                context.send_app(application_id, RMAppEventType.APP_REJECTED, diagnostics)
+            case AttemptAdded(attempt_id):
+                context.send_attempt(attempt_id, RMAppAttemptEventType.ATTEMPT_ADDED)
+            case _:
+                assert_never(notice)

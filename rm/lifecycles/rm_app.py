@@ -1,0 +1,337 @@
+"""RMApp: an application, from its submission to its end (Hadoop's RMAppImpl).
+
+An application owns attempts and lives as long as one of them does or may be made. What ends it is written to the store
+before anybody is told, so every way out goes through FINAL_SAVING, which remembers where it leads (`target`) and what
+is still to be done there (`after_saving`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from rm.lifecycles.events import AttemptFailed, RMAppAttemptEventType, RMAppEventType, RMNodeEventType
+from rm.lifecycles.rm_app_attempt import RMAppAttempt
+from rm.lifecycles.states import FINAL_APP_STATES, RMAppState
+from yarn.applications import ApplicationSubmissionContext
+from yarn.asks import ResourceRequest
+from yarn.ids import ApplicationAttemptId, ApplicationId, NodeId
+from yarn.lifecycle import Lifecycle, Machine, Row, ignored
+from yarn.resource import Resource
+from yarn.states import NodeUpdateType
+
+if TYPE_CHECKING:
+    from rm.context import RMContext
+    from rm.lifecycles.rm_node import RMNode
+
+
+class RMApp:
+    """One application. Times are ms of the core's clock, 0 = not yet.
+
+    `ran_nodes`: nodes that must forget it in the end, in the order it came to them. `updated_nodes`: what the AM is
+    told of nodes with its next allocate. `*_seconds`: what its ended containers have used.
+    """
+
+    def __init__(
+        self,
+        context: RMContext,
+        submission: ApplicationSubmissionContext,
+        *,
+        user: str,
+        queue: str,
+        am_requests: tuple[ResourceRequest, ...],
+        priority: int,
+    ) -> None:
+        self.context = context
+        self.submission = submission
+        self.application_id: ApplicationId = submission.application_id
+        self.user = user
+        self.queue = queue
+        self.am_requests = am_requests
+        self.priority = priority
+        self.max_attempts = _max_attempts(context, submission)
+        self.submit_ms = context.now_ms
+        self.launch_ms = 0
+        self.finish_ms = 0
+        self.attempts: dict[ApplicationAttemptId, RMAppAttempt] = {}
+        self.current_attempt: RMAppAttempt | None = None
+        self.ran_nodes: dict[NodeId, None] = {}
+        self.updated_nodes: dict[NodeId, tuple[RMNode, NodeUpdateType]] = {}
+        self.diagnostics = ""
+        self.state_before_killing = RMAppState.NEW
+        self.state_before_final_saving = RMAppState.NEW
+        self.target = RMAppState.NEW
+        self.after_saving: Callable[[], None] | None = None
+        self.stored_finish_ms = 0
+        self.memory_mb_seconds = 0
+        self.vcore_seconds = 0
+        self.machine: Machine[RMAppState, RMAppEventType] = Machine(LIFECYCLE, self)
+
+    @property
+    def state(self) -> RMAppState:
+        return self.machine.state
+
+    def __str__(self) -> str:
+        return str(self.application_id)
+
+    def story(self) -> str:
+        """What a change of state says besides itself: where it runs, or why it ended."""
+        return self.diagnostics or f"queue={self.queue} user={self.user}"
+
+    def failed_attempts(self) -> int:
+        """Attempts whose failure counts against the maximum."""
+        return sum(attempt.counts_as_failure() for attempt in self.attempts.values())
+
+    def account(self, resource: Resource, lifetime_ms: int) -> None:
+        """A container of this size ended: whole seconds of it, each container cut by itself (RMContainerImpl)."""
+        self.memory_mb_seconds += resource.memory_mb * lifetime_ms // 1000
+        self.vcore_seconds += resource.vcores * lifetime_ms // 1000
+
+    def pull_node_updates(self) -> list[tuple[RMNode, NodeUpdateType]]:
+        """Changes of nodes since the last pull; they are told once."""
+        updates = list(self.updated_nodes.values())
+        self.updated_nodes.clear()
+        return updates
+
+
+def _max_attempts(context: RMContext, submission: ApplicationSubmissionContext) -> int:
+    """The RM's number unless the client names one; never more than the global limit (RMAppImpl)."""
+    if submission.max_app_attempts <= 0:
+        return context.settings.max_attempts
+    return min(submission.max_app_attempts, context.settings.global_max_attempts)
+
+
+# On the way in
+
+
+def _store(app: RMApp, _: object) -> None:
+    if app.submission.lifetime_s is not None:
+        app.context.lifetimes.register(app.application_id, app.submit_ms + app.submission.lifetime_s * 1000)
+    app.context.store.store_application(app)
+
+
+def _add_to_scheduler(app: RMApp, _: object) -> None:
+    app.context.send(app.context.add_application, app)
+
+
+def _start_first_attempt(app: RMApp, _: object) -> None:
+    _start_attempt(app, transfers_containers=False)
+
+
+def _start_attempt(app: RMApp, *, transfers_containers: bool) -> RMAppAttempt:
+    attempt_id = ApplicationAttemptId(app.application_id, len(app.attempts) + 1)
+    attempt = RMAppAttempt(app.context, app, attempt_id)
+    app.attempts[attempt_id] = attempt
+    app.current_attempt = attempt
+    app.context.send_attempt(attempt_id, RMAppAttemptEventType.START, transfers_containers)
+    return attempt
+
+
+# While it lives
+
+
+def _note_launch(app: RMApp, _: object) -> None:
+    if app.launch_ms == 0:
+        app.launch_ms = app.context.now_ms
+
+
+def _note_node_update(app: RMApp, detail: tuple[RMNode, NodeUpdateType]) -> None:
+    node, update = detail
+    app.updated_nodes[node.node_id] = (node, update)
+
+
+def _note_running_on_node(app: RMApp, node_id: NodeId) -> None:
+    if app.state in FINAL_APP_STATES:
+        app.context.send_node(node_id, RMNodeEventType.CLEANUP_APP, app.application_id)
+    else:
+        app.ran_nodes[node_id] = None
+
+
+def _attempt_failed(app: RMApp, failure: AttemptFailed) -> RMAppState:
+    """Try again, or give up (AttemptFailedTransition)."""
+    failures = app.max_attempts if app.max_attempts == 1 else app.failed_attempts()
+    if app.submission.unmanaged_am or failures >= app.max_attempts:
+        return _save_final(app, RMAppState.FAILED, lambda: _end(app, RMAppState.FAILED, _exhausted(app, failure)))
+    if app.state is RMAppState.KILLING:
+        return _save_final(app, RMAppState.KILLED, lambda: _end(app, RMAppState.KILLED, failure.diagnostics))
+    old = app.current_attempt
+    assert old is not None
+    new = _start_attempt(app, transfers_containers=failure.transfers_containers)
+    new.finished_containers = old.finished_containers.handed_on()
+    return RMAppState.ACCEPTED
+
+
+def _exhausted(app: RMApp, failure: AttemptFailed) -> str:
+    """Why the application fails with its last attempt, in Hadoop's words."""
+    if app.submission.unmanaged_am:
+        return f"Unmanaged application {app} failed due to {failure.diagnostics}. Failing the application."
+    interval_ms = app.submission.attempt_failures_validity_interval_ms
+    interval = f" in previous {interval_ms} milliseconds" if interval_ms > 0 else ""
+    limit = app.context.settings.global_max_attempts
+    limits = "" if limit == app.max_attempts else f" (global limit ={limit}; local limit is ={app.max_attempts})"
+    return (
+        f"Application {app} failed {app.max_attempts} times{interval}{limits} due to {failure.diagnostics}. "
+        "Failing the application."
+    )
+
+
+# On the way out
+
+
+def _kill(app: RMApp, diagnostics: str) -> None:
+    """The attempt ends first and hands the reason back with ATTEMPT_KILLED."""
+    assert app.current_attempt is not None
+    app.state_before_killing = app.state
+    app.context.send_attempt(app.current_attempt.attempt_id, RMAppAttemptEventType.KILL, diagnostics)
+
+
+def _killed_at_once(app: RMApp, diagnostics: str) -> None:
+    _end(app, RMAppState.KILLED, diagnostics)
+
+
+def _save_killed(app: RMApp, diagnostics: str) -> RMAppState:
+    return _save_final(app, RMAppState.KILLED, lambda: _end(app, RMAppState.KILLED, diagnostics))
+
+
+def _save_rejected(app: RMApp, diagnostics: str) -> RMAppState:
+    return _save_final(app, RMAppState.FAILED, lambda: _end(app, RMAppState.FAILED, diagnostics))
+
+
+def _save_finished(app: RMApp, diagnostics: str) -> RMAppState:
+    return _save_final(app, RMAppState.FINISHED, lambda: _end(app, RMAppState.FINISHED, diagnostics))
+
+
+def _save_finishing(app: RMApp, _: object) -> RMAppState:
+    return _save_final(app, RMAppState.FINISHING, lambda: _note_finish(app))
+
+
+def _save_failed(app: RMApp, diagnostics: str) -> None:
+    """The store could not take the application: it never began."""
+    _end(app, RMAppState.FAILED, diagnostics)
+
+
+def _save_final(app: RMApp, target: RMAppState, after_saving: Callable[[], None]) -> RMAppState:
+    app.target = target
+    app.after_saving = after_saving
+    app.state_before_final_saving = app.state
+    app.stored_finish_ms = app.context.now_ms
+    app.context.store.update_application(app)
+    return RMAppState.FINAL_SAVING
+
+
+def _final_saved(app: RMApp, _: object) -> RMAppState:
+    app.context.lifetimes.unregister(app.application_id)
+    assert app.after_saving is not None
+    app.after_saving()
+    return app.target
+
+
+def _attempt_finished_while_saving(app: RMApp, diagnostics: str) -> None:
+    """The master's container ended before its unregistering was stored: skip FINISHING."""
+    if app.target in (RMAppState.FAILED, RMAppState.KILLED):
+        return
+    app.target = RMAppState.FINISHED
+    app.after_saving = lambda: _end(app, RMAppState.FINISHED, diagnostics)
+
+
+def _finished(app: RMApp, diagnostics: str) -> None:
+    app.context.lifetimes.unregister(app.application_id)
+    _end(app, RMAppState.FINISHED, diagnostics)
+
+
+def _note_finish(app: RMApp) -> None:
+    app.finish_ms = app.stored_finish_ms
+
+
+def _end(app: RMApp, final_state: RMAppState, diagnostics: str) -> None:
+    """Tell nodes, scheduler and the RM's own list (FinalTransition)."""
+    app.diagnostics += diagnostics
+    for node_id in app.ran_nodes:
+        app.context.send_node(node_id, RMNodeEventType.CLEANUP_APP, app.application_id)
+    app.ran_nodes.clear()
+    app.context.send(app.context.scheduler.remove_application, app.application_id, final_state.name)
+    app.context.send(app.context.complete_application, app.application_id)
+    app.finish_ms = app.stored_finish_ms or app.context.now_ms
+
+
+_S = RMAppState
+_E = RMAppEventType
+
+_ROWS: list[Row[RMAppState, RMAppEventType]] = [
+    Row(_S.NEW, _E.NODE_UPDATE, _S.NEW, _note_node_update, "the AM will hear of it"),
+    Row(_S.NEW, _E.START, _S.NEW_SAVING, _store, "submitted: stored before the scheduler knows it"),
+    Row(_S.NEW, _E.KILL, _S.KILLED, _killed_at_once, "nothing of it is stored yet"),
+    Row(_S.NEW, _E.APP_REJECTED, _S.FINAL_SAVING, _save_rejected, "refused before it was stored"),
+    Row(_S.NEW_SAVING, _E.NODE_UPDATE, _S.NEW_SAVING, _note_node_update, "the AM will hear of it"),
+    Row(_S.NEW_SAVING, _E.APP_NEW_SAVED, _S.SUBMITTED, _add_to_scheduler, "stored"),
+    Row(_S.NEW_SAVING, _E.APP_SAVE_FAILED, _S.FAILED, _save_failed, "the store cannot take it"),
+    Row(_S.NEW_SAVING, _E.KILL, _S.FINAL_SAVING, _save_killed, "killed before the scheduler knew it"),
+    Row(_S.NEW_SAVING, _E.APP_REJECTED, _S.FINAL_SAVING, _save_rejected, "refused before the scheduler knew it"),
+    Row(_S.SUBMITTED, _E.NODE_UPDATE, _S.SUBMITTED, _note_node_update, "the AM will hear of it"),
+    Row(_S.SUBMITTED, _E.APP_REJECTED, _S.FINAL_SAVING, _save_rejected, "no queue takes it"),
+    Row(_S.SUBMITTED, _E.APP_ACCEPTED, _S.ACCEPTED, _start_first_attempt, "its queue took it"),
+    Row(_S.SUBMITTED, _E.KILL, _S.FINAL_SAVING, _save_killed, "killed before a queue took it"),
+    Row(_S.ACCEPTED, _E.NODE_UPDATE, _S.ACCEPTED, _note_node_update, "the AM will hear of it"),
+    Row(_S.ACCEPTED, _E.ATTEMPT_LAUNCHED, _S.ACCEPTED, _note_launch, "the first launch is the application's"),
+    Row(_S.ACCEPTED, _E.ATTEMPT_REGISTERED, _S.RUNNING, None, "its master is at work"),
+    Row(_S.ACCEPTED, _E.ATTEMPT_FAILED, (_S.ACCEPTED, _S.FINAL_SAVING), _attempt_failed, "try again, or give up"),
+    Row(_S.ACCEPTED, _E.ATTEMPT_FINISHED, _S.FINAL_SAVING, _save_finished, "its end overtook its registering"),
+    Row(_S.ACCEPTED, _E.ATTEMPT_KILLED, _S.FINAL_SAVING, _save_killed, "its attempt was killed"),
+    Row(_S.ACCEPTED, _E.KILL, _S.KILLING, _kill, "the attempt ends first"),
+    Row(_S.ACCEPTED, _E.APP_RUNNING_ON_NODE, _S.ACCEPTED, _note_running_on_node, "that node must forget it in the end"),
+    Row(_S.RUNNING, _E.NODE_UPDATE, _S.RUNNING, _note_node_update, "the AM will hear of it"),
+    Row(_S.RUNNING, _E.ATTEMPT_UNREGISTERED, _S.FINAL_SAVING, _save_finishing, "the master said its last word"),
+    Row(_S.RUNNING, _E.ATTEMPT_FINISHED, _S.FINISHED, _finished, "an unmanaged master needs no container to end"),
+    Row(_S.RUNNING, _E.ATTEMPT_FAILED, (_S.ACCEPTED, _S.FINAL_SAVING), _attempt_failed, "try again, or give up"),
+    Row(_S.RUNNING, _E.KILL, _S.KILLING, _kill, "the attempt ends first"),
+    Row(_S.RUNNING, _E.APP_RUNNING_ON_NODE, _S.RUNNING, _note_running_on_node, "that node must forget it in the end"),
+    Row(
+        _S.FINAL_SAVING,
+        _E.APP_UPDATE_SAVED,
+        (_S.FINISHING, _S.FAILED, _S.KILLED, _S.FINISHED),
+        _final_saved,
+        "stored: now everybody is told",
+    ),
+    Row(
+        _S.FINAL_SAVING,
+        _E.ATTEMPT_FINISHED,
+        _S.FINAL_SAVING,
+        _attempt_finished_while_saving,
+        "the master's container was quick",
+    ),
+    Row(_S.FINAL_SAVING, _E.APP_RUNNING_ON_NODE, _S.FINAL_SAVING, _note_running_on_node, "to be forgotten there"),
+    *ignored(_S.FINAL_SAVING, (_E.NODE_UPDATE, _E.KILL, _E.APP_NEW_SAVED), "its outcome is being stored"),
+    Row(_S.FINISHING, _E.ATTEMPT_FINISHED, _S.FINISHED, _finished, "the master's container ended"),
+    Row(_S.FINISHING, _E.APP_RUNNING_ON_NODE, _S.FINISHING, _note_running_on_node, "to be forgotten there"),
+    *ignored(_S.FINISHING, (_E.NODE_UPDATE, _E.KILL), "its outcome is stored"),
+    Row(_S.KILLING, _E.APP_RUNNING_ON_NODE, _S.KILLING, _note_running_on_node, "to be forgotten there"),
+    Row(_S.KILLING, _E.ATTEMPT_KILLED, _S.FINAL_SAVING, _save_killed, "the attempt is gone"),
+    Row(_S.KILLING, _E.ATTEMPT_UNREGISTERED, _S.FINAL_SAVING, _save_finishing, "the master won the race"),
+    Row(_S.KILLING, _E.ATTEMPT_FINISHED, _S.FINISHED, _finished, "an unmanaged master won the race"),
+    Row(_S.KILLING, _E.ATTEMPT_FAILED, _S.FINAL_SAVING, _attempt_failed, "no new attempt for what is being killed"),
+    *ignored(
+        _S.KILLING,
+        (_E.NODE_UPDATE, _E.ATTEMPT_REGISTERED, _E.APP_UPDATE_SAVED, _E.KILL),
+        "the attempt is already on its way out",
+    ),
+    Row(_S.FINISHED, _E.APP_RUNNING_ON_NODE, _S.FINISHED, _note_running_on_node, "that node is told at once"),
+    *ignored(_S.FINISHED, (_E.NODE_UPDATE, _E.ATTEMPT_UNREGISTERED, _E.ATTEMPT_FINISHED, _E.KILL), "it is over"),
+    Row(_S.FAILED, _E.APP_RUNNING_ON_NODE, _S.FAILED, _note_running_on_node, "that node is told at once"),
+    *ignored(_S.FAILED, (_E.KILL, _E.NODE_UPDATE), "it is over"),
+    Row(_S.KILLED, _E.APP_RUNNING_ON_NODE, _S.KILLED, _note_running_on_node, "that node is told at once"),
+    *ignored(
+        _S.KILLED,
+        (
+            _E.APP_ACCEPTED,
+            _E.APP_REJECTED,
+            _E.KILL,
+            _E.ATTEMPT_FINISHED,
+            _E.ATTEMPT_FAILED,
+            _E.NODE_UPDATE,
+            _E.START,
+        ),
+        "it is over",
+    ),
+]
+
+LIFECYCLE: Lifecycle[RMAppState, RMAppEventType] = Lifecycle("RMApp", initial=RMAppState.NEW, rows=_ROWS)

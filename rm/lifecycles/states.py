@@ -1,0 +1,55 @@
+"""The states of applications and attempts in the ResourceManager, in Hadoop's spelling (nodes: yarn.states)."""
+
+from __future__ import annotations
+
+from enum import Enum, auto
+
+
+class RMAppState(Enum):
+    """Where an application can be."""
+
+    NEW = auto()
+    NEW_SAVING = auto()
+    SUBMITTED = auto()
+    ACCEPTED = auto()
+    RUNNING = auto()
+    FINAL_SAVING = auto()
+    FINISHING = auto()
+    FINISHED = auto()
+    FAILED = auto()
+    KILLING = auto()
+    KILLED = auto()
+
+
+class RMAppAttemptState(Enum):
+    """Where an attempt can be."""
+
+    NEW = auto()
+    SUBMITTED = auto()
+    SCHEDULED = auto()
+    ALLOCATED_SAVING = auto()
+    ALLOCATED = auto()
+    LAUNCHED_UNMANAGED_SAVING = auto()
+    LAUNCHED = auto()
+    RUNNING = auto()
+    FINAL_SAVING = auto()
+    FINISHING = auto()
+    FINISHED = auto()
+    FAILED = auto()
+    KILLED = auto()
+
+
+FINAL_APP_STATES = frozenset({RMAppState.FINISHED, RMAppState.FAILED, RMAppState.KILLED})
+"""Where an application stays."""
+
+STORED_APP_STATES = FINAL_APP_STATES | {RMAppState.FINISHING}
+"""The outcome is stored: nothing changes it any more, and clients see the application as over."""
+
+COMPLETED_APP_STATES = STORED_APP_STATES | {RMAppState.FINAL_SAVING, RMAppState.KILLING}
+"""Over, or sure to be (RMAppImpl.isAppInCompletedStates)."""
+
+FINAL_ATTEMPT_STATES = frozenset({RMAppAttemptState.FINISHED, RMAppAttemptState.FAILED, RMAppAttemptState.KILLED})
+"""Where an attempt stays."""
+
+ENDING_ATTEMPT_STATES = frozenset({RMAppAttemptState.FINAL_SAVING, RMAppAttemptState.FINISHING})
+"""The master's allocate gets an empty answer."""

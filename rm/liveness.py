@@ -1,0 +1,123 @@
+"""Who has not been heard of for too long (Hadoop's AbstractLivelinessMonitor), without looking at everybody.
+
+Hadoop's checker wakes every third of the interval and walks over all that is registered. Here the same instants are
+kept (expiry is seen in (T, 4T/3], and recorded runs expire where Hadoop's do) but the walk is not: a dict keeps its
+order of insertion, a ping takes its key out and puts it back at the end, so the longest silent is always first.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections import OrderedDict
+from collections.abc import Hashable
+from typing import Generic, TypeVar
+
+K = TypeVar("K", bound=Hashable)
+
+CHECKS_AN_INTERVAL = 3
+"""AbstractLivelinessMonitor: the checker sleeps a third of the expiry interval."""
+
+
+class LivenessMonitor(Generic[K]):
+    """Keys with the time of their last ping (ms), longest silent first; they expire `interval_ms` after it.
+
+    `start_ms` is when the first check would have been: checks are at start + k * interval / 3.
+    """
+
+    __slots__ = ("_interval_ms", "_pings", "_start_ms", "_step_ms")
+
+    def __init__(self, interval_ms: int, start_ms: int) -> None:
+        self._interval_ms = interval_ms
+        self._step_ms = max(1, interval_ms // CHECKS_AN_INTERVAL)
+        self._start_ms = start_ms
+        self._pings: OrderedDict[K, int] = OrderedDict()
+
+    def __contains__(self, key: K) -> bool:
+        return key in self._pings
+
+    def __len__(self) -> int:
+        return len(self._pings)
+
+    def register(self, key: K, now_ms: int) -> None:
+        """Watch `key` from now on (again: as a ping)."""
+        self._pings[key] = now_ms
+        self._pings.move_to_end(key)
+
+    def ping(self, key: K, now_ms: int) -> None:
+        """Heard of `key`; of no effect for one that is not watched."""
+        if key in self._pings:
+            self._pings[key] = now_ms
+            self._pings.move_to_end(key)
+
+    def unregister(self, key: K) -> None:
+        """Watch `key` no more, if it was watched."""
+        self._pings.pop(key, None)
+
+    def next_deadline_ms(self) -> int | None:
+        """The first check that would find somebody expired; None if nobody is watched."""
+        for ping_ms in self._pings.values():
+            checks_before = (ping_ms + self._interval_ms - self._start_ms) // self._step_ms
+            return self._start_ms + (checks_before + 1) * self._step_ms
+        return None
+
+    def expire(self, now_ms: int) -> list[K]:
+        """Those that the last check up to `now_ms` finds silent for too long; they are watched no more."""
+        check_ms = self._start_ms + (now_ms - self._start_ms) // self._step_ms * self._step_ms
+        expired = []
+        for key, ping_ms in self._pings.items():
+            if ping_ms + self._interval_ms >= check_ms:
+                break
+            expired.append(key)
+        for key in expired:
+            del self._pings[key]
+        return expired
+
+
+class DeadlineMonitor(Generic[K]):
+    """Keys that each have a deadline of their own (RMAppLifetimeMonitor), looked at every `step_ms`."""
+
+    __slots__ = ("_deadlines", "_heap", "_start_ms", "_step_ms")
+
+    def __init__(self, step_ms: int, start_ms: int) -> None:
+        self._step_ms = step_ms
+        self._start_ms = start_ms
+        self._deadlines: dict[K, int] = {}
+        self._heap: list[tuple[int, K]] = []
+
+    def register(self, key: K, deadline_ms: int) -> None:
+        """Let `key` end at the first check after `deadline_ms`; replaces an earlier deadline."""
+        self._deadlines[key] = deadline_ms
+        heapq.heappush(self._heap, (deadline_ms, key))
+
+    def unregister(self, key: K) -> None:
+        """Forget the deadline of `key`, if it has one."""
+        self._deadlines.pop(key, None)
+
+    def deadline_ms(self, key: K) -> int | None:
+        """The deadline of `key`; None if it has none."""
+        return self._deadlines.get(key)
+
+    def next_deadline_ms(self) -> int | None:
+        """The first check after the earliest deadline; None if there is none."""
+        self._drop_stale()
+        if not self._heap:
+            return None
+        checks_before = (self._heap[0][0] - self._start_ms) // self._step_ms
+        return self._start_ms + (checks_before + 1) * self._step_ms
+
+    def expire(self, now_ms: int) -> list[K]:
+        """Those whose deadline the last check up to `now_ms` finds passed; they are forgotten."""
+        check_ms = self._start_ms + (now_ms - self._start_ms) // self._step_ms * self._step_ms
+        expired = []
+        self._drop_stale()
+        while self._heap and self._heap[0][0] < check_ms:
+            key = heapq.heappop(self._heap)[1]
+            del self._deadlines[key]
+            expired.append(key)
+            self._drop_stale()
+        return expired
+
+    def _drop_stale(self) -> None:
+        """Take entries off the heap's top that were replaced or unregistered."""
+        while self._heap and self._deadlines.get(self._heap[0][1]) != self._heap[0][0]:
+            heapq.heappop(self._heap)

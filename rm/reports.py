@@ -1,0 +1,297 @@
+"""What clients may know of a ResourceManager: pure functions over its core's context; nothing here changes anything.
+
+Source: RMAppImpl.createAndGetApplicationReport, RMAppAttemptImpl.createApplicationAttemptReport, ClientRMService.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from rm.lifecycles.rm_container import RMContainerState
+from rm.lifecycles.states import RMAppAttemptState, RMAppState
+from yarn.applications import (
+    ApplicationAttemptReport,
+    ApplicationFilter,
+    ApplicationReport,
+    ApplicationResourceUsage,
+    ContainerReport,
+)
+from yarn.errors import (
+    ApplicationAttemptNotFoundException,
+    ApplicationNotFoundException,
+    ContainerNotFoundException,
+)
+from yarn.ids import ApplicationAttemptId, ApplicationId, ContainerId
+from yarn.nodes import ClusterMetrics, NodeReport
+from yarn.resource import Resource
+from yarn.states import (
+    ContainerState,
+    FinalApplicationStatus,
+    NodeState,
+    NodeUpdateType,
+    YarnApplicationAttemptState,
+    YarnApplicationState,
+)
+
+if TYPE_CHECKING:
+    from rm.context import RMContext
+    from rm.lifecycles.rm_app import RMApp
+    from rm.lifecycles.rm_app_attempt import RMAppAttempt
+    from rm.lifecycles.rm_container import RMContainer
+    from rm.lifecycles.rm_node import RMNode
+
+NO_ATTEMPT = -1
+"""The attempt number of an application that has no attempt yet."""
+
+UNKNOWN_USAGE = ApplicationResourceUsage(-1, -1, Resource(-1, -1), Resource(-1, -1), Resource(-1, -1))
+"""The usage of an application that the scheduler does not know (any more)."""
+
+
+# Applications
+
+
+def find_app(context: RMContext, application_id: ApplicationId) -> RMApp:
+    """The application; raises ApplicationNotFoundException for an unknown one."""
+    app = context.apps.get(application_id)
+    if app is None:
+        raise ApplicationNotFoundException(
+            f"Application with id '{application_id}' doesn't exist in RM. "
+            "Please check that the job submission was successful."
+        )
+    return app
+
+
+def application_report(context: RMContext, application_id: ApplicationId) -> ApplicationReport:
+    """Raises ApplicationNotFoundException."""
+    return _application_report(context, find_app(context, application_id))
+
+
+def applications(context: RMContext, wanted: ApplicationFilter) -> tuple[ApplicationReport, ...]:
+    """The applications that pass the filter, in the order of their submission, at most `wanted.limit`."""
+    reports: list[ApplicationReport] = []
+    for app in context.apps.values():
+        if wanted.limit is not None and len(reports) >= wanted.limit:
+            break
+        if _passes(app, wanted):
+            reports.append(_application_report(context, app))
+    return tuple(reports)
+
+
+def application_state(app: RMApp) -> YarnApplicationState:
+    """The state as clients see it: while an end is being stored or waited for, the one before."""
+    state = app.state
+    if state is RMAppState.FINAL_SAVING:
+        state = app.state_before_final_saving
+    if state is RMAppState.KILLING:
+        state = app.state_before_killing
+    if state is RMAppState.FINISHING:
+        return YarnApplicationState.FINISHED
+    return YarnApplicationState[state.name]
+
+
+def final_status(app: RMApp) -> FinalApplicationStatus:
+    """What the master said of the outcome; if it said nothing, what the state says."""
+    attempt = app.current_attempt
+    if attempt is not None and attempt.final_status is not None:
+        return attempt.final_status
+    if app.state in (RMAppState.FINISHING, RMAppState.FINISHED, RMAppState.FAILED):
+        return FinalApplicationStatus.FAILED
+    if app.state is RMAppState.KILLED:
+        return FinalApplicationStatus.KILLED
+    return FinalApplicationStatus.UNDEFINED
+
+
+def _application_report(context: RMContext, app: RMApp) -> ApplicationReport:
+    attempt = app.current_attempt
+    report = ApplicationReport(
+        application_id=app.application_id,
+        user=app.user,
+        queue=app.queue,
+        name=app.submission.name,
+        state=application_state(app),
+        current_attempt_id=ApplicationAttemptId(app.application_id, NO_ATTEMPT),
+        tracking_url=f"http://{context.settings.web_address}/proxy/{app}/",
+        diagnostics=app.diagnostics,
+        submit_time_ms=app.submit_ms,
+        start_time_ms=app.submit_ms,
+        launch_time_ms=app.launch_ms,
+        finish_time_ms=app.finish_ms,
+        final_status=final_status(app),
+        usage=application_usage(context, app),
+        type=app.submission.type,
+        tags=app.submission.tags,
+        unmanaged=app.submission.unmanaged_am,
+        priority=app.priority,
+    )
+    return report if attempt is None else _with_attempt(report, attempt)
+
+
+def _with_attempt(report: ApplicationReport, attempt: RMAppAttempt) -> ApplicationReport:
+    return replace(
+        report,
+        current_attempt_id=attempt.attempt_id,
+        host=attempt.host,
+        rpc_port=attempt.rpc_port,
+        tracking_url=attempt.tracking_url,
+        original_tracking_url=attempt.original_tracking_url,
+        diagnostics=report.diagnostics or attempt.diagnostics,
+        progress=attempt.progress,
+    )
+
+
+def application_usage(context: RMContext, app: RMApp) -> ApplicationResourceUsage:
+    """What the application holds now, and what it has used: ended containers and live ones up to now."""
+    memory_mb_seconds, vcore_seconds = app.memory_mb_seconds, app.vcore_seconds
+    live = context.scheduler.containers_of(app.application_id)
+    for container in live.values():
+        lifetime_ms = context.now_ms - container.started_ms
+        memory_mb_seconds += container.resource.memory_mb * lifetime_ms // 1000
+        vcore_seconds += container.resource.vcores * lifetime_ms // 1000
+    holding = context.scheduler.application_usage(app.application_id)
+    if holding is None:
+        return replace(UNKNOWN_USAGE, memory_seconds=memory_mb_seconds, vcore_seconds=vcore_seconds)
+    return replace(holding, memory_seconds=memory_mb_seconds, vcore_seconds=vcore_seconds)
+
+
+def _passes(app: RMApp, wanted: ApplicationFilter) -> bool:
+    """AND over the fields, OR inside each; types without case, tags in lower case, queues by path or short name."""
+    if wanted.types and app.submission.type.lower() not in {kind.lower() for kind in wanted.types}:
+        return False
+    if wanted.states and application_state(app) not in wanted.states:
+        return False
+    if wanted.users and app.user not in wanted.users:
+        return False
+    if wanted.queues and app.queue not in wanted.queues and app.queue.rpartition(".")[2] not in wanted.queues:
+        return False
+    tags = {tag.lower() for tag in app.submission.tags}
+    return not wanted.tags or any(tag.lower() in tags for tag in wanted.tags)
+
+
+# Attempts
+
+
+def find_attempt(context: RMContext, attempt_id: ApplicationAttemptId) -> RMAppAttempt:
+    """The attempt; raises Application- or ApplicationAttemptNotFoundException for an unknown one."""
+    attempt = find_app(context, attempt_id.application_id).attempts.get(attempt_id)
+    if attempt is None:
+        raise ApplicationAttemptNotFoundException(f"ApplicationAttempt with id '{attempt_id}' doesn't exist in RM.")
+    return attempt
+
+
+def attempt_report(context: RMContext, attempt_id: ApplicationAttemptId) -> ApplicationAttemptReport:
+    """Raises Application- or ApplicationAttemptNotFoundException."""
+    return _attempt_report(find_attempt(context, attempt_id))
+
+
+def attempt_reports(context: RMContext, application_id: ApplicationId) -> tuple[ApplicationAttemptReport, ...]:
+    """All attempts of an application, the first first; raises ApplicationNotFoundException."""
+    return tuple(_attempt_report(attempt) for attempt in find_app(context, application_id).attempts.values())
+
+
+def attempt_state(attempt: RMAppAttempt) -> YarnApplicationAttemptState:
+    """The state as clients see it: while an end is being stored, the one before."""
+    state = attempt.state
+    if state is RMAppAttemptState.FINAL_SAVING:
+        state = attempt.state_before_final_saving
+    if state is RMAppAttemptState.LAUNCHED_UNMANAGED_SAVING:
+        return YarnApplicationAttemptState.ALLOCATED_SAVING
+    return YarnApplicationAttemptState[state.name]
+
+
+def _attempt_report(attempt: RMAppAttempt) -> ApplicationAttemptReport:
+    return ApplicationAttemptReport(
+        attempt_id=attempt.attempt_id,
+        state=attempt_state(attempt),
+        am_container_id=None if attempt.master is None else attempt.master.id,
+        host=attempt.host,
+        rpc_port=attempt.rpc_port,
+        tracking_url=attempt.tracking_url,
+        original_tracking_url=attempt.original_tracking_url,
+        diagnostics=attempt.diagnostics,
+        start_time_ms=attempt.start_ms,
+        finish_time_ms=attempt.finish_ms,
+    )
+
+
+# Containers: live ones only, as the RM keeps no others
+
+
+def container_report(context: RMContext, container_id: ContainerId) -> ContainerReport:
+    """Raises ContainerNotFoundException for a container that is over or unknown."""
+    container = context.scheduler.container(container_id)
+    if container is None or container.state is RMContainerState.RESERVED:
+        raise ContainerNotFoundException(f"Container with id '{container_id}' doesn't exist in RM.")
+    return _container_report(context, container)
+
+
+def container_reports(context: RMContext, attempt_id: ApplicationAttemptId) -> tuple[ContainerReport, ...]:
+    """The live containers of an attempt; raises Application- or ApplicationAttemptNotFoundException."""
+    attempt = find_attempt(context, attempt_id)
+    if attempt.app.current_attempt is not attempt:
+        return ()
+    live = context.scheduler.containers_of(attempt_id.application_id)
+    return tuple(_container_report(context, live[container_id]) for container_id in sorted(live))
+
+
+def _container_report(context: RMContext, container: RMContainer) -> ContainerReport:
+    node = context.nodes.get(container.node_id)
+    address = f"http://{container.container.node_http_address}"
+    running = container.state is RMContainerState.RUNNING
+    return ContainerReport(
+        container_id=container.id,
+        resource=container.resource,
+        node_id=container.node_id,
+        priority=container.priority,
+        state=ContainerState.RUNNING if running else ContainerState.NEW,
+        creation_time_ms=container.started_ms,
+        log_url=f"{address}/node/containerlogs/{container.id}/{container.user}",
+        node_http_address=address if node is None else f"http://{node.http_address}",
+        execution_type=container.container.execution_type,
+    )
+
+
+# Nodes
+
+
+def node_reports(context: RMContext, states: frozenset[NodeState]) -> tuple[NodeReport, ...]:
+    """The nodes in one of `states` (empty: all), those in use first, in the order in which they registered."""
+    nodes = [*context.nodes.values(), *context.inactive_nodes.values()]
+    return tuple(_node_report(context, node, None) for node in nodes if not states or node.state in states)
+
+
+def node_update_report(context: RMContext, node: RMNode, update: NodeUpdateType) -> NodeReport:
+    """A node as an AM hears of its change."""
+    return _node_report(context, node, update)
+
+
+def cluster_metrics(context: RMContext) -> ClusterMetrics:
+    """Counts of nodes by state."""
+    states = [node.state for node in (*context.nodes.values(), *context.inactive_nodes.values())]
+    return ClusterMetrics(
+        total=len(context.nodes),
+        active=states.count(NodeState.RUNNING),
+        lost=states.count(NodeState.LOST),
+        unhealthy=states.count(NodeState.UNHEALTHY),
+        decommissioning=states.count(NodeState.DECOMMISSIONING),
+        decommissioned=states.count(NodeState.DECOMMISSIONED),
+        rebooted=states.count(NodeState.REBOOTED),
+        shutdown=states.count(NodeState.SHUTDOWN),
+    )
+
+
+def _node_report(context: RMContext, node: RMNode, update: NodeUpdateType | None) -> NodeReport:
+    used, containers = context.scheduler.node_usage(node.node_id)
+    return NodeReport(
+        node_id=node.node_id,
+        state=node.state,
+        http_address=node.http_address,
+        rack=node.rack,
+        used=used,
+        capability=node.capability,
+        containers=containers,
+        health=node.health,
+        containers_utilization=node.containers_utilization,
+        node_utilization=node.node_utilization,
+        update_type=update,
+    )
