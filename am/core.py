@@ -180,7 +180,8 @@ class AskBook:
 
     def _take_nm_tokens(self, tokens: Iterable[NMToken]) -> None:
         for token in tokens:
-            self.nm_tokens[token.node_id] = token.token
+            if token.token is not None:
+                self.nm_tokens[token.node_id] = token.token
 
     def _newly_ended(self, statuses: tuple[ContainerStatus, ...]) -> tuple[ContainerStatus, ...]:
         """The ends not told before; an end confirms a release of its container, and settles its updates."""

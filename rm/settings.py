@@ -8,8 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from yarn.configuration import Configuration
-
-_RM = "yarn.resourcemanager"
+from yarn.settings import resourcemanager, scheduler
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,28 +34,26 @@ class RMSettings:
     @classmethod
     def of(cls, conf: Configuration) -> RMSettings:
         """Read from `conf`. Raises ConfigurationException for a value that cannot be read."""
-        max_attempts = conf.get_int(f"{_RM}.am.max-attempts", 2)
         return cls(
-            node_expiry_ms=conf.get_time_ms("yarn.nm.liveness-monitor.expiry-interval-ms", 600_000),
-            master_expiry_ms=conf.get_time_ms("yarn.am.liveness-monitor.expiry-interval-ms", 900_000),
-            allocation_expiry_ms=conf.get_time_ms(f"{_RM}.rm.container-allocation.expiry-interval-ms", 600_000),
-            node_heartbeat_interval_ms=conf.get_time_ms(f"{_RM}.nodemanagers.heartbeat-interval-ms", 1000),
-            lifetime_check_interval_ms=conf.get_time_ms(f"{_RM}.application-timeouts.monitor.interval-ms", 3000),
-            max_attempts=max_attempts,
-            global_max_attempts=conf.get_int(f"{_RM}.am.global.max-attempts", max_attempts),
-            completed_applications_max=conf.get_int(f"{_RM}.max-completed-applications", 1000),
-            tags_max=conf.get_int(f"{_RM}.application.max-tags", 10),
-            tag_length_max=conf.get_int(f"{_RM}.application.max-tag.length", 100),
-            application_priority_max=conf.get_int("yarn.cluster.max-application-priority", 0),
-            attempt_diagnostics_chars_max=conf.get_int("yarn.app.attempt.diagnostics.limit.kc", 64) * 1024,
-            minimum_memory_mb=conf.get_int("yarn.scheduler.minimum-allocation-mb", 1024),
-            minimum_vcores=conf.get_int("yarn.scheduler.minimum-allocation-vcores", 1),
+            node_expiry_ms=resourcemanager.NM_EXPIRY_INTERVAL.of(conf),
+            master_expiry_ms=resourcemanager.AM_EXPIRY_INTERVAL.of(conf),
+            allocation_expiry_ms=resourcemanager.CONTAINER_ALLOCATION_EXPIRY_INTERVAL.of(conf),
+            node_heartbeat_interval_ms=resourcemanager.NM_HEARTBEAT_INTERVAL.of(conf),
+            lifetime_check_interval_ms=resourcemanager.APPLICATION_TIMEOUTS_MONITOR_INTERVAL.of(conf),
+            max_attempts=resourcemanager.AM_MAX_ATTEMPTS.of(conf),
+            global_max_attempts=resourcemanager.AM_GLOBAL_MAX_ATTEMPTS.of(conf),
+            completed_applications_max=resourcemanager.MAX_COMPLETED_APPLICATIONS.of(conf),
+            tags_max=resourcemanager.APPLICATION_MAX_TAGS.of(conf),
+            tag_length_max=resourcemanager.APPLICATION_MAX_TAG_LENGTH.of(conf),
+            application_priority_max=scheduler.MAX_APPLICATION_PRIORITY.of(conf),
+            attempt_diagnostics_chars_max=resourcemanager.ATTEMPT_DIAGNOSTICS_LIMIT.of(conf) * 1024,
+            minimum_memory_mb=scheduler.MINIMUM_ALLOCATION_MB.of(conf),
+            minimum_vcores=scheduler.MINIMUM_ALLOCATION_VCORES.of(conf),
             web_address=_web_address(conf),
         )
 
 
 def _web_address(conf: Configuration) -> str:
     """host:port of the RM's web pages as links name it; the wildcard address is no name for a link."""
-    host = conf.get_trimmed(f"{_RM}.hostname", "0.0.0.0")
-    address = conf.get_trimmed(f"{_RM}.webapp.address", f"{host}:8088")
-    return address.replace("0.0.0.0", "localhost", 1)
+    host, port = resourcemanager.WEBAPP_ADDRESS.of(conf)
+    return f"{'localhost' if host == '0.0.0.0' else host}:{port}"

@@ -57,7 +57,8 @@ CHECKS = (
     Check("format", tool("ruff", "format", "--check"), "scripts/check --fix"),
     Check("tidy", script("tidy.py")),
 )
-FIXES = (tool("ruff", "check", "--quiet", "--fix"), tool("ruff", "format", "--quiet"))
+_FORMAT = tool("ruff", "format", "--quiet")
+FIXES = (_FORMAT, tool("ruff", "check", "--quiet", "--fix"), _FORMAT)
 
 
 def main() -> int:

@@ -61,6 +61,13 @@ def test_a_default_may_refer_to_another_key() -> None:
     assert resourcemanager.SCHEDULER_ADDRESS.of(conf) == ("rm1", 8030)
 
 
+@pytest.mark.parametrize("key", BY_KEY)
+def test_a_default_needs_no_more_than_the_users_name(key: str) -> None:
+    """A configuration made by hand, without the defaults, gives the same values."""
+    by_hand = Configuration.of({"user.name": "ann"})
+    assert BY_KEY[key].maybe_of(by_hand) == BY_KEY[key].maybe_of(NOTHING)
+
+
 def test_an_unset_setting_falls_back_to_another() -> None:
     conf = conf_of(yarn__resourcemanager__am__max_attempts="5")
     assert resourcemanager.AM_GLOBAL_MAX_ATTEMPTS.of(conf) == 5

@@ -35,12 +35,14 @@ class Setting(Generic[T]):
     """One key that yarnling reads.
 
     `default`: None if there is none. `fallback`: the setting whose value counts when this one is not set.
+    `refers`: the settings that the default names as `${...}`.
     """
 
     key: str
     default: str | None
     meaning: str
     fallback: Setting[T] | None = field(default=None, kw_only=True)
+    refers: tuple[Setting[str], ...] = field(default=(), kw_only=True)
 
     kind = "text"
     remedy = "write another value"
@@ -68,7 +70,8 @@ class Setting(Generic[T]):
         """The value's text, or the default's, with `${...}` replaced."""
         value = conf.get(self.key)
         if value is None and self.default is not None:
-            value = conf.expand(self.default)
+            named = {setting.key: setting.default for setting in self.refers if setting.default is not None}
+            value = conf.with_defaults(named).expand(self.default) if named else conf.expand(self.default)
         return value
 
     def faults(self, conf: Configuration) -> list[Fault]:

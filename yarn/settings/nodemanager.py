@@ -14,18 +14,27 @@ from yarn.settings.kinds import (
 from yarn.settings.resourcemanager import CONNECT_MAX_WAIT, CONNECT_RETRY_INTERVAL
 
 HOSTNAME = TextSetting("yarn.nodemanager.hostname", "127.0.0.1", "host of the node (Hadoop: 0.0.0.0)")
-ADDRESS = AddressSetting("yarn.nodemanager.address", "${yarn.nodemanager.hostname}:0", "where AMs call")
+ADDRESS = AddressSetting(
+    "yarn.nodemanager.address", "${yarn.nodemanager.hostname}:0", "where AMs call", refers=(HOSTNAME,)
+)
 
 HADOOP_TMP_DIR = TextSetting("hadoop.tmp.dir", "/tmp/hadoop-${user.name}", "what other directories stand under")
-LOG_DIR = TextSetting("yarn.log.dir", "${hadoop.tmp.dir}/logs", "what yarn.nodemanager.log-dirs stands under")
+LOG_DIR = TextSetting(
+    "yarn.log.dir", "${hadoop.tmp.dir}/logs", "what yarn.nodemanager.log-dirs stands under", refers=(HADOOP_TMP_DIR,)
+)
 LOCAL_DIRS = ListSetting(
     "yarn.nodemanager.local-dirs",
     "${hadoop.tmp.dir}/nm-local-dir",
     "directories for local resources and work",
     needed=True,
+    refers=(HADOOP_TMP_DIR,),
 )
 LOG_DIRS = ListSetting(
-    "yarn.nodemanager.log-dirs", "${yarn.log.dir}/userlogs", "directories for containers' logs", needed=True
+    "yarn.nodemanager.log-dirs",
+    "${yarn.log.dir}/userlogs",
+    "directories for containers' logs",
+    needed=True,
+    refers=(LOG_DIR, HADOOP_TMP_DIR),
 )
 
 RESOURCE_MEMORY_MB = IntSetting(

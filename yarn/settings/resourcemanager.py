@@ -8,15 +8,32 @@ from __future__ import annotations
 from yarn.settings.kinds import AddressSetting, BoolSetting, IntSetting, TextSetting, TimeSetting
 
 HOSTNAME = TextSetting("yarn.resourcemanager.hostname", "127.0.0.1", "host that the RM's addresses stand on")
-ADDRESS = AddressSetting("yarn.resourcemanager.address", "${yarn.resourcemanager.hostname}:8032", "where clients call")
+ADDRESS = AddressSetting(
+    "yarn.resourcemanager.address", "${yarn.resourcemanager.hostname}:8032", "where clients call", refers=(HOSTNAME,)
+)
 SCHEDULER_ADDRESS = AddressSetting(
-    "yarn.resourcemanager.scheduler.address", "${yarn.resourcemanager.hostname}:8030", "where AMs call"
+    "yarn.resourcemanager.scheduler.address",
+    "${yarn.resourcemanager.hostname}:8030",
+    "where AMs call",
+    refers=(HOSTNAME,),
 )
 RESOURCE_TRACKER_ADDRESS = AddressSetting(
-    "yarn.resourcemanager.resource-tracker.address", "${yarn.resourcemanager.hostname}:8031", "where NMs call"
+    "yarn.resourcemanager.resource-tracker.address",
+    "${yarn.resourcemanager.hostname}:8031",
+    "where NMs call",
+    refers=(HOSTNAME,),
 )
 ADMIN_ADDRESS = AddressSetting(
-    "yarn.resourcemanager.admin.address", "${yarn.resourcemanager.hostname}:8033", "where rmadmin calls"
+    "yarn.resourcemanager.admin.address",
+    "${yarn.resourcemanager.hostname}:8033",
+    "where rmadmin calls",
+    refers=(HOSTNAME,),
+)
+WEBAPP_ADDRESS = AddressSetting(
+    "yarn.resourcemanager.webapp.address",
+    "${yarn.resourcemanager.hostname}:8088",
+    "where links to the RM's pages lead (there are none yet)",
+    refers=(HOSTNAME,),
 )
 
 NM_HEARTBEAT_INTERVAL = TimeSetting(
@@ -41,6 +58,12 @@ CONTAINER_ALLOCATION_EXPIRY_INTERVAL = TimeSetting(
     "yarn.resourcemanager.rm.container-allocation.expiry-interval-ms",
     "600000",
     "a container that was handed to its AM and not started within it is taken back",
+    minimum=1,
+)
+APPLICATION_TIMEOUTS_MONITOR_INTERVAL = TimeSetting(
+    "yarn.resourcemanager.application-timeouts.monitor.interval-ms",
+    "3000",
+    "how often lifetimes of applications are looked at",
     minimum=1,
 )
 
