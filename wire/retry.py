@@ -16,10 +16,10 @@ from typing import TypeVar
 
 from yarn.configuration import Configuration
 from yarn.errors import ServerUnavailable
+from yarn.settings import resourcemanager
+from yarn.settings.kinds import TimeSetting
 
 FOR_EVER = -1
-DEFAULT_MAX_WAIT_MS = 900_000
-DEFAULT_INTERVAL_MS = 30_000
 
 T = TypeVar("T")
 
@@ -37,15 +37,11 @@ class RetryPolicy:
     @staticmethod
     def read(
         conf: Configuration,
-        max_wait_key: str = "yarn.resourcemanager.connect.max-wait.ms",
-        interval_key: str = "yarn.resourcemanager.connect.retry-interval.ms",
-        *,
-        default: RetryPolicy | None = None,
+        max_wait: TimeSetting = resourcemanager.CONNECT_MAX_WAIT,
+        interval: TimeSetting = resourcemanager.CONNECT_RETRY_INTERVAL,
     ) -> RetryPolicy:
-        """The policy under two keys; a client's or an AM's way to the RM, if none are named."""
-        fallback = default or RetryPolicy(DEFAULT_MAX_WAIT_MS, DEFAULT_INTERVAL_MS)
-        max_wait_ms = conf.get_time_ms(max_wait_key, fallback.max_wait_ms)
-        return RetryPolicy(max_wait_ms, conf.get_time_ms(interval_key, fallback.interval_ms))
+        """The policy under two settings: by default that of a client or an AM towards the RM."""
+        return RetryPolicy(max_wait.of(conf), interval.of(conf))
 
 
 NO_RETRY = RetryPolicy()

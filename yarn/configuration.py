@@ -120,6 +120,11 @@ class Configuration:
         """{key: value with `${...}` replaced} of the keys that are set and start with `prefix`."""
         return {key: self._expanded(key, self._entries[key].value) for key in self.keys(prefix)}
 
+    @property
+    def defaults(self) -> Mapping[str, str]:
+        """{key: default} that `${key}` finds where a key is not set."""
+        return self._defaults
+
     # Reading
 
     def get(self, key: str, default: str | None = None) -> str | None:

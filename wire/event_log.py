@@ -1,0 +1,98 @@
+"""The event log: every event that a core handled, and the effects it answered with, one JSON line each.
+
+Replayed into a fresh core, which is pure, the events give the same effects: a run that went wrong can be looked at
+step by step. The first line holds what the core was made of. Secrets are left out (wire.json_records).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from io import TextIOWrapper
+from pathlib import Path
+from typing import Any
+
+from wire.json_records import Json, from_json, to_json
+from yarn.errors import InvalidArgumentException, YarnException
+
+FORMAT = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One call of a core: `effects` is what `handle(event, now_ms)` returned."""
+
+    now_ms: int
+    event: Any
+    effects: tuple[Any, ...]
+
+
+class EventLog:
+    """Appends to a new log. The file can be read by its owner only: it tells who ran what."""
+
+    def __init__(self, path: Path, start: Any, *, key: str = "") -> None:
+        """`start`: a record of what the core was made of. Raises YarnException if the file cannot be written."""
+        self.path = path
+        self._key = key
+        try:
+            descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+            self._file: TextIOWrapper = open(descriptor, "w", encoding="utf-8")  # noqa: SIM115  closed by close()
+        except OSError as error:
+            raise self._refusal(error) from None
+        self._write({"format": FORMAT, "start": to_json(start)})
+
+    def append(self, now_ms: int, event: object, effects: Sequence[object]) -> None:
+        """Write one step, so that it survives the end of this process. Raises YarnException if it cannot be."""
+        self._write({"ms": now_ms, "event": to_json(event), "effects": [to_json(effect) for effect in effects]})
+
+    def close(self) -> None:
+        """Close the file; what could not be written then stays unwritten."""
+        try:
+            self._file.close()
+        except OSError as error:
+            raise self._refusal(error) from None
+
+    def _write(self, line: dict[str, Json]) -> None:
+        try:
+            self._file.write(json.dumps(line, separators=(",", ":")) + "\n")
+            self._file.flush()
+        except OSError as error:
+            raise self._refusal(error) from None
+
+    def _refusal(self, error: OSError) -> YarnException:
+        name = f"{self._key} = {self.path}" if self._key else str(self.path)
+        return YarnException(
+            f"the event log cannot be written: {name}: {error.strerror} (make room, or give a file that can be written)"
+        )
+
+
+def read_event_log(path: Path) -> tuple[Any, Iterator[Step]]:
+    """What the core was made of, and its steps in order. Raises InvalidArgumentException for a file that is no log.
+
+    A last line cut short (the process was killed while it wrote) ends the log without complaint.
+    """
+    lines = _lines(path)
+    first = next(lines, None)
+    if first is None or first.get("format") != FORMAT:
+        raise InvalidArgumentException(f"{path} is no event log of format {FORMAT}")
+    return from_json(first["start"]), (_step(line) for line in lines)
+
+
+def _lines(path: Path) -> Iterator[dict[str, Any]]:
+    with path.open(encoding="utf-8") as file:
+        for number, line in enumerate(file, 1):
+            if not line.endswith("\n"):
+                return
+            try:
+                parsed = json.loads(line)
+            except ValueError as error:
+                raise InvalidArgumentException(f"{path}:{number}: {error}") from None
+            if not isinstance(parsed, dict):
+                raise InvalidArgumentException(f"{path}:{number} is no JSON object")
+            yield parsed
+
+
+def _step(line: dict[str, Any]) -> Step:
+    return Step(line["ms"], from_json(line["event"]), from_json(line["effects"]))
