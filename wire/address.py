@@ -7,9 +7,10 @@ import ipaddress
 import socket
 from dataclasses import dataclass
 
+from yarn.configuration import Configuration
 from yarn.errors import YarnException
-
-PORT_MAX = 65535
+from yarn.settings.kinds import AddressSetting
+from yarn.settings.yarnling import LISTEN_BEYOND_LOOPBACK
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,15 +30,10 @@ class Address:
         return f"{self.key} = {self}" if self.key else str(self)
 
     @staticmethod
-    def parse(text: str, *, key: str = "", default_port: int | None = None) -> Address:
-        """Raises YarnException if `text` is not host:port (or host alone, where there is a default port)."""
-        host, colon, port = text.strip().rpartition(":")
-        if not colon and default_port is not None:
-            host, port = text.strip(), str(default_port)
-        if not host or not port.isdecimal() or int(port) > PORT_MAX:
-            name = f"{key} = " if key else ""
-            raise YarnException(f"{name}{text!r} is not host:port with a port of 0 to {PORT_MAX}")
-        return Address(host, int(port), key)
+    def read(conf: Configuration, setting: AddressSetting) -> Address:
+        """The address under a setting. Raises ConfigurationException if it is none."""
+        host, port = setting.of(conf)
+        return Address(host, port, setting.key)
 
 
 async def resolve(address: Address, *, beyond_loopback: bool) -> str:
@@ -53,6 +49,6 @@ async def resolve(address: Address, *, beyond_loopback: bool) -> str:
     if not beyond_loopback and not ipaddress.ip_address(ip.partition("%")[0]).is_loopback:
         raise YarnException(
             f"cannot listen on {address.said}: {ip} can be reached from other machines "
-            f"(use 127.0.0.1, or set yarn.yarnling.listen-beyond-loopback to true: calls are not encrypted)"
+            f"(use 127.0.0.1, or set {LISTEN_BEYOND_LOOPBACK.key} to true: calls are not encrypted)"
         )
     return ip

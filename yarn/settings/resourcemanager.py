@@ -105,6 +105,9 @@ NODEMANAGER_CONNECT_RETRIES = IntSetting(
     "tries to reach the NM that shall start an AM",
     minimum=0,
 )
+AM_LAUNCHER_THREAD_COUNT = IntSetting(
+    "yarn.resourcemanager.amlauncher.thread-count", "50", "AMs that are started or stopped at once", minimum=1
+)
 NODES_INCLUDE_PATH = TextSetting(
     "yarn.resourcemanager.nodes.include-path", "", "file of the hosts that may join; empty: all"
 )

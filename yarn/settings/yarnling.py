@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from yarn.settings.kinds import FloatSetting, TextSetting
+from yarn.settings.kinds import BoolSetting, FloatSetting, TextSetting
 
 TIME_FACTOR = FloatSetting(
     "yarn.yarnling.time-factor",
@@ -18,6 +18,11 @@ CLUSTER_SECRET_FILE = TextSetting(
 )
 EVENT_LOG = TextSetting(
     "yarn.yarnling.event-log", None, "file that a daemon's core writes its events and effects to; unset: none"
+)
+LISTEN_BEYOND_LOOPBACK = BoolSetting(
+    "yarn.yarnling.listen-beyond-loopback",
+    "false",
+    "whether daemons may listen where other machines can call; nothing is encrypted",
 )
 
 NODE_SWITCH_MAPPING = TextSetting(
