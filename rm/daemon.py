@@ -1,0 +1,212 @@
+"""The ResourceManager as a process: four servers around one core.
+
+await serve(conf, ready)      until SIGTERM or SIGINT; `ready` is called once, when calls are answered
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import signal
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from rm.core import ResourceManagerCore
+from rm.events import MasterLaunched, MasterLaunchFailed
+from rm.master_keys import MasterKeys
+from rm.master_launcher import MasterLauncher
+from rm.response_signer import ResponseSigner
+from rm.services import AdminService, ClientService, MasterService, TrackerService
+from rm.shell import CoreShell, WallClock
+from rm.topology import Topology
+from wire.address import Address
+from wire.channel import Channels
+from wire.cluster_secret import read_cluster_secret
+from wire.event_log import EventLog
+from wire.observer import RpcObserver
+from wire.protocols import admin, client, master, tracker
+from wire.server import RpcServer, anybody
+from wire.tokens import NodeTokenSecretManager
+from yarn.configuration import Configuration
+from yarn.ids import ApplicationAttemptId
+from yarn.settings import resourcemanager
+from yarn.settings.kinds import AddressSetting
+from yarn.settings.yarnling import EVENT_LOG, LISTEN_BEYOND_LOOPBACK
+
+ROLE = "resourcemanager"
+_logger = logging.getLogger(__name__)
+
+Ready = Callable[[dict[str, object]], None]
+Reload = Callable[[], Configuration]
+
+
+@dataclass(frozen=True, slots=True)
+class CoreStart:
+    """What the core was made of: the first line of its event log."""
+
+    configuration: Configuration
+    cluster_timestamp: int
+
+
+async def serve(
+    conf: Configuration,
+    ready: Ready,
+    *,
+    reload: Reload | None = None,
+    stop: asyncio.Event | None = None,
+    observers: tuple[RpcObserver, ...] = (),
+) -> int:
+    """Be the ResourceManager until told to stop; the exit status.
+
+    `reload` reads the configuration files anew for refreshQueues. `stop` given: signals are left alone, it ends the
+    RM. Raises YarnException, naming key and remedy, for what keeps it from starting.
+    """
+    rm = ResourceManager(conf, reload=reload, observers=observers)
+    stopping = stop or _stopped_by_signal()
+    async with rm.running():
+        ready(rm.facts())
+        _logger.info("ready cluster_timestamp=%d addresses=%s", rm.cluster_timestamp, rm.addresses)
+        await stopping.wait()
+        _logger.info("stopping")
+    return 0
+
+
+class ResourceManager:
+    """One RM. `addresses` {configuration key: "host:port" as it is served}, filled while it runs."""
+
+    def __init__(
+        self, conf: Configuration, *, reload: Reload | None = None, observers: tuple[RpcObserver, ...] = ()
+    ) -> None:
+        """Checks all that can be checked before anything is opened."""
+        clock = WallClock()
+        self.cluster_timestamp = clock()
+        self.addresses: dict[str, str] = {}
+        self.core = ResourceManagerCore(conf, cluster_timestamp=self.cluster_timestamp)
+        self._conf = conf
+        self._keys = MasterKeys(conf)
+        self._shell = CoreShell(self.core, clock)
+        self._signer = ResponseSigner(
+            self._keys,
+            rm_identifier=self.cluster_timestamp,
+            token_lifetime_ms=resourcemanager.CONTAINER_ALLOCATION_EXPIRY_INTERVAL.of(conf),
+            user_of=lambda application_id: self.core.context.apps[application_id].user,
+            clock=clock,
+        )
+        self._shell.attempt_ended = lambda subject: self._signer.forget(ApplicationAttemptId.parse(subject))
+        self._servers = self._make_servers(reload, observers)
+
+    def facts(self) -> dict[str, object]:
+        """What the ready line tells."""
+        return {
+            "role": ROLE,
+            "pid": os.getpid(),
+            "cluster_timestamp": self.cluster_timestamp,
+            "addresses": self.addresses,
+        }
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        """Serve while the context is open. What fails to start leaves nothing behind."""
+        shell = self._shell
+        shell.event_log = _open_event_log(self._conf, self.cluster_timestamp)
+        try:
+            async with Channels() as channels, asyncio.TaskGroup() as tasks:
+                launcher = MasterLauncher(
+                    self._conf,
+                    keys=self._keys,
+                    signer=self._signer,
+                    channels=channels,
+                    tasks=tasks,
+                    report=_event_sink(shell),
+                )
+                shell.launch, shell.clean_up = launcher.launch, launcher.clean_up
+                rolling = tasks.create_task(self._keys.roll_for_ever())
+                try:
+                    self.addresses = await self._servers.start()
+                    yield
+                finally:
+                    rolling.cancel()
+                    launcher.cancel()
+                    await self._servers.stop()
+        finally:
+            shell.close()
+
+    def _make_servers(self, reload: Reload | None, observers: tuple[RpcObserver, ...]) -> _Servers:
+        conf, shell, signer, keys = self._conf, self._shell, self._signer, self._keys
+        node_tokens = NodeTokenSecretManager(read_cluster_secret(conf))
+        tracker_service = TrackerService(shell, signer, Topology.read(conf))
+        servers = _Servers(conf, observers)
+        servers.add(resourcemanager.ADDRESS, client.RPCS, ClientService(self.core, shell), anybody)
+        servers.add(
+            resourcemanager.SCHEDULER_ADDRESS,
+            master.RPCS,
+            MasterService(shell, signer),
+            lambda caller: keys.masters.check(caller.token),
+        )
+        servers.add(
+            resourcemanager.RESOURCE_TRACKER_ADDRESS,
+            tracker.RPCS,
+            tracker_service,
+            lambda caller: node_tokens.check(caller.token),
+        )
+        servers.add(resourcemanager.ADMIN_ADDRESS, admin.RPCS, AdminService(shell, reload), anybody)
+        return servers
+
+
+class _Servers:
+    """The RM's servers, one an address."""
+
+    def __init__(self, conf: Configuration, observers: tuple[RpcObserver, ...]) -> None:
+        self._conf = conf
+        self._observers = observers
+        self._beyond_loopback = LISTEN_BEYOND_LOOPBACK.of(conf)
+        self._servers: list[RpcServer] = []
+
+    def add(
+        self, setting: AddressSetting, rpcs: tuple[Any, ...], handler: object, authenticate: Callable[[Any], Any]
+    ) -> None:
+        server = RpcServer(
+            Address.read(self._conf, setting), observers=self._observers, beyond_loopback=self._beyond_loopback
+        )
+        server.add(rpcs, handler, authenticate)
+        self._servers.append(server)
+
+    async def start(self) -> dict[str, str]:
+        """{key: address as served}. Raises YarnException if one cannot be had."""
+        for server in self._servers:
+            await server.start()
+        return {server.address.key: f"{server.address.host}:{server.port}" for server in self._servers}
+
+    async def stop(self) -> None:
+        await asyncio.gather(*(server.stop() for server in self._servers))
+
+
+def _event_sink(shell: CoreShell) -> Callable[[MasterLaunched | MasterLaunchFailed], None]:
+    """Hands the launcher's outcomes to the core; a step that fails is logged, as nobody waits for its answer."""
+
+    def report(event: MasterLaunched | MasterLaunchFailed) -> None:
+        try:
+            shell.handle(event)
+        except Exception:
+            _logger.exception("a step failed attempt=%s", event.attempt_id)
+
+    return report
+
+
+def _open_event_log(conf: Configuration, cluster_timestamp: int) -> EventLog | None:
+    name = EVENT_LOG.maybe_of(conf)
+    if not name:
+        return None
+    return EventLog(Path(name), CoreStart(conf, cluster_timestamp), key=EVENT_LOG.key)
+
+
+def _stopped_by_signal() -> asyncio.Event:
+    stopping = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stopping.set)
+    return stopping

@@ -1,0 +1,231 @@
+"""The RM's four services: they check who calls, turn a call into an event, and sign what the core answers.
+
+Queries are no events: they read the core through rm.reports.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+from rm import reports
+from rm.core import ResourceManagerCore
+from rm.events import (
+    Allocate,
+    FailApplicationAttempt,
+    FinishApplicationMaster,
+    GetNewApplication,
+    KillApplication,
+    NodeHeartbeat,
+    RefreshQueues,
+    RegisterApplicationMaster,
+    RegisterNode,
+    SubmitApplication,
+    UnregisterNode,
+    UpdateNodeResource,
+)
+from rm.groups import groups_of
+from rm.response_signer import ResponseSigner
+from rm.shell import CoreShell
+from rm.topology import Topology
+from wire.caller import Caller
+from wire.protocols.admin import NodeResources
+from yarn.applications import (
+    ApplicationAttemptReport,
+    ApplicationFilter,
+    ApplicationReport,
+    ApplicationSubmissionContext,
+    ContainerReport,
+)
+from yarn.configuration import Configuration
+from yarn.containers import AMRMTokenIdentifier
+from yarn.errors import AccessControlException, YARNFeatureNotEnabledException
+from yarn.ids import ApplicationAttemptId, ApplicationId, ContainerId, NodeId
+from yarn.nodes import ClusterMetrics, NodeReport
+from yarn.protocols.client import (
+    GetNewApplicationResponse,
+    KillApplicationRequest,
+    KillApplicationResponse,
+    QueueInfoRequest,
+)
+from yarn.protocols.master import (
+    AllocateRequest,
+    AllocateResponse,
+    FinishApplicationMasterRequest,
+    FinishApplicationMasterResponse,
+    RegisterApplicationMasterRequest,
+    RegisterApplicationMasterResponse,
+)
+from yarn.protocols.tracker import (
+    NodeHeartbeatRequest,
+    NodeHeartbeatResponse,
+    RegisterNodeManagerRequest,
+    RegisterNodeManagerResponse,
+)
+from yarn.queues import QueueInfo
+from yarn.states import NodeState
+
+_USER = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.@$-]{0,127}")
+"""A user's name becomes a directory's on the nodes: no slash, no leading dot."""
+
+
+class ClientService:
+    """ApplicationClientProtocol (Hadoop's ClientRMService)."""
+
+    def __init__(self, core: ResourceManagerCore, shell: CoreShell) -> None:
+        self._core = core
+        self._shell = shell
+
+    async def get_new_application(self, caller: Caller[None], request: None) -> GetNewApplicationResponse:
+        reply: GetNewApplicationResponse = await self._shell.ask(GetNewApplication)
+        return reply
+
+    async def submit_application(self, caller: Caller[None], request: ApplicationSubmissionContext) -> None:
+        user = _user_of(caller)
+        await self._shell.ask(lambda call: SubmitApplication(call, user, request, groups_of(user)))
+
+    async def force_kill_application(
+        self, caller: Caller[None], request: KillApplicationRequest
+    ) -> KillApplicationResponse:
+        diagnostics = _kill_diagnostics(caller, request)
+        reply: KillApplicationResponse = await self._shell.ask(
+            lambda call: KillApplication(call, request.application_id, diagnostics)
+        )
+        return reply
+
+    async def fail_application_attempt(self, caller: Caller[None], request: ApplicationAttemptId) -> None:
+        await self._shell.ask(lambda call: FailApplicationAttempt(call, request))
+
+    async def get_application_report(self, caller: Caller[None], request: ApplicationId) -> ApplicationReport:
+        return reports.application_report(self._core.context, request)
+
+    async def get_applications(self, caller: Caller[None], request: ApplicationFilter) -> tuple[ApplicationReport, ...]:
+        return reports.applications(self._core.context, request)
+
+    async def get_cluster_metrics(self, caller: Caller[None], request: None) -> ClusterMetrics:
+        return reports.cluster_metrics(self._core.context)
+
+    async def get_cluster_nodes(self, caller: Caller[None], request: frozenset[NodeState]) -> tuple[NodeReport, ...]:
+        return reports.node_reports(self._core.context, request)
+
+    async def get_queue_info(self, caller: Caller[None], request: QueueInfoRequest) -> QueueInfo | None:
+        raise YARNFeatureNotEnabledException("queues are not reported yet")
+
+    async def get_application_attempt_report(
+        self, caller: Caller[None], request: ApplicationAttemptId
+    ) -> ApplicationAttemptReport:
+        return reports.attempt_report(self._core.context, request)
+
+    async def get_application_attempts(
+        self, caller: Caller[None], request: ApplicationId
+    ) -> tuple[ApplicationAttemptReport, ...]:
+        return reports.attempt_reports(self._core.context, request)
+
+    async def get_container_report(self, caller: Caller[None], request: ContainerId) -> ContainerReport:
+        return reports.container_report(self._core.context, request)
+
+    async def get_containers(self, caller: Caller[None], request: ApplicationAttemptId) -> tuple[ContainerReport, ...]:
+        return reports.container_reports(self._core.context, request)
+
+
+class MasterService:
+    """ApplicationMasterProtocol (Hadoop's ApplicationMasterService): a master speaks for the attempt of its token."""
+
+    def __init__(self, shell: CoreShell, signer: ResponseSigner) -> None:
+        self._shell = shell
+        self._signer = signer
+
+    async def register_application_master(
+        self, caller: Caller[AMRMTokenIdentifier], request: RegisterApplicationMasterRequest
+    ) -> RegisterApplicationMasterResponse:
+        attempt_id = caller.verified.attempt_id
+        reply = await self._shell.ask(lambda call: RegisterApplicationMaster(call, attempt_id, request))
+        return self._signer.sign_registration(attempt_id, reply)
+
+    async def allocate(self, caller: Caller[AMRMTokenIdentifier], request: AllocateRequest) -> AllocateResponse:
+        attempt_id = caller.verified.attempt_id
+        reply = await self._shell.ask(lambda call: Allocate(call, attempt_id, request))
+        return self._signer.sign_allocation(caller.verified, reply)
+
+    async def finish_application_master(
+        self, caller: Caller[AMRMTokenIdentifier], request: FinishApplicationMasterRequest
+    ) -> FinishApplicationMasterResponse:
+        attempt_id = caller.verified.attempt_id
+        reply: FinishApplicationMasterResponse = await self._shell.ask(
+            lambda call: FinishApplicationMaster(call, attempt_id, request)
+        )
+        return reply
+
+
+class TrackerService:
+    """ResourceTracker (Hadoop's ResourceTrackerService): a node speaks for itself only."""
+
+    def __init__(self, shell: CoreShell, signer: ResponseSigner, topology: Topology) -> None:
+        self._shell = shell
+        self._signer = signer
+        self._topology = topology
+
+    async def register_node_manager(
+        self, caller: Caller[NodeId], request: RegisterNodeManagerRequest
+    ) -> RegisterNodeManagerResponse:
+        _check_node(caller, request.node_id)
+        rack = self._topology.rack_of(request.node_id.host)
+        reply = await self._shell.ask(lambda call: RegisterNode(call, request, rack))
+        return self._signer.sign_node_registration(reply)
+
+    async def node_heartbeat(self, caller: Caller[NodeId], request: NodeHeartbeatRequest) -> NodeHeartbeatResponse:
+        _check_node(caller, request.node_id)
+        reply = await self._shell.ask(lambda call: NodeHeartbeat(call, request))
+        return self._signer.sign_heartbeat(request, reply)
+
+    async def unregister_node_manager(self, caller: Caller[NodeId], request: NodeId) -> None:
+        _check_node(caller, request)
+        await self._shell.ask(lambda call: UnregisterNode(call, request))
+
+
+class AdminService:
+    """ResourceManagerAdministrationProtocol (Hadoop's AdminService). `reload` reads the configuration files anew."""
+
+    def __init__(self, shell: CoreShell, reload: Callable[[], Configuration] | None) -> None:
+        self._shell = shell
+        self._reload = reload
+
+    async def refresh_queues(self, caller: Caller[None], request: None) -> None:
+        if self._reload is None:
+            raise YARNFeatureNotEnabledException(
+                "this ResourceManager was started without configuration files that it could read anew"
+            )
+        conf = self._reload()
+        await self._shell.ask(lambda call: RefreshQueues(call, conf))
+
+    async def update_node_resource(self, caller: Caller[None], request: NodeResources) -> None:
+        await self._shell.ask(lambda call: UpdateNodeResource(call, request))
+
+
+def _user_of(caller: Caller[None]) -> str:
+    if _USER.fullmatch(caller.user) is None:
+        raise AccessControlException(
+            f"{caller.user[:40]!r} is no name of a user (letters, digits and _ . @ $ -, not a dot first)"
+        )
+    return caller.user
+
+
+def _check_node(caller: Caller[NodeId], node_id: NodeId) -> None:
+    if caller.verified != node_id:
+        raise AccessControlException(f"{caller.verified} may not speak for {node_id}: its token is for itself")
+
+
+def _kill_diagnostics(caller: Caller[None], request: KillApplicationRequest) -> str:
+    """The sentence that an application keeps of its kill (ClientRMService.forceKillApplication)."""
+    text = f"Application {request.application_id} was killed by user {_user_of(caller)}"
+    host = _host_of(caller.peer)
+    if host:
+        text += f" at {host}"
+    reason = request.diagnostics.strip()
+    return f"{text} with diagnostic message: {reason}" if reason else text
+
+
+def _host_of(peer: str) -> str:
+    """The address in gRPC's name of a peer: `ipv4:127.0.0.1:40012`, `ipv6:%5B::1%5D:40012`."""
+    _, _, rest = peer.partition(":")
+    return rest.rpartition(":")[0].replace("%5B", "").replace("%5D", "")

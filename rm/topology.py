@@ -1,0 +1,56 @@
+"""Which rack a host is in: TableMapping's file of `host rack` lines, or everybody in one rack."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from yarn.configuration import Configuration
+from yarn.errors import YarnException
+from yarn.settings.yarnling import NODE_SWITCH_MAPPING, TOPOLOGY_TABLE_FILE
+
+DEFAULT_RACK = "/default-rack"
+TABLE_BYTES_MAX = 16 * 1024 * 1024
+"""A line is some 30 bytes: room for half a million hosts."""
+
+_TABLE_MAPPING = "org.apache.hadoop.net.TableMapping"
+
+
+class Topology:
+    """{host: rack}; a host that is not in it is in the default rack."""
+
+    def __init__(self, racks: Mapping[str, str]) -> None:
+        self._racks = racks
+
+    @staticmethod
+    def read(conf: Configuration) -> Topology:
+        """The table that `conf` names. Raises YarnException if it cannot be read.
+
+        Other mappings than TableMapping, and one without a file, put every host in the default rack, as Hadoop does.
+        """
+        if NODE_SWITCH_MAPPING.of(conf) != _TABLE_MAPPING:
+            return Topology({})
+        name = TOPOLOGY_TABLE_FILE.maybe_of(conf)
+        return Topology(_read_table(Path(name)) if name else {})
+
+    def rack_of(self, host: str) -> str:
+        return self._racks.get(host, DEFAULT_RACK)
+
+
+def _read_table(path: Path) -> dict[str, str]:
+    """Lines that are not two words are passed over, as in TableMapping; so are comments."""
+    said = f"{TOPOLOGY_TABLE_FILE.key} = {path}"
+    try:
+        if path.stat().st_size > TABLE_BYTES_MAX:
+            raise YarnException(f"{said}: larger than {TABLE_BYTES_MAX} bytes")
+        text = path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise YarnException(f"{said}: {error.strerror} (give a file of `host rack` lines)") from None
+    except UnicodeDecodeError:
+        raise YarnException(f"{said}: is not UTF-8 (save it as UTF-8)") from None
+    racks = {}
+    for line in text.splitlines():
+        words = line.split()
+        if len(words) == 2 and not line.lstrip().startswith("#"):
+            racks[words[0]] = words[1]
+    return racks

@@ -1,0 +1,88 @@
+"""A daemon as a program: its command line, its log, its ready line, its exit status.
+
+    python -m rm --conf DIR [-D key=value ...] [--ready-fd N] [--log-level INFO]
+
+The ready line is one JSON object, written once when calls are answered. What keeps a daemon from starting is told on
+standard error, and the exit status is 2.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import logging
+import os
+import sys
+from collections.abc import Coroutine, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any, NoReturn, Protocol
+
+from wire.hadoop_xml import load_configuration
+from yarn.configuration import Configuration
+from yarn.errors import YarnException
+
+EXIT_REFUSED = 2
+LOG_FORMAT = "%(asctime)s %(levelname)s %(name)s %(message)s"
+LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR")
+
+
+class Reload(Protocol):
+    def __call__(self) -> Configuration: ...
+
+
+class Ready(Protocol):
+    def __call__(self, facts: dict[str, object], /) -> None: ...
+
+
+class Serve(Protocol):
+    """What a daemon's `serve` looks like from here."""
+
+    def __call__(
+        self, conf: Configuration, ready: Ready, /, *, reload: Reload | None = None
+    ) -> Coroutine[Any, Any, int]: ...
+
+
+def main(role: str, serve: Serve, arguments: Sequence[str] | None = None) -> NoReturn:
+    """Run a daemon as this process's program."""
+    options = _parser(role).parse_args(arguments)
+    start_logging(options.log_level)
+    sys.exit(run(role, serve, options))
+
+
+def run(role: str, serve: Serve, options: argparse.Namespace) -> int:
+    """The daemon's exit status."""
+    try:
+        load = partial(load_configuration, options.conf, dict(options.define))
+        return asyncio.run(serve(load(), partial(_write_ready, options.ready_fd), reload=load))
+    except YarnException as error:
+        sys.stderr.write(f"{role}: {error}\n")
+        return EXIT_REFUSED
+
+
+def start_logging(level: str) -> None:
+    """Log to standard error."""
+    logging.basicConfig(level=level, format=LOG_FORMAT, stream=sys.stderr)
+
+
+def _write_ready(descriptor: int, facts: dict[str, object]) -> None:
+    os.write(descriptor, json.dumps(facts).encode() + b"\n")
+
+
+def _parser(role: str) -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog=f"yarnling {role}", description=f"Run one {role}.", allow_abbrev=False)
+    parser.add_argument("--conf", type=Path, required=True, metavar="DIR", help="directory with yarn-site.xml")
+    parser.add_argument(
+        "-D", dest="define", type=_definition, action="append", default=[], metavar="KEY=VALUE", help="set a key"
+    )
+    parser.add_argument("--ready-fd", type=int, default=1, metavar="N", help="where the ready line is written")
+    parser.add_argument("--log-level", choices=LEVELS, default="INFO")
+    return parser
+
+
+def _definition(text: str) -> tuple[str, str]:
+    key, equals, value = text.partition("=")
+    if not equals or not key:
+        raise argparse.ArgumentTypeError(f"{text!r} is not KEY=VALUE")
+    return key, value
