@@ -1,0 +1,87 @@
+"""What a program wants done: the other half of am.events. A program is pure; am.programs.master carries this out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol, TypeAlias
+
+from am.events import Event
+from am.requests import ContainerRequest
+from yarn.containers import Container, ContainerLaunchContext
+from yarn.ids import ContainerId, NodeId
+from yarn.states import FinalApplicationStatus
+
+
+@dataclass(frozen=True, slots=True)
+class AskFor:
+    """Ask for one more container."""
+
+    request: ContainerRequest
+
+
+@dataclass(frozen=True, slots=True)
+class Withdraw:
+    """Take one such request back, if it has not been met yet."""
+
+    request: ContainerRequest
+
+
+@dataclass(frozen=True, slots=True)
+class GiveBack:
+    """Release a container to the RM, which has it stopped if it runs."""
+
+    container_id: ContainerId
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeBlacklist:
+    """Keep away from hosts, or come back to them."""
+
+    additions: tuple[str, ...] = ()
+    removals: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Launch:
+    """Start a container on its NM; ContainerStarted or ContainerStartFailed follows."""
+
+    container: Container
+    launch_context: ContainerLaunchContext
+
+
+@dataclass(frozen=True, slots=True)
+class Stop:
+    """Have a container's NM stop it; its end is told by the RM."""
+
+    container_id: ContainerId
+    node_id: NodeId
+
+
+@dataclass(frozen=True, slots=True)
+class Finish:
+    """Unregister with this outcome and leave with `exit_code`; nothing is handled after it."""
+
+    final_status: FinalApplicationStatus
+    diagnostics: str = ""
+    exit_code: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Leave:
+    """Exit without unregistering: the RM does not know this attempt any more, or cannot be reached."""
+
+    reason: str
+    exit_code: int = 1
+
+
+Action: TypeAlias = AskFor | Withdraw | GiveBack | ChangeBlacklist | Launch | Stop | Finish | Leave
+
+
+class Program(Protocol):
+    """An application's logic: events in, actions out. Time is ms on a monotonic clock."""
+
+    def handle(self, event: Event, now_ms: int) -> list[Action]: ...
+
+    def progress(self) -> float:
+        """0..1, told to the RM with each heartbeat."""
+        ...

@@ -1,0 +1,197 @@
+"""A model cluster that carries out a map-reduce core's orders at once: nodes with slots, tasks that end as told.
+
+It keeps the asks as the RM would, gives containers on request and ends tasks when the test says so.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from am.events import (
+    Allocation,
+    ContainersAllocated,
+    HeartbeatDone,
+    NodesUpdated,
+    Registered,
+)
+from am.programs.actions import AskFor, ChangeBlacklist, Finish, GiveBack, Leave, Stop, Withdraw
+from am.programs.mapreduce.core import MapReduce
+from am.programs.mapreduce.job import Job, Piece, Split, TaskAttemptId, TaskKind, Tuning
+from am.programs.mapreduce.orders import (
+    AbortJob,
+    CommitJob,
+    CommitTask,
+    JobCommitted,
+    JobEvent,
+    Order,
+    PublishOutput,
+    Recovered,
+    RunTask,
+    TaskCommitted,
+    TaskEnded,
+    TaskReport,
+    WithdrawOutput,
+)
+from am.requests import ContainerRequest
+from tests.am.builders import ATTEMPT, GB, container, ended, node_report
+from yarn.containers import Container
+from yarn.ids import ApplicationAttemptId, ContainerId
+from yarn.resource import Resource
+from yarn.states import NodeState
+
+DEFAULT = Tuning()
+
+
+def job(maps: int = 4, reduces: int = 2, tuning: Tuning = DEFAULT) -> Job:
+    return Job(
+        name="words",
+        splits=tuple(Split((Piece(f"/in/{n}", 0, 10),)) for n in range(maps)),
+        output="/out",
+        map_command="cat",
+        reduce_command="cat",
+        reduces=reduces,
+        tuning=tuning,
+    )
+
+
+@dataclass
+class Model:
+    """One attempt of an AM in the model cluster; `said` is all that the core ordered."""
+
+    core: MapReduce
+    hosts: tuple[str, ...] = ("n1", "n2", "n3", "n4")
+    slots_per_host: int = 2
+    now_ms: int = 0
+    wanted: list[ContainerRequest] = field(default_factory=list)
+    running: dict[ContainerId, tuple[Container, TaskAttemptId]] = field(default_factory=dict)
+    published: dict[int, TaskAttemptId] = field(default_factory=dict)
+    committed: dict[int, TaskAttemptId] = field(default_factory=dict)
+    blacklist: set[str] = field(default_factory=set)
+    lost: set[str] = field(default_factory=set)
+    said: list[Order] = field(default_factory=list)
+    containers: int = 1
+    job_commits: int = 0
+    aborted: bool = False
+
+    @property
+    def end(self) -> Finish | Leave | None:
+        return next((order for order in self.said if isinstance(order, Finish | Leave)), None)
+
+    def tell(self, event: JobEvent) -> list[Order]:
+        orders = self.core.handle(event, self.now_ms)
+        for order in orders:
+            self.said.append(order)
+            self.carry_out(order)
+        return orders
+
+    def carry_out(self, order: Order) -> None:
+        match order:
+            case AskFor(request):
+                self.wanted.append(request)
+            case Withdraw(request):
+                self.wanted.remove(request)
+            case RunTask(attempt_id, given):
+                self.running[given.id] = (given, attempt_id)
+            case GiveBack(container_id) | Stop(container_id, _):
+                self.running.pop(container_id, None)
+                self.tell(TaskEnded(ended(container_id.number, -100)))
+            case ChangeBlacklist(additions, removals):
+                self.blacklist = (self.blacklist | set(additions)) - set(removals)
+            case PublishOutput(attempt_id, _):
+                self.published[attempt_id.task_id.number] = attempt_id
+            case WithdrawOutput(attempt_id):
+                assert self.published.pop(attempt_id.task_id.number) == attempt_id
+            case CommitTask(attempt_id):
+                self.committed[attempt_id.task_id.number] = attempt_id
+                self.tell(TaskCommitted(attempt_id))
+            case CommitJob():
+                self.job_commits += 1
+                self.tell(JobCommitted())
+            case AbortJob():
+                self.aborted = True
+            case _:
+                pass
+
+    # What a test does
+
+    def register(self, maximum: Resource = GB) -> list[Order]:
+        return self.tell(Registered(maximum, "root.default"))
+
+    def free_slots(self) -> dict[str, int]:
+        used = [given.node_id.host for given, _ in self.running.values()]
+        return {host: self.slots_per_host - used.count(host) for host in self.hosts if host not in self.lost}
+
+    def beat(self, headroom: Resource | None = None) -> list[Order]:
+        """A second passes, and a reply comes in that brings nothing but the headroom."""
+        self.now_ms += 1000
+        room = Resource(sum(self.free_slots().values()) * 1024, 8) if headroom is None else headroom
+        return self.tell(HeartbeatDone(room, len(self.hosts) - len(self.lost)))
+
+    def place(self, count: int | None = None) -> None:
+        """Give containers for what is wanted, lowest priority number first, while there are slots (or `count`)."""
+        while self.wanted and (count is None or count > 0):
+            host = next((h for h, free in self.free_slots().items() if free and h not in self.blacklist), None)
+            if host is None:
+                return
+            request = min(self.wanted, key=lambda wanted: wanted.priority)
+            self.wanted.remove(request)
+            self.give(host, request)
+            count = None if count is None else count - 1
+
+    def give(self, host: str, request: ContainerRequest | None, priority: int = 20) -> list[Order]:
+        self.containers += 1
+        given = container(self.containers, host, priority=request.priority if request else priority)
+        return self.tell(ContainersAllocated((Allocation(given, request),)))
+
+    def running_ids(self, kind: TaskKind, host: str | None = None) -> list[ContainerId]:
+        return [
+            container_id
+            for container_id, (given, attempt_id) in self.running.items()
+            if attempt_id.task_id.kind is kind and host in (None, given.node_id.host)
+        ]
+
+    def finish(self, container_id: ContainerId, exit_status: int = 0, report: TaskReport | None = None) -> list[Order]:
+        _, attempt_id = self.running.pop(container_id)
+        if exit_status == 0 and report is None:
+            report = TaskReport(output=f"/local/{attempt_id}")
+        return self.tell(TaskEnded(ended(container_id.number, exit_status, "boom" if exit_status else ""), report))
+
+    def finish_all(self, kind: TaskKind) -> None:
+        for container_id in self.running_ids(kind):
+            self.finish(container_id)
+
+    def lose_node(self, host: str, state: NodeState = NodeState.LOST) -> None:
+        """As the RM tells it: the node in one reply with the ends of its containers."""
+        self.lost.add(host)
+        gone = [container_id for container_id, (given, _) in self.running.items() if given.node_id.host == host]
+        for container_id in gone:
+            del self.running[container_id]
+        self.tell(NodesUpdated((node_report(host, state),)))
+        for container_id in gone:
+            self.tell(TaskEnded(ended(container_id.number, -100, "Container released on a *lost* node")))
+
+    def run(self, beats_max: int = 200) -> None:
+        """Let everything that runs succeed until the job is over. A reduce ends once all outputs are published."""
+        for _ in range(beats_max):
+            if self.end is not None:
+                return
+            self.beat()
+            self.place()
+            self.finish_all(TaskKind.MAP)
+            if len(self.published) == len(self.core.maps):
+                self.finish_all(TaskKind.REDUCE)
+        raise AssertionError(f"not over after {beats_max} heartbeats: {self.core.progress()}")
+
+
+def started(
+    maps: int = 4,
+    reduces: int = 2,
+    tuning: Tuning = DEFAULT,
+    *,
+    attempt: int = 1,
+    recovered: tuple[Recovered, ...] = (),
+) -> Model:
+    am_attempt_id = ApplicationAttemptId(ATTEMPT.application_id, attempt)
+    model = Model(MapReduce(job(maps, reduces, tuning), am_attempt_id, recovered))
+    model.register()
+    return model
