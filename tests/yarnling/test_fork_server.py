@@ -1,0 +1,188 @@
+"""The fork server with small daemons: how they start, what they inherit, and that nothing outlives its owner."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+
+import psutil
+import pytest
+
+from yarnling.launcher import DaemonFailed, Launcher
+from yarnling.start_request import StartRequest
+
+pytestmark = pytest.mark.cluster
+
+DAEMONS = Path(__file__).parent / "daemons"
+PROJECT = Path(__file__).resolve().parent.parent.parent
+
+Request = Callable[..., StartRequest]
+
+
+@pytest.fixture(params=["fork", "plain"])
+def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Both ways of starting; the daemons of this folder can be imported."""
+    monkeypatch.setenv("YARNLING_START", request.param)
+    monkeypatch.setenv("PYTHONPATH", str(DAEMONS))
+    chosen: str = request.param
+    return chosen
+
+
+@pytest.fixture
+def directory(tmp_path: Path) -> Path:
+    home = tmp_path / "cluster"
+    (home / "conf").mkdir(parents=True)
+    (home / "conf" / "yarn-site.xml").write_text("<configuration/>")
+    return home
+
+
+@pytest.fixture
+def request_for(directory: Path) -> Request:
+    def request(mode: str = "", *, package: str = "probe", **overrides: str) -> StartRequest:
+        values = {"probe.mode": mode, **overrides}
+        log_file = str(directory / "probe.log")
+        return StartRequest(
+            "probe", package, str(directory / "conf"), log_file, values, {"PROBE": str(directory / "conf")}
+        )
+
+    return request
+
+
+@pytest.fixture
+async def launcher(way: str, directory: Path) -> AsyncIterator[Launcher]:
+    launcher = Launcher(directory, temporary=True)
+    launcher.open()
+    yield launcher
+    await launcher.close()
+
+
+def gone(pid: int) -> bool:
+    return not psutil.pid_exists(pid) or psutil.Process(pid).status() == psutil.STATUS_ZOMBIE
+
+
+def wait_until(condition: Callable[[], bool], timeout_s: float = 5.0) -> None:
+    deadline = time.monotonic() + timeout_s
+    while not condition():
+        assert time.monotonic() < deadline, "the condition did not come true"
+        time.sleep(0.01)
+
+
+async def test_a_daemon_has_its_own_session_files_environment_and_configuration(
+    launcher: Launcher, request_for: Request
+) -> None:
+    request = request_for(**{"yarn.nodemanager.resource.memory-mb": "4096"})
+    daemon = await launcher.start(request)
+    assert daemon.facts["pid"] == daemon.facts["session"] == daemon.pid
+    assert daemon.facts["variable"] == request.conf_dir
+    assert daemon.facts["memory_mb"] == "4096"
+    assert daemon.facts["threads"] == 1
+    own = {"/dev/null", str(daemon.log_file), "pipe", "anon_inode", "socket"}
+    assert set(daemon.facts["files"]) <= own
+    assert len(daemon.facts["files"]) <= 8, daemon.facts["files"]
+
+
+async def test_closing_ends_the_daemons_and_what_they_run_and_deletes_the_directory(
+    launcher: Launcher, request_for: Request, directory: Path
+) -> None:
+    daemon = await launcher.start(request_for("parent"))
+    started = time.monotonic()
+    await launcher.close()
+    assert time.monotonic() - started < 2.0
+    assert daemon.exit_status == 0
+    assert gone(daemon.facts["child"])
+    assert gone(launcher.pid)
+    assert not os.path.exists(directory)
+
+
+async def test_a_daemon_that_ignores_term_is_killed(launcher: Launcher, request_for: Request) -> None:
+    daemon = await launcher.start(request_for("deaf"))
+    started = time.monotonic()
+    await launcher.close()
+    assert daemon.exit_status == -signal.SIGKILL
+    assert time.monotonic() - started < 2.0
+
+
+async def test_the_end_of_a_daemon_is_told(launcher: Launcher, request_for: Request) -> None:
+    daemon = await launcher.start(request_for())
+    os.kill(daemon.pid, signal.SIGKILL)
+    await daemon.exited.wait()
+    assert daemon.exit_status == -signal.SIGKILL
+    again = await launcher.start(request_for())
+    assert again.pid != daemon.pid
+    assert again.exit_status is None
+
+
+@pytest.mark.parametrize(
+    ("mode", "told"),
+    [("refuse", r"exit status \d\n.*port 80 is not for you \(take another\)"), ("die", "exit status 3\n  mode die")],
+)
+async def test_a_daemon_that_does_not_get_ready_is_told_with_the_end_of_its_log(
+    launcher: Launcher, request_for: Request, mode: str, told: str
+) -> None:
+    with pytest.raises(DaemonFailed, match=f"(?s)probe did not start: {told}"):
+        await launcher.start(request_for(mode))
+
+
+async def test_a_faulty_configuration_is_refused_with_its_faults(launcher: Launcher, request_for: Request) -> None:
+    faulty = request_for(**{"yarn.nodemanager.resource.memory-mb": "much"})
+    with pytest.raises(DaemonFailed, match=r"yarn.nodemanager.resource.memory-mb = 'much'"):
+        await launcher.start(faulty)
+
+
+async def test_the_killed_fork_server_takes_its_daemons_along_and_closing_ends_the_rest(
+    launcher: Launcher, request_for: Request, directory: Path
+) -> None:
+    daemon = await launcher.start(request_for("parent"))
+    os.kill(launcher.pid, signal.SIGKILL)
+    await daemon.exited.wait()
+    wait_until(lambda: gone(daemon.pid))
+    with pytest.raises(DaemonFailed, match="the fork server has ended"):
+        await launcher.start(request_for())
+    assert not gone(daemon.facts["child"])
+    await launcher.close()
+    assert gone(daemon.facts["child"])
+    assert not os.path.exists(directory)
+
+
+async def test_a_fork_with_threads_is_refused(launcher: Launcher, request_for: Request, way: str) -> None:
+    if way == "plain":
+        pytest.skip("a plain start may import what it likes")
+    with pytest.raises(DaemonFailed, match=r"2 threads before a fork.*YARNLING_START=plain"):
+        await launcher.start(request_for(package="threaded"))
+
+
+OWNER = """
+import asyncio, sys
+from pathlib import Path
+from yarnling.launcher import Launcher
+from yarnling.start_request import StartRequest
+
+async def main(home):
+    launcher = Launcher(home, temporary=True)
+    launcher.open()
+    request = StartRequest("probe", "probe", str(home / "conf"), str(home / "log"), {"probe.mode": "parent"})
+    daemon = await launcher.start(request)
+    print(launcher.pid, daemon.pid, daemon.facts["child"], flush=True)
+    await asyncio.Event().wait()
+
+asyncio.run(main(Path(sys.argv[1])))
+"""
+
+
+def test_nothing_outlives_an_owner_that_was_killed(way: str, directory: Path) -> None:
+    owner = subprocess.Popen(
+        [sys.executable, "-c", OWNER, str(directory)],
+        stdout=subprocess.PIPE,
+        env={**os.environ, "PYTHONPATH": f"{PROJECT}{os.pathsep}{DAEMONS}"},
+    )
+    with owner:
+        assert owner.stdout is not None
+        pids = [int(word) for word in owner.stdout.readline().split()]
+        assert len(pids) == 3
+        owner.kill()
+    wait_until(lambda: all(gone(pid) for pid in pids) and not directory.exists(), timeout_s=2.0)

@@ -1,0 +1,154 @@
+"""The cluster and the client without asyncio: each call runs in an event loop that a thread of its own keeps."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Coroutine
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from yarn.applications import (
+    ApplicationAttemptReport,
+    ApplicationFilter,
+    ApplicationReport,
+    ApplicationSubmissionContext,
+    ContainerReport,
+)
+from yarn.ids import ApplicationAttemptId, ApplicationId
+from yarn.nodes import ClusterMetrics, NodeReport
+from yarn.protocols.client import GetNewApplicationResponse
+from yarn.queues import QueueInfo
+from yarn.states import FINAL_APPLICATION_STATES, NodeState, YarnApplicationState
+from yarnling.client import Client
+from yarnling.container_logs import ContainerLog
+
+if TYPE_CHECKING:
+    from yarnling.local_cluster import LocalCluster, Node
+
+T = TypeVar("T")
+
+
+class LoopThread:
+    """An event loop in a thread, for callers that have none."""
+
+    def __init__(self) -> None:
+        self._runner = asyncio.Runner()
+        self._loop = self._runner.get_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, name="yarnling", daemon=True)
+        self._thread.start()
+
+    def call(self, work: Coroutine[Any, Any, T]) -> T:
+        """The result of `work`. An interrupt (Ctrl-C) cancels it."""
+        future = asyncio.run_coroutine_threadsafe(work, self._loop)
+        try:
+            return future.result()
+        except BaseException:
+            future.cancel()
+            raise
+
+    def close(self) -> None:
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._runner.close()
+
+
+class BlockingClient:
+    """yarnling.client.Client, each method waiting for its result."""
+
+    def __init__(self, client: Client, loop: LoopThread) -> None:
+        self._client = client
+        self._loop = loop
+
+    def new_application(self) -> GetNewApplicationResponse:
+        return self._loop.call(self._client.new_application())
+
+    def submit(self, context: ApplicationSubmissionContext) -> ApplicationReport:
+        return self._loop.call(self._client.submit(context))
+
+    def report(self, app_id: ApplicationId) -> ApplicationReport:
+        return self._loop.call(self._client.report(app_id))
+
+    def applications(self, wanted: ApplicationFilter | None = None) -> tuple[ApplicationReport, ...]:
+        return self._loop.call(self._client.applications(wanted))
+
+    def wait(
+        self,
+        app_id: ApplicationId,
+        *,
+        states: frozenset[YarnApplicationState] = FINAL_APPLICATION_STATES,
+        timeout_s: float | None = None,
+    ) -> ApplicationReport:
+        return self._loop.call(self._client.wait(app_id, states=states, timeout_s=timeout_s))
+
+    def kill(self, app_id: ApplicationId, diagnostics: str = "") -> None:
+        self._loop.call(self._client.kill(app_id, diagnostics))
+
+    def fail_attempt(self, attempt_id: ApplicationAttemptId) -> None:
+        self._loop.call(self._client.fail_attempt(attempt_id))
+
+    def attempts(self, app_id: ApplicationId) -> tuple[ApplicationAttemptReport, ...]:
+        return self._loop.call(self._client.attempts(app_id))
+
+    def containers(self, attempt_id: ApplicationAttemptId) -> tuple[ContainerReport, ...]:
+        return self._loop.call(self._client.containers(attempt_id))
+
+    def metrics(self) -> ClusterMetrics:
+        return self._loop.call(self._client.metrics())
+
+    def nodes(self, states: frozenset[NodeState] = frozenset()) -> tuple[NodeReport, ...]:
+        return self._loop.call(self._client.nodes(states))
+
+    def queue(self, name: str, *, applications: bool = False) -> QueueInfo:
+        return self._loop.call(self._client.queue(name, applications=applications))
+
+    def logs(self, app_id: ApplicationId) -> list[ContainerLog]:
+        return self._client.logs(app_id)
+
+
+class BlockingCluster:
+    """yarnling.local_cluster.LocalCluster, each method waiting for its result. Made by `with LocalCluster()`."""
+
+    def __init__(self, cluster: LocalCluster) -> None:
+        self._cluster = cluster
+        self._loop = LoopThread()
+
+    def open(self) -> BlockingCluster:
+        """Start the cluster; what was started is ended again if that fails."""
+        try:
+            self._loop.call(self._cluster.__aenter__())
+        except BaseException:
+            self.close()
+            raise
+        return self
+
+    def close(self) -> None:
+        try:
+            self._loop.call(self._cluster.stop())
+        finally:
+            self._loop.close()
+
+    @property
+    def cluster(self) -> LocalCluster:
+        """What this stands before: its directory, its configuration, its addresses."""
+        return self._cluster
+
+    @property
+    def nodes(self) -> list[Node]:
+        return self._cluster.nodes
+
+    @property
+    def client(self) -> BlockingClient:
+        """A client of the user who runs this."""
+        return self.client_of("")
+
+    def client_of(self, user: str) -> BlockingClient:
+        return BlockingClient(self._loop.call(self._client_of(user)), self._loop)
+
+    def kill_node(self, number: int, *, containers: bool = True) -> None:
+        self._loop.call(self._cluster.kill_node(number, containers=containers))
+
+    def restart_node(self, number: int) -> Node:
+        return self._loop.call(self._cluster.restart_node(number))
+
+    async def _client_of(self, user: str) -> Client:
+        return self._cluster.client_of(user)

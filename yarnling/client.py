@@ -1,0 +1,174 @@
+"""A YARN client: submits applications, waits for them, asks after all that the ResourceManager knows.
+
+Source of the rules: YarnClientImpl (protocol: submitApplication returns before the application is accepted, so the
+client asks for its report until it has left SUBMITTED, and submits again if the ResourceManager does not know it).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import getpass
+from collections.abc import Iterable
+from pathlib import Path
+
+from wire.channel import Channels
+from wire.proxies import AdminProxy, ApplicationClientProxy
+from wire.retry import RetryPolicy
+from yarn.applications import (
+    ApplicationAttemptReport,
+    ApplicationFilter,
+    ApplicationReport,
+    ApplicationSubmissionContext,
+    ContainerReport,
+)
+from yarn.configuration import Configuration
+from yarn.errors import ApplicationNotFoundException, InvalidArgumentException, YarnException
+from yarn.ids import ApplicationAttemptId, ApplicationId
+from yarn.nodes import ClusterMetrics, NodeReport
+from yarn.protocols.client import GetNewApplicationResponse
+from yarn.queues import QueueInfo
+from yarn.settings import resourcemanager
+from yarn.states import FINAL_APPLICATION_STATES, NodeState, YarnApplicationState
+from yarnling.container_logs import ContainerLog, find_logs
+
+NOT_YET_ACCEPTED = frozenset(
+    {YarnApplicationState.NEW, YarnApplicationState.NEW_SAVING, YarnApplicationState.SUBMITTED}
+)
+_REFUSED = frozenset({YarnApplicationState.FAILED, YarnApplicationState.KILLED})
+
+
+class SubmissionFailed(YarnException):
+    """The ResourceManager took the application's id and then refused it; the text is its diagnostics."""
+
+
+class WaitTimeout(YarnException):
+    """What was waited for did not happen in time; the text says how far it is."""
+
+
+class Client:
+    """One user's way to the ResourceManager at `target` (host:port). Close it, or use it as a context manager.
+
+    `user`: "" is who runs this. `log_dirs`: the NodeManagers' log directories, as far as they are on this machine.
+    """
+
+    def __init__(
+        self,
+        target: str,
+        *,
+        user: str = "",
+        conf: Configuration | None = None,
+        log_dirs: Iterable[Path] = (),
+        admin_target: str = "",
+    ) -> None:
+        configuration = conf or Configuration()
+        self.user = user or getpass.getuser()
+        self._channels = Channels()
+        retry = RetryPolicy.read(configuration)
+        self._rm = ApplicationClientProxy(target, user=self.user, retry=retry, channels=self._channels)
+        self._admin = AdminProxy(admin_target, user=self.user, retry=retry, channels=self._channels)
+        self._poll_s = resourcemanager.CLIENT_POLL_INTERVAL.of(configuration) / 1000
+        self._log_dirs = tuple(log_dirs)
+
+    async def close(self) -> None:
+        await self._channels.close()
+
+    async def __aenter__(self) -> Client:
+        return self
+
+    async def __aexit__(self, *exc: object) -> None:
+        await self.close()
+
+    # Applications
+
+    async def new_application(self) -> GetNewApplicationResponse:
+        """A fresh id, and the largest container there can be."""
+        return await self._rm.get_new_application()
+
+    async def submit(self, context: ApplicationSubmissionContext) -> ApplicationReport:
+        """Submit, and wait until it is accepted. Raises SubmissionFailed if it is refused."""
+        await self._rm.submit_application(context)
+        while True:
+            try:
+                report = await self.report(context.application_id)
+            except ApplicationNotFoundException:
+                # A ResourceManager that was started again may have lost it; the same id again is no error.
+                await self._rm.submit_application(context)
+                continue
+            if report.state in _REFUSED:
+                raise SubmissionFailed(f"Failed to submit {context.application_id} to YARN : {report.diagnostics}")
+            if report.state not in NOT_YET_ACCEPTED:
+                return report
+            await asyncio.sleep(self._poll_s)
+
+    async def report(self, app_id: ApplicationId) -> ApplicationReport:
+        return await self._rm.get_application_report(app_id)
+
+    async def applications(self, wanted: ApplicationFilter | None = None) -> tuple[ApplicationReport, ...]:
+        """The applications that pass the filter; all without one."""
+        return await self._rm.get_applications(wanted)
+
+    async def wait(
+        self,
+        app_id: ApplicationId,
+        *,
+        states: frozenset[YarnApplicationState] = FINAL_APPLICATION_STATES,
+        timeout_s: float | None = None,
+    ) -> ApplicationReport:
+        """Its report once it is in one of `states`. Raises WaitTimeout, or YarnException if it ended otherwise."""
+        report: ApplicationReport | None = None
+        try:
+            async with asyncio.timeout(timeout_s):
+                while True:
+                    report = await self.report(app_id)
+                    if report.state in states:
+                        return report
+                    if report.state in FINAL_APPLICATION_STATES:
+                        raise YarnException(f"{app_id} ended as {report.state.name}: {report.diagnostics}")
+                    await asyncio.sleep(self._poll_s)
+        except TimeoutError:
+            seen = "not known yet" if report is None else f"{report.state.name}, {report.progress:.0%} done"
+            raise WaitTimeout(f"{app_id} after {timeout_s:g} s: {seen} {_diagnosed(report)}".rstrip()) from None
+
+    async def kill(self, app_id: ApplicationId, diagnostics: str = "") -> None:
+        """Kill it; returns when it has ended."""
+        while True:
+            reply = await self._rm.force_kill_application(app_id, diagnostics)
+            if reply.is_kill_completed:
+                return
+            await asyncio.sleep(self._poll_s)
+
+    async def fail_attempt(self, attempt_id: ApplicationAttemptId) -> None:
+        await self._rm.fail_application_attempt(attempt_id)
+
+    async def attempts(self, app_id: ApplicationId) -> tuple[ApplicationAttemptReport, ...]:
+        return await self._rm.get_application_attempts(app_id)
+
+    async def containers(self, attempt_id: ApplicationAttemptId) -> tuple[ContainerReport, ...]:
+        """The live containers of an attempt."""
+        return await self._rm.get_containers(attempt_id)
+
+    # The cluster
+
+    async def metrics(self) -> ClusterMetrics:
+        return await self._rm.get_cluster_metrics()
+
+    async def nodes(self, states: frozenset[NodeState] = frozenset()) -> tuple[NodeReport, ...]:
+        """The nodes in these states; in any, if none are named."""
+        return await self._rm.get_cluster_nodes(states)
+
+    async def queue(self, name: str, *, applications: bool = False) -> QueueInfo:
+        """A queue with all below it. Raises InvalidArgumentException if there is none."""
+        info = await self._rm.get_queue_info(name, applications=applications, children=True, recursive=True)
+        if info is None:
+            raise InvalidArgumentException(f"queue {name}: there is none of that name")
+        return info
+
+    # Logs
+
+    def logs(self, app_id: ApplicationId) -> list[ContainerLog]:
+        """The log files of the application's containers, by container and name; they may still grow."""
+        return find_logs(self._log_dirs, app_id)
+
+
+def _diagnosed(report: ApplicationReport | None) -> str:
+    return f"({report.diagnostics.strip()})" if report is not None and report.diagnostics.strip() else ""

@@ -1,0 +1,94 @@
+"""The configuration of a local cluster: the user's files, what the cluster sets itself, and the user's settings.
+
+Each wins over those before it. The cluster sets only what must differ here: places (addresses, directories), and a few
+defaults that suit a machine which is not a data centre's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from wire.hadoop_xml import read_configuration
+from yarn.configuration import Configuration
+from yarn.faults import refuse_if_faulty
+from yarn.settings import check_settings, nodemanager, resourcemanager, yarnling
+from yarnling.cluster_directory import ClusterDirectory, NodePlace
+
+ANY_PORT = "127.0.0.1:0"
+TABLE_MAPPING = "org.apache.hadoop.net.TableMapping"
+
+RM_ADDRESSES = (
+    resourcemanager.ADDRESS.key,
+    resourcemanager.SCHEDULER_ADDRESS.key,
+    resourcemanager.RESOURCE_TRACKER_ADDRESS.key,
+    resourcemanager.ADMIN_ADDRESS.key,
+)
+
+# Set unless the user's files or settings say otherwise.
+DEFAULTS = {
+    # The disk of a laptop is often more than 90 % full, and then every node would be unhealthy.
+    nodemanager.MAX_DISK_UTILIZATION_PERCENTAGE.key: "100.0",
+}
+
+
+def composed(conf_dir: Path | None, settings: Mapping[str, str], sizes: Mapping[str, str]) -> Configuration:
+    """The configuration without places. Raises ConfigurationException with every fault of it.
+
+    `sizes` are the nodes' memory and vcores as asked for; they win over files.
+    """
+    conf = read_configuration(conf_dir, settings)
+    own = {key: value for key, value in DEFAULTS.items() if key not in conf}
+    own |= {key: value for key, value in sizes.items() if key not in settings}
+    conf = conf.overridden(own, "LocalCluster")
+    refuse_if_faulty(check_settings(conf))
+    return conf
+
+
+def node_sizes(memory_mb: int | None, vcores: int | None) -> dict[str, str]:
+    """{key: value} of what was asked for; Hadoop's defaults hold for the rest."""
+    asked = {nodemanager.RESOURCE_MEMORY_MB.key: memory_mb, nodemanager.RESOURCE_CPU_VCORES.key: vcores}
+    return {key: str(value) for key, value in asked.items() if value is not None}
+
+
+def first_addresses(settings: Mapping[str, str]) -> dict[str, str]:
+    """Where the RM shall listen: anywhere, if the settings name no place."""
+    return {key: settings.get(key, ANY_PORT) for key in RM_ADDRESSES}
+
+
+def file_values(
+    conf: Configuration, addresses: Mapping[str, str], directory: ClusterDirectory, *, racks: bool
+) -> dict[str, str]:
+    """What the cluster's own files hold: values as written, and the places of this cluster."""
+    values = {key: entry.value for key in conf if (entry := conf.entry(key)) is not None}
+    values |= addresses
+    values[yarnling.CLUSTER_SECRET_FILE.key] = str(directory.secret_file)
+    if racks:
+        values[yarnling.NODE_SWITCH_MAPPING.key] = TABLE_MAPPING
+        values[yarnling.TOPOLOGY_TABLE_FILE.key] = str(directory.topology_table)
+    return values
+
+
+def node_overrides(place: NodePlace, settings: Mapping[str, str]) -> dict[str, str]:
+    """What is one node's own. Directories of the settings get a part for each node: two must not share one."""
+    return {
+        nodemanager.HOSTNAME.key: place.host,
+        nodemanager.ADDRESS.key: f"{place.host}:0",
+        nodemanager.LOCAL_DIRS.key: ",".join(map(str, local_dirs(place, settings))),
+        nodemanager.LOG_DIRS.key: ",".join(map(str, log_dirs(place, settings))),
+    }
+
+
+def local_dirs(place: NodePlace, settings: Mapping[str, str]) -> list[Path]:
+    """The node's directories for work."""
+    return _node_dirs(place, settings.get(nodemanager.LOCAL_DIRS.key)) or [place.local_dir]
+
+
+def log_dirs(place: NodePlace, settings: Mapping[str, str]) -> list[Path]:
+    """The node's directories for containers' logs."""
+    return _node_dirs(place, settings.get(nodemanager.LOG_DIRS.key)) or [place.log_dir]
+
+
+def _node_dirs(place: NodePlace, setting: str | None) -> list[Path]:
+    parts = [part.strip() for part in (setting or "").split(",")]
+    return [Path(part) / place.name for part in parts if part]

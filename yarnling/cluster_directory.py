@@ -1,0 +1,108 @@
+"""The files of a cluster on this machine: configuration, secret, racks, logs, and each node's own directories.
+
+    conf/yarn-site.xml            with the addresses that the RM really has, once it is ready
+    conf/capacity-scheduler.xml
+    conf/topology.table           the rack of each host, if there is more than one
+    cluster-secret                mode 0600
+    logs/rm.log, logs/nm-1.log    what the daemons say
+    nm-1/local, nm-1/userlogs     work directories and logs of containers
+
+It is a directory of its own under the system's temporary one, deleted at the end, or one that the user names, kept.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import os
+import secrets
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from wire.hadoop_xml import to_xml
+from yarn.errors import YarnException
+from yarn.settings.scheduler import PREFIX
+
+SECRET_BYTES = 32
+FIRST_NODE = ipaddress.IPv4Address("127.0.0.2")
+NODES_MAX = 60_000
+"""Loopback has 16 million addresses; a machine's process table is what ends first."""
+
+
+@dataclass(frozen=True, slots=True)
+class NodePlace:
+    """What is a node's own: `number` from 1, `name` nm-1, a loopback address as its host, its directories."""
+
+    number: int
+    name: str
+    host: str
+    rack: str
+    local_dir: Path
+    log_dir: Path
+
+
+class ClusterDirectory:
+    """The directory of one cluster. `temporary`: made for it, to be deleted with it."""
+
+    def __init__(self, path: Path, *, temporary: bool) -> None:
+        self.path = path
+        self.temporary = temporary
+        self.conf = path / "conf"
+        self.logs = path / "logs"
+        self.secret_file = path / "cluster-secret"
+        self.topology_table = self.conf / "topology.table"
+
+    @staticmethod
+    def make(path: Path | None) -> ClusterDirectory:
+        """The directory, with an empty structure. Raises YarnException if it cannot be had or has a cluster."""
+        try:
+            if path is None:
+                directory = ClusterDirectory(Path(tempfile.mkdtemp(prefix="yarnling-")), temporary=True)
+            else:
+                directory = ClusterDirectory(path.absolute(), temporary=False)
+            for part in (directory.conf, directory.logs):
+                part.mkdir(parents=True, exist_ok=True)
+            _write_secret(directory.secret_file)
+        except OSError as error:
+            place = path or Path(tempfile.gettempdir())
+            raise YarnException(
+                f"{place}: a cluster cannot keep its files there: {error.strerror} (name another directory)"
+            ) from None
+        return directory
+
+    def log_file(self, name: str) -> Path:
+        """What the daemon `name` says."""
+        return self.logs / f"{name}.log"
+
+    def node(self, number: int, racks: int) -> NodePlace:
+        """The place of node `number`; nodes go round the racks in turn."""
+        name = f"nm-{number}"
+        home = self.path / name
+        host = str(FIRST_NODE + (number - 1))
+        rack = f"/rack-{(number - 1) % racks + 1}" if racks > 1 else "/default-rack"
+        return NodePlace(number, name, host, rack, home / "local", home / "userlogs")
+
+    def write_racks(self, places: list[NodePlace]) -> None:
+        """The table that the RM looks hosts up in."""
+        _replace(self.topology_table, "".join(f"{place.host} {place.rack}\n" for place in places))
+
+    def write_configuration(self, values: Mapping[str, str]) -> None:
+        """Both files, each replaced as a whole: daemons and AMs may be reading them."""
+        queues = {key: value for key, value in values.items() if key.startswith(PREFIX)}
+        site = {key: value for key, value in values.items() if key not in queues}
+        _replace(self.conf / "yarn-site.xml", to_xml(site))
+        _replace(self.conf / "capacity-scheduler.xml", to_xml(queues))
+
+
+def _write_secret(path: Path) -> None:
+    """A new secret in a file that was never readable by others."""
+    path.unlink(missing_ok=True)
+    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
+        file.write(secrets.token_hex(SECRET_BYTES) + "\n")
+
+
+def _replace(path: Path, text: str) -> None:
+    beside = path.with_name(f".{path.name}.new")
+    beside.write_text(text)
+    beside.replace(path)

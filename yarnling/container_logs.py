@@ -1,0 +1,50 @@
+"""What containers have written: the files in the NodeManagers' log directories of this machine."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from yarn.errors import InvalidIdException
+from yarn.ids import ApplicationId, ContainerId
+
+TEXT_BYTES_MAX = 16 * 1024 * 1024
+"""What is read of one file at once; a log may be any size."""
+
+
+@dataclass(frozen=True, slots=True)
+class ContainerLog:
+    """A file that a container wrote, such as stdout."""
+
+    container_id: ContainerId
+    path: Path
+
+    @property
+    def name(self) -> str:
+        return self.path.name
+
+    def text(self, bytes_max: int = TEXT_BYTES_MAX) -> str:
+        """The last `bytes_max` bytes; what is not UTF-8 is replaced."""
+        with self.path.open("rb") as file:
+            size = file.seek(0, 2)
+            file.seek(max(0, size - bytes_max))
+            return file.read(bytes_max).decode(errors="replace")
+
+
+def find_logs(log_dirs: Iterable[Path], app_id: ApplicationId) -> list[ContainerLog]:
+    """`<log dir>/<application>/<container>/<file>` of all directories, ordered by container and name."""
+    logs: list[ContainerLog] = []
+    for log_dir in log_dirs:
+        for path in (log_dir / str(app_id)).glob("container_*/*"):
+            container_id = _container_id(path.parent.name)
+            if container_id is not None and path.is_file() and not path.is_symlink():
+                logs.append(ContainerLog(container_id, path))
+    return sorted(logs, key=lambda log: (log.container_id, log.name))
+
+
+def _container_id(name: str) -> ContainerId | None:
+    try:
+        return ContainerId.parse(name)
+    except InvalidIdException:
+        return None

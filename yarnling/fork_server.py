@@ -1,0 +1,253 @@
+"""The process that starts a cluster's daemons: it imports everything once, then forks.
+
+A forked daemon is there in some milliseconds and shares the memory of all that was imported; a started one pays
+for the imports again (75 ms of CPU, three times the memory). Forking is sound only while this process has one thread
+and has touched no gRPC object: so it serves with one selector, not with asyncio, and every fork asserts it.
+
+It is the ancestor of all that the cluster runs (a child subreaper), so nothing can outlive it unseen. It ends, with
+all of them, when its owner closes the socket or ends: an owner that was killed leaves nothing behind either.
+
+Started as `python -m yarnling.fork_server SOCKET-FD [DIRECTORY]`; DIRECTORY is deleted at the end.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import gc
+import importlib
+import json
+import os
+import selectors
+import shutil
+import signal
+import socket
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from types import FrameType
+
+from wire.hadoop_xml import load_configuration
+from yarn.errors import YarnException
+from yarnling import daemon_process
+from yarnling.processes import adopt_orphans, descendants, kill, thread_count
+from yarnling.start_request import (
+    PACKET_BYTES_MAX,
+    Exited,
+    Message,
+    Ready,
+    Refused,
+    Started,
+    StartRequest,
+    decode,
+    encode,
+)
+
+STOP_GRACE_S = 1.0
+"""What daemons have between TERM and KILL. With it a cluster is gone within the two seconds that it promises."""
+KILL_ROUNDS_MAX = 50
+"""Rounds of killing descendants; each takes those that the last one missed. One nearly always does."""
+WARM_UP_RUNS = 10
+"""CPython 3.11 specialises a function after eight calls."""
+READY_BYTES_MAX = 64 * 1024
+
+Starter = Callable[[StartRequest, int], int]
+"""Starts a daemon that writes its ready line to a file descriptor; returns its process id."""
+
+
+@dataclass
+class RunningDaemon:
+    """A daemon that was started and has not ended. `ready_fd` is -1 once its ready line was read."""
+
+    name: str
+    pid: int
+    ready_fd: int
+    ready_line: bytes = b""
+
+
+class ForkServer:
+    """Starts daemons as `owner` asks, tells it of their ready lines and ends, and ends with it."""
+
+    def __init__(self, owner: socket.socket, starter: Starter) -> None:
+        self._owner = owner
+        self._start = starter
+        self._daemons: dict[int, RunningDaemon] = {}
+        self._selector = selectors.DefaultSelector()
+        self._stopping = False
+
+    def serve(self) -> None:
+        """Serve until the owner goes; then end every process below this one."""
+        wakeup = _signals_to_pipe()
+        self._selector.register(self._owner, selectors.EVENT_READ, self._on_request)
+        self._selector.register(wakeup, selectors.EVENT_READ, lambda: self._on_signal(wakeup))
+        while not self._stopping:
+            for key, _ in self._selector.select():
+                key.data()
+        self._end_everything()
+
+    def _on_request(self) -> None:
+        packet = b""
+        with contextlib.suppress(ConnectionError):
+            packet = self._owner.recv(PACKET_BYTES_MAX)
+        if not packet:
+            self._stopping = True
+            return
+        request = decode(packet)
+        assert isinstance(request, StartRequest), request
+        self._launch(request)
+
+    def _launch(self, request: StartRequest) -> None:
+        reader, writer = os.pipe()
+        try:
+            pid = self._start(request, writer)
+        except (YarnException, OSError, ImportError, AssertionError) as error:
+            os.close(reader)
+            self._tell(Refused(request.name, str(error)))
+            return
+        finally:
+            os.close(writer)
+        daemon = RunningDaemon(request.name, pid, reader)
+        self._daemons[pid] = daemon
+        self._selector.register(reader, selectors.EVENT_READ, lambda: self._on_ready_line(daemon))
+        self._tell(Started(request.name, pid))
+
+    def _on_ready_line(self, daemon: RunningDaemon) -> None:
+        data = os.read(daemon.ready_fd, READY_BYTES_MAX)
+        daemon.ready_line += data
+        if data and b"\n" not in daemon.ready_line and len(daemon.ready_line) < READY_BYTES_MAX:
+            return
+        self._close_ready_pipe(daemon)
+        with contextlib.suppress(ValueError):
+            self._tell(Ready(daemon.name, json.loads(daemon.ready_line)))
+
+    def _close_ready_pipe(self, daemon: RunningDaemon) -> None:
+        if daemon.ready_fd >= 0:
+            self._selector.unregister(daemon.ready_fd)
+            os.close(daemon.ready_fd)
+            daemon.ready_fd = -1
+
+    def _on_signal(self, wakeup: int) -> None:
+        signals = os.read(wakeup, 4096)
+        if signal.SIGTERM in signals:
+            self._stopping = True
+        self._reap()
+
+    def _reap(self) -> None:
+        """Take the status of every child that has ended: daemons, and orphans that came to this process."""
+        while (ended := _next_ended_child()) is not None:
+            pid, status = ended
+            daemon = self._daemons.pop(pid, None)
+            if daemon is None:
+                continue
+            if daemon.ready_fd >= 0 and not self._stopping:
+                self._on_ready_line(daemon)
+            self._close_ready_pipe(daemon)
+            self._tell(Exited(daemon.name, pid, os.waitstatus_to_exitcode(status)))
+
+    def _tell(self, message: Message) -> None:
+        try:
+            self._owner.sendall(encode(message))
+        except OSError:
+            self._stopping = True
+
+    def _end_everything(self) -> None:
+        """TERM to the daemons, which end their containers; KILL to whatever is left after the grace."""
+        self._selector.unregister(self._owner)
+        for pid in self._daemons:
+            os.kill(pid, signal.SIGTERM)
+        deadline = time.monotonic() + STOP_GRACE_S
+        while self._daemons and (left_s := deadline - time.monotonic()) > 0:
+            for key, _ in self._selector.select(left_s):
+                key.data()
+        _kill_descendants()
+
+
+class Forking:
+    """Starts daemons by fork; the first of a package imports it.
+
+    What can be done before the fork is done here: a page that a daemon writes to (a reference count is enough) is a
+    page of its own. Reading the configuration there instead cost each daemon 2 ms of CPU and 1.5 MB.
+    """
+
+    def __init__(self) -> None:
+        self._imported: set[str] = set()
+
+    def __call__(self, request: StartRequest, ready_fd: int) -> int:
+        self._import(request.package)
+        conf = load_configuration(Path(request.conf_dir), request.overrides)
+        threads = thread_count()
+        assert threads == 1, f"{threads} threads before a fork: an import started some (YARNLING_START=plain avoids it)"
+        parent = os.getpid()
+        pid = os.fork()
+        if pid == 0:
+            daemon_process.run_forked(request, conf, ready_fd, parent)
+        return pid
+
+    def _import(self, package: str) -> None:
+        """Freezing puts what is imported out of the collector's reach: a collection would copy shared pages."""
+        if package not in self._imported:
+            importlib.import_module(f"{package}.daemon")
+            self._imported.add(package)
+            _warm_up()
+            gc.collect()
+            gc.freeze()
+
+
+def _warm_up() -> None:
+    """Let the interpreter specialise the code that every daemon begins with, once instead of once in each."""
+    for _ in range(WARM_UP_RUNS):
+        asyncio.run(asyncio.sleep(0))
+
+
+def main(arguments: list[str]) -> None:
+    gc.disable()
+    adopt_orphans()
+    owner = socket.socket(fileno=int(arguments[0]))
+    plain = os.environ.get("YARNLING_START") == "plain"
+    try:
+        ForkServer(owner, daemon_process.start_plain if plain else Forking()).serve()
+    finally:
+        if len(arguments) > 1:
+            shutil.rmtree(arguments[1], ignore_errors=True)
+
+
+def _signals_to_pipe() -> int:
+    """The end of a pipe that gets a byte for every SIGCHLD and SIGTERM; Ctrl-C is the owner's business."""
+    reader, writer = os.pipe()
+    os.set_blocking(writer, False)
+    signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    for number in (signal.SIGCHLD, signal.SIGTERM):
+        signal.signal(number, _noted)
+    return reader
+
+
+def _noted(number: int, frame: FrameType | None) -> None:
+    """A signal counts by its byte in the pipe; without a handler there would be none."""
+
+
+def _next_ended_child() -> tuple[int, int] | None:
+    try:
+        pid, status = os.waitpid(-1, os.WNOHANG)
+    except ChildProcessError:
+        return None
+    return (pid, status) if pid else None
+
+
+def _kill_descendants() -> None:
+    for _ in range(KILL_ROUNDS_MAX):
+        rest = descendants(os.getpid())
+        for process in rest:
+            kill(process)
+        if not rest:
+            return
+        with contextlib.suppress(ChildProcessError):
+            os.waitpid(-1, 0)
+        while _next_ended_child() is not None:
+            pass
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

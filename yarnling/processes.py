@@ -1,0 +1,118 @@
+"""Processes: who descends from whom, who works in a cluster's directory, and how they are ended for good."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import signal
+import time
+from collections.abc import Iterable
+from pathlib import Path
+
+import psutil
+
+PR_SET_PDEATHSIG = 1
+PR_SET_CHILD_SUBREAPER = 36
+LINGER_S = 0.01
+"""Between two looks at processes that were killed: the kernel takes about a millisecond for one."""
+
+
+def die_with_parent(parent_pid: int) -> None:
+    """Have the kernel kill this process when `parent_pid`, its parent, ends; exit now if that has happened.
+
+    It watches the thread that forked: only for children of a process of one thread.
+    """
+    _prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != parent_pid:
+        os._exit(1)
+
+
+def adopt_orphans() -> None:
+    """Become the parent of every descendant whose own parent ends: none can get away by forking twice."""
+    _prctl(PR_SET_CHILD_SUBREAPER, 1)
+
+
+def thread_count() -> int:
+    """The threads of this process as the kernel counts them, not only those that Python started."""
+    return len(os.listdir("/proc/self/task"))
+
+
+def descendants(pid: int) -> list[psutil.Process]:
+    """The processes below `pid`; empty if it is gone."""
+    try:
+        return psutil.Process(pid).children(recursive=True)
+    except psutil.NoSuchProcess:
+        return []
+
+
+def kill_with_descendants(pid: int) -> None:
+    """Kill a process and then all that were below it, so that it cannot tell anybody of their end."""
+    below = descendants(pid)
+    for process in (*_alive([pid]), *below):
+        kill(process)
+        below += [late for late in descendants(process.pid) if late not in below]
+
+
+def kill(process: psutil.Process) -> None:
+    """SIGKILL, if it is still the same process and ours."""
+    try:
+        process.kill()
+    except (psutil.NoSuchProcess, psutil.AccessDenied):
+        return
+
+
+def those_that_name(directory: Path) -> list[psutil.Process]:
+    """Our processes, but this one, whose environment or command line names something below `directory`.
+
+    A container's environment always does (PWD, LOCAL_DIRS, LOG_DIRS), whatever it has done to its session.
+    """
+    found: list[psutil.Process] = []
+    for process in psutil.process_iter():
+        if process.pid != os.getpid() and _names(process, directory):
+            found.append(process)
+    return found
+
+
+def wait_gone(processes: Iterable[psutil.Process], timeout_s: float) -> list[psutil.Process]:
+    """Wait until they have ended; those that have not. A process nobody has reaped counts as ended."""
+    deadline = time.monotonic() + timeout_s
+    rest = [process for process in processes if _lives(process)]
+    while rest and time.monotonic() < deadline:
+        time.sleep(LINGER_S)
+        rest = [process for process in rest if _lives(process)]
+    return rest
+
+
+def _lives(process: psutil.Process) -> bool:
+    try:
+        return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False
+
+
+def _alive(pids: Iterable[int]) -> list[psutil.Process]:
+    alive: list[psutil.Process] = []
+    for pid in pids:
+        try:
+            alive.append(psutil.Process(pid))
+        except psutil.NoSuchProcess:
+            continue
+    return alive
+
+
+def _names(process: psutil.Process, directory: Path) -> bool:
+    wanted = f"{directory}/".encode()
+    for part in ("environ", "cmdline"):
+        try:
+            if wanted in Path(f"/proc/{process.pid}/{part}").read_bytes():
+                return True
+        except OSError:
+            return False
+    return False
+
+
+def _prctl(option: int, argument: int) -> None:
+    libc = ctypes.CDLL(None, use_errno=True)
+    if libc.prctl(option, ctypes.c_ulong(argument), 0, 0, 0) != 0:
+        error = ctypes.get_errno()
+        raise OSError(error, f"prctl({option}, {argument}): {os.strerror(error)}")
