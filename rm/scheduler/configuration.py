@@ -199,7 +199,7 @@ def _check_children(reader: Reader, queue: QueueConfiguration, queues: dict[str,
         total = f32(total + child.capacity)
     problem = _sum_problem(queue, total)
     if problem is not None:
-        parts = " + ".join(f"{child.name} {shortest(f32(child.capacity * 100))}" for child in children)
+        parts = " + ".join(f"{child.name} {reader.text(queue_key(child.path, 'capacity'), '0')}" for child in children)
         reader.fault(
             key,
             f"Illegal capacity sum of {shortest(total)} for children of queue {queue.name} for label=. {problem}",
