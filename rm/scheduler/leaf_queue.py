@@ -301,6 +301,16 @@ class LeafQueue(CSQueue):
         self.application_finished()
         self.parent.finish_application()
 
+    @property
+    def active_count(self) -> int:
+        """Applications that are offered nodes."""
+        return len(self.active)
+
+    @property
+    def pending_count(self) -> int:
+        """Applications that wait for activation."""
+        return len(self.pending)
+
     def application_total(self) -> int:
         """Attempts, active and waiting."""
         return len(self.active) + len(self.pending)
