@@ -203,6 +203,24 @@ MIN_FREE_SPACE_PER_DISK_MB = IntSetting(
     minimum=0,
 )
 
+DISK_UTILIZATION_WATERMARK_LOW = FloatSetting(
+    "yarn.nodemanager.disk-health-checker.disk-utilization-watermark-low-per-disk-percentage",
+    None,
+    "use that a full disk must come down to; unset: the one above which it was full",
+    unit="%",
+    minimum=0.0,
+    maximum=100.0,
+    fallback=MAX_DISK_UTILIZATION_PERCENTAGE,
+)
+MIN_FREE_SPACE_WATERMARK_HIGH_MB = IntSetting(
+    "yarn.nodemanager.disk-health-checker.min-free-space-per-disk-watermark-high-mb",
+    None,
+    "free space that a full disk must come up to; unset: the one below which it was full",
+    unit="MB",
+    minimum=0,
+    fallback=MIN_FREE_SPACE_PER_DISK_MB,
+)
+
 LOCALIZER_CACHE_TARGET_SIZE_MB = IntSetting(
     "yarn.nodemanager.localizer.cache.target-size-mb",
     "10240",

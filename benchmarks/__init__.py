@@ -1,1 +1,0 @@
-"""Measurements: run by scripts/bench, never asserted by a test."""

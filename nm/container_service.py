@@ -1,0 +1,137 @@
+"""ContainerManagementProtocol in the core: what an AM orders about containers of its own (ContainerManagerImpl)."""
+
+from __future__ import annotations
+
+from nm import diagnostics
+from nm.applications import NMApplication
+from nm.containers import NMContainer
+from nm.context import NodeContext
+from nm.effects import Refuse, Reply, Signal
+from nm.events import GetContainerStatuses, SignalToContainer, StartContainers, StartRequest, StopContainers
+from nm.lifecycles.application import NMApplicationEvent
+from nm.lifecycles.container import Kill, NMContainerEvent
+from nm.start_checks import StartedContainers, check_launch_context, check_owner, check_start
+from nm.status_updater import NodeStatusUpdater
+from yarn.containers import ContainerStatus, NMTokenIdentifier
+from yarn.errors import YarnException
+from yarn.ids import ContainerId
+from yarn.protocols.container_management import (
+    GetContainerStatusesResponse,
+    StartContainersResponse,
+    StopContainersResponse,
+)
+from yarn.states import ContainerExitStatus, SignalContainerCommand
+
+_SIGNALS = {
+    SignalContainerCommand.OUTPUT_THREAD_DUMP: Signal.QUIT,
+    SignalContainerCommand.GRACEFUL_SHUTDOWN: Signal.TERM,
+    SignalContainerCommand.FORCEFUL_SHUTDOWN: Signal.KILL,
+}
+
+
+class ContainerService:
+    """Answers AMs. A call over several containers does each for itself: one's error does not touch the others."""
+
+    def __init__(self, context: NodeContext, status: NodeStatusUpdater) -> None:
+        self.stopping = False
+        self._context = context
+        self._status = status
+        self._started = StartedContainers()
+        self._auxiliary_services = dict(context.settings.auxiliary_services)
+
+    def start(self, event: StartContainers) -> None:
+        succeeded: list[ContainerId] = []
+        failed: dict[ContainerId, YarnException] = {}
+        for request in event.requests:
+            container_id = request.token.container_id
+            try:
+                self._start_one(event.caller, request)
+            except YarnException as error:
+                failed[container_id] = error
+            else:
+                succeeded.append(container_id)
+        if event.forged is not None:
+            self._context.outbox.emit(Refuse(event.call, event.forged))
+        else:
+            answer = StartContainersResponse(tuple(succeeded), failed, self._auxiliary_services)
+            self._context.outbox.emit(Reply(event.call, answer))
+
+    def stop(self, event: StopContainers) -> None:
+        succeeded: list[ContainerId] = []
+        failed: dict[ContainerId, YarnException] = {}
+        for container_id in event.container_ids:
+            try:
+                self._stop_one(event.caller, container_id)
+            except YarnException as error:
+                failed[container_id] = error
+            else:
+                succeeded.append(container_id)
+        self._context.outbox.emit(Reply(event.call, StopContainersResponse(tuple(succeeded), failed)))
+
+    def get_statuses(self, event: GetContainerStatuses) -> None:
+        statuses: list[ContainerStatus] = []
+        failed: dict[ContainerId, YarnException] = {}
+        for container_id in event.container_ids:
+            try:
+                statuses.append(self._status_of(event.caller, container_id))
+            except YarnException as error:
+                failed[container_id] = error
+        self._context.outbox.emit(Reply(event.call, GetContainerStatusesResponse(tuple(statuses), failed)))
+
+    def signal(self, event: SignalToContainer) -> None:
+        """Send a signal. Stricter than Hadoop, which lets any caller with an NM token signal any container."""
+        container_id = event.request.container_id
+        try:
+            check_owner(event.caller, container_id, stop=True)
+        except YarnException as error:
+            self._context.outbox.emit(Refuse(event.call, error))
+            return
+        self.order_signal(container_id, event.request.command)
+        self._context.outbox.emit(Reply(event.call, None))
+
+    def order_signal(self, container_id: ContainerId, command: SignalContainerCommand) -> None:
+        """Have a signal sent to a container; an unknown one is passed over, as in Hadoop."""
+        container = self._context.containers.get(container_id)
+        if container is not None:
+            container.signal(_SIGNALS[command], command.name)
+
+    def _start_one(self, caller: NMTokenIdentifier, request: StartRequest) -> None:
+        token = request.token
+        container_id, application_id = token.container_id, token.container_id.application_id
+        context = self._context
+        check_start(
+            caller,
+            token,
+            started=self._started,
+            rm_identifier=self._status.rm_identifier,
+            now_ms=context.outbox.now_ms,
+        )
+        check_launch_context(request.launch_context, self._auxiliary_services)
+        if container_id in context.containers:
+            raise YarnException(f"Container {container_id} already is running on this node!!")
+        if self.stopping:
+            raise YarnException("Container start failed as the NodeManager is in the process of shutting down")
+        container = NMContainer(token, request.launch_context, context)
+        context.containers[container_id] = container
+        if application_id not in context.applications:
+            context.applications[application_id] = NMApplication(application_id, token.user, context)
+            context.to_application(application_id, NMApplicationEvent.INIT_APPLICATION)
+        context.to_application(application_id, NMApplicationEvent.INIT_CONTAINER, container)
+        self._started.add(token)
+
+    def _stop_one(self, caller: NMTokenIdentifier, container_id: ContainerId) -> None:
+        check_owner(caller, container_id, stop=True)
+        if container_id in self._context.containers:
+            kill = Kill(ContainerExitStatus.KILLED_BY_APPMASTER, diagnostics.KILLED_BY_MASTER)
+            self._context.to_container(container_id, NMContainerEvent.KILL_CONTAINER, kill)
+        elif not self._status.is_recently_stopped(container_id):
+            raise YarnException(f"Container {container_id} is not handled by this NodeManager")
+
+    def _status_of(self, caller: NMTokenIdentifier, container_id: ContainerId) -> ContainerStatus:
+        check_owner(caller, container_id, stop=False)
+        container = self._context.containers.get(container_id)
+        if container is not None:
+            return container.status()
+        if self._status.is_recently_stopped(container_id):
+            raise YarnException(f"Container {container_id} was recently stopped on node manager.")
+        raise YarnException(f"Container {container_id} is not handled by this NodeManager")

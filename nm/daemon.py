@@ -1,0 +1,76 @@
+"""The NodeManager as a process: one server, one core, containers beside it.
+
+await serve(conf, ready)      until SIGTERM or SIGINT, or the RM's order; `ready` is called once, when registered
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import signal
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
+
+from nm.node_manager import NodeManager
+from yarn.configuration import Configuration
+from yarn.errors import YarnException
+
+ROLE = "nodemanager"
+_logger = logging.getLogger(__name__)
+
+Ready = Callable[[dict[str, object]], None]
+
+
+async def serve(
+    conf: Configuration,
+    ready: Ready,
+    *,
+    stop: asyncio.Event | None = None,
+    environ: Mapping[str, str] | None = None,
+) -> int:
+    """Be a NodeManager until told to stop; the exit status: 1 if the RM sent it away or was lost.
+
+    `stop` given: signals are left alone, it ends the node. `environ`: the NM's variables, of which containers get the
+    whitelisted ones. Raises YarnException, naming key and remedy, for what keeps it from starting.
+    """
+    stopping = stop or asyncio.Event()
+    variables = dict(os.environ if environ is None else environ)
+    async with (
+        _ended_by_signal(stopping, use_signals=stop is None),
+        NodeManager.start(conf, variables, stopping) as node,
+    ):
+        registered = await node.wait_registered()
+        if registered:
+            ready(facts(node))
+        failure = await node.shell.stopped
+    if failure and not registered:
+        raise YarnException(failure)
+    if failure:
+        _logger.error("stopped: %s", failure)
+    return 1 if failure else 0
+
+
+def facts(node: NodeManager) -> dict[str, object]:
+    """What the ready line tells."""
+    return {
+        "role": ROLE,
+        "pid": os.getpid(),
+        "node_id": str(node.node_id),
+        "http_port": node.facts.http_port,
+        "registered": True,
+    }
+
+
+@asynccontextmanager
+async def _ended_by_signal(stopping: asyncio.Event, *, use_signals: bool) -> AsyncIterator[None]:
+    """SIGTERM and SIGINT set `stopping` while the context is open."""
+    loop = asyncio.get_running_loop()
+    numbers = (signal.SIGTERM, signal.SIGINT) if use_signals else ()
+    for number in numbers:
+        loop.add_signal_handler(number, stopping.set)
+    try:
+        yield
+    finally:
+        for number in numbers:
+            loop.remove_signal_handler(number)

@@ -1,0 +1,103 @@
+"""Looks at the disks below the node's directories (LocalDirsHandlerService)."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from nm.disk_health import DiskLimits, DiskSample, check_directories, health_report, is_healthy
+from nm.events import Event, HealthChecked
+from nm.launcher.directories import NodeDirectories, make_dir
+from yarn.configuration import Configuration
+from yarn.nodes import NodeHealth
+from yarn.settings import nodemanager
+
+
+@dataclass(frozen=True, slots=True)
+class DiskSettings:
+    """How often is looked, if at all, and from where on a disk is full."""
+
+    interval_ms: int = 120_000
+    enabled: bool = True
+    limits: DiskLimits = DiskLimits()
+
+    @staticmethod
+    def read(conf: Configuration) -> DiskSettings:
+        limits = DiskLimits(
+            nodemanager.MAX_DISK_UTILIZATION_PERCENTAGE.of(conf),
+            nodemanager.DISK_UTILIZATION_WATERMARK_LOW.of(conf),
+            nodemanager.MIN_FREE_SPACE_PER_DISK_MB.of(conf),
+            nodemanager.MIN_FREE_SPACE_WATERMARK_HIGH_MB.of(conf),
+            nodemanager.MIN_HEALTHY_DISKS.of(conf),
+        )
+        return DiskSettings(
+            nodemanager.DISK_HEALTH_CHECKER_INTERVAL.of(conf),
+            nodemanager.DISK_HEALTH_CHECKER_ENABLE.of(conf),
+            limits,
+        )
+
+
+class DiskChecker:
+    """Sorts the node's directories at each look and tells the core how the node is. `now_ms` is the core's clock."""
+
+    def __init__(
+        self,
+        directories: NodeDirectories,
+        settings: DiskSettings,
+        send: Callable[[Event], None],
+        now_ms: Callable[[], int],
+    ) -> None:
+        self._directories = directories
+        self._settings = settings
+        self._send = send
+        self._now_ms = now_ms
+
+    def problem(self) -> str:
+        """What is wrong if too few disks are good; empty else."""
+        local, logs = self._directories.local_health, self._directories.log_health
+        if not self._settings.enabled or is_healthy(local, logs, self._settings.limits):
+            return ""
+        return health_report(local, logs)
+
+    def look(self) -> None:
+        """One look at all directories, made first if they are missing."""
+        if not self._settings.enabled:
+            self._send(HealthChecked(NodeHealth(True, "", self._now_ms())))
+            return
+        directories, limits = self._directories, self._settings.limits
+        directories.local_health = check_directories(
+            {path: sample(path) for path in directories.local_dirs}, directories.local_health, limits
+        )
+        directories.log_health = check_directories(
+            {path: sample(path) for path in directories.log_dirs}, directories.log_health, limits
+        )
+        healthy = is_healthy(directories.local_health, directories.log_health, limits)
+        report = health_report(directories.local_health, directories.log_health)
+        self._send(HealthChecked(NodeHealth(healthy, report, self._now_ms())))
+
+    async def run(self) -> None:
+        """Look for ever."""
+        while True:
+            await asyncio.sleep(self._settings.interval_ms / 1000)
+            self.look()
+
+
+def sample(directory: str) -> DiskSample:
+    """Whether a directory can be made, entered and written, and the room on its disk."""
+    try:
+        make_dir(directory, 0o755)
+    except OSError as error:
+        return DiskSample(f"Cannot create directory : {directory}, error {error.strerror}")
+    for right, name in ((os.R_OK, "readable"), (os.W_OK, "writable"), (os.X_OK, "executable")):
+        if not os.access(directory, right):
+            return DiskSample(f"Directory is not {name}: {directory}")
+    try:
+        # Rights say nothing to root, nor of a disk mounted for reading only: write.
+        with tempfile.TemporaryFile(dir=directory):
+            stats = os.statvfs(directory)
+    except OSError as error:
+        return DiskSample(f"Error checking directory {directory}: {error.strerror}")
+    return DiskSample("", stats.f_blocks * stats.f_frsize, stats.f_bavail * stats.f_frsize)

@@ -1,0 +1,245 @@
+"""Everything that can happen to a NodeManager: a call of an AM, an answer of the RM, a process that ended, the time.
+
+An event that is an RPC carries `call`, the shell's number for it; the core answers each such event with exactly one
+`Reply` or `Refuse` of that number, in the same step. Signatures were checked by the shell, which alone has the keys.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from nm.effects import Call, Signal
+from yarn.containers import ContainerLaunchContext, ContainerTokenIdentifier, NMTokenIdentifier
+from yarn.errors import YarnException
+from yarn.ids import ContainerId
+from yarn.nodes import NodeHealth, ResourceUtilization
+from yarn.protocols.container_management import SignalContainerRequest
+from yarn.protocols.tracker import NodeHeartbeatResponse, RegisterNodeManagerResponse
+
+
+@dataclass(frozen=True, slots=True)
+class StartRequest:
+    """One container to start, its token's signature checked."""
+
+    launch_context: ContainerLaunchContext
+    token: ContainerTokenIdentifier
+
+
+@dataclass(frozen=True, slots=True)
+class StartContainers:
+    """ContainerManagementProtocol.startContainers; answered with StartContainersResponse.
+
+    `forged` is the error of the first request whose token's signature is not good: the requests before it are
+    started, those after it are not here, and the whole call is refused with it (as Hadoop does).
+    """
+
+    call: Call
+    caller: NMTokenIdentifier
+    requests: tuple[StartRequest, ...]
+    forged: YarnException | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class StopContainers:
+    """ContainerManagementProtocol.stopContainers; answered with StopContainersResponse."""
+
+    call: Call
+    caller: NMTokenIdentifier
+    container_ids: tuple[ContainerId, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class GetContainerStatuses:
+    """ContainerManagementProtocol.getContainerStatuses; answered with GetContainerStatusesResponse."""
+
+    call: Call
+    caller: NMTokenIdentifier
+    container_ids: tuple[ContainerId, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SignalToContainer:
+    """ContainerManagementProtocol.signalToContainer; answered with None."""
+
+    call: Call
+    caller: NMTokenIdentifier
+    request: SignalContainerRequest
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """The node is ready to serve: register it."""
+
+
+@dataclass(frozen=True, slots=True)
+class NodeRegistered:
+    """The RM's answer to RegisterNode."""
+
+    response: RegisterNodeManagerResponse
+
+
+@dataclass(frozen=True, slots=True)
+class RegistrationFailed:
+    """RegisterNode did not reach the RM within the configured wait, or the RM refused it with an error."""
+
+    problem: str
+
+
+@dataclass(frozen=True, slots=True)
+class HeartbeatAnswered:
+    """The RM's answer to SendHeartbeat."""
+
+    response: NodeHeartbeatResponse
+
+
+@dataclass(frozen=True, slots=True)
+class HeartbeatFailed:
+    """SendHeartbeat got no answer. `unreachable`: the RM was not reached within the configured wait."""
+
+    problem: str
+    unreachable: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ResourceFetched:
+    """FetchResource is done: the copy is at `path`."""
+
+    fetch_id: int
+    path: str
+    size_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class ResourceFetchFailed:
+    """FetchResource failed; `diagnostics` is what the container's AM gets to read."""
+
+    fetch_id: int
+    diagnostics: str
+
+
+@dataclass(frozen=True, slots=True)
+class ContainerLaunched:
+    """LaunchContainer started the process."""
+
+    container_id: ContainerId
+    launch: int
+
+
+@dataclass(frozen=True, slots=True)
+class LaunchFailed:
+    """LaunchContainer could not start the process; `exit_status` is -1, or -101 if no disk is good."""
+
+    container_id: ContainerId
+    launch: int
+    exit_status: int
+    problem: str
+
+
+@dataclass(frozen=True, slots=True)
+class LaunchCancelled:
+    """The container was killed before LaunchContainer started its process."""
+
+    container_id: ContainerId
+    launch: int
+
+
+@dataclass(frozen=True, slots=True)
+class ErrorLogs:
+    """What a failed container left on its error streams.
+
+    `prelaunch_tail`: the end of prelaunch.err, None if there is no such file. `names`: the files named like a stderr,
+    sorted; `newest` is the one last written, `newest_tail` its end.
+    """
+
+    prelaunch_tail: str | None = None
+    names: tuple[str, ...] = ()
+    newest: str = ""
+    newest_tail: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ContainerExited:
+    """The container's process ended with `exit_code` (128 + the number for a signal).
+
+    `wrapper_error`, `wrapper_output`: what the wrapper itself printed, normally nothing. `logs` are read only for a
+    code that is a failure.
+    """
+
+    container_id: ContainerId
+    launch: int
+    exit_code: int
+    wrapper_error: str = ""
+    wrapper_output: str = ""
+    logs: ErrorLogs = ErrorLogs()
+
+
+@dataclass(frozen=True, slots=True)
+class ContainerSignalled:
+    """A signal that a user ordered was sent to `pid`, or could not be."""
+
+    container_id: ContainerId
+    command: str
+    signal: Signal
+    pid: int
+    delivered: bool
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryExceeded:
+    """The container's process tree is above a limit; `diagnostics` has the numbers and the processes."""
+
+    container_id: ContainerId
+    launch: int
+    exit_status: int
+    diagnostics: str
+
+
+@dataclass(frozen=True, slots=True)
+class UtilizationSampled:
+    """What the containers, and the whole node, really use now."""
+
+    containers: ResourceUtilization
+    node: ResourceUtilization
+
+
+@dataclass(frozen=True, slots=True)
+class HealthChecked:
+    """The node's health as of now."""
+
+    health: NodeHealth
+
+
+@dataclass(frozen=True, slots=True)
+class Tick:
+    """A deadline of `next_deadline_ms` has come."""
+
+
+@dataclass(frozen=True, slots=True)
+class ShutDown:
+    """The operator stops the node (SIGTERM): end every container, unregister, stop."""
+
+
+Event: TypeAlias = (
+    StartContainers
+    | StopContainers
+    | GetContainerStatuses
+    | SignalToContainer
+    | Start
+    | NodeRegistered
+    | RegistrationFailed
+    | HeartbeatAnswered
+    | HeartbeatFailed
+    | ResourceFetched
+    | ResourceFetchFailed
+    | ContainerLaunched
+    | LaunchFailed
+    | LaunchCancelled
+    | ContainerExited
+    | ContainerSignalled
+    | MemoryExceeded
+    | UtilizationSampled
+    | HealthChecked
+    | Tick
+    | ShutDown
+)

@@ -1,0 +1,295 @@
+"""Starts containers' processes, hears of their ends, sends them signals (ContainersLauncher, DefaultContainerExecutor).
+
+One child of the NM a container: the wrapper, a bash that waits for the container's own session and ends with its code.
+The NM keeps a descriptor of that child (pidfd) in its event loop, so that a thousand containers cost neither a thread
+nor a poll each.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import subprocess
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Final
+
+from nm.effects import LaunchContainer, Signal, SignalContainer
+from nm.events import (
+    ContainerExited,
+    ContainerLaunched,
+    ContainerSignalled,
+    ErrorLogs,
+    Event,
+    LaunchCancelled,
+    LaunchFailed,
+)
+from nm.launch_script import Directories, NodeEnvironment
+from nm.launcher.directories import DisksFailed, NodeDirectories
+from nm.launcher.files import PreparedLaunch, prepare_launch, read_error_logs
+from nm.launcher.processes import group_exists, is_group_of, signal_group, stat_of
+from yarn.ids import ContainerId
+from yarn.states import ContainerExitStatus
+
+_LAUNCH_FAILED = -1
+_PID_POLL_S: Final = 0.005
+_WRAPPER_TEXT_MAX = 64 * 1024
+_SIGNAL_BASE = 128
+
+
+@dataclass(slots=True)
+class LaunchedContainer:
+    """One start of a container's process, from the wrapper's birth until nothing of it can be left.
+
+    `pid` is the session leader's, None until it is known. `wanted` are signals that wait for that. `killed`: KILL
+    was sent, none will follow.
+    """
+
+    container_id: ContainerId
+    launch: int
+    prepared: PreparedLaunch
+    wrapper: subprocess.Popen[bytes]
+    wrapper_fd: int
+    stdin_fd: int
+    error_fd: int
+    output_fd: int
+    started_s: float
+    pid: int | None = None
+    exited: bool = False
+    killed: bool = False
+    wanted: list[SignalContainer] = field(default_factory=list)
+
+
+class ContainersLauncher:
+    """The node's running containers by id. `send` takes the events; it is never called from within launch or signal.
+
+    `idle` is set while no process runs; `has_launched` is True once one did.
+    """
+
+    def __init__(
+        self,
+        node: NodeEnvironment,
+        directories: NodeDirectories,
+        send: Callable[[Event], None],
+        *,
+        stderr_pattern: str = "{*stderr*,*STDERR*}",
+        stderr_tail_bytes: int = 4096,
+        debug: bool = True,
+        kill_wait_ms: int = 5000,
+        disks_problem: Callable[[], str] = lambda: "",
+    ) -> None:
+        self.launched: dict[ContainerId, LaunchedContainer] = {}
+        self.has_launched = False
+        self.idle = asyncio.Event()
+        self.idle.set()
+        self._node = node
+        self._directories = directories
+        self._send = send
+        self._stderr_pattern = stderr_pattern
+        self._stderr_tail_bytes = stderr_tail_bytes
+        self._debug = debug
+        self._kill_wait_s = kill_wait_ms / 1000
+        self._disks_problem = disks_problem
+        self._chosen: dict[ContainerId, Directories] = {}
+        self._pending: dict[ContainerId, LaunchContainer] = {}
+
+    def launch(self, effect: LaunchContainer) -> None:
+        """Start the process in the loop's next turn; until then a signal cancels it."""
+        self._pending[effect.container_id] = effect
+        asyncio.get_running_loop().call_soon(self._launch, effect)
+
+    def signal(self, effect: SignalContainer) -> None:
+        """Send a signal to the container's group, or keep it until there is one."""
+        pending = self._pending.get(effect.container_id)
+        if pending is not None and pending.launch == effect.launch:
+            if effect.signal is not Signal.QUIT and not effect.told:
+                del self._pending[effect.container_id]
+                self._send_soon(LaunchCancelled(effect.container_id, effect.launch))
+            return
+        launched = self.launched.get(effect.container_id)
+        if launched is None or launched.launch != effect.launch:
+            return
+        if launched.exited:
+            self._end_leftovers(launched, effect.signal)
+        else:
+            launched.wanted.append(effect)
+            self._signal_wanted(launched)
+
+    def pid_of(self, container_id: ContainerId) -> int | None:
+        """The session leader's process id, None while there is none (yet, any more)."""
+        launched = self.launched.get(container_id)
+        if launched is None or launched.exited:
+            return None
+        return self._find_pid(launched)
+
+    def kill_all(self) -> None:
+        """KILL every group that is left: the node stops."""
+        for launched in list(self.launched.values()):
+            if launched.exited:
+                self._end_leftovers(launched, Signal.KILL)
+            else:
+                launched.wanted.append(SignalContainer(launched.container_id, launched.launch, Signal.KILL))
+                self._signal_wanted(launched)
+
+    # Start
+
+    def _launch(self, effect: LaunchContainer) -> None:
+        if self._pending.get(effect.container_id) is not effect:
+            return
+        del self._pending[effect.container_id]
+        try:
+            launched = self._start(effect)
+        except DisksFailed as error:
+            self._fail(effect, ContainerExitStatus.DISKS_FAILED, str(error))
+        except OSError as error:
+            self._fail(effect, _LAUNCH_FAILED, _describe(error))
+        else:
+            self.launched[effect.container_id] = launched
+            self.has_launched = True
+            self.idle.clear()
+            self._send(ContainerLaunched(effect.container_id, effect.launch))
+            loop = asyncio.get_running_loop()
+            loop.add_reader(launched.wrapper_fd, self._exited, launched)
+
+    def _start(self, effect: LaunchContainer) -> LaunchedContainer:
+        problem = self._disks_problem()
+        if problem:
+            raise DisksFailed(f"Most of the disks failed. {problem}")
+        earlier = self.launched.pop(effect.container_id, None)
+        if earlier is not None:
+            self._end_leftovers(earlier, Signal.KILL)
+        chosen = self._chosen.get(effect.container_id)
+        if chosen is None:
+            chosen = self._directories.for_launch(effect.container_id, effect.user)
+            self._chosen[effect.container_id] = chosen
+        prepared = prepare_launch(
+            effect, node=self._node, directories=self._directories, chosen=chosen, debug=self._debug
+        )
+        return _start_wrapper(effect, prepared)
+
+    def _fail(self, effect: LaunchContainer, exit_status: int, problem: str) -> None:
+        self._chosen.pop(effect.container_id, None)
+        self._send(LaunchFailed(effect.container_id, effect.launch, exit_status, problem))
+
+    def _send_soon(self, event: Event) -> None:
+        asyncio.get_running_loop().call_soon(self._send, event)
+
+    # End
+
+    def _exited(self, launched: LaunchedContainer) -> None:
+        asyncio.get_running_loop().remove_reader(launched.wrapper_fd)
+        code = launched.wrapper.wait()
+        # The pid is read for the last time: what the container left behind is found by its group.
+        if launched.pid is None:
+            launched.pid = _read_pid(launched.prepared.pid_file)
+        launched.exited = True
+        error, output = _drain(launched.error_fd), _drain(launched.output_fd)
+        for descriptor in (launched.wrapper_fd, launched.stdin_fd):
+            os.close(descriptor)
+        exit_code = code if code >= 0 else _SIGNAL_BASE - code
+        failed = exit_code not in (0, ContainerExitStatus.FORCE_KILLED, ContainerExitStatus.TERMINATED)
+        log_dir = launched.prepared.directories.log_dir
+        logs = read_error_logs(log_dir, self._stderr_pattern, self._stderr_tail_bytes) if failed else ErrorLogs()
+        for effect in launched.wanted:
+            self._end_leftovers(launched, effect.signal)
+        launched.wanted.clear()
+        if launched.killed:
+            self._end_leftovers(launched, Signal.KILL)
+        if all(other.exited for other in self.launched.values()):
+            self.idle.set()
+        self._send(ContainerExited(launched.container_id, launched.launch, exit_code, error, output, logs))
+
+    def _end_leftovers(self, launched: LaunchedContainer, sent: Signal) -> None:
+        """Signal what an ended container left in its group; with KILL nothing of it needs to be kept."""
+        group = launched.pid
+        if group is not None and group_exists(group) and is_group_of(group, str(launched.container_id)):
+            signal_group(group, sent.value)
+        if sent is Signal.KILL and self.launched.get(launched.container_id) is launched:
+            del self.launched[launched.container_id]
+            self._chosen.pop(launched.container_id, None)
+
+    # Signals
+
+    def _signal_wanted(self, launched: LaunchedContainer) -> None:
+        """Send what waits, once the container has its session; try again a little later until then."""
+        if launched.exited or not launched.wanted:
+            return
+        pid = self._find_pid(launched)
+        if pid is None and time.monotonic() - launched.started_s > self._kill_wait_s:
+            # It never got as far as a session: the wrapper has one of its own and is surely ours.
+            pid = launched.wrapper.pid
+        if pid is None:
+            asyncio.get_running_loop().call_later(_PID_POLL_S, self._signal_wanted, launched)
+            return
+        wanted, launched.wanted = launched.wanted, []
+        for effect in wanted:
+            delivered = signal_group(pid, effect.signal.value)
+            launched.killed = launched.killed or effect.signal is Signal.KILL
+            if effect.told:
+                event = ContainerSignalled(launched.container_id, effect.told, effect.signal, pid, delivered)
+                self._send_soon(event)
+
+    def _find_pid(self, launched: LaunchedContainer) -> int | None:
+        """The session leader, known by the pid file and by being the wrapper's child in a session of its own."""
+        pid = launched.pid if launched.pid is not None else _read_pid(launched.prepared.pid_file)
+        if pid is None:
+            return None
+        found = stat_of(pid)
+        if found is None or found.parent != launched.wrapper.pid or found.session != pid:
+            return None
+        launched.pid = pid
+        return pid
+
+
+def _start_wrapper(effect: LaunchContainer, prepared: PreparedLaunch) -> LaunchedContainer:
+    """Start the wrapper in a session of its own, so that no Ctrl-C of a terminal reaches it; stdin never ends."""
+    read_fd, stdin_fd = os.pipe()
+    error_fd, output_fd = os.memfd_create("wrapper-error"), os.memfd_create("wrapper-output")
+    try:
+        wrapper = subprocess.Popen(
+            ["bash", prepared.wrapper],
+            executable="/bin/bash",
+            stdin=read_fd,
+            stdout=output_fd,
+            stderr=error_fd,
+            cwd=prepared.directories.work_dir,
+            env=prepared.variables.all(),
+            start_new_session=True,
+        )
+        wrapper_fd = os.pidfd_open(wrapper.pid)
+    except (OSError, ValueError) as error:
+        for descriptor in (stdin_fd, error_fd, output_fd):
+            os.close(descriptor)
+        raise OSError(str(error)) from error
+    finally:
+        os.close(read_fd)
+    return LaunchedContainer(
+        effect.container_id,
+        effect.launch,
+        prepared,
+        wrapper,
+        wrapper_fd,
+        stdin_fd,
+        error_fd,
+        output_fd,
+        time.monotonic(),
+    )
+
+
+def _read_pid(pid_file: str) -> int | None:
+    try:
+        with open(pid_file, encoding="ascii") as file:
+            return int(file.read(32))
+    except (OSError, ValueError):
+        return None
+
+
+def _drain(descriptor: int) -> str:
+    with open(descriptor, "rb") as file:
+        file.seek(0)
+        return file.read(_WRAPPER_TEXT_MAX).decode("utf-8", "replace")
+
+
+def _describe(error: OSError) -> str:
+    return f"{error.filename}: {error.strerror}" if error.filename and error.strerror else str(error)

@@ -1,0 +1,156 @@
+"""The directories of a node on its disks: where things lie, which disks are good, which one is taken next.
+
+<local>/filecache/<n>/                                        copies for everybody
+<local>/usercache/<user>/filecache/<n>/                       copies for one user
+<local>/usercache/<user>/appcache/<application>/filecache/<n>/  copies for one application
+<local>/usercache/<user>/appcache/<application>/<container>/   work
+<local>/nmPrivate/<application>/<container>/                   what containers may not touch
+<logs>/<application>/<container>/                              logs
+"""
+
+from __future__ import annotations
+
+import os
+import random
+from collections.abc import Sequence
+from pathlib import Path
+
+from nm.disk_health import DirectoryHealth
+from nm.launch_script import Directories
+from yarn.ids import ApplicationId, ContainerId
+from yarn.states import LocalResourceVisibility
+
+USERCACHE = "usercache"
+APPCACHE = "appcache"
+FILECACHE = "filecache"
+NM_PRIVATE = "nmPrivate"
+
+CONTAINER_MODE = 0o710
+USER_MODE = 0o750
+PRIVATE_MODE = 0o700
+PLAIN_MODE = 0o755
+
+
+class DisksFailed(Exception):
+    """No directory is good enough to write in; the text says what is wrong with them."""
+
+
+class NodeDirectories:
+    """The local and the log directories of a node.
+
+    `local_health`, `log_health` are those of the last look; work goes only to the good ones, deletion to all.
+    """
+
+    def __init__(self, local_dirs: Sequence[str], log_dirs: Sequence[str], choice: random.Random) -> None:
+        self.local_dirs = tuple(os.path.abspath(directory) for directory in local_dirs)
+        self.log_dirs = tuple(os.path.abspath(directory) for directory in log_dirs)
+        self.local_health = DirectoryHealth(self.local_dirs, {}, {})
+        self.log_health = DirectoryHealth(self.log_dirs, {}, {})
+        self._choice = choice
+
+    def choose_local(self) -> str:
+        """A good local directory: the more room its disk has, the likelier. Raises DisksFailed if there is none."""
+        return self._choose(self.local_health.good, "local")
+
+    def choose_log(self) -> str:
+        """A good log directory, chosen likewise."""
+        return self._choose(self.log_health.good, "log")
+
+    def for_launch(self, container_id: ContainerId, user: str) -> Directories:
+        """The directories of a launch that is to begin: names only, none is made. Raises DisksFailed."""
+        application_id = container_id.application_id
+        local = self.choose_local()
+        return Directories(
+            work_dir=work_dir(local, user, container_id),
+            log_dir=log_dir(self.choose_log(), container_id),
+            application_dirs=tuple(application_dir(good, user, application_id) for good in self.local_health.good),
+            user_dirs=tuple(f"{good}/{USERCACHE}/{user}/" for good in self.local_health.good),
+            log_dirs=tuple(log_dir(good, container_id) for good in self.log_health.good),
+        )
+
+    def _choose(self, good: Sequence[str], kind: str) -> str:
+        if not good:
+            raise DisksFailed(f"No space available in any of the {kind} directories.")
+        if len(good) == 1:
+            return good[0]
+        room = [_free_bytes(directory) for directory in good]
+        if not any(room):
+            raise DisksFailed(f"No space available in any of the {kind} directories.")
+        return self._choice.choices(good, weights=room)[0]
+
+
+def application_dir(local: str, user: str, application_id: ApplicationId) -> str:
+    return f"{local}/{USERCACHE}/{user}/{APPCACHE}/{application_id}"
+
+
+def work_dir(local: str, user: str, container_id: ContainerId) -> str:
+    return f"{application_dir(local, user, container_id.application_id)}/{container_id}"
+
+
+def private_dir(local: str, container_id: ContainerId) -> str:
+    return f"{local}/{NM_PRIVATE}/{container_id.application_id}/{container_id}"
+
+
+def log_dir(logs: str, container_id: ContainerId) -> str:
+    return f"{logs}/{container_id.application_id}/{container_id}"
+
+
+def cache_dir(local: str, visibility: LocalResourceVisibility, user: str, application_id: ApplicationId) -> str:
+    """The cache that holds a copy of this visibility."""
+    if visibility is LocalResourceVisibility.PUBLIC:
+        return f"{local}/{FILECACHE}"
+    if visibility is LocalResourceVisibility.PRIVATE:
+        return f"{local}/{USERCACHE}/{user}/{FILECACHE}"
+    return f"{application_dir(local, user, application_id)}/{FILECACHE}"
+
+
+def make_dir(path: str, mode: int) -> None:
+    """Make a directory with exactly this mode; its parents, if they are missing, with 0755. An existing one stays."""
+    if os.path.isdir(path):
+        return
+    parent = os.path.dirname(path)
+    if not os.path.isdir(parent):
+        make_dir(parent, PLAIN_MODE)
+    try:
+        os.mkdir(path)
+    except FileExistsError:
+        return
+    os.chmod(path, mode)
+
+
+def make_user_dirs(directories: NodeDirectories, user: str, application_id: ApplicationId) -> None:
+    """The directories that a localizer makes before it fetches for a user, stricter than those made otherwise.
+
+    (DefaultContainerExecutor.startLocalizer.) Those that exist keep their mode.
+    """
+    for local in directories.local_health.good:
+        home = f"{local}/{USERCACHE}/{user}"
+        make_dir(home, USER_MODE)
+        for path in (
+            f"{home}/{APPCACHE}",
+            f"{home}/{FILECACHE}",
+            application_dir(local, user, application_id),
+        ):
+            make_dir(path, CONTAINER_MODE)
+    for logs in directories.log_health.good:
+        make_dir(f"{logs}/{application_id}", CONTAINER_MODE)
+
+
+def make_node_dirs(local: str) -> None:
+    """The three directories that a local directory starts with."""
+    make_dir(f"{local}/{FILECACHE}", PLAIN_MODE)
+    make_dir(f"{local}/{USERCACHE}", PLAIN_MODE)
+    make_dir(f"{local}/{NM_PRIVATE}", PRIVATE_MODE)
+
+
+def _free_bytes(directory: str) -> int:
+    try:
+        stats = os.statvfs(directory)
+    except OSError:
+        return 0
+    return stats.f_bavail * stats.f_frsize
+
+
+def is_below(path: str, directory: str) -> bool:
+    """True if `path` is inside `directory`, by name."""
+    return Path(path).is_relative_to(directory)

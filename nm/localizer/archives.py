@@ -1,0 +1,206 @@
+"""Unpacks archives that strangers made.
+
+An archive is a list of paths and contents that somebody else wrote, and every unpacker that trusted it was broken: by
+`../`, by absolute names, by a link that leads outside and a file written through it, by a few kilobytes that become a
+disk full. So nothing of an archive is taken but regular files and directories, under names that stay below the target,
+written through descriptors that do not follow links, within bounds on number and size. An archive that has anything
+else is refused as a whole. No shell, no system tar, none of the standard library's own extraction.
+"""
+
+from __future__ import annotations
+
+import gzip
+import os
+import stat
+import tarfile
+import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from typing import IO, Protocol
+
+ENTRIES_MAX = 10_000
+"""Members of one archive; a Python or Java distribution has some thousands."""
+UNPACKED_BYTES_MAX = 1 << 30
+"""All that comes out of one archive: a gigabyte."""
+NAME_BYTES_MAX = 255
+"""One part of a name, as file systems have it."""
+DEPTH_MAX = 64
+"""Directories on the way to a member."""
+_CHUNK_BYTES = 1 << 16
+_READ_BYTES_MAX = 1 << 20
+"""One read that the tar reader asks for: a header that claims more is an attack on memory."""
+
+TAR_SUFFIXES = (".tar", ".tgz", ".tar.gz")
+ZIP_SUFFIXES = (".zip", ".jar")
+
+
+class BadArchive(Exception):
+    """An archive that is broken, or that has what is not taken; the text names the member."""
+
+
+class Limits:
+    """What one archive has used of its bounds."""
+
+    def __init__(self, entries_max: int = ENTRIES_MAX, bytes_max: int = UNPACKED_BYTES_MAX) -> None:
+        self.entries_max = entries_max
+        self.bytes_max = bytes_max
+        self.entries = 0
+        self.bytes = 0
+
+    def count_entry(self) -> None:
+        self.entries += 1
+        if self.entries > self.entries_max:
+            raise BadArchive(f"more than {self.entries_max} members")
+
+    def count_bytes(self, number: int) -> None:
+        self.bytes += number
+        if self.bytes > self.bytes_max:
+            raise BadArchive(f"more than {self.bytes_max} bytes unpacked")
+
+
+class _Reader(Protocol):
+    def read(self, size: int, /) -> bytes: ...
+
+
+def unpack(source: IO[bytes], name: str, target: str, limits: Limits | None = None) -> None:
+    """Unpack the archive `source`, whose kind its `name` tells, into the new directory `target`.
+
+    Raises BadArchive, or OSError for a disk; what was written until then is the caller's to delete.
+    """
+    os.mkdir(target, 0o700)
+    root = os.open(target, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    try:
+        if name.lower().endswith(ZIP_SUFFIXES):
+            _unzip(source, root, limits or Limits())
+        else:
+            _untar(source, root, limits or Limits(), zipped=name.lower().endswith("gz"))
+    finally:
+        os.close(root)
+
+
+def parts_of(name: str) -> tuple[str, ...]:
+    """The parts of a member's name. Raises BadArchive for one that is not surely below the target."""
+    if name.startswith("/") or "\0" in name:
+        raise BadArchive(f"{name!r} is no relative name")
+    parts = tuple(part for part in name.split("/") if part not in ("", "."))
+    if ".." in parts:
+        raise BadArchive(f"{name!r} leads out of the archive")
+    if len(parts) > DEPTH_MAX:
+        raise BadArchive(f"{name[:80]!r}... is more than {DEPTH_MAX} directories deep")
+    for part in parts:
+        if len(os.fsencode(part)) > NAME_BYTES_MAX:
+            raise BadArchive(f"{part[:80]!r}... is longer than {NAME_BYTES_MAX} bytes")
+    return parts
+
+
+def _unzip(source: IO[bytes], root: int, limits: Limits) -> None:
+    try:
+        with zipfile.ZipFile(source) as archive:
+            for member in archive.infolist():
+                limits.count_entry()
+                _check_zip_member(member)
+                if member.is_dir():
+                    _make_directory(root, parts_of(member.filename))
+                    continue
+                with archive.open(member) as content:
+                    _write_file(root, parts_of(member.filename), content, limits)
+    except (zipfile.BadZipFile, NotImplementedError, RuntimeError, EOFError, ValueError, LookupError) as error:
+        raise BadArchive(f"not a zip archive that can be read: {error}") from None
+    except Exception as error:
+        raise _unpacking_failed(error) from None
+
+
+def _check_zip_member(member: zipfile.ZipInfo) -> None:
+    kind = stat.S_IFMT(member.external_attr >> 16)
+    if kind not in (0, stat.S_IFREG, stat.S_IFDIR):
+        raise BadArchive(f"{member.filename!r} is neither a file nor a directory")
+
+
+def _untar(source: IO[bytes], root: int, limits: Limits, *, zipped: bool) -> None:
+    plain: IO[bytes] = gzip.GzipFile(fileobj=source, mode="rb") if zipped else source  # type: ignore[assignment]
+    try:
+        with tarfile.open(fileobj=_Bounded(plain, limits.bytes_max), mode="r:") as archive:  # type: ignore[call-overload]
+            for member in archive:
+                limits.count_entry()
+                if member.isdir():
+                    _make_directory(root, parts_of(member.name))
+                elif member.isreg():
+                    content = archive.extractfile(member)
+                    assert content is not None, "a regular file has content"
+                    _write_file(root, parts_of(member.name), content, limits)
+                else:
+                    raise BadArchive(f"{member.name!r} is neither a file nor a directory")
+                # Members that are behind us are not needed again: a list of them is memory.
+                archive.members = []
+    except (tarfile.TarError, gzip.BadGzipFile, EOFError, ValueError, LookupError) as error:
+        raise BadArchive(f"not a tar archive that can be read: {error}") from None
+    except Exception as error:
+        raise _unpacking_failed(error) from None
+
+
+def _unpacking_failed(error: Exception) -> Exception:
+    """zlib's error is no part of any module's interface, and a broken archive may raise nearly anything."""
+    if isinstance(error, (BadArchive, OSError, MemoryError)):
+        return error
+    return BadArchive(f"cannot be unpacked: {type(error).__name__}: {error}")
+
+
+class _Bounded:
+    """A file whose reads are small and whose position stays below a bound: tar headers may claim any size."""
+
+    def __init__(self, file: IO[bytes], bytes_max: int) -> None:
+        self._file = file
+        # Headers and padding come to what members hold: a kilobyte each at the most.
+        self._end = bytes_max + 2 * tarfile.RECORDSIZE + ENTRIES_MAX * 4 * tarfile.BLOCKSIZE
+
+    def read(self, size: int = -1) -> bytes:
+        if size < 0 or size > _READ_BYTES_MAX:
+            raise BadArchive(f"a header of {size} bytes")
+        return self._file.read(size)
+
+    def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
+        if whence == os.SEEK_SET and not 0 <= offset <= self._end:
+            raise BadArchive(f"a member ends at byte {offset}")
+        return self._file.seek(offset, whence)
+
+    def tell(self) -> int:
+        return self._file.tell()
+
+
+def _write_file(root: int, parts: tuple[str, ...], content: _Reader, limits: Limits) -> None:
+    if not parts:
+        raise BadArchive("a file without a name")
+    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
+    with _directory(root, parts[:-1]) as parent:
+        try:
+            descriptor = os.open(parts[-1], flags, 0o600, dir_fd=parent)
+        except IsADirectoryError:
+            raise BadArchive(f"{'/'.join(parts)!r} is a file and a directory") from None
+        with open(descriptor, "wb") as file:
+            while chunk := content.read(_CHUNK_BYTES):
+                limits.count_bytes(len(chunk))
+                file.write(chunk)
+
+
+def _make_directory(root: int, parts: tuple[str, ...]) -> None:
+    with _directory(root, parts):
+        pass
+
+
+@contextmanager
+def _directory(root: int, parts: tuple[str, ...]) -> Iterator[int]:
+    """A descriptor of the directory `parts` below `root`, made as far as it is missing, no link on the way."""
+    current = os.dup(root)
+    try:
+        for part in parts:
+            with suppress(FileExistsError):
+                os.mkdir(part, 0o700, dir_fd=current)
+            try:
+                below = os.open(part, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=current)
+            except NotADirectoryError:
+                raise BadArchive(f"{'/'.join(parts)!r} is a file and a directory") from None
+            os.close(current)
+            current = below
+        yield current
+    finally:
+        os.close(current)

@@ -1,0 +1,182 @@
+"""Copies one resource into a cache, with the checks of Hadoop's FSDownload.
+
+The source must have the modification time that the AM told, to the millisecond; its size is told but not compared, as
+in Hadoop, where the time alone decides. A public resource must be readable by everybody, on its whole way. It is made
+beside its place and renamed, so that a copy is whole when it is there.
+
+    diagnostics        Hadoop's sentence, then the Java exception that it comes in; the stack that a Java NM prints
+                       below has no meaning here and is left out
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import stat
+from datetime import UTC, datetime
+
+from nm.effects import FetchResource
+from nm.launcher.directories import DisksFailed, NodeDirectories, cache_dir, make_dir, make_user_dirs
+from nm.localizer.archives import TAR_SUFFIXES, ZIP_SUFFIXES, BadArchive, unpack
+from yarn.containers import LocalResource
+from yarn.ids import ContainerId
+from yarn.states import LocalResourceType, LocalResourceVisibility
+
+_URL = re.compile(r"(?:(?P<scheme>[A-Za-z][A-Za-z0-9+.-]*):)?(?://(?P<host>[^/]*))?(?P<path>/.*)?")
+_IO_EXCEPTION = "java.io.IOException"
+_COPY_BYTES = 1 << 20
+
+
+class FetchFailed(Exception):
+    """A resource that could not be had: `java_class` and the sentence, as an AM reads them."""
+
+    def __init__(self, java_class: str, sentence: str) -> None:
+        super().__init__(sentence)
+        self.java_class = java_class
+        self.sentence = sentence
+
+
+def fetch(request: FetchResource, directories: NodeDirectories) -> tuple[str, int]:
+    """(path of the copy, its size in bytes). Raises FetchFailed; then nothing is left of it."""
+    resource = request.resource
+    source = source_path(resource.url)
+    if resource.visibility is not LocalResourceVisibility.PUBLIC:
+        make_user_dirs(directories, request.user, request.application_id)
+    try:
+        local = directories.choose_local()
+    except DisksFailed as error:
+        raise FetchFailed("org.apache.hadoop.util.DiskChecker$DiskErrorException", str(error)) from None
+    home = cache_dir(local, resource.visibility, request.user, request.application_id)
+    final = f"{home}/{request.number}"
+    beside = f"{final}_tmp"
+    try:
+        make_dir(beside, 0o755)
+        copy = f"{beside}/{os.path.basename(source)}"
+        _check(resource, source)
+        _copy(resource, source, copy)
+        size_bytes = _restrict(copy, public=resource.visibility is LocalResourceVisibility.PUBLIC)
+        os.rename(beside, final)
+    except (OSError, BadArchive, FetchFailed) as error:
+        shutil.rmtree(beside, ignore_errors=True)
+        if isinstance(error, FetchFailed):
+            raise
+        raise FetchFailed(_IO_EXCEPTION, f"Download and unpack failed: {resource.url}: {error}") from None
+    return f"{final}/{os.path.basename(source)}", size_bytes
+
+
+def diagnostics(failed: FetchFailed, resource: LocalResource, container_id: ContainerId) -> str:
+    """What the container's AM reads. A public resource is fetched by the NM itself and told in one line."""
+    if resource.visibility is LocalResourceVisibility.PUBLIC:
+        request = (
+            f"{{ {hadoop_path(resource.url)}, {resource.timestamp_ms}, {resource.type.name}, {resource.pattern} }}"
+        )
+        request = request.replace(", None }", ", null }")
+        return (
+            f"Failed to download resource {{ {request},pending,[({container_id})],0,DOWNLOADING}} "
+            f"{failed.java_class}: {failed.sentence}"
+        )
+    return f"{failed.sentence}\n{failed.java_class}: {failed.sentence}\n"
+
+
+def source_path(url: str) -> str:
+    """The path that a `file:` URL names, taken as it is (no %-escapes, as in Hadoop's Path). Raises FetchFailed."""
+    match = _URL.fullmatch(url)
+    scheme = "" if match is None else (match["scheme"] or "file")
+    if scheme != "file":
+        name = scheme or url.partition(":")[0]
+        raise FetchFailed("org.apache.hadoop.fs.UnsupportedFileSystemException", f'No FileSystem for scheme "{name}"')
+    path = os.path.normpath(match["path"] or "/") if match is not None else "/"
+    return "/" + path.lstrip("/")
+
+
+def hadoop_path(url: str) -> str:
+    """A `file:` URL as Hadoop prints it, with one slash."""
+    return f"file:{source_path(url)}"
+
+
+def _check(resource: LocalResource, source: str) -> None:
+    shown = hadoop_path(resource.url)
+    try:
+        modified_ms = os.stat(source).st_mtime_ns // 1_000_000
+    except FileNotFoundError:
+        raise FetchFailed("java.io.FileNotFoundException", f"File {shown} does not exist") from None
+    if modified_ms != resource.timestamp_ms:
+        now_ms = int(datetime.now(UTC).timestamp() * 1000)
+        raise FetchFailed(
+            _IO_EXCEPTION,
+            f"Resource {shown} changed on src filesystem - expected: {_iso(resource.timestamp_ms)}, "
+            f"was: {_iso(modified_ms)}, current time: {_iso(now_ms)}",
+        )
+    if resource.visibility is LocalResourceVisibility.PUBLIC and not is_public(source):
+        raise FetchFailed(
+            _IO_EXCEPTION,
+            f"Resource {shown} is not publicly accessible and as such cannot be part of the public cache.",
+        )
+
+
+def is_public(source: str) -> bool:
+    """True if everybody may read it, all below it if it is a directory, and enter every directory above it."""
+    if not _is_readable_by_all(source):
+        return False
+    parent = os.path.dirname(source)
+    while True:
+        if not os.stat(parent).st_mode & stat.S_IXOTH:
+            return False
+        if parent == "/":
+            return True
+        parent = os.path.dirname(parent)
+
+
+def _is_readable_by_all(path: str) -> bool:
+    mode = os.stat(path).st_mode
+    if not stat.S_ISDIR(mode):
+        return bool(mode & stat.S_IROTH)
+    if mode & (stat.S_IROTH | stat.S_IXOTH) != stat.S_IROTH | stat.S_IXOTH:
+        return False
+    return all(_is_readable_by_all(os.path.join(path, name)) for name in os.listdir(path))
+
+
+def _copy(resource: LocalResource, source: str, copy: str) -> None:
+    """The file, its unpacked content, or both (PATTERN of a jar); an archive of no known kind as it is."""
+    if os.path.isdir(source):
+        shutil.copytree(source, copy)
+        return
+    name = os.path.basename(source).lower()
+    unpacks = resource.type is not LocalResourceType.FILE and name.endswith((*ZIP_SUFFIXES, *TAR_SUFFIXES))
+    if not unpacks:
+        _copy_file(source, copy)
+        return
+    with open(source, "rb") as archive:
+        unpack(archive, name, copy)
+    if resource.type is LocalResourceType.PATTERN and name.endswith(".jar"):
+        # Hadoop unpacks only what the pattern matches; a jar beside all of its content serves the same program.
+        _copy_file(source, os.path.join(copy, os.path.basename(source)))
+
+
+def _copy_file(source: str, target: str) -> None:
+    with open(source, "rb") as reading, open(target, "xb") as writing:
+        if not stat.S_ISREG(os.fstat(reading.fileno()).st_mode):
+            raise OSError(f"{source} is no regular file")
+        shutil.copyfileobj(reading, writing, _COPY_BYTES)
+
+
+def _restrict(path: str, *, public: bool) -> int:
+    """Take away the right to change the copy: r-x for its owner, for all if it is public. Its size in bytes."""
+    file_mode, directory_mode = (0o555, 0o755) if public else (0o500, 0o700)
+    if not os.path.isdir(path):
+        os.chmod(path, file_mode)
+        return os.stat(path).st_size
+    size_bytes = 0
+    for parent, _, names in os.walk(path):
+        os.chmod(parent, directory_mode)
+        for name in names:
+            file = os.path.join(parent, name)
+            os.chmod(file, file_mode)
+            size_bytes += os.stat(file).st_size
+    return size_bytes
+
+
+def _iso(wall_ms: int) -> str:
+    moment = datetime.fromtimestamp(wall_ms // 1000, UTC)
+    return f'"{moment:%Y-%m-%dT%H:%M:%S}.{wall_ms % 1000:03d}+0000"'

@@ -1,0 +1,202 @@
+"""Looks at what containers' processes and the node really use (ContainersMonitorImpl, NodeResourceMonitorImpl).
+
+One pass over the processes of the machine serves all containers of a look; a container's tree is its session leader
+with all that descends from it, and orphans that are still in its session.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+
+import psutil
+
+from nm.effects import MonitorContainer
+from nm.events import Event, MemoryExceeded, UtilizationSampled
+from nm.launcher.containers_launcher import ContainersLauncher
+from nm.memory_limits import MemoryLimits, ProcessSample, check_memory
+from nm.node_resources import Hardware
+from yarn.configuration import Configuration
+from yarn.ids import ContainerId
+from yarn.nodes import ResourceUtilization
+from yarn.settings import nodemanager
+
+_PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
+_MB = 20
+
+
+@dataclass(frozen=True, slots=True)
+class MonitorSettings:
+    """How often is looked, and what a container over its memory gets."""
+
+    interval_ms: int = 3000
+    check_physical: bool = True
+    check_virtual: bool = True
+    watch_containers: bool = True
+
+    @staticmethod
+    def read(conf: Configuration) -> MonitorSettings:
+        """With memory.enforced true nothing is checked: Hadoop leaves it to cgroups then, which are not here."""
+        checked = not nodemanager.RESOURCE_MEMORY_ENFORCED.of(conf)
+        return MonitorSettings(
+            nodemanager.CONTAINER_MONITOR_INTERVAL.of(conf),
+            checked and nodemanager.PMEM_CHECK_ENABLED.of(conf),
+            checked and nodemanager.VMEM_CHECK_ENABLED.of(conf),
+            nodemanager.CONTAINER_MONITOR_ENABLED.of(conf),
+        )
+
+
+@dataclass(slots=True)
+class _Watched:
+    """A container's limits, and what the last look saw of it: ages {pid: looks}, CPU seconds and when."""
+
+    launch: int
+    limits: MemoryLimits
+    ages: dict[int, int] = field(default_factory=dict)
+    cpu_s: dict[int, float] = field(default_factory=dict)
+    looked_s: float = 0.0
+
+
+class ContainersMonitor:
+    """The watched containers of a node. `vcores` are those that the node offers."""
+
+    def __init__(
+        self, launcher: ContainersLauncher, send: Callable[[Event], None], settings: MonitorSettings, vcores: int
+    ) -> None:
+        self._launcher = launcher
+        self._send = send
+        self._settings = settings
+        self._vcores = vcores
+        self._processors = psutil.cpu_count() or 1
+        self._watched: dict[ContainerId, _Watched] = {}
+
+    def watch(self, effect: MonitorContainer) -> None:
+        """Look at this container from now on, until its process is gone."""
+        limits = MemoryLimits(
+            effect.physical_memory_limit_bytes,
+            effect.virtual_memory_limit_bytes,
+            self._settings.check_physical,
+            self._settings.check_virtual,
+        )
+        self._watched[effect.container_id] = _Watched(effect.launch, limits)
+
+    async def run(self) -> None:
+        """Look for ever."""
+        psutil.cpu_percent()
+        while True:
+            await asyncio.sleep(self._settings.interval_ms / 1000)
+            self.look()
+
+    def look(self) -> None:
+        """One look at all: MemoryExceeded for each container over a limit, then UtilizationSampled."""
+        total = ResourceUtilization()
+        if self._settings.watch_containers and self._watched:
+            total = self._look_at_containers()
+        self._send(UtilizationSampled(total, node_utilization(self._processors)))
+
+    def _look_at_containers(self) -> ResourceUtilization:
+        roots: dict[int, ContainerId] = {}
+        for container_id in list(self._watched):
+            launched = self._launcher.launched.get(container_id)
+            if launched is None or launched.exited:
+                del self._watched[container_id]
+                continue
+            pid = self._launcher.pid_of(container_id)
+            if pid is not None:
+                roots[pid] = container_id
+        trees = process_trees(roots)
+        physical_mb, virtual_mb, cpu = 0, 0, 0.0
+        for pid, container_id in roots.items():
+            used = self._look_at(container_id, trees.get(pid, []))
+            if used is not None:
+                physical_mb += used.physical_memory_mb
+                virtual_mb += used.virtual_memory_mb
+                cpu += used.cpu
+        return ResourceUtilization(physical_mb, virtual_mb, cpu)
+
+    def _look_at(self, container_id: ContainerId, tree: list[psutil.Process]) -> ResourceUtilization | None:
+        """What one container uses; None if it is gone, or seen for the first time (its CPU is not known then)."""
+        watched = self._watched[container_id]
+        samples = [sample for process in tree if (sample := _sample(process, watched.ages)) is not None]
+        watched.ages = {sample.pid: sample.age for sample in samples}
+        now_s = time.monotonic()
+        earlier_s, watched.looked_s = watched.looked_s, now_s
+        before, watched.cpu_s = watched.cpu_s, {s.pid: (s.user_ms + s.system_ms) / 1000 for s in samples}
+        if not samples or not earlier_s:
+            return None
+        excess = check_memory(container_id, samples, watched.limits, _PAGE_BYTES)
+        if excess is not None:
+            del self._watched[container_id]
+            self._send(MemoryExceeded(container_id, watched.launch, excess.exit_status, excess.diagnostics))
+        used_s = sum(cpu_s - before.get(pid, 0.0) for pid, cpu_s in watched.cpu_s.items())
+        cores = max(0.0, used_s) / max(now_s - earlier_s, 0.001)
+        return ResourceUtilization(
+            sum(sample.resident_pages for sample in samples) * _PAGE_BYTES >> _MB,
+            sum(sample.virtual_bytes for sample in samples) >> _MB,
+            int(cores / self._processors * 1000 * self._vcores) / 1000,
+        )
+
+
+def process_trees(roots: Iterable[int]) -> dict[int, list[psutil.Process]]:
+    """{root: the processes of its tree, the root first} of those roots that are alive."""
+    children: dict[int, list[psutil.Process]] = {}
+    alive: dict[int, psutil.Process] = {}
+    for process in psutil.process_iter(["ppid"]):
+        parent = process.info["ppid"]
+        if parent == 1:
+            parent = _session_of(process.pid)
+        if parent is not None and parent != process.pid:
+            children.setdefault(parent, []).append(process)
+        alive[process.pid] = process
+    trees: dict[int, list[psutil.Process]] = {}
+    for root in roots:
+        if root not in alive:
+            continue
+        tree = trees[root] = [alive[root]]
+        for process in tree:
+            tree.extend(children.get(process.pid, ()))
+    return trees
+
+
+def node_utilization(processors: int) -> ResourceUtilization:
+    """What the whole machine uses: memory that is not available, with swap for the virtual one, and busy cores."""
+    memory, swap = psutil.virtual_memory(), psutil.swap_memory()
+    physical = memory.total - memory.available
+    return ResourceUtilization(physical >> _MB, (physical + swap.used) >> _MB, psutil.cpu_percent() / 100 * processors)
+
+
+def hardware() -> Hardware:
+    """What psutil says that the machine has."""
+    threads = psutil.cpu_count() or 1
+    return Hardware(psutil.virtual_memory().total >> _MB, psutil.cpu_count(logical=False) or threads, threads)
+
+
+def _sample(process: psutil.Process, ages: dict[int, int]) -> ProcessSample | None:
+    try:
+        with process.oneshot():
+            memory, cpu = process.memory_info(), process.cpu_times()
+            return ProcessSample(
+                process.pid,
+                process.ppid(),
+                os.getpgid(process.pid),
+                os.getsid(process.pid),
+                process.name(),
+                int(cpu.user * 1000),
+                int(cpu.system * 1000),
+                memory.vms,
+                memory.rss // _PAGE_BYTES,
+                tuple(process.cmdline()),
+                ages.get(process.pid, 0) + 1,
+            )
+    except (psutil.Error, OSError):
+        return None
+
+
+def _session_of(pid: int) -> int | None:
+    try:
+        return os.getsid(pid)
+    except OSError:
+        return None

@@ -1,0 +1,61 @@
+"""The parts of a running node that carry the core's effects out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from nm.effects import (
+    DeleteApplicationFiles,
+    DeleteApplicationLogs,
+    DeleteContainerFiles,
+    DeleteResource,
+    FetchResource,
+    LaunchContainer,
+    MonitorContainer,
+    RegisterNode,
+    SendHeartbeat,
+    SignalContainer,
+    UnregisterNode,
+)
+from nm.launcher.containers_launcher import ContainersLauncher
+from nm.launcher.deletion import DeletionService
+from nm.localizer.service import Localizer
+from nm.monitor import ContainersMonitor
+from nm.resource_tracker import ResourceTrackerCalls
+from nm.services import ContainerManagementService
+from yarn.ids import ApplicationId
+
+
+@dataclass(frozen=True, slots=True)
+class RunningParts:
+    """Hands each effect to its part (nm.shell.NodeParts)."""
+
+    tracker: ResourceTrackerCalls
+    localizer: Localizer
+    launcher: ContainersLauncher
+    watcher: ContainersMonitor
+    deletion: DeletionService
+    service: ContainerManagementService
+
+    def call_resource_manager(self, effect: RegisterNode | SendHeartbeat | UnregisterNode) -> None:
+        self.tracker.call(effect)
+
+    def fetch(self, effect: FetchResource) -> None:
+        self.localizer.fetch(effect)
+
+    def launch(self, effect: LaunchContainer) -> None:
+        self.launcher.launch(effect)
+
+    def signal(self, effect: SignalContainer) -> None:
+        self.launcher.signal(effect)
+
+    def monitor(self, effect: MonitorContainer) -> None:
+        self.watcher.watch(effect)
+
+    def delete(
+        self, effect: DeleteResource | DeleteContainerFiles | DeleteApplicationFiles | DeleteApplicationLogs
+    ) -> None:
+        self.deletion.delete(effect)
+
+    def application_finished(self, application_id: str) -> None:
+        self.service.forget(ApplicationId.parse(application_id))

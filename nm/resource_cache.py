@@ -1,0 +1,175 @@
+"""The node's copies of files that containers asked for: who shares which, and when one may go.
+
+There is a cache for everybody (PUBLIC), one for each user (PRIVATE) and one for each application on the node
+(APPLICATION). A copy is known by source, time stamp, type and pattern, so a changed file is another copy. A container
+holds the copies it uses; one that nobody holds stays, until its application ends or the caches grow over their target.
+(ResourceLocalizationService, LocalResourcesTrackerImpl, LocalizedResource.)
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from nm.effects import DeleteResource, FetchResource
+from nm.lifecycles.container import Localized, NMContainerEvent
+from yarn.containers import LocalResource
+from yarn.ids import ApplicationId, ContainerId
+from yarn.states import LocalResourceType, LocalResourceVisibility
+
+if TYPE_CHECKING:
+    from nm.containers import NMContainer
+    from nm.context import NodeContext
+
+FIRST_NUMBER = 10
+"""The first numbered directory of a cache: Hadoop keeps 0-9 for levels of its own."""
+
+
+class ResourceKey(NamedTuple):
+    """What makes two requests mean one copy (LocalResourceRequest)."""
+
+    url: str
+    timestamp_ms: int
+    type: LocalResourceType
+    pattern: str | None
+
+    @staticmethod
+    def of(resource: LocalResource) -> ResourceKey:
+        return ResourceKey(resource.url, resource.timestamp_ms, resource.type, resource.pattern)
+
+
+class CacheKey(NamedTuple):
+    """Which cache: `user` None is the public one, `application_id` None the user's own."""
+
+    user: str | None
+    application_id: ApplicationId | None
+
+
+class CachedResource:
+    """One copy. `path` is None while it is fetched; `holders` are the containers that use or wait for it.
+
+    `last_use_ms` is when it came or was last given back.
+    """
+
+    __slots__ = ("holders", "key", "last_use_ms", "path", "size_bytes")
+
+    def __init__(self, key: ResourceKey) -> None:
+        self.key = key
+        self.path: str | None = None
+        self.size_bytes = 0
+        self.holders: dict[ContainerId, None] = {}
+        self.last_use_ms = 0
+
+
+class ResourceCache:
+    """The copies of one scope by key, and the number that the next one's directory gets."""
+
+    __slots__ = ("entries", "next_number")
+
+    def __init__(self) -> None:
+        self.entries: dict[ResourceKey, CachedResource] = {}
+        self.next_number = FIRST_NUMBER
+
+
+class ResourceCaches:
+    """All caches of a node. A cache lives as long as it has had a copy; an application's until that ends."""
+
+    def __init__(self, context: NodeContext, target_bytes: int) -> None:
+        self._context = context
+        self._target_bytes = target_bytes
+        self._caches: dict[CacheKey, ResourceCache] = {}
+        self._fetches: dict[int, tuple[CacheKey, CachedResource]] = {}
+        self._fetch_count = 0
+
+    def request(self, container: NMContainer, resource: LocalResource) -> None:
+        """Have `container` hear RESOURCE_LOCALIZED or RESOURCE_FAILED of `resource`; it holds the copy from now on."""
+        cache_key = _cache_key(container, resource.visibility)
+        cache = self._caches.setdefault(cache_key, ResourceCache())
+        key = ResourceKey.of(resource)
+        entry = cache.entries.get(key)
+        if entry is None:
+            entry = cache.entries[key] = CachedResource(key)
+            self._fetch(cache_key, cache, entry, container, resource)
+        entry.holders[container.id] = None
+        container.requested.append(entry)
+        if entry.path is not None:
+            self._tell_localized(container.id, entry, entry.path, cached=True)
+
+    def fetched(self, fetch_id: int, path: str, size_bytes: int) -> None:
+        """A copy is there. If its application has ended meanwhile it is deleted again."""
+        found = self._fetches.pop(fetch_id, None)
+        if found is None:
+            self._context.outbox.emit(DeleteResource(path))
+            return
+        entry = found[1]
+        entry.path, entry.size_bytes = path, size_bytes
+        entry.last_use_ms = self._context.outbox.now_ms
+        for container_id in entry.holders:
+            self._tell_localized(container_id, entry, path, cached=False)
+
+    def failed(self, fetch_id: int, diagnostics: str) -> None:
+        """A copy could not be made: who waits for it hears so, who asks later makes it be tried again."""
+        found = self._fetches.pop(fetch_id, None)
+        if found is None:
+            return
+        cache_key, entry = found
+        self._caches[cache_key].entries.pop(entry.key, None)
+        for container_id in entry.holders:
+            self._context.to_container(container_id, NMContainerEvent.RESOURCE_FAILED, diagnostics)
+
+    def release(self, container: NMContainer) -> None:
+        """`container` uses its copies no more."""
+        for entry in container.requested:
+            entry.holders.pop(container.id, None)
+            entry.last_use_ms = self._context.outbox.now_ms
+        container.requested.clear()
+
+    def forget_application(self, application_id: ApplicationId) -> None:
+        """Drop the application's cache; its files go with the application's directory."""
+        gone = [key for key in self._caches if key.application_id == application_id]
+        for key in gone:
+            del self._caches[key]
+        self._fetches = {number: found for number, found in self._fetches.items() if found[0] not in gone}
+
+    def shrink(self) -> None:
+        """Delete copies that nobody holds, the longest unused first, while all together are over the target.
+
+        Counted are all copies of the public and the users' caches, those in use too (LocalCacheCleaner).
+        """
+        shared = [cache for key, cache in self._caches.items() if key.application_id is None]
+        entries = [(cache, entry) for cache in shared for entry in cache.entries.values() if entry.path is not None]
+        total_bytes = sum(entry.size_bytes for _, entry in entries)
+        for cache, entry in sorted(entries, key=lambda pair: pair[1].last_use_ms):
+            if total_bytes <= self._target_bytes:
+                return
+            if not entry.holders and entry.path is not None:
+                del cache.entries[entry.key]
+                total_bytes -= entry.size_bytes
+                self._context.outbox.emit(DeleteResource(entry.path))
+
+    def _fetch(
+        self,
+        cache_key: CacheKey,
+        cache: ResourceCache,
+        entry: CachedResource,
+        container: NMContainer,
+        resource: LocalResource,
+    ) -> None:
+        self._fetch_count += 1
+        self._fetches[self._fetch_count] = (cache_key, entry)
+        number, cache.next_number = cache.next_number, cache.next_number + 1
+        application_id = container.id.application_id
+        self._context.outbox.emit(
+            FetchResource(self._fetch_count, container.id, container.user, application_id, number, resource)
+        )
+
+    def _tell_localized(self, container_id: ContainerId, entry: CachedResource, path: str, *, cached: bool) -> None:
+        localized = Localized(entry.key, path, entry.size_bytes, cached)
+        self._context.to_container(container_id, NMContainerEvent.RESOURCE_LOCALIZED, localized)
+
+
+def _cache_key(container: NMContainer, visibility: LocalResourceVisibility) -> CacheKey:
+    if visibility is LocalResourceVisibility.PUBLIC:
+        return CacheKey(None, None)
+    if visibility is LocalResourceVisibility.PRIVATE:
+        return CacheKey(container.user, None)
+    return CacheKey(container.user, container.id.application_id)

@@ -1,0 +1,119 @@
+"""Carries the node's calls to the RM, and keeps the keys that come with the answers (they never enter the core)."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+from dataclasses import replace
+
+from nm.effects import RegisterNode, SendHeartbeat, UnregisterNode
+from nm.events import Event, HeartbeatAnswered, HeartbeatFailed, NodeRegistered, RegistrationFailed
+from wire.proxies import ResourceTrackerProxy
+from wire.retry import FOR_EVER, RetryPolicy
+from wire.tokens import KeyRing
+from yarn.errors import CallOutcomeUnknown, ServerUnavailable, YarnException
+from yarn.ids import NodeId
+from yarn.protocols.tracker import (
+    MasterKey,
+    NodeHeartbeatRequest,
+    RegisterNodeManagerRequest,
+    RegisterNodeManagerResponse,
+)
+
+UNREGISTER_TIMEOUT_S = 1.0
+"""A node that stops does not wait longer for a RM that does not answer."""
+
+
+class ResourceTrackerCalls:
+    """One call at a time, as the core orders them; each but the last is answered with an event."""
+
+    def __init__(
+        self,
+        node_id: NodeId,
+        proxy: ResourceTrackerProxy,
+        retry: RetryPolicy,
+        *,
+        container_keys: KeyRing,
+        nm_keys: KeyRing,
+        tasks: asyncio.TaskGroup,
+        send: Callable[[Event], None],
+    ) -> None:
+        self._node_id = node_id
+        self._proxy = proxy
+        self._retry = retry
+        self._container_keys = container_keys
+        self._nm_keys = nm_keys
+        self._tasks = tasks
+        self._send = send
+        self._running: asyncio.Task[None] | None = None
+
+    def call(self, effect: RegisterNode | SendHeartbeat | UnregisterNode) -> None:
+        """Send a call in the background. A good-bye takes the place of a call that still waits."""
+        if isinstance(effect, UnregisterNode):
+            self.cancel()
+            self._running = self._tasks.create_task(self._unregister())
+        elif isinstance(effect, RegisterNode):
+            self._running = self._tasks.create_task(self._register(effect.request))
+        else:
+            self._running = self._tasks.create_task(self._beat(effect.request))
+
+    def cancel(self) -> None:
+        if self._running is not None:
+            self._running.cancel()
+
+    async def join(self) -> None:
+        """Wait for the call that is under way, a moment at the most."""
+        if self._running is not None:
+            await asyncio.wait([self._running], timeout=UNREGISTER_TIMEOUT_S)
+
+    async def _register(self, request: RegisterNodeManagerRequest) -> None:
+        try:
+            response = await self._registered(request)
+        except YarnException as error:
+            self._send(RegistrationFailed(error.message))
+        else:
+            self._take_keys(response.container_token_key, response.nm_token_key)
+            self._send(NodeRegistered(response))
+
+    async def _registered(self, request: RegisterNodeManagerRequest) -> RegisterNodeManagerResponse:
+        """Register until there is an answer: to register twice does no harm, so a lost answer is asked for again."""
+        started_s = time.monotonic()
+        while True:
+            try:
+                return await self._proxy.register_node_manager(request)
+            except CallOutcomeUnknown:
+                waited_ms = (time.monotonic() - started_s) * 1000
+                if self._retry.max_wait_ms not in (FOR_EVER,) and waited_ms > self._retry.max_wait_ms:
+                    raise
+                await asyncio.sleep(self._retry.interval_ms / 1000)
+
+    async def _beat(self, request: NodeHeartbeatRequest) -> None:
+        container_key, nm_key = self._container_keys.current, self._nm_keys.current
+        request = replace(
+            request,
+            container_token_key_id=container_key.key_id if container_key else 0,
+            nm_token_key_id=nm_key.key_id if nm_key else 0,
+        )
+        try:
+            response = await self._proxy.node_heartbeat(request)
+        except YarnException as error:
+            unreachable = isinstance(error, ServerUnavailable) and error.definite
+            self._send(HeartbeatFailed(error.message, unreachable))
+        else:
+            self._take_keys(response.container_token_key, response.nm_token_key)
+            self._send(HeartbeatAnswered(response))
+
+    async def _unregister(self) -> None:
+        try:
+            async with asyncio.timeout(UNREGISTER_TIMEOUT_S):
+                await self._proxy.unregister_node_manager(self._node_id)
+        except (YarnException, TimeoutError):
+            # Nothing to do about it: the RM will miss the node's heartbeats.
+            return
+
+    def _take_keys(self, container_key: MasterKey | None, nm_key: MasterKey | None) -> None:
+        if container_key is not None:
+            self._container_keys.accept(container_key)
+        if nm_key is not None:
+            self._nm_keys.accept(nm_key)

@@ -1,0 +1,73 @@
+"""What the core of a node reads of the configuration; the shell's parts read their own settings where they use them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from yarn.configuration import Configuration
+from yarn.resource import Resource
+from yarn.settings import nodemanager, resourcemanager
+
+_BYTES_PER_MB = 1 << 20
+_SHUTDOWN_SLACK_MS = 1000
+"""ContainerManagerImpl.SHUTDOWN_CLEANUP_SLOP_MS."""
+
+
+@dataclass(frozen=True, slots=True)
+class CoreSettings:
+    """Limits and delays of one node, with Hadoop's defaults. `deletion_delay_ms` negative: nothing is deleted.
+
+    `utc_offset_ms`: the zone in which diagnostics tell times. `auxiliary_services` ((name, what startContainers
+    answers for it), ...). `work_preserving`: a resync keeps the containers. `shutdown_wait_ms`: how long a node that
+    stops waits for its containers' ends.
+    """
+
+    utc_offset_ms: int = 0
+    heartbeat_interval_ms: int = 1000
+    diagnostics_max_chars: int = 10_000
+    stderr_tail_bytes: int = 4096
+    sigkill_delay_ms: int = 250
+    shutdown_wait_ms: int = 6250
+    retry_minimum_interval_ms: int = 1000
+    stopped_containers_kept_ms: int = 600_000
+    virtual_memory_ratio: float = 2.1
+    deletion_delay_ms: int = 0
+    log_retain_ms: int = 10_800_000
+    cache_target_bytes: int = 10_240 * _BYTES_PER_MB
+    cache_cleanup_interval_ms: int = 600_000
+    work_preserving: bool = True
+    auxiliary_services: tuple[tuple[str, bytes], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class NodeFacts:
+    """What a node says of itself when it registers; `physical` is what the machine has."""
+
+    resource: Resource
+    physical: Resource
+    http_port: int = 0
+    version: str = "3.4.1"
+
+
+def core_settings(conf: Configuration, utc_offset_ms: int) -> CoreSettings:
+    """The settings in `conf`; raises ConfigurationException for one that cannot be read."""
+    return CoreSettings(
+        utc_offset_ms=utc_offset_ms,
+        heartbeat_interval_ms=resourcemanager.NM_HEARTBEAT_INTERVAL.of(conf),
+        diagnostics_max_chars=nodemanager.CONTAINER_DIAGNOSTICS_MAXIMUM_SIZE.of(conf),
+        stderr_tail_bytes=nodemanager.STDERR_TAIL_BYTES.of(conf),
+        sigkill_delay_ms=nodemanager.SLEEP_DELAY_BEFORE_SIGKILL.of(conf),
+        shutdown_wait_ms=_shutdown_wait_ms(conf),
+        retry_minimum_interval_ms=nodemanager.CONTAINER_RETRY_MINIMUM_INTERVAL.of(conf),
+        stopped_containers_kept_ms=nodemanager.DURATION_TO_TRACK_STOPPED_CONTAINERS.of(conf),
+        virtual_memory_ratio=nodemanager.VMEM_PMEM_RATIO.of(conf),
+        deletion_delay_ms=nodemanager.DELETE_DEBUG_DELAY.of(conf),
+        log_retain_ms=nodemanager.LOG_RETAIN.of(conf),
+        cache_target_bytes=nodemanager.LOCALIZER_CACHE_TARGET_SIZE_MB.of(conf) * _BYTES_PER_MB,
+        cache_cleanup_interval_ms=nodemanager.LOCALIZER_CACHE_CLEANUP_INTERVAL.of(conf),
+    )
+
+
+def _shutdown_wait_ms(conf: Configuration) -> int:
+    kill_ms = nodemanager.SLEEP_DELAY_BEFORE_SIGKILL.of(conf) + nodemanager.PROCESS_KILL_WAIT.of(conf)
+    return kill_ms + _SHUTDOWN_SLACK_MS

@@ -1,0 +1,240 @@
+"""The node's conversation with the RM: one registration, then heartbeats, one at a time (NodeStatusUpdaterImpl).
+
+A heartbeat carries the response id of the last answer; the RM answers a repeated id with its last answer again, so a
+lost answer costs nothing and no order is lost. What needs care is the end of a container. It is told once, in
+`_pending_completed`, which is emptied only by an answer whose heartbeat the RM surely took: not by the first answer
+after a heartbeat that failed, as the RM may have taken the failed one and this one for its repetition.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import TYPE_CHECKING
+
+from nm.containers import NMContainer
+from nm.effects import RegisterNode, SendHeartbeat, Warn
+from nm.settings import NodeFacts
+from yarn.containers import ContainerStatus, NMContainerStatus
+from yarn.ids import ApplicationId, ContainerId, NodeId
+from yarn.nodes import NodeHealth, ResourceUtilization
+from yarn.protocols.tracker import (
+    NodeHeartbeatRequest,
+    NodeHeartbeatResponse,
+    RegisterNodeManagerRequest,
+    RegisterNodeManagerResponse,
+)
+from yarn.resource import Resource
+from yarn.states import NodeAction
+
+if TYPE_CHECKING:
+    from nm.context import NodeContext
+
+RM_INVALID_IDENTIFIER = -1
+"""No RM's start time: while a node resyncs, every container is one of an earlier RM (ResourceManagerConstants)."""
+
+
+class Conversation(Enum):
+    """Where the conversation with the RM stands. In WAITING and REGISTERING one call is on its way."""
+
+    SILENT = 1
+    REGISTERING = 2
+    IDLE = 3
+    WAITING = 4
+    STOPPED = 5
+
+
+class NodeStatusUpdater:
+    """What the RM was told, what it has still to be told, and what it last said.
+
+    `rm_identifier` is the start time of the RM whose containers are taken. `resource` is what the RM takes the node
+    for: the configured one until the RM overrides it.
+    """
+
+    def __init__(self, node_id: NodeId, facts: NodeFacts, context: NodeContext) -> None:
+        self.node_id = node_id
+        self.rm_identifier = RM_INVALID_IDENTIFIER
+        self.state = Conversation.SILENT
+        self.resource: Resource = facts.resource
+        self.health = NodeHealth()
+        self.containers_utilization = ResourceUtilization()
+        self.node_utilization = ResourceUtilization()
+        self._facts = facts
+        self._context = context
+        self._response_id = 0
+        self._interval_ms = context.settings.heartbeat_interval_ms
+        self._beat_number = 0
+        self._beat_wanted = False
+        self._missed = False
+        self._pending_completed: dict[ContainerId, ContainerStatus] = {}
+        self._to_forget: dict[ContainerId, None] = {}
+        self._recently_stopped: dict[ContainerId, int] = {}
+
+    # Registration
+
+    def register(self) -> None:
+        """Register, with every container that the node has: the RM may be a new one."""
+        if self.state is Conversation.STOPPED:
+            return
+        self.state = Conversation.REGISTERING
+        facts = self._facts
+        self._context.outbox.emit(
+            RegisterNode(
+                RegisterNodeManagerRequest(
+                    self.node_id,
+                    facts.http_port,
+                    self.resource,
+                    facts.version,
+                    self._registration_statuses(),
+                    self._running_applications(),
+                    facts.physical,
+                    self.health,
+                )
+            )
+        )
+
+    def registered(self, response: RegisterNodeManagerResponse) -> str:
+        """Take the answer to a registration; the first heartbeat follows at once. Returns why the RM refuses, or ""."""
+        if self.state is not Conversation.REGISTERING:
+            return ""
+        if response.action is NodeAction.SHUTDOWN:
+            return (
+                "Received SHUTDOWN signal from Resourcemanager, Registration of NodeManager failed, "
+                f"Message from ResourceManager: {response.diagnostics}"
+            )
+        self.rm_identifier = response.rm_identifier
+        self.resource = response.resource or self.resource
+        self._response_id = 0
+        self._missed = False
+        self._beat()
+        return ""
+
+    def resync(self) -> None:
+        """The RM does not know the node (any more): refuse new containers until it is registered again."""
+        self.rm_identifier = RM_INVALID_IDENTIFIER
+        self.state = Conversation.SILENT
+        self._pending_completed.clear()
+
+    def stop(self) -> None:
+        """Say nothing more."""
+        self.state = Conversation.STOPPED
+
+    # Heartbeats
+
+    def beat_soon(self) -> None:
+        """Beat at once; if a beat is on its way, as soon as its answer is there."""
+        if self.state is Conversation.IDLE:
+            self._beat()
+        elif self.state is Conversation.WAITING:
+            self._beat_wanted = True
+
+    def answered(self, response: NodeHeartbeatResponse) -> bool:
+        """Take the answer to a heartbeat; False if it is no such answer, or orders a resync or the end."""
+        if self.state is not Conversation.WAITING:
+            return False
+        self._interval_ms = response.next_heartbeat_ms if response.next_heartbeat_ms > 0 else self._interval_ms
+        if response.action is not NodeAction.NORMAL:
+            return False
+        self._forget(response.containers_to_forget)
+        if self._missed:
+            self._missed = False
+        else:
+            self._pending_completed.clear()
+        self._response_id = response.response_id
+        self.resource = response.resource or self.resource
+        return True
+
+    def failed(self, problem: str) -> None:
+        """No answer to a heartbeat: go on at the last interval, with the same response id."""
+        if self.state is Conversation.WAITING:
+            self._context.outbox.emit(Warn(f"Caught exception in status-updater: {problem}"))
+            self._missed = True
+            self.next_beat()
+
+    def next_beat(self) -> None:
+        """Plan the beat after one that is over."""
+        self.state = Conversation.IDLE
+        if self._beat_wanted and not self._missed:
+            self._beat()
+            return
+        number = self._beat_number
+        self._context.outbox.after(self._interval_ms, lambda: self._beat_if_due(number))
+
+    # Containers that ended
+
+    def is_recently_stopped(self, container_id: ContainerId) -> bool:
+        return container_id in self._recently_stopped
+
+    def _beat_if_due(self, number: int) -> None:
+        if self.state is Conversation.IDLE and self._beat_number == number:
+            self._beat()
+
+    def _beat(self) -> None:
+        self.state = Conversation.WAITING
+        self._beat_number += 1
+        self._beat_wanted = False
+        self._context.outbox.emit(
+            SendHeartbeat(
+                NodeHeartbeatRequest(
+                    self.node_id,
+                    self._response_id,
+                    self._container_statuses(),
+                    self.health,
+                    (),
+                    self.containers_utilization,
+                    self.node_utilization,
+                )
+            )
+        )
+
+    def _container_statuses(self) -> tuple[ContainerStatus, ...]:
+        """Every live container, and each end until a heartbeat with it was surely taken."""
+        live = []
+        for container in list(self._context.containers.values()):
+            if not container.is_done:
+                live.append(container.status())
+                continue
+            stopped = self._is_application_stopped(container.id.application_id)
+            if stopped:
+                del self._context.containers[container.id]
+            if stopped or container.id not in self._recently_stopped:
+                self._pending_completed[container.id] = container.status()
+            self._remember_stopped(container)
+        return (*live, *self._pending_completed.values())
+
+    def _registration_statuses(self) -> tuple[NMContainerStatus, ...]:
+        statuses = []
+        for container in list(self._context.containers.values()):
+            if container.id.application_id not in self._context.applications:
+                del self._context.containers[container.id]
+                continue
+            statuses.append(container.registration_status())
+            if container.is_done:
+                self._remember_stopped(container)
+        return tuple(statuses)
+
+    def _running_applications(self) -> tuple[ApplicationId, ...]:
+        return tuple(self._context.applications)
+
+    def _is_application_stopped(self, application_id: ApplicationId) -> bool:
+        application = self._context.applications.get(application_id)
+        return application is None or application.is_stopped
+
+    def _remember_stopped(self, container: NMContainer) -> None:
+        now_ms = self._context.outbox.now_ms
+        for container_id, until_ms in list(self._recently_stopped.items()):
+            if until_ms >= now_ms:
+                break
+            gone = container_id not in self._context.containers
+            if gone and self._is_application_stopped(container_id.application_id):
+                del self._recently_stopped[container_id]
+        self._recently_stopped.setdefault(container.id, now_ms + self._context.settings.stopped_containers_kept_ms)
+
+    def _forget(self, container_ids: tuple[ContainerId, ...]) -> None:
+        """Drop the containers whose end the RM has handed on; one that is not DONE yet as soon as it is."""
+        self._to_forget.update(dict.fromkeys(container_ids))
+        for container_id in list(self._to_forget):
+            container = self._context.containers.get(container_id)
+            if container is None or container.is_done:
+                self._context.containers.pop(container_id, None)
+                del self._to_forget[container_id]
+            self._pending_completed.pop(container_id, None)

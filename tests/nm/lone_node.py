@@ -1,0 +1,222 @@
+"""A real NodeManager with a ResourceManager that the test plays: real calls, real processes, no scheduling."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from nm.node_manager import NodeManager
+from wire.address import Address
+from wire.caller import Caller
+from wire.cluster_secret import read_cluster_secret, write_cluster_secret
+from wire.protocols import tracker
+from wire.proxies import ContainerManagementProxy
+from wire.server import RpcServer
+from wire.tokens import (
+    ContainerTokenSecretManager,
+    KeyRing,
+    NMTokenSecretManager,
+    NodeTokenSecretManager,
+    new_master_key,
+)
+from yarn.configuration import Configuration
+from yarn.containers import ContainerLaunchContext, ContainerStatus, ContainerTokenIdentifier
+from yarn.ids import ApplicationAttemptId, ApplicationId, ContainerId, NodeId
+from yarn.protocols.container_management import StartContainerRequest, StartContainersResponse
+from yarn.protocols.tracker import (
+    NodeHeartbeatRequest,
+    NodeHeartbeatResponse,
+    RegisterNodeManagerRequest,
+    RegisterNodeManagerResponse,
+)
+from yarn.resource import Resource
+from yarn.states import ContainerState, NodeAction
+
+RM_IDENTIFIER = 1_795_222_023_200
+WAIT_S = 20.0
+
+
+class PlayedResourceManager:
+    """Registers the node and answers its heartbeats; `orders` go out with the next answer, `ends` is what it heard."""
+
+    def __init__(self, interval_ms: int = 100) -> None:
+        self.container_tokens = ContainerTokenSecretManager(KeyRing(new_master_key()))
+        self.nm_tokens = NMTokenSecretManager(KeyRing(new_master_key()))
+        self.registrations: list[RegisterNodeManagerRequest] = []
+        self.heartbeats: list[NodeHeartbeatRequest] = []
+        self.unregistered: list[NodeId] = []
+        self.ends: dict[ContainerId, ContainerStatus] = {}
+        self.orders: dict[str, object] = {}
+        self.action = NodeAction.NORMAL
+        self._interval_ms = interval_ms
+        self._response_id = 0
+        self._news = asyncio.Condition()
+
+    async def register_node_manager(
+        self, caller: Caller[NodeId], request: RegisterNodeManagerRequest
+    ) -> RegisterNodeManagerResponse:
+        assert caller.verified == request.node_id
+        self.registrations.append(request)
+        self._response_id = 0
+        return RegisterNodeManagerResponse(
+            NodeAction.NORMAL,
+            RM_IDENTIFIER,
+            self.container_tokens.keys.current,
+            self.nm_tokens.keys.current,
+        )
+
+    async def node_heartbeat(self, caller: Caller[NodeId], request: NodeHeartbeatRequest) -> NodeHeartbeatResponse:
+        assert request.response_id == self._response_id
+        self.heartbeats.append(request)
+        for status in request.containers:
+            if status.state is ContainerState.COMPLETE:
+                self.ends.setdefault(status.container_id, status)
+        self._response_id += 1
+        orders, self.orders = self.orders, {}
+        action, self.action = self.action, NodeAction.NORMAL
+        async with self._news:
+            self._news.notify_all()
+        return NodeHeartbeatResponse(self._response_id, action, self._interval_ms, **orders)  # type: ignore[arg-type]
+
+    async def unregister_node_manager(self, caller: Caller[NodeId], request: NodeId) -> None:
+        self.unregistered.append(request)
+
+    async def wait_for(self, condition: Callable[[], bool]) -> None:
+        """Wait until something that heartbeats tell is so."""
+        async with asyncio.timeout(WAIT_S), self._news:
+            await self._news.wait_for(condition)
+
+
+class LoneNode:
+    """The node, its played RM, and a master of application `app` that starts containers on it."""
+
+    def __init__(self, node: NodeManager, rm: PlayedResourceManager, directory: Path) -> None:
+        self.node = node
+        self.rm = rm
+        self.local_dir = directory / "local"
+        self.log_dir = directory / "logs"
+        self.attempt = ApplicationAttemptId(ApplicationId(RM_IDENTIFIER, 8), 1)
+        self._numbers = 0
+
+    def container_id(self) -> ContainerId:
+        self._numbers += 1
+        return ContainerId(self.attempt, self._numbers)
+
+    def request(
+        self, launch: ContainerLaunchContext, container_id: ContainerId, memory_mb: int = 128, user: str = "alice"
+    ) -> StartContainerRequest:
+        now_ms = self.node.clock()
+        identifier = ContainerTokenIdentifier(
+            container_id,
+            self.node.node_id,
+            user,
+            Resource(memory_mb, 1),
+            now_ms + 600_000,
+            0,
+            RM_IDENTIFIER,
+            0,
+            now_ms,
+        )
+        return StartContainerRequest(launch, self.rm.container_tokens.create(identifier))
+
+    def master(self) -> ContainerManagementProxy:
+        """The way of the attempt's master to the node."""
+        token = self.rm.nm_tokens.create(self.attempt, self.node.node_id, "alice")
+        return ContainerManagementProxy(str(self.node.node_id), token=token)
+
+    async def start(self, launch: ContainerLaunchContext, memory_mb: int = 128) -> ContainerId:
+        """Start one container; it must be taken."""
+        container_id = self.container_id()
+        response = await self.start_all((self.request(launch, container_id, memory_mb),))
+        assert response.succeeded == (container_id,), response.failed
+        return container_id
+
+    async def start_all(self, requests: tuple[StartContainerRequest, ...]) -> StartContainersResponse:
+        async with self.master() as master:
+            return await master.start_containers(requests)
+
+    async def status(self, container_id: ContainerId) -> ContainerStatus:
+        async with self.master() as master:
+            response = await master.get_container_statuses((container_id,))
+        (status,) = response.statuses
+        return status
+
+    async def end_of(self, container_id: ContainerId) -> ContainerStatus:
+        """The container's status as the RM is told of its end."""
+        await self.rm.wait_for(lambda: container_id in self.rm.ends)
+        return self.rm.ends[container_id]
+
+    async def run(self, launch: ContainerLaunchContext, memory_mb: int = 128) -> ContainerStatus:
+        return await self.end_of(await self.start(launch, memory_mb))
+
+    async def running(self, container_id: ContainerId, log_dir: Path | None = None) -> None:
+        """Wait until the container's command runs: its launch script has said its last word."""
+        out = (log_dir or self.log_dir) / str(container_id.application_id) / str(container_id) / "prelaunch.out"
+        async with asyncio.timeout(WAIT_S):
+            while not (_exists(out) and "Launching container\n" in out.read_text()):  # noqa: ASYNC110  a file has no event
+                await asyncio.sleep(0.01)
+
+    def logs_of(self, container_id: ContainerId) -> Path:
+        return self.log_dir / str(container_id.application_id) / str(container_id)
+
+    async def finish_application(self) -> None:
+        """The RM says that the application is over; wait until the node has nothing of it."""
+        self.rm.orders = {"applications_to_clean_up": (self.attempt.application_id,)}
+        await self.rm.wait_for(lambda: not self.node.core.context.applications)
+
+
+@asynccontextmanager
+async def lone_node(
+    directory: Path, settings: dict[str, str] | None = None, environ: dict[str, str] | None = None
+) -> AsyncIterator[LoneNode]:
+    """A node over `directory`/local and `directory`/logs that stops at the end of the context."""
+    rm = PlayedResourceManager()
+    secret = directory / "secret"
+    if not _exists(secret):
+        write_cluster_secret(secret)
+    async with _tracker(rm, secret) as port:
+        conf = node_configuration(directory, port, settings or {})
+        stopping = asyncio.Event()
+        async with NodeManager.start(conf, environ or {}, stopping) as node:
+            assert await node.wait_registered()
+            try:
+                yield LoneNode(node, rm, directory)
+            finally:
+                stopping.set()
+                async with asyncio.timeout(WAIT_S):
+                    assert await node.shell.stopped == ""
+
+
+def node_configuration(directory: Path, tracker_port: int, settings: dict[str, str]) -> Configuration:
+    return Configuration.of(
+        {
+            "yarn.nodemanager.hostname": "127.0.0.1",
+            "yarn.nodemanager.local-dirs": str(directory / "local"),
+            "yarn.nodemanager.log-dirs": str(directory / "logs"),
+            "yarn.nodemanager.resource.memory-mb": "2048",
+            "yarn.nodemanager.resource.cpu-vcores": "4",
+            "yarn.nodemanager.disk-health-checker.max-disk-utilization-per-disk-percentage": "100",
+            "yarn.resourcemanager.resource-tracker.address": f"127.0.0.1:{tracker_port}",
+            "yarn.yarnling.cluster-secret-file": str(directory / "secret"),
+            **settings,
+        }
+    )
+
+
+@asynccontextmanager
+async def _tracker(rm: PlayedResourceManager, secret: Path) -> AsyncIterator[int]:
+    conf = Configuration.of({"yarn.yarnling.cluster-secret-file": str(secret)})
+    tokens = NodeTokenSecretManager(read_cluster_secret(conf))
+    server = RpcServer(Address("127.0.0.1", 0))
+    server.add(tracker.RPCS, rm, lambda caller: tokens.check(caller.token))
+    port = await server.start()
+    try:
+        yield port
+    finally:
+        await server.stop(0)
+
+
+def _exists(path: Path) -> bool:
+    return path.exists()

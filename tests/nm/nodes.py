@@ -1,0 +1,114 @@
+"""A core for tests: a node that is registered, containers to start on it, and what it wants done by kind."""
+
+from __future__ import annotations
+
+from typing import TypeVar
+
+from nm.core import NodeManagerCore
+from nm.effects import Effect, RegisterNode, Reply, SendHeartbeat
+from nm.events import (
+    Event,
+    HeartbeatAnswered,
+    NodeRegistered,
+    Start,
+    StartContainers,
+    StartRequest,
+)
+from nm.settings import CoreSettings, NodeFacts
+from yarn.containers import ContainerLaunchContext, ContainerTokenIdentifier, NMTokenIdentifier
+from yarn.ids import ApplicationAttemptId, ApplicationId, ContainerId, NodeId
+from yarn.protocols.container_management import StartContainersResponse
+from yarn.protocols.tracker import NodeHeartbeatResponse, RegisterNodeManagerResponse
+from yarn.resource import Resource
+from yarn.states import NodeAction
+
+E = TypeVar("E", bound=Effect)
+
+NODE = NodeId("127.0.0.2", 45454)
+RM = 1_700_000_000_000
+NOW_MS = 1_700_000_100_000
+APP = ApplicationId(RM, 1)
+ATTEMPT = ApplicationAttemptId(APP, 1)
+OTHER_ATTEMPT = ApplicationAttemptId(ApplicationId(RM, 2), 1)
+
+
+def container_id(number: int, attempt: ApplicationAttemptId = ATTEMPT) -> ContainerId:
+    return ContainerId(attempt, number)
+
+
+def nm_token(attempt: ApplicationAttemptId = ATTEMPT) -> NMTokenIdentifier:
+    return NMTokenIdentifier(attempt, NODE, "alice", 1)
+
+
+def container_token(
+    number: int,
+    *,
+    attempt: ApplicationAttemptId = ATTEMPT,
+    expiry_ms: int = NOW_MS + 600_000,
+    rm_identifier: int = RM,
+    memory_mb: int = 128,
+) -> ContainerTokenIdentifier:
+    return ContainerTokenIdentifier(
+        container_id(number, attempt), NODE, "alice", Resource(memory_mb, 1), expiry_ms, 1, rm_identifier, 1, NOW_MS
+    )
+
+
+class Node:
+    """A core that remembers its time and the effects of its last step; `step` and `after` return that step's."""
+
+    def __init__(self, settings: CoreSettings | None = None) -> None:
+        facts = NodeFacts(Resource(2048, 4), Resource(8192, 2))
+        self.core = NodeManagerCore(NODE, facts, settings or CoreSettings())
+        self.now_ms = NOW_MS
+        self.effects: list[Effect] = []
+        self.calls = 0
+        self.response_id = 0
+
+    def step(self, event: Event) -> list[Effect]:
+        self.effects = self.core.handle(event, self.now_ms)
+        return self.effects
+
+    def after(self, delay_ms: int, event: Event) -> list[Effect]:
+        self.now_ms += delay_ms
+        return self.step(event)
+
+    def of(self, kind: type[E]) -> list[E]:
+        """The effects of the last step that are of this kind."""
+        return [effect for effect in self.effects if isinstance(effect, kind)]
+
+    def one(self, kind: type[E]) -> E:
+        (effect,) = self.of(kind)
+        return effect
+
+    def register(self) -> Node:
+        """Start, register and have the first heartbeat answered."""
+        self.step(Start())
+        self.one(RegisterNode)
+        self.step(NodeRegistered(RegisterNodeManagerResponse(NodeAction.NORMAL, RM)))
+        self.one(SendHeartbeat)
+        self.answer()
+        return self
+
+    def answer(self, **orders: object) -> list[Effect]:
+        """Answer the heartbeat that is under way."""
+        self.response_id += 1
+        return self.step(HeartbeatAnswered(NodeHeartbeatResponse(self.response_id, NodeAction.NORMAL, **orders)))  # type: ignore[arg-type]
+
+    def start(
+        self,
+        *numbers: int,
+        launch: ContainerLaunchContext | None = None,
+        caller: NMTokenIdentifier | None = None,
+        tokens: tuple[ContainerTokenIdentifier, ...] | None = None,
+    ) -> StartContainersResponse:
+        """Start containers of the application; the answer."""
+        self.calls += 1
+        tokens = tokens or tuple(container_token(number) for number in numbers)
+        requests = tuple(StartRequest(launch or ContainerLaunchContext(("sleep 1",)), token) for token in tokens)
+        self.step(StartContainers(self.calls, caller or nm_token(), requests))
+        value = self.one(Reply).value
+        assert isinstance(value, StartContainersResponse)
+        return value
+
+    def state(self, number: int) -> str:
+        return self.core.context.containers[container_id(number)].machine.state.name
