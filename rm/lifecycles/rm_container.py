@@ -7,9 +7,10 @@ RMContainer with the same id takes its place when it is filled.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from enum import Enum
 
+from rm.scheduler.asks import AskTerms, SchedulerKey
 from rm.scheduler.notices import (
     CleanUpContainer,
     ContainerAcquired,
@@ -18,7 +19,6 @@ from rm.scheduler.notices import (
     ContainerLaunched,
     Notice,
 )
-from yarn.asks import ResourceRequest
 from yarn.containers import Container, ContainerStatus
 from yarn.ids import ApplicationAttemptId, ContainerId, NodeId
 from yarn.lifecycle import Lifecycle, Machine, Row
@@ -61,20 +61,20 @@ class RMContainer:
     """A container that the scheduler placed or reserved.
 
     `attempt_id` is the attempt that holds it now (with kept containers not always the one of its id).
-    `asks`: {resource name: the ask it answers}, kept until it is ACQUIRED, so that it can be asked again if it is
-    lost before. `reserved_*` are set while RESERVED. `is_am`: it runs the master of its attempt.
+    `key` and `asks` are what it answers; `asks` is kept until it is ACQUIRED, so that it can be asked for again if it
+    is lost before. `reserved_node` is set once it is RESERVED. `is_am`: it runs the master of its attempt.
     """
 
     __slots__ = (
         "_machine",
         "_notify",
-        "allocation_request_id",
         "asks",
         "attempt_id",
         "container",
         "finished_ms",
         "id",
         "is_am",
+        "key",
         "node_id",
         "partition",
         "queue",
@@ -87,6 +87,7 @@ class RMContainer:
     def __init__(
         self,
         container: Container,
+        key: SchedulerKey,
         attempt_id: ApplicationAttemptId,
         *,
         user: str,
@@ -96,6 +97,7 @@ class RMContainer:
         notify: Callable[[Notice], None],
     ) -> None:
         self.container = container
+        self.key = key
         self.id: ContainerId = container.id
         self.node_id: NodeId = container.node_id
         self.attempt_id = attempt_id
@@ -104,8 +106,7 @@ class RMContainer:
         self.partition = partition
         self.started_ms = started_ms
         self.finished_ms = 0
-        self.allocation_request_id = container.allocation_request_id
-        self.asks: Mapping[str, ResourceRequest] | None = None
+        self.asks: tuple[AskTerms, ...] | None = None
         self.reserved_node: NodeId | None = None
         self.is_am = False
         self.status: ContainerStatus | None = None
@@ -115,6 +116,10 @@ class RMContainer:
     @property
     def state(self) -> RMContainerState:
         return self._machine.state
+
+    @property
+    def is_running(self) -> bool:
+        return self._machine.state is RMContainerState.RUNNING
 
     @property
     def resource(self) -> Resource:

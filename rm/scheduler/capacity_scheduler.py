@@ -2,6 +2,7 @@
 
 The core calls one method for each of Hadoop's scheduler events and for an AM's allocate; what happened comes back
 through `notify`, in order. Everything runs at once, in the caller's step: there is no queue of events in here.
+Nothing is placed but in `node_update`: an AM's call notes what is wanted and hands over what was placed since.
 """
 
 from __future__ import annotations
@@ -9,14 +10,36 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from rm.lifecycles.rm_container import RMContainer
-from rm.scheduler.notices import Notice
+from rm.lifecycles.rm_container import RMContainer, RMContainerEvent
+from rm.scheduler.application import FiCaSchedulerApp, SchedulerApplication
+from rm.scheduler.application_usage import usage_of
+from rm.scheduler.ask_checks import check_capability, check_label
+from rm.scheduler.completion import (
+    APPLICATION_COMPLETE,
+    COMPLETED_APPLICATION,
+    EXPIRED,
+    LOST_NODE,
+    RELEASED_BY_AM,
+    aborted_status,
+    complete_in_queue,
+    unreserved_status,
+)
+from rm.scheduler.configuration import CapacitySchedulerConfiguration
+from rm.scheduler.context import SchedulerContext
+from rm.scheduler.java_order import container_hash, hash_order
+from rm.scheduler.leaf_queue import LeafQueue
+from rm.scheduler.node import NodeTracker, SchedulerNode
+from rm.scheduler.node_visit import allocate_containers_to_node
+from rm.scheduler.notices import ApplicationAccepted, ApplicationRejected, AttemptAdded, CleanUpContainer, Notice
+from rm.scheduler.queue import CSQueue
+from rm.scheduler.queue_tree import QueueTree, refuse, state_faults
 from yarn.applications import ApplicationResourceUsage
 from yarn.asks import ResourceRequest, UpdateContainerRequest
 from yarn.configuration import Configuration
 from yarn.containers import Container, ContainerStatus
+from yarn.errors import AccessControlException, YARNFeatureNotEnabledException
 from yarn.ids import ApplicationAttemptId, ApplicationId, ContainerId, NodeId
-from yarn.resource import Resource, ResourceTypes
+from yarn.resource import Resource, ResourceTypes, componentwise_min
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,43 +56,148 @@ class Allocation:
 
 
 class CapacityScheduler:
-    """Hadoop's CapacityScheduler, driven by heartbeats. All times are ms as the caller counts them."""
+    """Hadoop's CapacityScheduler, driven by heartbeats.
 
-    resource_types: ResourceTypes
-    minimum_allocation: Resource
-    cluster_resource: Resource
+    `cluster_timestamp` and every `now_ms` are ms of one clock, and time never goes back. What is given for a node,
+    application or container that is not known any more is passed over, as in Hadoop: it has just gone.
+    """
+
+    __slots__ = ("_configuration", "_context", "_tracker", "_tree", "applications", "cluster_timestamp")
 
     def __init__(
         self, configuration: Configuration, *, cluster_timestamp: int, notify: Callable[[Notice], None]
     ) -> None:
         """Raises ConfigurationException with every fault of the configuration."""
-        raise NotImplementedError
+        settings = CapacitySchedulerConfiguration.read(configuration)
+        refuse(state_faults(settings, configuration, {}))
+        self._configuration = configuration
+        self._context = SchedulerContext(settings, notify)
+        self._context.now_ms = cluster_timestamp
+        self._tracker = NodeTracker(self._context.nodes, settings.maximum_allocation, cluster_timestamp)
+        self._tree = QueueTree(self._context)
+        self.cluster_timestamp = cluster_timestamp
+        self.applications: dict[ApplicationId, SchedulerApplication] = {}
+
+    # Nodes
 
     def add_node(self, node_id: NodeId, rack: str, total: Resource, now_ms: int, *, http_address: str = "") -> None:
         """NODE_ADDED: an empty node joins. `http_address` is handed out with its containers."""
-        raise NotImplementedError
+        context = self._at(now_ms)
+        name = str(node_id) if context.settings.include_port_in_node_name else node_id.host
+        node = SchedulerNode(node_id, name, rack, total, http_address)
+        context.change_partition(node.partition, total)
+        self._tracker.add(node)
+        context.cluster_resource = context.cluster_resource + total
+        self._tree.update_cluster_resource()
 
     def remove_node(self, node_id: NodeId, now_ms: int) -> None:
         """NODE_REMOVED: its containers are killed (-100, "Container released on a *lost* node")."""
-        raise NotImplementedError
+        context = self._at(now_ms)
+        node = context.nodes.get(node_id)
+        if node is None:
+            return
+        context.change_partition(node.partition, -node.total)
+        for container_id in hash_order(node.containers, container_hash):
+            container = node.containers[container_id]
+            self._complete(container, aborted_status(container_id, LOST_NODE), RMContainerEvent.KILL)
+            node.release_container(container_id, by_node=True)
+        reserved = node.reserved_container
+        if reserved is not None:
+            self._complete(reserved, aborted_status(reserved.id, LOST_NODE), RMContainerEvent.KILL)
+        self._tracker.remove(node_id)
+        context.cluster_resource = context.cluster_resource - node.total
+        self._tree.update_cluster_resource()
 
     def update_node_resource(self, node_id: NodeId, total: Resource, now_ms: int) -> None:
-        """NODE_RESOURCE_UPDATE: containers stay; the node's reservation does not."""
-        raise NotImplementedError
+        """NODE_RESOURCE_UPDATE: containers stay; a change takes the node's reservation away (spec 5.6)."""
+        context = self._at(now_ms)
+        node = context.nodes.get(node_id)
+        if node is None:
+            return
+        change = total - node.total
+        if not change.is_none():
+            context.change_partition(node.partition, change)
+            node.update_total(total)
+            self._tracker.recount()
+            context.cluster_resource = context.cluster_resource + change
+        self._tree.update_cluster_resource()
+        if change.is_none():
+            return
+        if node.reserved_container is not None:
+            reserved = node.reserved_container
+            self._complete(reserved, unreserved_status(reserved.id), RMContainerEvent.KILL)
+        self._tree.update_cluster_resource()
 
     def node_update(
         self, node_id: NodeId, launched: Sequence[ContainerId], completed: Sequence[ContainerStatus], now_ms: int
     ) -> None:
         """NODE_UPDATE: notes what the NM reported, then places containers on the node."""
-        raise NotImplementedError
+        context = self._at(now_ms)
+        node = context.nodes.get(node_id)
+        for container_id in launched:
+            self._container_launched(container_id, node_id, node)
+        for status in completed:
+            container = self.container(status.container_id)
+            if container is not None:
+                self._complete(container, status, RMContainerEvent.FINISHED)
+            if node is not None:
+                node.release_container(status.container_id, by_node=True)
+        if node is not None:
+            allocate_containers_to_node(node, self._tree, self.applications, context)
+
+    def _container_launched(self, container_id: ContainerId, node_id: NodeId, node: SchedulerNode | None) -> None:
+        """The NM reports it for the first time; what nobody knows is to be ended."""
+        context = self._context
+        attempt = self._attempt_of(container_id.application_id)
+        container = attempt.live_containers.get(container_id) if attempt is not None else None
+        if container is None:
+            context.notify(CleanUpContainer(node_id, container_id))
+        elif container.allows(RMContainerEvent.LAUNCHED):
+            container.handle(RMContainerEvent.LAUNCHED, None, context.now_ms)
+        if attempt is not None and node is not None:
+            node.container_launched(container_id)
+
+    # Applications
 
     def add_application(self, application_id: ApplicationId, queue: str, user: str, priority: int, now_ms: int) -> None:
         """APP_ADDED: answered with ApplicationAccepted or ApplicationRejected."""
-        raise NotImplementedError
+        context = self._at(now_ms)
+        try:
+            leaf = self._leaf_for(application_id, queue, user)
+        except AccessControlException as refusal:
+            diagnostics = refusal.message
+            if not isinstance(refusal, _Unplaceable):
+                diagnostics = f"{AccessControlException.java_class}: {diagnostics}"
+            context.notify(ApplicationRejected(application_id, diagnostics))
+            return
+        leaf.parent.add_application()
+        self.applications[application_id] = SchedulerApplication(leaf, user, priority)
+        context.notify(ApplicationAccepted(application_id, leaf.path))
+
+    def _leaf_for(self, application_id: ApplicationId, queue: str, user: str) -> LeafQueue:
+        """The leaf that takes the application. Raises AccessControlException, in the order of Hadoop's checks."""
+        if self._tree.root.application_count >= self._context.settings.maximum_applications:
+            raise _Unplaceable(
+                f"Maximum system application limit reached,cannot accept submission of application: {application_id}"
+            )
+        found = self._tree.get(queue)
+        if found is None:
+            if self._tree.is_ambiguous(queue):
+                raise _Unplaceable(
+                    f"Application {application_id} submitted by user {user} to ambiguous queue: {queue} "
+                    "please use full queue path instead."
+                )
+            raise _Unplaceable(f"Application {application_id} submitted by user {user} to unknown queue: {queue}")
+        if not isinstance(found, LeafQueue):
+            raise _Unplaceable(f"Application {application_id} submitted by user : {user} to non-leaf queue : {queue}")
+        found.check_submission(application_id, user)
+        return found
 
     def remove_application(self, application_id: ApplicationId, final_state_name: str) -> None:
         """APP_REMOVED."""
-        raise NotImplementedError
+        application = self.applications.pop(application_id, None)
+        if application is not None:
+            application.leaf.finish_application(application_id, application.user)
 
     def add_attempt(
         self, attempt_id: ApplicationAttemptId, *, transfer: bool, am_resource: Resource | None, now_ms: int
@@ -79,17 +207,50 @@ class CapacityScheduler:
         `transfer`: take over the containers of the last attempt. `am_resource`: the normalised size of the master, for
         the AM limits; None for an unmanaged one.
         """
-        raise NotImplementedError
+        context = self._at(now_ms)
+        application = self.applications.get(attempt_id.application_id)
+        if application is None:
+            return
+        attempt = FiCaSchedulerApp(
+            attempt_id,
+            application.user,
+            application.leaf,
+            context,
+            am_resource=am_resource,
+            priority=application.priority,
+        )
+        if transfer and application.current_attempt is not None:
+            attempt.transfer_from(application.current_attempt)
+        application.current_attempt = attempt
+        application.leaf.submit_attempt(attempt)
+        context.notify(AttemptAdded(attempt_id))
 
     def remove_attempt(
         self, attempt_id: ApplicationAttemptId, *, keep_containers: bool, final_state_name: str, now_ms: int
     ) -> None:
         """APP_ATTEMPT_REMOVED: its containers are killed, but for running ones if `keep_containers`."""
-        raise NotImplementedError
+        self._at(now_ms)
+        attempt = self._attempt_of(attempt_id.application_id)
+        if attempt is None:
+            return
+        for container_id in hash_order(attempt.live_containers, container_hash):
+            container = attempt.live_containers[container_id]
+            if not (keep_containers and container.is_running):
+                status = aborted_status(container_id, COMPLETED_APPLICATION)
+                self._complete(container, status, RMContainerEvent.KILL)
+        for reserved in attempt.reserved_containers:
+            self._complete(reserved, aborted_status(reserved.id, APPLICATION_COMPLETE), RMContainerEvent.KILL)
+        attempt.stop()
+        attempt.leaf.finish_attempt(attempt)
+
+    # The AM's heartbeat
 
     def check_asks(self, queue: str, asks: Iterable[ResourceRequest]) -> None:
         """Raises InvalidResourceRequestException (or its label kind) for the first ask that cannot be."""
-        raise NotImplementedError
+        allowed = self.maximum_allocation(queue)
+        for ask in asks:
+            check_capability(ask.capability, allowed, self._context.settings.maximum_allocation)
+            check_label(ask, queue)
 
     def allocate(
         self,
@@ -101,58 +262,206 @@ class CapacityScheduler:
         updates: Sequence[UpdateContainerRequest],
         now_ms: int,
     ) -> Allocation:
-        """An AM's heartbeat: notes releases and asks (normalised here), hands over what was placed since the last."""
-        raise NotImplementedError
+        """An AM's heartbeat: notes releases and asks (normalised here), hands over what was placed since the last.
+
+        Raises YARNFeatureNotEnabledException for updates of containers, before anything is applied.
+        """
+        if updates:
+            raise YARNFeatureNotEnabledException("updates of running containers are not supported yet (send none)")
+        context = self._at(now_ms)
+        attempt = self._attempt_of(attempt_id.application_id)
+        if attempt is None or attempt.attempt_id != attempt_id:
+            return Allocation(headroom=context.none)
+        for container_id in releases:
+            container = self.container(container_id)
+            if container is not None:
+                self._complete(container, aborted_status(container_id, RELEASED_BY_AM), RMContainerEvent.RELEASED)
+        normalized = [self._normalized(ask) for ask in asks]
+        if attempt.is_stopped:
+            return Allocation(headroom=context.none)
+        attempt.asks.update(normalized)
+        attempt.update_blacklist(blacklist_additions, blacklist_removals)
+        containers = self._hand_over(attempt)
+        return Allocation(containers, attempt.headroom(), context.node_count)
+
+    def _normalized(self, ask: ResourceRequest) -> ResourceRequest:
+        """The ask in whole multiples of the minimum, held under the largest container of the cluster."""
+        smallest = self._context.minimum_allocation
+        size = self._context.calculator.normalize(ask.capability, smallest, self.maximum_allocation(), smallest)
+        if size == ask.capability:
+            return ask
+        return ResourceRequest(
+            ask.priority,
+            ask.resource_name,
+            size,
+            ask.count,
+            ask.relax_locality,
+            ask.label,
+            ask.allocation_request_id,
+            ask.execution_type,
+            ask.enforce_execution_type,
+        )
+
+    def _hand_over(self, attempt: FiCaSchedulerApp) -> tuple[Container, ...]:
+        placed = tuple(attempt.newly_allocated.values())
+        attempt.newly_allocated.clear()
+        for container in placed:
+            container.handle(RMContainerEvent.ACQUIRED, None, self._context.now_ms)
+        return tuple(container.container for container in placed)
 
     def mark_am_container(self, container_id: ContainerId) -> None:
         """The attempt of this container took it for its master."""
-        raise NotImplementedError
+        attempt = self._attempt_of(container_id.application_id)
+        if attempt is None:
+            return
+        attempt.has_master = True
+        container = attempt.live_containers.get(container_id)
+        if container is not None:
+            container.is_am = True
 
     def expire_container(self, container_id: ContainerId, now_ms: int) -> None:
         """CONTAINER_EXPIRED: acquired and never launched in time."""
-        raise NotImplementedError
+        self._at(now_ms)
+        container = self.container(container_id)
+        if container is not None and container.allows(RMContainerEvent.EXPIRE):
+            self._complete(container, aborted_status(container_id, EXPIRED), RMContainerEvent.EXPIRE)
+
+    # Sizes and names
+
+    @property
+    def resource_types(self) -> ResourceTypes:
+        """The resource types of the cluster."""
+        return self._context.settings.resource_types
+
+    @property
+    def minimum_allocation(self) -> Resource:
+        """The smallest container, and the unit of all sizes."""
+        return self._context.minimum_allocation
+
+    @property
+    def cluster_resource(self) -> Resource:
+        """The sum of all nodes."""
+        return self._context.cluster_resource
 
     def maximum_allocation(self, queue: str | None = None) -> Resource:
         """The largest container that can be had now, in a queue (a leaf's name or path) or anywhere."""
-        raise NotImplementedError
+        largest = self._tracker.maximum_allocation(self._context.now_ms, self._context.settings.settle_ms)
+        found = self._tree.get(queue) if queue is not None else None
+        if isinstance(found, LeafQueue):
+            return componentwise_min(found.configuration.maximum_allocation, largest)
+        return largest
 
     def normalize_master_request(self, queue: str, capability: Resource) -> Resource:
         """The size of a master as submitted to `queue`, rounded up (RMAppManager). Raises as check_asks."""
-        raise NotImplementedError
+        allowed = self.maximum_allocation(queue)
+        check_capability(capability, allowed, self._context.settings.maximum_allocation)
+        smallest = self._context.minimum_allocation
+        return self._context.calculator.normalize(capability, smallest, allowed, smallest)
 
     def place_application(self, queue: str, user: str) -> str:
         """The queue that the placement rules choose; without rules the name as given."""
-        raise NotImplementedError
+        return queue
 
     def queue_path(self, queue: str) -> str:
         """The full path of a queue named by its path or unambiguous short name; the name as given if there is none."""
-        raise NotImplementedError
+        found = self._tree.get(queue)
+        return found.path if found is not None else queue
 
     def default_priority(self, queue: str) -> int:
         """The queue's default-application-priority; 0 for an unknown queue."""
-        raise NotImplementedError
+        found = self._tree.get(queue)
+        return found.configuration.default_application_priority if found is not None else 0
+
+    # Configuration
 
     def reinitialize(self, configuration: Configuration) -> None:
-        """refreshQueues: takes the configuration whole, or raises ConfigurationException with every fault."""
-        raise NotImplementedError
+        """refreshQueues: takes the configuration whole, or raises ConfigurationException with every fault.
 
-    def container(self, container_id: ContainerId) -> RMContainer | None:
-        """A live or reserved container; None if it is over or unknown."""
-        raise NotImplementedError
+        After a refusal the old one is applied anew, as Hadoop does; only the order of queues may show it.
+        """
+        try:
+            settings = CapacitySchedulerConfiguration.read(configuration)
+            refuse(
+                [
+                    *state_faults(settings, configuration, self._tree.by_path),
+                    *self._tree.faults_of(settings, configuration),
+                ]
+            )
+        except Exception:
+            self._tree.refresh()
+            raise
+        self._configuration = configuration
+        self._context.settings = settings
+        self._tracker.configured_maximum = settings.maximum_allocation
+        self._tree.refresh()
 
-    def containers_of(self, application_id: ApplicationId) -> Mapping[ContainerId, RMContainer]:
-        """The live containers of the application's current attempt, kept ones included."""
-        raise NotImplementedError
+    # For reports and checks: to be read, not changed
 
     @property
     def node_count(self) -> int:
         """Nodes that the scheduler knows."""
-        raise NotImplementedError
+        return self._context.node_count
+
+    @property
+    def nodes(self) -> Mapping[NodeId, SchedulerNode]:
+        """The nodes, in the order they came."""
+        return self._context.nodes
+
+    @property
+    def queues(self) -> Mapping[str, CSQueue]:
+        """The queues by path, parents before their children."""
+        return self._tree.by_path
+
+    @property
+    def context(self) -> SchedulerContext:
+        """What the parts share."""
+        return self._context
+
+    def queue(self, name: str) -> CSQueue | None:
+        """The queue of a path or of an unambiguous short name."""
+        return self._tree.get(name)
+
+    def container(self, container_id: ContainerId) -> RMContainer | None:
+        """A live container of the application's current attempt; None if it is over, only reserved or unknown."""
+        attempt = self._attempt_of(container_id.application_id)
+        return attempt.live_containers.get(container_id) if attempt is not None else None
+
+    def containers_of(self, application_id: ApplicationId) -> Mapping[ContainerId, RMContainer]:
+        """The live containers of the application's current attempt, kept ones included."""
+        attempt = self._attempt_of(application_id)
+        return attempt.live_containers if attempt is not None else {}
 
     def node_usage(self, node_id: NodeId) -> tuple[Resource, int]:
         """(allocated, containers) of a node; nothing for a node that the scheduler does not know."""
-        raise NotImplementedError
+        node = self._context.nodes.get(node_id)
+        return (node.allocated, len(node.containers)) if node is not None else (self._context.none, 0)
 
     def application_usage(self, application_id: ApplicationId) -> ApplicationResourceUsage | None:
         """What the application's current attempt holds and asks for; None if it has none. The core adds the seconds."""
-        raise NotImplementedError
+        attempt = self._attempt_of(application_id)
+        return usage_of(attempt, self._context) if attempt is not None else None
+
+    # Helpers
+
+    def _at(self, now_ms: int) -> SchedulerContext:
+        self._context.now_ms = now_ms
+        return self._context
+
+    def _attempt_of(self, application_id: ApplicationId) -> FiCaSchedulerApp | None:
+        application = self.applications.get(application_id)
+        return application.current_attempt if application is not None else None
+
+    def _complete(self, container: RMContainer, status: ContainerStatus, event: RMContainerEvent) -> None:
+        """End a container or reservation; ask again for what its AM never saw (completedContainer)."""
+        attempt = self._attempt_of(container.id.application_id)
+        if attempt is None:
+            return
+        node = self._context.nodes.get(container.node_id)
+        if node is not None:
+            complete_in_queue(container, status, event, attempt, node)
+        if container.asks is not None and not attempt.is_stopped:
+            attempt.asks.restore(container.key, container.asks)
+
+
+class _Unplaceable(AccessControlException):
+    """A submission that found no leaf; told without the class of the error, as in Hadoop."""

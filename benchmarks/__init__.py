@@ -1,0 +1,1 @@
+"""Measurements: run by scripts/bench, never asserted by a test."""

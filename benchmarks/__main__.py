@@ -1,0 +1,68 @@
+"""scripts/bench NAME...: runs benchmarks by name and prints a table, or with --json {name: {figure: value}}."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import json
+import sys
+from collections.abc import Callable
+from functools import partial
+
+from rich.console import Console
+from rich.table import Table
+
+NAMES = ("start", "memory", "core")
+"""Each is a module here with `measure(progress) -> {figure: value}`."""
+
+# What the figures are held against: those of other systems, measured on two cores of the same kind.
+TO_BEAT = {
+    "ready_s_4": "0.9 (Dask), 5.4 (MiniYARNCluster)",
+    "ready_s_10": "1.64 (Dask), 7.3 (MiniYARNCluster)",
+    "private_mb": "63 (Dask)",
+    "containers_per_s_500": "7,100 first, 21,000 warm (Hadoop)",
+    "containers_per_s_1000": "6,300 first, 22,000 warm (Hadoop)",
+    "containers_per_s_5000": "6,400 first, 20,500 warm (Hadoop)",
+}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="scripts/bench", description=__doc__)
+    parser.add_argument("names", nargs="*", metavar="NAME", help=f"one of {', '.join(NAMES)} (default: all)")
+    parser.add_argument("--json", action="store_true", help="one object {name: {figure: value}} on stdout")
+    arguments = parser.parse_args()
+    unknown = [name for name in arguments.names if name not in NAMES]
+    if unknown:
+        parser.error(f"no benchmark {', '.join(unknown)} (there are {', '.join(NAMES)})")
+    results = {}
+    console = Console(stderr=True)
+    for name in arguments.names or NAMES:
+        with console.status(name) as status:
+            results[name] = _measure(name, partial(_show, status.update, name))
+    if arguments.json:
+        sys.stdout.write(json.dumps(results) + "\n")
+    else:
+        _print(results)
+
+
+def _show(update: Callable[[str], None], name: str, text: str) -> None:
+    update(f"{name}: {text}")
+
+
+def _measure(name: str, progress: Callable[[str], None]) -> dict[str, float]:
+    figures: dict[str, float] = importlib.import_module(f"benchmarks.{name}").measure(progress)
+    return figures
+
+
+def _print(results: dict[str, dict[str, float]]) -> None:
+    table = Table("benchmark", "figure")
+    table.add_column("value", justify="right")
+    table.add_column("to beat")
+    for name, figures in results.items():
+        for figure, value in figures.items():
+            table.add_row(name, figure, f"{value:,}", TO_BEAT.get(figure, ""))
+    Console().print(table)
+
+
+if __name__ == "__main__":
+    main()

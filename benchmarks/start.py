@@ -1,0 +1,31 @@
+"""How long a cluster takes from nothing until its last NodeManager has registered."""
+
+from __future__ import annotations
+
+import asyncio
+import statistics
+import time
+from collections.abc import Callable
+
+from yarnling.local_cluster import LocalCluster
+
+RUNS = {1: 5, 4: 5, 10: 5, 100: 3, 300: 1}
+"""{NodeManagers: clusters started}; the median is told. Large ones are slow to repeat and vary less."""
+
+
+def measure(progress: Callable[[str], None]) -> dict[str, float]:
+    """{"ready_s_N": seconds, median} for each size; the fork server's own cold start is in it."""
+    figures = {}
+    for nodes, runs in RUNS.items():
+        times = []
+        for run in range(runs):
+            progress(f"{nodes} NodeManagers, run {run + 1} of {runs}")
+            times.append(asyncio.run(_ready_s(nodes)))
+        figures[f"ready_s_{nodes}"] = round(statistics.median(times), 3)
+    return figures
+
+
+async def _ready_s(nodes: int) -> float:
+    started = time.perf_counter()
+    async with LocalCluster(nodes=nodes):
+        return time.perf_counter() - started

@@ -1,0 +1,209 @@
+"""One attempt as the scheduler sees it: what it holds, what is reserved for it, how often it was passed over.
+
+Hadoop's FiCaSchedulerApp. `SchedulerApplication` is the application over its attempts. With kept containers the next
+attempt takes over the very dictionary of live containers, what they use, and the headroom provider.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from rm.lifecycles.rm_container import RMContainer
+from rm.scheduler.asks import AppSchedulingInfo, SchedulerKey
+from rm.scheduler.context import SchedulerContext
+from rm.scheduler.java_order import hash_order, node_hash
+from rm.scheduler.reasons import Refusal, Refusals
+from rm.scheduler.usage import NO_LABEL, ResourceUsage
+from yarn.ids import ApplicationAttemptId, ContainerId, NodeId
+from yarn.resource import Resource
+
+if TYPE_CHECKING:
+    from rm.scheduler.headroom import HeadroomProvider
+    from rm.scheduler.leaf_queue import LeafQueue
+
+
+class FiCaSchedulerApp:
+    """An attempt in a leaf queue.
+
+    `live_containers` are its own and, with kept containers, those of attempts before, without reserved ones.
+    `usage.used` does not include reservations. `reserved` {key: {node: reserved container}}. `opportunities` {key:
+    nodes offered since the last local placement}, `missed_non_partitioned` {key: visits since one on a node without
+    label}, `re_reservations` {key: how often its reserved nodes were still too full}.
+    `am_refusal` tells why it is not active yet.
+    """
+
+    __slots__ = (
+        "_container_count",
+        "_context",
+        "_reserved_peak",
+        "am_partition",
+        "am_refusal",
+        "am_resource",
+        "asks",
+        "attempt_id",
+        "blacklist",
+        "has_master",
+        "headroom_provider",
+        "is_recovering",
+        "is_stopped",
+        "leaf",
+        "live_containers",
+        "missed_non_partitioned",
+        "newly_allocated",
+        "opportunities",
+        "priority",
+        "re_reservations",
+        "refusals",
+        "reserved",
+        "started_ms",
+        "system_blacklist",
+        "unmanaged",
+        "usage",
+        "user",
+    )
+
+    def __init__(
+        self,
+        attempt_id: ApplicationAttemptId,
+        user: str,
+        leaf: LeafQueue,
+        context: SchedulerContext,
+        *,
+        am_resource: Resource | None,
+        priority: int,
+    ) -> None:
+        self._context = context
+        self.attempt_id = attempt_id
+        self.user = user
+        self.leaf = leaf
+        self.priority = priority
+        self.started_ms = context.now_ms
+        self.unmanaged = am_resource is None
+        self.am_resource = context.minimum_allocation if am_resource is None else am_resource
+        self.am_partition = NO_LABEL
+        self.usage = ResourceUsage(context.none)
+        self.asks = AppSchedulingInfo(attempt_id.application_id, user, leaf, self.usage)
+        self.live_containers: dict[ContainerId, RMContainer] = {}
+        self.newly_allocated: dict[ContainerId, RMContainer] = {}
+        self.reserved: dict[SchedulerKey, dict[NodeId, RMContainer]] = {}
+        self._reserved_peak: dict[SchedulerKey, int] = {}
+        self.re_reservations: dict[SchedulerKey, int] = {}
+        self.opportunities: dict[SchedulerKey, int] = {}
+        self.missed_non_partitioned: dict[SchedulerKey, int] = {}
+        self.blacklist: set[str] = set()
+        self.system_blacklist: set[str] = set()
+        self.headroom_provider: HeadroomProvider | None = None
+        self.has_master = False
+        self.is_stopped = False
+        self.is_recovering = False
+        self._container_count = 0
+        self.refusals = Refusals()
+        self.am_refusal: Refusal | None = None
+
+    def __str__(self) -> str:
+        return str(self.attempt_id)
+
+    # What it is
+
+    @property
+    def is_waiting_for_master(self) -> bool:
+        """True until the ResourceManager has taken the container for its master."""
+        return not self.has_master and not self.unmanaged
+
+    @property
+    def reserved_containers(self) -> list[RMContainer]:
+        """All that is reserved for it."""
+        return [container for by_node in self.reserved.values() for container in by_node.values()]
+
+    def is_blacklisted(self, host: str, rack: str) -> bool:
+        """The system's list holds for the master, the AM's own for everything else."""
+        places = self.system_blacklist if self.is_waiting_for_master else self.blacklist
+        return bool(places) and (host in places or rack in places)
+
+    def headroom(self) -> Resource:
+        """What it could still get; nothing before the first visit looked at it."""
+        return self.headroom_provider.headroom() if self.headroom_provider is not None else self._context.none
+
+    # What it does
+
+    def transfer_from(self, previous: FiCaSchedulerApp) -> None:
+        """Take over the containers that the attempt before leaves (transferStateFromPreviousAttempt)."""
+        self.live_containers = previous.live_containers
+        self.usage.copy_used(previous.usage)
+        self.blacklist = previous.blacklist
+        self.headroom_provider = previous.headroom_provider
+        for container in self.live_containers.values():
+            container.attempt_id = self.attempt_id
+
+    def update_blacklist(self, additions: Iterable[str], removals: Iterable[str]) -> None:
+        """Hosts and racks to keep away from, from now on."""
+        places = self.system_blacklist if self.is_waiting_for_master else self.blacklist
+        places.update(additions)
+        places.difference_update(removals)
+
+    def next_container_id(self) -> ContainerId:
+        """Drawn when a placement or reservation is booked, so that refused ones leave no gap."""
+        self._container_count += 1
+        return ContainerId(self.attempt_id, self._container_count)
+
+    def add_missed_non_partitioned(self, key: SchedulerKey) -> int:
+        """One more visit of a key that wants no label; returns the count."""
+        missed = self.missed_non_partitioned[key] = self.missed_non_partitioned.get(key, 0) + 1
+        return missed
+
+    def reserve(self, key: SchedulerKey, container: RMContainer, partition: str) -> None:
+        """A reservation is new; of the container's size and for its node."""
+        part = self.usage.booked(partition)
+        part.reserved = part.reserved + container.resource
+        self.re_reservations.pop(key, None)
+        by_node = self.reserved.setdefault(key, {})
+        by_node[container.node_id] = container
+        self._reserved_peak[key] = max(self._reserved_peak.get(key, 0), len(by_node))
+
+    def unreserve(self, key: SchedulerKey, node_id: NodeId, partition: str) -> bool:
+        """Give a reservation up; False if there is none."""
+        by_node = self.reserved.get(key)
+        container = by_node.pop(node_id, None) if by_node is not None else None
+        if by_node is None or container is None:
+            return False
+        if not by_node:
+            del self.reserved[key]
+            del self._reserved_peak[key]
+        self.re_reservations.pop(key, None)
+        part = self.usage.booked(partition)
+        part.reserved = part.reserved - container.resource
+        return True
+
+    def reservation_to_give_up(self, key: SchedulerKey, amount: Resource) -> RMContainer | None:
+        """The first reservation of the key, in the order of Java's map, that is worth at least `amount`."""
+        by_node = self.reserved.get(key)
+        if not by_node:
+            return None
+        fits_in = self._context.calculator.fits_in
+        for node_id in hash_order(by_node, node_hash, peak=self._reserved_peak[key]):
+            if fits_in(amount, by_node[node_id].resource):
+                return by_node[node_id]
+        return None
+
+    def stop(self) -> None:
+        """The attempt is over: it asks for nothing and gets nothing."""
+        self.is_stopped = True
+        self.asks.stop()
+
+
+class SchedulerApplication:
+    """An application: its leaf, and the attempt that runs or ran last."""
+
+    __slots__ = ("current_attempt", "leaf", "priority", "user")
+
+    def __init__(self, leaf: LeafQueue, user: str, priority: int) -> None:
+        self.leaf = leaf
+        self.user = user
+        self.priority = priority
+        self.current_attempt: FiCaSchedulerApp | None = None
+
+    @property
+    def queue(self) -> str:
+        """The path of its leaf."""
+        return self.leaf.path

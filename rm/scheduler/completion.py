@@ -1,0 +1,87 @@
+"""The end of a container or reservation: who is told, and whose room comes back when (spec 3.9).
+
+The queues and the user have the room back at once. The node has it back when its NM has told the end, unless the NM
+never told the start. What its AM never saw is asked for again.
+"""
+
+from __future__ import annotations
+
+from rm.lifecycles.rm_container import RMContainer, RMContainerEvent, RMContainerState
+from rm.scheduler.application import FiCaSchedulerApp
+from rm.scheduler.node import SchedulerNode
+from rm.scheduler.queue import CSQueue
+from yarn.containers import ContainerStatus
+from yarn.ids import ContainerId
+from yarn.states import ContainerExitStatus, ContainerState
+
+RELEASED_BY_AM = "Container released by application"
+LOST_NODE = "Container released on a *lost* node"
+EXPIRED = "Container expired since it was unused"
+COMPLETED_APPLICATION = "Container of a completed application"
+UNRESERVED = "Container reservation no longer required."
+APPLICATION_COMPLETE = "Application Complete"
+
+
+def aborted_status(container_id: ContainerId, diagnostics: str) -> ContainerStatus:
+    """An end that the ResourceManager makes itself (SchedulerUtils.createAbnormalContainerStatus)."""
+    return ContainerStatus(container_id, ContainerState.COMPLETE, ContainerExitStatus.ABORTED, diagnostics)
+
+
+def unreserved_status(container_id: ContainerId) -> ContainerStatus:
+    """The end of a reservation that is not needed any more."""
+    return aborted_status(container_id, UNRESERVED)
+
+
+def complete_in_queue(
+    container: RMContainer,
+    status: ContainerStatus,
+    event: RMContainerEvent,
+    application: FiCaSchedulerApp,
+    node: SchedulerNode,
+) -> None:
+    """Take it off its application, node and queues (LeafQueue.completedContainer)."""
+    if container.state is RMContainerState.RESERVED:
+        removed = unreserve(application, node, container)
+        container.handle(event, status, application.leaf.context.now_ms)
+    else:
+        removed = _complete_live(container, status, event, application, node.partition)
+        node.release_container(container.id, by_node=False)
+    if not removed:
+        return
+    size = container.container.resource
+    application.leaf.release(application, node.partition, size)
+    queue: CSQueue | None = application.leaf.parent
+    while queue is not None:
+        queue.unbook_container(node.partition, size)
+        queue = queue.parent
+
+
+def unreserve(application: FiCaSchedulerApp, node: SchedulerNode, reserved: RMContainer) -> bool:
+    """Take the reservation off the application, the node and the queues' reserved amounts."""
+    if not application.unreserve(reserved.key, node.node_id, node.partition):
+        return False
+    node.reserved_container = None
+    application.leaf.change_reserved_metric(node.partition, -reserved.resource)
+    application.leaf.change_reserved(node.partition, -reserved.resource)
+    return True
+
+
+def _complete_live(
+    container: RMContainer,
+    status: ContainerStatus,
+    event: RMContainerEvent,
+    application: FiCaSchedulerApp,
+    partition: str,
+) -> bool:
+    """Off the application; False if it was not on it any more.
+
+    A container that its AM gives back before it was handed out ends without a word: Hadoop's table has no row for it.
+    """
+    if application.live_containers.pop(container.id, None) is None:
+        return False
+    application.newly_allocated.pop(container.id, None)
+    if container.allows(event):
+        container.handle(event, status, application.leaf.context.now_ms)
+    part = application.usage.booked(partition)
+    part.used = part.used - container.container.resource
+    return True

@@ -1,0 +1,229 @@
+"""yarn-site.xml and capacity-scheduler.xml as the scheduler understands them: one typed value, checked whole.
+
+`CapacitySchedulerConfiguration.read` raises ConfigurationException with every fault there is, in Hadoop's words with
+the value, the bound and the remedy. What Hadoop knows and this scheduler does not yet is refused by name, never
+passed over in silence.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from rm.scheduler.binary32 import f32, shortest
+from rm.scheduler.queue_configuration import PREFIX, ROOT, QueueConfiguration, queue_key, read_queue
+from rm.scheduler.reading import Reader
+from rm.scheduler.unsupported import note_unsupported
+from yarn.configuration import Configuration
+from yarn.faults import refuse_if_faulty
+from yarn.resource import INT32_MAX, INT64_MAX, MEMORY_MB, VCORES, Resource, ResourceTypes
+from yarn.states import QueueState
+
+CAPACITY_SUM_PRECISION = f32(0.0005)
+"""How far the capacities of siblings may be from 100 % (AbstractParentQueue.PRECISION)."""
+
+QUEUE_DEPTH_MAX = 64
+"""Levels of the queue tree; far above any real one, and it ends a tree that would never end."""
+
+DEFAULT_CALCULATOR = "DefaultResourceCalculator"
+DOMINANT_CALCULATOR = "DominantResourceCalculator"
+
+_MINIMUM = "yarn.scheduler.minimum-allocation-"
+_MAXIMUM = "yarn.scheduler.maximum-allocation-"
+_TYPES = "yarn.resource-types"
+
+
+@dataclass(frozen=True, slots=True)
+class CapacitySchedulerConfiguration:
+    """All settings. `queues` {path: queue}, parents before their children, children in the order of the file.
+
+    `maximum_container_assignments` -1 = any number a heartbeat; `rack_locality_additional_delay` -1 = not used;
+    `global_queue_max_application` <= 0 = not set; `settle_ms`: how long the configured maximum allocation holds
+    after the start, before the largest node caps it.
+    """
+
+    calculator: str
+    resource_types: ResourceTypes
+    minimum_allocation: Resource
+    maximum_allocation: Resource
+    maximum_applications: int
+    global_queue_max_application: int
+    node_locality_delay: int
+    rack_locality_additional_delay: int
+    rack_locality_full_reset: bool
+    multiple_assignments_enabled: bool
+    maximum_container_assignments: int
+    maximum_offswitch_assignments: int
+    reservations_continue_looking: bool
+    am_allow_non_exclusive: bool
+    include_port_in_node_name: bool
+    settle_ms: int
+    queues: dict[str, QueueConfiguration]
+
+    @staticmethod
+    def read(configuration: Configuration) -> CapacitySchedulerConfiguration:
+        """Raises ConfigurationException with all faults."""
+        reader = Reader(configuration)
+        types = ResourceTypes(_extra_types(reader))
+        minimum, maximum = _minimum_allocation(reader, types), _maximum_allocation(reader, types)
+        _check_allocations(reader, minimum, maximum)
+        queues: dict[str, QueueConfiguration] = {}
+        _read_tree(reader, ROOT, None, maximum, queues)
+        for queue in queues.values():
+            _check_children(reader, queue, queues)
+        note_unsupported(reader, tuple(queues))
+        settings = CapacitySchedulerConfiguration(
+            calculator=_calculator(reader, types),
+            resource_types=types,
+            minimum_allocation=minimum,
+            maximum_allocation=maximum,
+            maximum_applications=reader.integer(PREFIX + "maximum-applications", 10000),
+            global_queue_max_application=reader.integer(PREFIX + "global-queue-max-application", -1),
+            node_locality_delay=reader.integer(PREFIX + "node-locality-delay", 40),
+            rack_locality_additional_delay=reader.integer(PREFIX + "rack-locality-additional-delay", -1),
+            rack_locality_full_reset=reader.flag(PREFIX + "rack-locality-full-reset", True),
+            multiple_assignments_enabled=reader.flag(_heartbeat("multiple-assignments-enabled"), True),
+            maximum_container_assignments=reader.integer(_heartbeat("maximum-container-assignments"), 100),
+            maximum_offswitch_assignments=max(1, reader.integer(_heartbeat("maximum-offswitch-assignments"), 1)),
+            reservations_continue_looking=reader.flag(PREFIX + "reservations-continue-look-all-nodes", True),
+            am_allow_non_exclusive=reader.flag(
+                "yarn.resourcemanager.node-labels.am.allow-non-exclusive-allocation", False
+            ),
+            include_port_in_node_name=reader.flag("yarn.scheduler.include-port-in-node-name", False),
+            settle_ms=reader.duration_ms("yarn.resourcemanager.work-preserving-recovery.scheduling-wait-ms", 10_000),
+            queues=queues,
+        )
+        refuse_if_faulty(reader.faults)
+        return settings
+
+
+def _heartbeat(name: str) -> str:
+    return f"{PREFIX}per-node-heartbeat.{name}"
+
+
+def _calculator(reader: Reader, types: ResourceTypes) -> str:
+    key = PREFIX + "resource-calculator"
+    name = reader.text(key, DEFAULT_CALCULATOR).rsplit(".", 1)[-1]
+    if name not in (DEFAULT_CALCULATOR, DOMINANT_CALCULATOR):
+        reader.fault(
+            key,
+            "no such resource calculator",
+            f"write org.apache.hadoop.yarn.util.resource.{DEFAULT_CALCULATOR} or ...{DOMINANT_CALCULATOR}",
+        )
+    if name == DEFAULT_CALCULATOR and types.extra_names:
+        reader.fault(
+            key,
+            f"RM uses DefaultResourceCalculator which used only memory as resource-type but invalid resource-types "
+            f"specified {', '.join((MEMORY_MB, VCORES, *types.extra_names))}",
+            f"use {DOMINANT_CALCULATOR}",
+        )
+    return name
+
+
+def _extra_types(reader: Reader) -> tuple[str, ...]:
+    """The resource types besides memory and vcores, in the order of the file."""
+    names = dict.fromkeys(name for name in reader.words(_TYPES) if name not in (MEMORY_MB, VCORES, ""))
+    return tuple(names)
+
+
+def _minimum_allocation(reader: Reader, types: ResourceTypes) -> Resource:
+    memory_mb = _own_or(reader, MEMORY_MB, "minimum", reader.integer(_MINIMUM + "mb", 1024))
+    vcores = _own_or(reader, VCORES, "minimum", reader.integer(_MINIMUM + "vcores", 1))
+    extra = tuple((name, _own_or(reader, name, "minimum", 0)) for name in types.extra_names)
+    return Resource(memory_mb, vcores, extra)
+
+
+def _maximum_allocation(reader: Reader, types: ResourceTypes) -> Resource:
+    memory_mb = _own_or(reader, MEMORY_MB, "maximum", reader.integer(_MAXIMUM + "mb", 8192))
+    vcores = _own_or(reader, VCORES, "maximum", reader.integer(_MAXIMUM + "vcores", 4))
+    extra = tuple((name, _own_or(reader, name, "maximum", INT64_MAX)) for name in types.extra_names)
+    return Resource(memory_mb, vcores, extra)
+
+
+def _own_or(reader: Reader, name: str, end: str, default: int) -> int:
+    """A resource type's own key, which wins over the scheduler's unless it is -1."""
+    value = reader.long(f"{_TYPES}.{name}.{end}-allocation", -1)
+    return default if value == -1 else value
+
+
+def _check_allocations(reader: Reader, minimum: Resource, maximum: Resource) -> None:
+    """CapacitySchedulerConfigValidator.validateMemoryAllocation and validateVCores."""
+    for kind, unit, low, high in (
+        ("memory", "mb", minimum.memory_mb, maximum.memory_mb),
+        ("vcores", "vcores", minimum.vcores, maximum.vcores),
+    ):
+        if low <= 0 or low > high:
+            reader.fault(
+                _MINIMUM + unit,
+                f"Invalid resource scheduler {kind} allocation configuration, {_MINIMUM}{unit}={low}, "
+                f"{_MAXIMUM}{unit}={high}, min and max should be greater than 0, max should be no smaller than min.",
+                f"set {_MINIMUM}{unit} from 1 to {high}",
+                value=str(low),
+            )
+    if maximum.vcores > INT32_MAX:
+        reader.fault(_MAXIMUM + "vcores", f"above {INT32_MAX}", "lower it")
+
+
+def _read_tree(
+    reader: Reader,
+    path: str,
+    parent: QueueConfiguration | None,
+    maximum: Resource,
+    queues: dict[str, QueueConfiguration],
+) -> None:
+    queue = read_queue(reader, path, parent, maximum)
+    queues[path] = queue
+    if path.count(".") >= QUEUE_DEPTH_MAX:
+        reader.fault(queue_key(path, "queues"), f"more than {QUEUE_DEPTH_MAX} levels of queues", "flatten the tree")
+        return
+    for name in queue.children:
+        if not name or "." in name:
+            reader.fault(queue_key(path, "queues"), f"{name!r} is no queue name", "use names without dots or blanks")
+        elif f"{path}.{name}" in queues:
+            reader.fault(queue_key(path, "queues"), f"queue {name} is listed twice", "list it once")
+        else:
+            _read_tree(reader, f"{path}.{name}", queue, maximum, queues)
+
+
+def _check_children(reader: Reader, queue: QueueConfiguration, queues: dict[str, QueueConfiguration]) -> None:
+    """AbstractParentQueue.setChildQueues, for percentages; and the states of QueueStateHelper."""
+    key = queue_key(queue.path, "queues")
+    if queue.is_leaf:
+        if queue.path == ROOT:
+            reader.fault(
+                key, "Queue configuration missing child queue names for root", f"name the queues below root in {key}"
+            )
+        return
+    children = [queues[f"{queue.path}.{name}"] for name in queue.children if f"{queue.path}.{name}" in queues]
+    total = 0.0
+    for child in children:
+        total = f32(total + child.capacity)
+    problem = _sum_problem(queue, total)
+    if problem is not None:
+        parts = " + ".join(f"{child.name} {reader.text(queue_key(child.path, 'capacity'), '0')}" for child in children)
+        reader.fault(
+            key,
+            f"Illegal capacity sum of {shortest(total)} for children of queue {queue.name} for label=. {problem}",
+            f"make {PREFIX}{queue.path}.*.capacity add up to 100: {parts} = {shortest(f32(total * 100))}",
+        )
+
+
+def _sum_problem(queue: QueueConfiguration, total: float) -> str | None:
+    """What is wrong with a sum of children's capacities, None if nothing is."""
+    if abs(f32(1 - total)) > CAPACITY_SUM_PRECISION:
+        if abs(total) > CAPACITY_SUM_PRECISION:
+            return "It should be either 0 or 1.0"
+        if abs(queue.capacity) > CAPACITY_SUM_PRECISION and not queue.allow_zero_capacity_sum:
+            return "It is set to 0, but parent percent != 0, and doesn't allow children capacity to set to 0"
+        return None
+    if abs(queue.capacity) <= 0 and not queue.allow_zero_capacity_sum:
+        return f"queue={queue.name} has zero capacity, but childqueues have positive capacities"
+    return None
+
+
+def initial_state(queue: QueueConfiguration, parent_state: QueueState | None) -> QueueState:
+    """The state of a queue that is new: configured, else its parent's."""
+    if queue.state is not None:
+        return queue.state
+    if parent_state is None:
+        return QueueState.RUNNING
+    return QueueState.STOPPED if parent_state is QueueState.DRAINING else parent_state

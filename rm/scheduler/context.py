@@ -1,0 +1,78 @@
+"""What all parts of one scheduler share: the calculator, the settings, the cluster's size by partition."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from enum import Enum
+
+from rm.scheduler.configuration import DOMINANT_CALCULATOR, CapacitySchedulerConfiguration
+from rm.scheduler.dominant_resource_calculator import DominantResourceCalculator
+from rm.scheduler.node import SchedulerNode
+from rm.scheduler.notices import Notice
+from rm.scheduler.resource_calculator import DefaultResourceCalculator, ResourceCalculator
+from rm.scheduler.usage import NO_LABEL, ResourceUsage
+from yarn.ids import NodeId
+from yarn.resource import Resource
+
+
+class SchedulingMode(Enum):
+    """Whose asks a visit of a node looks at: those for its partition, or those for none on a shared one."""
+
+    RESPECT_PARTITION_EXCLUSIVITY = "RESPECT_PARTITION_EXCLUSIVITY"
+    IGNORE_PARTITION_EXCLUSIVITY = "IGNORE_PARTITION_EXCLUSIVITY"
+
+
+RESPECT = SchedulingMode.RESPECT_PARTITION_EXCLUSIVITY
+IGNORE = SchedulingMode.IGNORE_PARTITION_EXCLUSIVITY
+
+
+class SchedulerContext:
+    """Shared by the queues, users and applications of one scheduler.
+
+    `cluster_resource` is the sum of `nodes`; `partition_resource(p)` of those of one partition, which Hadoop keeps
+    elsewhere and counts a node out of before the node's containers are ended. `root_usage` is the root queue's.
+    `calculator` and `minimum_allocation` are fixed for the life of the scheduler, `settings` are those of the last
+    start or refresh.
+    """
+
+    __slots__ = (
+        "_partitions",
+        "calculator",
+        "cluster_resource",
+        "minimum_allocation",
+        "nodes",
+        "none",
+        "notify",
+        "now_ms",
+        "root_usage",
+        "settings",
+    )
+
+    def __init__(self, settings: CapacitySchedulerConfiguration, notify: Callable[[Notice], None]) -> None:
+        self.settings = settings
+        self.notify = notify
+        self.none = settings.resource_types.none
+        self.minimum_allocation = settings.minimum_allocation
+        self.calculator = _calculator(settings.calculator, self.none)
+        self.cluster_resource = self.none
+        self.nodes: dict[NodeId, SchedulerNode] = {}
+        self.now_ms = 0
+        self.root_usage = ResourceUsage(self.none)
+        self._partitions: dict[str, Resource] = {NO_LABEL: self.none}
+
+    def partition_resource(self, partition: str) -> Resource:
+        """The sum of the partition's nodes."""
+        return self._partitions.get(partition, self.none)
+
+    @property
+    def node_count(self) -> int:
+        """All nodes, of every partition."""
+        return len(self.nodes)
+
+    def change_partition(self, partition: str, amount: Resource) -> None:
+        """The node label manager counts a node in (a negative amount: out)."""
+        self._partitions[partition] = self.partition_resource(partition) + amount
+
+
+def _calculator(name: str, none: Resource) -> ResourceCalculator:
+    return DominantResourceCalculator(none) if name == DOMINANT_CALCULATOR else DefaultResourceCalculator(none)

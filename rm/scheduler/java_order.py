@@ -1,0 +1,79 @@
+"""The order in which Java's hash maps give their entries, where Hadoop's decisions follow it.
+
+Hadoop walks a HashMap when it looks for a reservation to give up, when it rebuilds the list of a queue's children
+and in a few sums of floats. The order is fixed by the keys' hash codes, so it can be had here too: buckets in rising
+order, inside one bucket the order of insertion, as many buckets as the map has ever needed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import TypeVar
+
+from yarn.ids import ApplicationAttemptId, ContainerId, NodeId
+
+K = TypeVar("K")
+
+_LOAD_FACTOR = 0.75
+_SMALLEST_TABLE = 16
+
+
+def hash_order(keys: Iterable[K], hash_of: Callable[[K], int], *, peak: int = 0) -> list[K]:
+    """The keys, given in the order of insertion, as a HashMap would; `peak`: most entries the map ever had."""
+    entries = list(keys)
+    if len(entries) < 2:
+        return entries
+    buckets = _SMALLEST_TABLE
+    while buckets * _LOAD_FACTOR < max(peak, len(entries)):
+        buckets *= 2
+    return sorted(entries, key=lambda key: _spread(hash_of(key)) & (buckets - 1))
+
+
+def string_hash(text: str) -> int:
+    """String.hashCode."""
+    value = 0
+    for unit in _utf16(text):
+        value = value * 31 + unit & 0xFFFFFFFF
+    return value
+
+
+def node_hash(node_id: NodeId) -> int:
+    """NodeId.hashCode."""
+    return 493217 * (493217 * 8501 + string_hash(node_id.host)) + node_id.port & 0xFFFFFFFF
+
+
+def attempt_hash(attempt_id: ApplicationAttemptId) -> int:
+    """ApplicationAttemptId.hashCode."""
+    app = attempt_id.application_id
+    application = 371237 * (371237 * 6521 + _fold(app.cluster_timestamp)) + app.id
+    return 347671 * (347671 * 5501 + application) + attempt_id.attempt & 0xFFFFFFFF
+
+
+def container_hash(container_id: ContainerId) -> int:
+    """ContainerId.hashCode."""
+    return 31 * _fold(container_id.number) + attempt_hash(container_id.attempt_id) & 0xFFFFFFFF
+
+
+def request_key_hash(priority: int, allocation_request_id: int, container_id: ContainerId | None) -> int:
+    """SchedulerRequestKey.hashCode."""
+    value = 517861 * 9511 + priority
+    value = 31 * value + _fold(allocation_request_id)
+    return 31 * value + (container_hash(container_id) if container_id is not None else 0) & 0xFFFFFFFF
+
+
+def _utf16(text: str) -> Iterable[int]:
+    if text.isascii():
+        return text.encode("ascii")
+    raw = text.encode("utf-16-be")
+    return [raw[i] << 8 | raw[i + 1] for i in range(0, len(raw), 2)]
+
+
+def _fold(number: int) -> int:
+    """`(int) (number ^ (number >>> 32))` of a long."""
+    bits = number & 0xFFFFFFFFFFFFFFFF
+    return (bits ^ bits >> 32) & 0xFFFFFFFF
+
+
+def _spread(value: int) -> int:
+    bits = value & 0xFFFFFFFF
+    return bits ^ bits >> 16

@@ -1,0 +1,375 @@
+"""A queue of applications: who may enter, who is offered a node, and how far they may go (LeafQueue).
+
+Two limits are stored and can differ. `current_limit` is what the last visit (or update of the cluster) left for this
+queue; `copied_limit` is its copy from the last time that somebody looked at an application. Headroom and the limit
+for masters read the copy (spec 4.3).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rm.scheduler.activation import activate_applications, change_am_used
+from rm.scheduler.allocator import assign_to_application
+from rm.scheduler.application import FiCaSchedulerApp
+from rm.scheduler.assignment import Assignment, Excess, Proposal, Skipped
+from rm.scheduler.binary32 import f32, truncated
+from rm.scheduler.context import RESPECT, SchedulerContext, SchedulingMode
+from rm.scheduler.headroom import HeadroomProvider
+from rm.scheduler.limits import ResourceLimits
+from rm.scheduler.node import SchedulerNode
+from rm.scheduler.ordering import FifoOrderingPolicy
+from rm.scheduler.queue import CSQueue
+from rm.scheduler.queue_configuration import QueueConfiguration
+from rm.scheduler.reasons import Reason
+from rm.scheduler.usage import NO_LABEL
+from rm.scheduler.users import QueueShape, UsersManager
+from yarn.errors import AccessControlException
+from yarn.ids import ApplicationAttemptId, ApplicationId
+from yarn.resource import Resource
+from yarn.states import QueueState
+
+if TYPE_CHECKING:
+    from rm.scheduler.parent_queue import ParentQueue
+
+
+class CachedUserLimit:
+    """One user's limit within a version of the users, and that it failed already with `reservation` held."""
+
+    __slots__ = ("can_assign", "limit", "reservation")
+
+    def __init__(self, limit: Resource, none: Resource) -> None:
+        self.limit = limit
+        self.can_assign = True
+        self.reservation = none
+
+
+class LeafQueue(CSQueue):
+    """`active` are offered nodes, `pending` wait for activation (the limit for masters).
+
+    `maximum_applications` and `maximum_applications_per_user` are as of the last update of the cluster, which is also
+    when `last_cluster_resource` was taken.
+    """
+
+    __slots__ = (
+        "_limits_cache",
+        "_limits_version",
+        "active",
+        "attempts",
+        "copied_limit",
+        "current_limit",
+        "last_cluster_resource",
+        "maximum_applications",
+        "maximum_applications_per_user",
+        "minimum_allocation_factor",
+        "pending",
+        "shape",
+        "users",
+    )
+
+    parent: ParentQueue
+
+    def __init__(self, configuration: QueueConfiguration, parent: ParentQueue, context: SchedulerContext) -> None:
+        self.shape = QueueShape()
+        self.users = UsersManager(context, self.shape)
+        self.attempts: dict[ApplicationAttemptId, FiCaSchedulerApp] = {}
+        self.pending = FifoOrderingPolicy(recovering_first=True)
+        self.active = FifoOrderingPolicy()
+        self.maximum_applications = 0
+        self.maximum_applications_per_user = 0
+        self.minimum_allocation_factor = 0.0
+        self.last_cluster_resource = context.cluster_resource
+        self.current_limit = self.copied_limit = context.cluster_resource
+        self._limits_cache: dict[tuple[str, SchedulingMode], dict[str, CachedUserLimit]] = {}
+        self._limits_version = -1
+        super().__init__(configuration, parent, context)
+        self.shape.effective_minimum = self._effective_minimum
+
+    # Placing
+
+    def assign_containers(self, node: SchedulerNode, limits: ResourceLimits, mode: SchedulingMode) -> Assignment:
+        """What this queue's applications would place on the node, in their order."""
+        self._set_current_limit(limits.limit)
+        partition = node.partition
+        limits.is_allow_preemption = self._is_under_guarantee(partition)
+        if node.reserved_container is not None:
+            application = self.attempts.get(node.reserved_container.id.attempt_id)
+            if application is not None:
+                return assign_to_application(application, node, limits, mode, node.reserved_container)
+        if mode is RESPECT and not self.is_accessible(partition):
+            return self._refuse(node, Reason.NO_ACCESS)
+        if not self.has_pending(partition, mode):
+            return self._refuse(node, Reason.QUEUE_SATISFIED)
+        return self._assign_in_order(node, limits, mode)
+
+    def _assign_in_order(self, node: SchedulerNode, limits: ResourceLimits, mode: SchedulingMode) -> Assignment:
+        context, partition = self.context, node.partition
+        cached_limits = self._cached_limits(partition, mode)
+        check_queue = True
+        for application in self.active:
+            reserved = application.usage.default.reserved
+            if check_queue:
+                if not self.can_assign(partition, limits, reserved, mode):
+                    return self._refuse(node, Reason.QUEUE_MAXIMUM, self.usage.used(partition), limits.limit)
+                check_queue = context.settings.reservations_continue_looking and not reserved.is_none()
+            cached = self._look_up_limit(application, partition, mode, cached_limits)
+            if not self._may_assign_to_user(application, partition, limits, cached, reserved):
+                self._refuse_user(application, node, cached.limit)
+                continue
+            assignment = assign_to_application(application, node, limits, mode, None)
+            if isinstance(assignment, (Proposal, Excess)):
+                return assignment
+            if assignment is Skipped.OTHER:
+                continue
+            if assignment is Skipped.QUEUE_LIMIT:
+                self._refuse(node, Reason.QUEUE_HEADROOM, None, limits.headroom)
+                return assignment
+            return self._refuse(node, Reason.QUEUE_FIFO)
+        return Skipped.NONE
+
+    def kept_headroom(self, limits: ResourceLimits) -> Resource | None:
+        """What its own limit still left it."""
+        return limits.headroom
+
+    def _is_under_guarantee(self, partition: str) -> bool:
+        guaranteed = self.effective_minimum(partition)
+        if guaranteed.is_none():
+            own = self.capacities.at(partition)
+            return own.absolute_used_capacity < own.absolute_capacity
+        context = self.context
+        return context.calculator.less(context.cluster_resource, self.usage.used(partition), guaranteed)
+
+    def _refuse(
+        self, node: SchedulerNode, reason: Reason, asked: Resource | None = None, bound: Resource | None = None
+    ) -> Skipped:
+        self.refusals.note(node.node_id, reason, self.context.now_ms, asked, bound)
+        return Skipped.NONE
+
+    def _refuse_user(self, application: FiCaSchedulerApp, node: SchedulerNode, limit: Resource) -> None:
+        user = self.users.users.get(application.user)
+        used = user.usage.used(node.partition) if user is not None else None
+        application.refusals.note(node.node_id, Reason.USER_LIMIT, self.context.now_ms, used, limit)
+
+    # Limits of users
+
+    def _cached_limits(self, partition: str, mode: SchedulingMode) -> dict[str, CachedUserLimit]:
+        if self._limits_version != self.users.version:
+            self._limits_version = self.users.version
+            self._limits_cache = {}
+        return self._limits_cache.setdefault((partition, mode), {})
+
+    def _look_up_limit(
+        self,
+        application: FiCaSchedulerApp,
+        partition: str,
+        mode: SchedulingMode,
+        cached_limits: dict[str, CachedUserLimit],
+    ) -> CachedUserLimit:
+        cached = cached_limits.get(application.user)
+        limit = self.note_user_limit(application, partition, mode, cached.limit if cached is not None else None)
+        if cached is None:
+            cached = cached_limits[application.user] = CachedUserLimit(limit, self.context.none)
+        return cached
+
+    def note_user_limit(
+        self, application: FiCaSchedulerApp, partition: str, mode: SchedulingMode, known: Resource | None
+    ) -> Resource:
+        """computeUserLimitAndSetHeadroom: the user's limit; renews the copied limit and the headroom provider.
+
+        A user without an entry has none: nothing is stored then.
+        """
+        user = self.users.users.get(application.user)
+        if user is None:
+            return self.context.none
+        limit = known if known is not None else self.users.limit_of(application.user, partition, mode)
+        self.copied_limit = self.current_limit
+        provider = application.headroom_provider
+        if (
+            provider is None
+            or provider.user is not user
+            or provider.leaf is not self
+            or provider.application is not application
+        ):
+            application.headroom_provider = HeadroomProvider(user, self, application)
+        return limit
+
+    def _may_assign_to_user(
+        self,
+        application: FiCaSchedulerApp,
+        partition: str,
+        limits: ResourceLimits,
+        cached: CachedUserLimit,
+        reserved: Resource,
+    ) -> bool:
+        """The check, and the verdict of the same visit for the user's other applications."""
+        if not cached.can_assign and reserved.fits_in(cached.reservation):
+            return False
+        if self.can_assign_to_user(application, cached.limit, partition, limits):
+            return True
+        if cached.reservation.fits_in(reserved):
+            cached.can_assign = False
+            cached.reservation = reserved
+        return False
+
+    def can_assign_to_user(
+        self, application: FiCaSchedulerApp, limit: Resource, partition: str, limits: ResourceLimits
+    ) -> bool:
+        """True unless the user is ABOVE the limit; being at it, one more container may come (canAssignToUser).
+
+        With continue-looking, a user above it only by what is reserved passes too, and `amount_needed_unreserve`
+        says how much of that has to go.
+        """
+        user = self.users.users.get(application.user)
+        if user is None:
+            return False
+        context = self.context
+        calculator, cluster = context.calculator, context.cluster_resource
+        limits.amount_needed_unreserve = context.none
+        used = user.usage.used(partition)
+        if not calculator.greater(cluster, used, limit):
+            return True
+        if not context.settings.reservations_continue_looking:
+            return False
+        without = user.usage.default.used - application.usage.default.reserved
+        if not calculator.less_or_equal(cluster, without, limit):
+            return False
+        limits.amount_needed_unreserve = used - limit
+        return True
+
+    def _set_current_limit(self, limit: Resource) -> None:
+        context = self.context
+        down = self.shape.effective_maximum_down.get(NO_LABEL, context.none)
+        self.current_limit = context.calculator.min_of(context.cluster_resource, down, limit)
+
+    # Booking
+
+    def allocate(self, application: FiCaSchedulerApp, partition: str, amount: Resource) -> None:
+        """A container or reservation of the application is booked (allocateResource)."""
+        self.book_container(partition, amount)
+        self.users.change_used(application.user, partition, amount)
+
+    def release(self, application: FiCaSchedulerApp, partition: str, amount: Resource) -> None:
+        """A container or reservation of the application is over (releaseResource)."""
+        self.unbook_container(partition, amount)
+        self.users.change_used(application.user, partition, -amount)
+
+    # Applications
+
+    def check_submission(self, application_id: ApplicationId, user: str) -> None:
+        """Raises AccessControlException if the queue, the user or a queue above can take no more."""
+        if self.state is not QueueState.RUNNING:
+            raise AccessControlException(
+                f"Queue {self.path} is STOPPED. Cannot accept submission of application: {application_id}"
+            )
+        if self.application_total() >= self.maximum_applications:
+            raise AccessControlException(
+                f"Queue {self.path} already has {self.application_total()} applications, "
+                f"cannot accept submission of application: {application_id}"
+            )
+        count = self.users.get_or_add(user).application_count
+        if count >= self.maximum_applications_per_user:
+            raise AccessControlException(
+                f"Queue {self.path} already has {count} applications from user {user} "
+                f"cannot accept submission of application: {application_id}"
+            )
+        self.parent.check_submission(application_id)
+
+    def submit_attempt(self, application: FiCaSchedulerApp) -> None:
+        """An attempt waits for activation, and gets it if the limits for masters let it."""
+        user = self.users.get_or_add(application.user)
+        self.attempts[application.attempt_id] = application
+        self.users.submitted(user)
+        self.pending.add(application)
+        if self.context.calculator.is_some(self.last_cluster_resource, self.last_cluster_resource):
+            activate_applications(self)
+
+    def finish_attempt(self, application: FiCaSchedulerApp) -> None:
+        """An attempt is over; those who waited may be next."""
+        user = self.users.get_or_add(application.user)
+        was_active = self.active.remove(application)
+        if was_active:
+            change_am_used(self, user, application.am_partition, -application.am_resource)
+        else:
+            self.pending.remove(application)
+        self.attempts.pop(application.attempt_id, None)
+        self.users.finished(user, was_active=was_active)
+        activate_applications(self)
+
+    def finish_application(self, application_id: ApplicationId, user: str) -> None:
+        """An application is gone for good: its user is active no more because of it."""
+        self.users.deactivate_application(user, application_id)
+        self.application_finished()
+        self.parent.finish_application()
+
+    @property
+    def active_count(self) -> int:
+        """Applications that are offered nodes."""
+        return len(self.active)
+
+    @property
+    def pending_count(self) -> int:
+        """Applications that wait for activation."""
+        return len(self.pending)
+
+    def application_total(self) -> int:
+        """Attempts, active and waiting."""
+        return len(self.active) + len(self.pending)
+
+    # Cluster and configuration
+
+    def am_limit(self, partition: str) -> Resource:
+        """What masters may use together, as last computed."""
+        return self.usage.am_limit(partition)
+
+    def update_cluster_resource(self, limits: ResourceLimits) -> None:
+        """Everything that follows from the size of the cluster, and activation with it (updateClusterResource)."""
+        context = self.context
+        self.last_cluster_resource = context.cluster_resource
+        self.update_absolute_capacities()
+        self.update_effective_resources()
+        for partition in self.capacities.partitions():
+            self.shape.effective_maximum_down[partition] = context.calculator.round_down(
+                self.effective_maximum(partition), context.minimum_allocation
+            )
+        self._update_maximum_applications()
+        self._set_current_limit(limits.limit)
+        self.copied_limit = self.current_limit
+        for partition in {**dict.fromkeys(self.capacities.partitions()), **dict.fromkeys(self.usage.partitions())}:
+            self.users.rebuild_ratio(partition)
+        self.update_used_capacities()
+        activate_applications(self)
+        self.users.version += 1
+        for application in self.active:
+            self.note_user_limit(application, NO_LABEL, RESPECT, None)
+
+    def reconfigure(self, configuration: QueueConfiguration) -> None:
+        """Also what leaves alone have."""
+        super().reconfigure(configuration)
+        context = self.context
+        self.last_cluster_resource = context.cluster_resource
+        self.current_limit = self.copied_limit = context.cluster_resource
+        reordered = FifoOrderingPolicy()
+        for application in self.active:
+            reordered.add(application)
+        self.active = reordered
+        self.shape.user_limit = configuration.user_limit
+        self.shape.user_limit_factor = configuration.user_limit_factor
+        self.shape.weights = configuration.user_weights
+        maximum = configuration.maximum_allocation
+        self.minimum_allocation_factor = context.calculator.ratio(maximum - context.minimum_allocation, maximum)
+        self.users.refresh_weights()
+
+    def _update_maximum_applications(self) -> None:
+        """Configured, or the queue's share of the system's limit, cut off; and one user's part of it."""
+        settings, most = self.context.settings, self.configuration.maximum_applications
+        if most < 0:
+            base = settings.maximum_applications
+            if settings.global_queue_max_application > 0:
+                most = min(settings.global_queue_max_application, base)
+            else:
+                shares = [self.capacities.at(p).absolute_capacity for p in self.capacities.partitions()]
+                most = max([most, *(truncated(f32(base * share)) for share in shares)])
+        self.maximum_applications = self.maximum_applications_per_user = most
+        if self.shape.user_limit_factor != -1:
+            part = f32(f32(most * f32(self.shape.user_limit / 100)) * self.shape.user_limit_factor)
+            self.maximum_applications_per_user = min(most, truncated(part))

@@ -1,0 +1,74 @@
+"""A node's turn after its heartbeat: its reservation first, else one container after the other (spec 3.2, 3.3)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from rm.scheduler.application import SchedulerApplication
+from rm.scheduler.asks import NodeType
+from rm.scheduler.assignment import Excess, Proposal
+from rm.scheduler.commit import commit, commit_excess
+from rm.scheduler.context import RESPECT, SchedulerContext
+from rm.scheduler.limits import ResourceLimits
+from rm.scheduler.node import SchedulerNode
+from rm.scheduler.queue_tree import QueueTree
+from rm.scheduler.reasons import Reason
+from rm.scheduler.usage import NO_LABEL
+from yarn.ids import ApplicationId
+
+
+def allocate_containers_to_node(
+    node: SchedulerNode,
+    tree: QueueTree,
+    applications: Mapping[ApplicationId, SchedulerApplication],
+    context: SchedulerContext,
+) -> None:
+    """Place containers until nothing fits, something was reserved, or the heartbeat's limits are reached.
+
+    A proposal that the commit refused counts like a placed one, as in Hadoop.
+    """
+    settings = context.settings
+    off_switch = placed = 0
+    while True:
+        if node.reserved_container is not None:
+            _serve_reservation(node, applications, context)
+            return
+        proposal = _place_one(node, tree, context)
+        if proposal is None or not proposal.is_allocation or not settings.multiple_assignments_enabled:
+            return
+        placed += 1
+        if proposal.kind is NodeType.OFF_SWITCH:
+            off_switch += 1
+        most = settings.maximum_container_assignments
+        if off_switch >= settings.maximum_offswitch_assignments or (most != -1 and placed >= most):
+            return
+
+
+def _place_one(node: SchedulerNode, tree: QueueTree, context: SchedulerContext) -> Proposal | None:
+    """One pass over the tree and its commit; the proposal, whether it was booked or not."""
+    smallest = context.minimum_allocation
+    if context.calculator.available_containers(node.unallocated, smallest) <= 0:
+        tree.root.refusals.note(node.node_id, Reason.NODE_TOO_SMALL, context.now_ms, smallest, node.unallocated)
+        return None
+    limits = ResourceLimits(context.partition_resource(node.partition), context.none)
+    assignment = tree.root.assign_containers(node, limits, RESPECT)
+    if not isinstance(assignment, Proposal):
+        return None
+    commit(assignment, context)
+    return assignment
+
+
+def _serve_reservation(
+    node: SchedulerNode, applications: Mapping[ApplicationId, SchedulerApplication], context: SchedulerContext
+) -> None:
+    """Only the reservation is looked at, by its leaf alone: the limits of the queues above do not count here."""
+    assert node.reserved_container is not None
+    application = applications.get(node.reserved_container.id.application_id)
+    if application is None or application.current_attempt is None:
+        return
+    limits = ResourceLimits(context.partition_resource(NO_LABEL), context.none)
+    assignment = application.current_attempt.leaf.assign_containers(node, limits, RESPECT)
+    if isinstance(assignment, Proposal):
+        commit(assignment, context)
+    elif isinstance(assignment, Excess):
+        commit_excess(assignment, context)

@@ -1,0 +1,152 @@
+"""A queue of queues: it offers a node to its children, the least served first (ParentQueue)."""
+
+from __future__ import annotations
+
+from operator import attrgetter
+
+from rm.scheduler.assignment import Assignment, Proposal, Skipped
+from rm.scheduler.context import RESPECT, SchedulerContext, SchedulingMode
+from rm.scheduler.limits import ResourceLimits
+from rm.scheduler.node import SchedulerNode
+from rm.scheduler.queue import CSQueue
+from rm.scheduler.queue_configuration import PRIORITY_UTILIZATION, QueueConfiguration
+from rm.scheduler.reasons import Reason
+from rm.scheduler.usage import NO_LABEL
+from yarn.errors import AccessControlException
+from yarn.ids import ApplicationId
+from yarn.resource import Resource
+from yarn.states import QueueState
+
+_BY_SORT_KEY = attrgetter("sort_key")
+
+
+class ParentQueue(CSQueue):
+    """`children` in the order that decides ties: the file's at the start, Java's hash order after a refresh.
+
+    `allow_zero_capacity_sum` is that of the queue's making: a refresh does not change it, as in Hadoop.
+    `orders_by_priority`: the policy is priority-utilization.
+    """
+
+    __slots__ = ("allow_zero_capacity_sum", "application_count", "children", "orders_by_priority")
+
+    def __init__(
+        self, configuration: QueueConfiguration, parent: ParentQueue | None, context: SchedulerContext
+    ) -> None:
+        self.children: list[CSQueue] = []
+        self.allow_zero_capacity_sum = configuration.allow_zero_capacity_sum
+        self.orders_by_priority = False
+        self.application_count = 0
+        super().__init__(configuration, parent, context)
+
+    # Placing
+
+    def assign_containers(self, node: SchedulerNode, limits: ResourceLimits, mode: SchedulingMode) -> Assignment:
+        """What the queues below would place on the node, one container at most."""
+        partition = node.partition
+        if mode is RESPECT and not self.is_accessible(partition):
+            return self._refuse(node, Reason.NO_ACCESS)
+        if not self.has_pending(partition, mode):
+            return self._refuse(node, Reason.QUEUE_SATISFIED)
+        if node.reserved_container is not None:
+            return self._refuse(node, Reason.QUEUE_NODE_RESERVED, node.reserved_container.resource)
+        smallest = self.context.minimum_allocation
+        if not self.context.calculator.fits_in(smallest, node.unallocated):
+            return self._refuse(node, Reason.QUEUE_NODE_FULL, smallest, node.unallocated)
+        if not self.can_assign(partition, limits, self.reserved_metric, mode):
+            return self._refuse(node, Reason.QUEUE_MAXIMUM, self.usage.used(partition), limits.limit)
+        return self._assign_to_children(node, limits, mode)
+
+    def _assign_to_children(self, node: SchedulerNode, limits: ResourceLimits, mode: SchedulingMode) -> Assignment:
+        """Each child in turn; one that fails on its limit keeps the room that it has (blocked headroom)."""
+        result = Skipped.NONE
+        calculator, cluster, none = self.context.calculator, self.context.cluster_resource, self.context.none
+        for child in self._in_order(node.partition):
+            child_limits = self.limits_of_child(child, limits, node.partition, net=True)
+            assignment = child.assign_containers(node, child_limits, mode)
+            if isinstance(assignment, Proposal):
+                return assignment
+            if assignment is Skipped.QUEUE_LIMIT:
+                result = Skipped.QUEUE_LIMIT
+                kept = child.kept_headroom(child_limits)
+                limits.add_blocked_headroom(calculator.max_of(cluster, none if kept is None else kept, none))
+        return result
+
+    def kept_headroom(self, limits: ResourceLimits) -> Resource | None:
+        """What the queues below keep."""
+        return limits.blocked_headroom
+
+    def limits_of_child(self, child: CSQueue, limits: ResourceLimits, partition: str, *, net: bool) -> ResourceLimits:
+        """What is left for the child: what it uses and what none of us uses. Lowers `limits.limit` to our maximum."""
+        context = self.context
+        limits.limit = context.calculator.min_of(
+            context.cluster_resource, limits.limit, self.effective_maximum(partition)
+        )
+        available = (limits.net_limit() if net else limits.limit) - self.usage.used(partition)
+        limit = context.calculator.round_down(available + child.usage.used(partition), context.minimum_allocation)
+        return ResourceLimits(limit, context.none)
+
+    def _in_order(self, partition: str) -> list[CSQueue]:
+        if not partition:
+            return sorted(self.children, key=_BY_SORT_KEY)
+        return sorted(
+            self.children, key=lambda child: (not child.is_accessible(partition), child.key_for_order(partition))
+        )
+
+    def _refuse(
+        self, node: SchedulerNode, reason: Reason, asked: Resource | None = None, bound: Resource | None = None
+    ) -> Skipped:
+        self.refusals.note(node.node_id, reason, self.context.now_ms, asked, bound)
+        return Skipped.NONE
+
+    # Applications
+
+    def check_submission(self, application_id: ApplicationId) -> None:
+        """Raises AccessControlException unless this queue and all above it take applications."""
+        queue: ParentQueue | None = self
+        while queue is not None:
+            if queue.state is not QueueState.RUNNING:
+                raise AccessControlException(
+                    f"Queue {queue.path} is STOPPED. Cannot accept submission of application: {application_id}"
+                )
+            queue = queue.parent
+
+    def add_application(self) -> None:
+        """Count an application, here and above."""
+        queue: ParentQueue | None = self
+        while queue is not None:
+            queue.application_count += 1
+            queue = queue.parent
+
+    def finish_application(self) -> None:
+        """An application is gone, here and above."""
+        queue: ParentQueue | None = self
+        while queue is not None:
+            queue.application_count -= 1
+            queue.application_finished()
+            queue = queue.parent
+
+    def application_total(self) -> int:
+        """Applications below; one whose attempt is not there yet counts too."""
+        return self.application_count
+
+    # Cluster and configuration
+
+    def update_cluster_resource(self, limits: ResourceLimits) -> None:
+        """First our own shares and amounts, then those of the queues below."""
+        self.update_absolute_capacities()
+        self.update_effective_resources()
+        for child in self.children:
+            child_limits = self.limits_of_child(child, limits, NO_LABEL, net=False)
+            child.update_cluster_resource(child_limits)
+        self.update_used_capacities()
+
+    def reconfigure(self, configuration: QueueConfiguration) -> None:
+        """Also the order of the children."""
+        self.orders_by_priority = configuration.ordering_policy == PRIORITY_UTILIZATION
+        super().reconfigure(configuration)
+
+    def stop(self) -> None:
+        """Stops all queues below as well."""
+        super().stop()
+        for child in self.children:
+            child.stop()

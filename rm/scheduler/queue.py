@@ -1,0 +1,251 @@
+"""What every queue has: its place in the tree, its shares of the cluster, what is used of it (AbstractCSQueue)."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING
+
+from rm.scheduler.assignment import Assignment
+from rm.scheduler.binary32 import f32
+from rm.scheduler.configuration import initial_state
+from rm.scheduler.context import RESPECT, SchedulerContext, SchedulingMode
+from rm.scheduler.limits import ResourceLimits
+from rm.scheduler.node import SchedulerNode
+from rm.scheduler.queue_configuration import ROOT, QueueConfiguration
+from rm.scheduler.reasons import Refusals
+from rm.scheduler.resource_calculator import multiplied
+from rm.scheduler.usage import NO_LABEL, QueueCapacities, ResourceUsage
+from yarn.resource import Resource
+from yarn.states import QueueState
+
+if TYPE_CHECKING:
+    from rm.scheduler.parent_queue import ParentQueue
+
+
+class CSQueue(ABC):
+    """A queue. `reserved_metric` counts reservations on nodes without label only (QueueMetrics.reservedMB)."""
+
+    __slots__ = (
+        "_effective_maximum",
+        "_effective_minimum",
+        "_guarantee_floor",
+        "capacities",
+        "configuration",
+        "container_count",
+        "context",
+        "name",
+        "parent",
+        "path",
+        "refusals",
+        "reserved_metric",
+        "sort_key",
+        "state",
+        "usage",
+    )
+
+    def __init__(
+        self, configuration: QueueConfiguration, parent: ParentQueue | None, context: SchedulerContext
+    ) -> None:
+        self.context = context
+        self.parent = parent
+        self.path = configuration.path
+        self.name = configuration.name
+        self.state: QueueState = initial_state(configuration, parent.state if parent is not None else None)
+        self.usage = context.root_usage if parent is None else ResourceUsage(context.none)
+        self.capacities = QueueCapacities()
+        self.container_count = 0
+        self.reserved_metric = context.none
+        self.refusals = Refusals()
+        self.sort_key: tuple[bool, float, float] | tuple[bool, bool, int, float, float] = (True, 0.0, 0.0)
+        self._effective_minimum: dict[str, Resource] = {NO_LABEL: context.none}
+        self._effective_maximum: dict[str, Resource] = {NO_LABEL: context.none}
+        self._guarantee_floor: dict[str, Resource] = {}
+        self.reconfigure(configuration)
+
+    def __str__(self) -> str:
+        return self.path
+
+    @property
+    def is_root(self) -> bool:
+        return self.path == ROOT
+
+    # What leaves and parents do each in their way
+
+    @abstractmethod
+    def assign_containers(self, node: SchedulerNode, limits: ResourceLimits, mode: SchedulingMode) -> Assignment:
+        """What this queue would place on the node, one container at most."""
+
+    @abstractmethod
+    def kept_headroom(self, limits: ResourceLimits) -> Resource | None:
+        """After it failed on its limit: the room that queues after it must leave alone."""
+
+    @abstractmethod
+    def update_cluster_resource(self, limits: ResourceLimits) -> None:
+        """The cluster or the configuration changed: shares and amounts from here down (spec 2.3)."""
+
+    @abstractmethod
+    def application_total(self) -> int:
+        """Applications that hold the queue open."""
+
+    # Shares
+
+    def effective_minimum(self, partition: str) -> Resource:
+        """What the queue is guaranteed of the partition."""
+        return self._effective_minimum.get(partition, self.context.none)
+
+    def effective_maximum(self, partition: str) -> Resource:
+        """What the queue may use of the partition at most."""
+        return self._effective_maximum.get(partition, self.context.none)
+
+    def update_absolute_capacities(self) -> None:
+        """Shares of the whole from shares of the parent; a capacity of 0 leaves the old one as it was (spec 2.3)."""
+        for partition in self.capacities.partitions():
+            own = self.capacities.at(partition)
+            above = self.parent.capacities.at(partition) if self.parent is not None else None
+            if own.capacity > 0:
+                own.absolute_capacity = f32(own.capacity * (above.absolute_capacity if above is not None else 1.0))
+            if own.maximum_capacity > 0:
+                share = above.absolute_maximum_capacity if above is not None else 1.0
+                own.absolute_maximum_capacity = f32(own.maximum_capacity * share)
+
+    def update_effective_resources(self) -> None:
+        """Shares in amounts, cut off; the root has the whole partition."""
+        for partition in self.capacities.partitions():
+            whole = self.context.partition_resource(partition)
+            own = self.capacities.at(partition)
+            minimum = whole if self.is_root else multiplied(whole, own.absolute_capacity)
+            maximum = whole if self.is_root else multiplied(whole, own.absolute_maximum_capacity)
+            self._effective_minimum[partition] = minimum
+            self._effective_maximum[partition] = maximum
+            self._guarantee_floor[partition] = self.context.calculator.max_of(
+                whole, minimum, self.context.minimum_allocation
+            )
+
+    def update_used_capacities(self) -> None:
+        """Used capacities of all partitions, after a change of the cluster."""
+        for partition in {**dict.fromkeys(self.capacities.partitions()), **dict.fromkeys(self.usage.partitions())}:
+            self.update_used_capacity(partition)
+
+    def update_used_capacity(self, partition: str) -> None:
+        """What the order of queues looks at: used of the guarantee, which counts as one container at least."""
+        context = self.context
+        whole = context.partition_resource(partition)
+        own = self.capacities.at(partition)
+        if context.calculator.is_some(whole, whole):
+            used = self.usage.used(partition)
+            floor = self._guarantee_floor.get(partition, context.minimum_allocation)
+            own.absolute_used_capacity = context.calculator.divide(whole, used, whole)
+            own.used_capacity = context.calculator.divide(whole, used, floor)
+        else:
+            own.absolute_used_capacity = own.used_capacity = 0.0
+        if not partition:
+            self.sort_key = self.key_for_order(partition)
+
+    def key_for_order(self, partition: str) -> tuple[bool, float, float] | tuple[bool, bool, int, float, float]:
+        """Its place among its siblings, as a key that sorts (PriorityUtilizationQueueOrderingPolicy).
+
+        Queues with a guarantee come before those without; then the less used one, with priorities the higher one of
+        those on the same side of their guarantee; then the one with the larger guarantee.
+        """
+        own = self.capacities.at(partition)
+        without = own.absolute_capacity <= 0
+        used = own.absolute_used_capacity if without else own.used_capacity
+        if self.parent is not None and self.parent.orders_by_priority:
+            return (without, used >= 1, -self.configuration.priority, used, -own.absolute_capacity)
+        return (without, used, -own.absolute_capacity)
+
+    # Booking
+
+    def change_pending(self, partition: str, amount: Resource) -> None:
+        """More (or less) is asked for below; here and in all queues above."""
+        queue: CSQueue | None = self
+        while queue is not None:
+            part = queue.usage.booked(partition)
+            part.pending = part.pending + amount
+            queue = queue.parent
+
+    def change_reserved(self, partition: str, amount: Resource) -> None:
+        """A reservation came or went; here and in all queues above."""
+        queue: CSQueue | None = self
+        while queue is not None:
+            part = queue.usage.booked(partition)
+            part.reserved = part.reserved + amount
+            queue = queue.parent
+
+    def change_reserved_metric(self, partition: str, amount: Resource) -> None:
+        """The metric of reservations; it knows nodes without label, memory and vcores only."""
+        if partition:
+            return
+        queue: CSQueue | None = self
+        while queue is not None:
+            queue.reserved_metric = queue.reserved_metric + Resource(amount.memory_mb, amount.vcores)
+            queue = queue.parent
+
+    def book_container(self, partition: str, amount: Resource) -> None:
+        """A container or reservation is in use (allocateResource)."""
+        part = self.usage.booked(partition)
+        part.used = part.used + amount
+        self.container_count += 1
+        self.update_used_capacity(partition)
+
+    def unbook_container(self, partition: str, amount: Resource) -> None:
+        """A container or reservation is over (releaseResource)."""
+        part = self.usage.booked(partition)
+        part.used = part.used - amount
+        self.container_count -= 1
+        self.update_used_capacity(partition)
+
+    # Checks
+
+    def can_assign(
+        self, partition: str, limits: ResourceLimits, could_be_unreserved: Resource, mode: SchedulingMode
+    ) -> bool:
+        """canAssignToThisQueue: under the limit, or so without the reservations; sets `limits.headroom` either way.
+
+        It is a check before: the next container may be larger than the room that is left.
+        """
+        context = self.context
+        calculator, cluster = context.calculator, context.cluster_resource
+        if mode is RESPECT:
+            limit = calculator.min_of(cluster, self.effective_maximum(partition), limits.limit)
+        else:
+            limit = context.partition_resource(partition)
+        used = self.usage.used(partition)
+        limits.headroom = limit - used
+        if calculator.less(cluster, used, limit):
+            return True
+        if not context.settings.reservations_continue_looking:
+            return False
+        if not calculator.is_some(cluster, could_be_unreserved):
+            return False
+        return calculator.less(cluster, used - could_be_unreserved, limit)
+
+    def has_pending(self, partition: str, mode: SchedulingMode) -> bool:
+        """True if something below asks for what a visit of this node looks at."""
+        looked_at = partition if mode is RESPECT else NO_LABEL
+        return self.context.calculator.is_some(self.context.cluster_resource, self.usage.pending(looked_at))
+
+    def is_accessible(self, partition: str) -> bool:
+        """True if the queue may use the partition; everybody may use the one without label."""
+        return not partition or self.is_root
+
+    # Configuration and state
+
+    def reconfigure(self, configuration: QueueConfiguration) -> None:
+        """Take the settings over (setupQueueConfigs); amounts follow with the next update of the cluster."""
+        self.configuration = configuration
+        own = self.capacities.default
+        own.capacity = configuration.capacity
+        own.maximum_capacity = configuration.maximum_capacity
+        own.maximum_am_percent = configuration.maximum_am_percent
+        self.update_absolute_capacities()
+        self.update_used_capacities()
+
+    def application_finished(self) -> None:
+        """A draining queue is stopped when its last application is over."""
+        if self.state is QueueState.DRAINING and self.application_total() == 0:
+            self.state = QueueState.STOPPED
+
+    def stop(self) -> None:
+        """Takes no more applications; those it has may finish."""
+        self.state = QueueState.DRAINING if self.application_total() > 0 else QueueState.STOPPED

@@ -1,0 +1,211 @@
+"""What capacity-scheduler.xml says of one queue, with what it inherits, and the checks of one queue's values."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from rm.scheduler.binary32 import f32, shortest
+from rm.scheduler.reading import Reader
+from yarn.java_values import parse_float
+from yarn.resource import Resource
+from yarn.states import QueueState
+
+PREFIX = "yarn.scheduler.capacity."
+ROOT = "root"
+
+FIFO = "fifo"
+UTILIZATION = "utilization"
+PRIORITY_UTILIZATION = "priority-utilization"
+
+_ABSOLUTE = re.compile(r"\[[\w.,\-_=% /]+\]")
+_PERCENT_REMEDY = "write a percentage from 0 to 100"
+
+
+@dataclass(frozen=True, slots=True)
+class QueueConfiguration:
+    """One queue. Fractions are 32-bit floats of 1; percentages where Hadoop keeps percentages (`user_limit`).
+
+    `maximum_applications` -1 = derived from the capacity; `user_limit_factor` -1 = no limit for one user;
+    `state` None = not configured; `user_weights` {user: weight}, inherited ones included.
+    """
+
+    path: str
+    name: str
+    children: tuple[str, ...]
+    capacity: float
+    maximum_capacity: float
+    maximum_am_percent: float
+    user_limit: float
+    user_limit_factor: float
+    user_weights: dict[str, float]
+    maximum_applications: int
+    maximum_allocation: Resource
+    ordering_policy: str
+    priority: int
+    default_application_priority: int
+    state: QueueState | None
+    allow_zero_capacity_sum: bool
+
+    @property
+    def is_leaf(self) -> bool:
+        return not self.children
+
+
+def queue_key(path: str, name: str) -> str:
+    """The key of a queue's property."""
+    return f"{PREFIX}{path}.{name}"
+
+
+def read_queue(
+    reader: Reader, path: str, parent: QueueConfiguration | None, scheduler_maximum: Resource
+) -> QueueConfiguration:
+    """The queue at `path`; faults go to the reader, and what is faulty is replaced by a harmless value."""
+    children = reader.words(queue_key(path, "queues"))
+    default_am = reader.number(PREFIX + "maximum-am-resource-percent", f32(0.1))
+    default_limit = reader.number(PREFIX + "minimum-user-limit-percent", 100.0)
+    default_factor = reader.number(PREFIX + "user-limit-factor", 1.0)
+    user_limit = reader.number(queue_key(path, "minimum-user-limit-percent"), default_limit)
+    return QueueConfiguration(
+        path=path,
+        name=path.rsplit(".", 1)[-1],
+        children=children,
+        capacity=_capacity(reader, path),
+        maximum_capacity=_maximum_capacity(reader, path),
+        maximum_am_percent=reader.number(queue_key(path, "maximum-am-resource-percent"), default_am),
+        user_limit=user_limit,
+        user_limit_factor=reader.number(queue_key(path, "user-limit-factor"), default_factor),
+        user_weights=_user_weights(reader, path, parent, user_limit if not children else None),
+        maximum_applications=reader.integer(queue_key(path, "maximum-applications"), -1),
+        maximum_allocation=_maximum_allocation(reader, path, parent, scheduler_maximum),
+        ordering_policy=_ordering_policy(reader, path, parent, is_leaf=not children),
+        priority=reader.integer(queue_key(path, "priority"), 0),
+        default_application_priority=reader.integer(queue_key(path, "default-application-priority"), 0),
+        state=_state(reader, path),
+        allow_zero_capacity_sum=reader.flag(queue_key(path, "allow-zero-capacity-sum"), False),
+    )
+
+
+def _capacity(reader: Reader, path: str) -> float:
+    """The fraction of the parent's; root has all, whatever is written."""
+    key = queue_key(path, "capacity")
+    text = reader.text(key, "0")
+    if path == ROOT:
+        return 1.0
+    percent = _percent(reader, key, text)
+    if not 0 <= percent <= 100:
+        reader.fault(key, f"Illegal capacity of {shortest(percent)} for queue {path}", _PERCENT_REMEDY)
+        return 0.0
+    return f32(percent / 100)
+
+
+def _maximum_capacity(reader: Reader, path: str) -> float:
+    """The fraction of the parent's maximum; -1 means all. As in Hadoop it is not held against the capacity."""
+    percent = _percent(reader, key := queue_key(path, "maximum-capacity"), reader.text(key, "100"))
+    return 1.0 if percent == -1 else f32(percent / 100)
+
+
+def _percent(reader: Reader, key: str, text: str) -> float:
+    """A percentage; the other notations of a capacity are told to be such."""
+    if _ABSOLUTE.fullmatch(text):
+        reader.fault(key, "absolute capacities are not supported yet", _PERCENT_REMEDY)
+        return 0.0
+    if re.fullmatch(r"[\d.]+w", text):
+        reader.fault(key, "weights are not supported yet", _PERCENT_REMEDY)
+        return 0.0
+    try:
+        return parse_float(text)
+    except ValueError as error:
+        reader.fault(key, str(error), _PERCENT_REMEDY)
+        return 0.0
+
+
+def _user_weights(
+    reader: Reader, path: str, parent: QueueConfiguration | None, leaf_user_limit: float | None
+) -> dict[str, float]:
+    """Weights of users, the parent's unless set here; checked in leaves, where they are used."""
+    weights = dict(parent.user_weights) if parent is not None else {}
+    prefix = queue_key(path, "user-settings.")
+    for key in reader.configuration.keys(prefix):
+        if key.endswith(".weight"):
+            weights[key[len(prefix) : -len(".weight")].strip()] = reader.number(key, 1.0)
+    if leaf_user_limit is not None:
+        bound = f32(100.0 / min(100.0, leaf_user_limit)) if leaf_user_limit > 0 else float("inf")
+        for user, weight in weights.items():
+            if weight < 0 or weight > bound:
+                reader.fault(
+                    prefix + user + ".weight",
+                    f'Weight ({shortest(weight)}) for user "{user}" must be between 0 and 100 / '
+                    f"{shortest(min(100.0, leaf_user_limit))} (= {shortest(bound)}), the number of concurrent active "
+                    f"users in {path}",
+                    "lower the weight, or the queue's minimum-user-limit-percent",
+                )
+    return weights
+
+
+def _maximum_allocation(
+    reader: Reader, path: str, parent: QueueConfiguration | None, scheduler_maximum: Resource
+) -> Resource:
+    """The largest container of the queue: the parent's unless set, never above the scheduler's."""
+    inherited = parent.maximum_allocation if parent is not None else scheduler_maximum
+    key = queue_key(path, "maximum-allocation")
+    if reader.text(key):
+        own = _resource(reader, key, scheduler_maximum)
+    else:
+        memory_mb = reader.long(key + "-mb", inherited.memory_mb)
+        vcores = reader.integer(key + "-vcores", inherited.vcores)
+        if memory_mb == inherited.memory_mb and vcores == inherited.vcores:
+            return inherited
+        own = Resource(memory_mb, vcores, inherited.extra)
+    if not own.fits_in(scheduler_maximum):
+        reader.fault(
+            key if reader.text(key) else key + "-mb",
+            f"Queue maximum allocation cannot be larger than the cluster setting for queue {path} "
+            f"max allocation per queue: {own} cluster setting: {scheduler_maximum}",
+            "lower it, or raise yarn.scheduler.maximum-allocation-mb and -vcores",
+            value=str(own),
+        )
+        return inherited
+    return own
+
+
+def _resource(reader: Reader, key: str, scheduler_maximum: Resource) -> Resource:
+    """`memory-mb=8192,vcores=4`; a type that is not named is 0, as in Hadoop."""
+    amounts = dict.fromkeys(scheduler_maximum.amounts(), 0)
+    for word in reader.words(key):
+        name, _, value = (part.strip() for part in word.partition("="))
+        if name == "memory":
+            name = "memory-mb"
+        if name not in amounts or not value.isdigit():
+            reader.fault(key, f"{word!r} is not one of {', '.join(amounts)} = number", "write memory-mb=MB,vcores=N")
+            continue
+        amounts[name] = int(value)
+    return Resource.of(amounts)
+
+
+def _ordering_policy(reader: Reader, path: str, parent: QueueConfiguration | None, *, is_leaf: bool) -> str:
+    """A leaf's orders applications (fifo), a parent's its children; a parent inherits its parent's."""
+    key = queue_key(path, "ordering-policy")
+    inherited = parent.ordering_policy if parent is not None else UTILIZATION
+    default, known = (FIFO, (FIFO,)) if is_leaf else (inherited, (UTILIZATION, PRIORITY_UTILIZATION))
+    name = reader.text(key, default)
+    if name in known:
+        return name
+    if is_leaf and name in ("fair", "fifo-with-partitions", "fifo-for-pending-apps"):
+        reader.fault(key, f"the ordering policy {name} is not supported yet", f"write one of: {', '.join(known)}")
+    else:
+        reader.fault(key, f"Unable to construct ordering policy for: {name}", f"write one of: {', '.join(known)}")
+    return default
+
+
+def _state(reader: Reader, path: str) -> QueueState | None:
+    key = queue_key(path, "state")
+    name = reader.text(key).upper()
+    if not name:
+        return None
+    if name not in ("RUNNING", "STOPPED"):
+        reader.fault(
+            key, "Invalid queue state configuration. We can only use RUNNING or STOPPED.", "write RUNNING or STOPPED"
+        )
+        return None
+    return QueueState[name]

@@ -1,0 +1,197 @@
+"""The tree of queues: built from a configuration, looked up by path or short name, refreshed as a whole.
+
+A refresh is checked against the tree before anything is touched: what it deletes must be stopped, what it keeps may
+not hand out smaller containers than before. Then it is applied, and nothing in that can fail. A refused refresh is
+followed by one with the old configuration, as in Hadoop, which leaves the order of children that any refresh makes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from rm.scheduler.configuration import CapacitySchedulerConfiguration, initial_state
+from rm.scheduler.context import SchedulerContext
+from rm.scheduler.java_order import hash_order, string_hash
+from rm.scheduler.leaf_queue import LeafQueue
+from rm.scheduler.limits import ResourceLimits
+from rm.scheduler.parent_queue import ParentQueue
+from rm.scheduler.queue import CSQueue
+from rm.scheduler.queue_configuration import ROOT, QueueConfiguration, queue_key
+from yarn.configuration import Configuration
+from yarn.faults import ConfigurationException, Fault
+from yarn.states import QueueState
+
+
+class QueueTree:
+    """All queues. `by_path` has parents before their children."""
+
+    __slots__ = ("_context", "_short_names", "by_path", "root")
+
+    def __init__(self, context: SchedulerContext) -> None:
+        self._context = context
+        root = _build(context.settings, ROOT, None, context)
+        assert isinstance(root, ParentQueue), "root has children: checked with the configuration"
+        self.root = root
+        self._index()
+        self.update_cluster_resource()
+
+    def get(self, name: str) -> CSQueue | None:
+        """The queue of a path, or of a short name that only one queue has."""
+        queue = self.by_path.get(name)
+        if queue is not None:
+            return queue
+        paths = self._short_names.get(name, ())
+        return self.by_path[paths[0]] if len(paths) == 1 else None
+
+    def is_ambiguous(self, name: str) -> bool:
+        """True for a short name that several queues have."""
+        return name not in self.by_path and len(self._short_names.get(name, ())) > 1
+
+    def leaves(self) -> Iterator[LeafQueue]:
+        """All leaves, in the order of `by_path`."""
+        return (queue for queue in self.by_path.values() if isinstance(queue, LeafQueue))
+
+    def update_cluster_resource(self) -> None:
+        """The cluster changed: everything that follows from its size, from the root down."""
+        self.root.update_cluster_resource(ResourceLimits(self._context.cluster_resource, self._context.none))
+
+    # Refresh
+
+    def faults_of(self, settings: CapacitySchedulerConfiguration, configuration: Configuration) -> list[Fault]:
+        """What forbids going from the present tree to the configured one."""
+        faults: list[Fault] = []
+        for queue in self.by_path.values():
+            new = settings.queues.get(queue.path)
+            if new is None:
+                _check_deletion(queue, configuration, faults)
+            else:
+                _check_change(queue, new, configuration, faults)
+        return faults
+
+    def refresh(self) -> None:
+        """Apply the context's settings, which were checked; recompute everything."""
+        self._refresh_parent(self.root)
+        self._index()
+        self.update_cluster_resource()
+
+    def _refresh_parent(self, parent: ParentQueue) -> None:
+        """Reconfigure a parent and what is below, in Hadoop's order: by the hash of the children's paths."""
+        settings = self._context.settings
+        self._reconfigure(parent, settings.queues[parent.path])
+        present = {child.path: child for child in parent.children}
+        wanted = [f"{parent.path}.{name}" for name in settings.queues[parent.path].children]
+        for path in hash_order(wanted, string_hash):
+            child = present.get(path)
+            if child is None or isinstance(child, LeafQueue) != settings.queues[path].is_leaf:
+                present[path] = _build(settings, path, parent, self._context)
+            elif isinstance(child, ParentQueue):
+                self._refresh_parent(child)
+            else:
+                self._reconfigure(child, settings.queues[path])
+        kept = [path for path in present if path in wanted]
+        parent.children = [present[path] for path in hash_order(kept, string_hash, peak=len(present))]
+
+    def _reconfigure(self, queue: CSQueue, configuration: QueueConfiguration) -> None:
+        queue.reconfigure(configuration)
+        if queue.state is QueueState.RUNNING:
+            if configuration.state is QueueState.STOPPED:
+                queue.stop()
+        elif configuration.state is QueueState.RUNNING:
+            queue.state = QueueState.RUNNING
+
+    def _index(self) -> None:
+        self.by_path: dict[str, CSQueue] = {}
+        self._short_names: dict[str, list[str]] = {}
+        for queue in _walk(self.root):
+            self.by_path[queue.path] = queue
+            if queue.parent is not None:
+                self._short_names.setdefault(queue.name, []).append(queue.path)
+
+
+def _build(
+    settings: CapacitySchedulerConfiguration, path: str, parent: ParentQueue | None, context: SchedulerContext
+) -> ParentQueue | LeafQueue:
+    configuration = settings.queues[path]
+    if configuration.is_leaf:
+        assert parent is not None, "root is no leaf: checked with the configuration"
+        return LeafQueue(configuration, parent, context)
+    queue = ParentQueue(configuration, parent, context)
+    queue.children = [_build(settings, f"{path}.{name}", queue, context) for name in configuration.children]
+    return queue
+
+
+def _walk(queue: CSQueue) -> Iterator[CSQueue]:
+    yield queue
+    if isinstance(queue, ParentQueue):
+        for child in queue.children:
+            yield from _walk(child)
+
+
+def _check_deletion(queue: CSQueue, configuration: Configuration, faults: list[Fault]) -> None:
+    """CapacitySchedulerConfigValidator: only a stopped queue may go, or one that the new file says is stopped."""
+    key = queue_key(queue.path, "state")
+    if queue.state is QueueState.STOPPED or configuration.get_trimmed(key).upper() == "STOPPED":
+        return
+    problem = (
+        f"{queue.path} cannot be deleted from the capacity scheduler configuration, as the queue is not yet in stopped "
+        f"state. Current State : {queue.state.name}"
+    )
+    faults.append(_fault(configuration, key, problem, "stop the queue first, or keep it in its parent's list"))
+
+
+def _check_change(queue: CSQueue, new: QueueConfiguration, configuration: Configuration, faults: list[Fault]) -> None:
+    key = queue_key(queue.path, "state")
+    stopped = queue.state is QueueState.STOPPED or new.state is QueueState.STOPPED
+    if isinstance(queue, LeafQueue) and not new.is_leaf and not stopped:
+        problem = (
+            f"Can not convert the leaf queue: {queue.path} to parent queue since it is not yet in stopped state. "
+            f"Current State : {queue.state.name}"
+        )
+        faults.append(_fault(configuration, key, problem, "stop the queue first"))
+    if isinstance(queue, LeafQueue) and not queue.configuration.maximum_allocation.fits_in(new.maximum_allocation):
+        problem = (
+            f"Trying to reinitialize {queue.path} the maximum allocation size can not be decreased! "
+            f"Current setting: {queue.configuration.maximum_allocation}, trying to set it to: {new.maximum_allocation}"
+        )
+        remedy = "keep the maximum: applications were told that they can have it"
+        faults.append(_fault(configuration, queue_key(queue.path, "maximum-allocation"), problem, remedy))
+
+
+def state_faults(
+    settings: CapacitySchedulerConfiguration, configuration: Configuration, present: dict[str, CSQueue]
+) -> list[Fault]:
+    """Queues that are to run below one that does not. `present` are the queues there are, none at the start."""
+    faults: list[Fault] = []
+    states: dict[str, QueueState] = {}
+    for path, queue in settings.queues.items():
+        above = states.get(path.rpartition(".")[0])
+        old = present.get(path)
+        states[path] = _next_state(queue, old, above)
+        if queue.state is not QueueState.RUNNING or above in (None, QueueState.RUNNING):
+            continue
+        parent = path.rpartition(".")[0]
+        if old is None:
+            problem = f"The parent queue:{parent} cannot be STOPPED as the child queue:{path} is in RUNNING state."
+        else:
+            problem = f"The parent Queue:{parent} is not running. Please activate the parent queue first"
+        faults.append(_fault(configuration, queue_key(path, "state"), problem, f"set {parent} to RUNNING as well"))
+    return faults
+
+
+def _next_state(queue: QueueConfiguration, old: CSQueue | None, above: QueueState | None) -> QueueState:
+    """The state after the refresh: a stopped parent stops what is below it."""
+    if old is None:
+        return initial_state(queue, above)
+    if queue.state is not None:
+        return queue.state
+    return QueueState.STOPPED if above is QueueState.STOPPED else old.state
+
+
+def _fault(configuration: Configuration, key: str, problem: str, remedy: str) -> Fault:
+    return Fault(key, configuration.get(key), configuration.origin(key), problem, remedy)
+
+
+def refuse(faults: list[Fault]) -> None:
+    """Raise ConfigurationException if there are any."""
+    if faults:
+        raise ConfigurationException(faults)

@@ -1,0 +1,123 @@
+"""What a queue, a user in a queue or an attempt uses, by partition; and a queue's capacities, by partition.
+
+A partition is a node label's name, "" for nodes without one. A partition that nothing was ever booked on reads as
+all zero. In queues and users `used` includes what is reserved; in an attempt it does not (Hadoop's ResourceUsage).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from yarn.resource import Resource
+
+NO_LABEL = ""
+"""The partition of nodes without a label."""
+
+
+class PartitionUsage:
+    """One partition's amounts. `am_limit`, `user_am_limit`: as last computed; `pending`: asked for and not placed."""
+
+    __slots__ = ("am_limit", "am_used", "pending", "reserved", "used", "user_am_limit")
+
+    def __init__(self, none: Resource) -> None:
+        self.used = none
+        self.pending = none
+        self.reserved = none
+        self.am_used = none
+        self.am_limit = none
+        self.user_am_limit = none
+
+
+class ResourceUsage:
+    """Usage by partition. `default` is the usage of NO_LABEL, which is nearly always the one that is wanted."""
+
+    __slots__ = ("_none", "_parts", "default")
+
+    def __init__(self, none: Resource) -> None:
+        self._none = none
+        self.default = PartitionUsage(none)
+        self._parts: dict[str, PartitionUsage] = {NO_LABEL: self.default}
+
+    def partitions(self) -> Iterator[str]:
+        """The partitions that anything was ever booked on, NO_LABEL first."""
+        return iter(self._parts)
+
+    def booked(self, partition: str) -> PartitionUsage:
+        """The partition's amounts, to be changed; made if there are none yet."""
+        if not partition:
+            return self.default
+        part = self._parts.get(partition)
+        if part is None:
+            part = self._parts[partition] = PartitionUsage(self._none)
+        return part
+
+    def used(self, partition: str) -> Resource:
+        part = self._parts.get(partition)
+        return part.used if part is not None else self._none
+
+    def pending(self, partition: str) -> Resource:
+        part = self._parts.get(partition)
+        return part.pending if part is not None else self._none
+
+    def reserved(self, partition: str) -> Resource:
+        part = self._parts.get(partition)
+        return part.reserved if part is not None else self._none
+
+    def am_used(self, partition: str) -> Resource:
+        part = self._parts.get(partition)
+        return part.am_used if part is not None else self._none
+
+    def am_limit(self, partition: str) -> Resource:
+        part = self._parts.get(partition)
+        return part.am_limit if part is not None else self._none
+
+    def copy_used(self, other: ResourceUsage) -> None:
+        """Take over what `other` uses, on every partition (copyAllUsed)."""
+        for partition, part in other._parts.items():
+            self.booked(partition).used = part.used
+
+
+class PartitionCapacities:
+    """One partition's shares of a queue, all 32-bit floats, fractions of 1.
+
+    `capacity` and `maximum_capacity` are of the parent's, the absolute ones of the whole partition. `used_capacity`
+    is used / guaranteed and may be above 1; both used ones are as of the last booking or change of the cluster.
+    """
+
+    __slots__ = (
+        "absolute_capacity",
+        "absolute_maximum_capacity",
+        "absolute_used_capacity",
+        "capacity",
+        "maximum_am_percent",
+        "maximum_capacity",
+        "used_capacity",
+    )
+
+    def __init__(self) -> None:
+        self.capacity = 0.0
+        self.maximum_capacity = 0.0
+        self.absolute_capacity = 0.0
+        self.absolute_maximum_capacity = 0.0
+        self.used_capacity = 0.0
+        self.absolute_used_capacity = 0.0
+        self.maximum_am_percent = 0.0
+
+
+class QueueCapacities:
+    """Capacities by partition; a partition that is not configured reads as all zero."""
+
+    __slots__ = ("_nothing", "_parts", "default")
+
+    def __init__(self) -> None:
+        self.default = PartitionCapacities()
+        self._nothing = PartitionCapacities()
+        self._parts: dict[str, PartitionCapacities] = {NO_LABEL: self.default}
+
+    def partitions(self) -> Iterator[str]:
+        """The partitions that the queue has capacities for."""
+        return iter(self._parts)
+
+    def at(self, partition: str) -> PartitionCapacities:
+        """The partition's capacities, for reading."""
+        return self._parts.get(partition, self._nothing)
