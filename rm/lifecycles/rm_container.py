@@ -60,7 +60,6 @@ class RMContainerEvent(Enum):
 class RMContainer:
     """A container that the scheduler placed or reserved.
 
-    `attempt_id` is the attempt that holds it now (with kept containers not always the one of its id).
     `key` and `asks` are what it answers; `asks` is kept until it is ACQUIRED, so that it can be asked for again if it
     is lost before. `reserved_node` is set once it is RESERVED. `is_am`: it runs the master of its attempt.
     """
@@ -69,7 +68,6 @@ class RMContainer:
         "_machine",
         "_notify",
         "asks",
-        "attempt_id",
         "container",
         "finished_ms",
         "id",
@@ -88,7 +86,6 @@ class RMContainer:
         self,
         container: Container,
         key: SchedulerKey,
-        attempt_id: ApplicationAttemptId,
         *,
         user: str,
         queue: str,
@@ -100,7 +97,6 @@ class RMContainer:
         self.key = key
         self.id: ContainerId = container.id
         self.node_id: NodeId = container.node_id
-        self.attempt_id = attempt_id
         self.user = user
         self.queue = queue
         self.partition = partition
@@ -112,6 +108,11 @@ class RMContainer:
         self.status: ContainerStatus | None = None
         self._notify = notify
         self._machine: Machine[RMContainerState, RMContainerEvent] = Machine(LIFECYCLE, self)
+
+    @property
+    def attempt_id(self) -> ApplicationAttemptId:
+        """The attempt it was placed for; with kept containers a later one may hold it."""
+        return self.id.attempt_id
 
     @property
     def state(self) -> RMContainerState:

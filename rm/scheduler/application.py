@@ -133,8 +133,6 @@ class FiCaSchedulerApp:
         self.usage.copy_used(previous.usage)
         self.blacklist = previous.blacklist
         self.headroom_provider = previous.headroom_provider
-        for container in self.live_containers.values():
-            container.attempt_id = self.attempt_id
 
     def update_blacklist(self, additions: Iterable[str], removals: Iterable[str]) -> None:
         """Hosts and racks to keep away from, from now on."""

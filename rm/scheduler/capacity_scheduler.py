@@ -84,6 +84,7 @@ class CapacityScheduler:
         """NODE_ADDED: an empty node joins. `http_address` is handed out with its containers."""
         context = self._at(now_ms)
         name = str(node_id) if context.settings.include_port_in_node_name else node_id.host
+        total = self.resource_types.complete(total)
         node = SchedulerNode(node_id, name, rack, total, http_address)
         context.change_partition(node.partition, total)
         self._tracker.add(node)
@@ -114,6 +115,7 @@ class CapacityScheduler:
         node = context.nodes.get(node_id)
         if node is None:
             return
+        total = self.resource_types.complete(total)
         change = total - node.total
         if not change.is_none():
             context.change_partition(node.partition, change)
@@ -249,7 +251,9 @@ class CapacityScheduler:
         """Raises InvalidResourceRequestException (or its label kind) for the first ask that cannot be."""
         allowed = self.maximum_allocation(queue)
         for ask in asks:
-            check_capability(ask.capability, allowed, self._context.settings.maximum_allocation)
+            check_capability(
+                self.resource_types.complete(ask.capability), allowed, self._context.settings.maximum_allocation
+            )
             check_label(ask, queue)
 
     def allocate(
@@ -287,7 +291,8 @@ class CapacityScheduler:
     def _normalized(self, ask: ResourceRequest) -> ResourceRequest:
         """The ask in whole multiples of the minimum, held under the largest container of the cluster."""
         smallest = self._context.minimum_allocation
-        size = self._context.calculator.normalize(ask.capability, smallest, self.maximum_allocation(), smallest)
+        asked = self.resource_types.complete(ask.capability)
+        size = self._context.calculator.normalize(asked, smallest, self.maximum_allocation(), smallest)
         if size == ask.capability:
             return ask
         return ResourceRequest(
@@ -354,6 +359,7 @@ class CapacityScheduler:
     def normalize_master_request(self, queue: str, capability: Resource) -> Resource:
         """The size of a master as submitted to `queue`, rounded up (RMAppManager). Raises as check_asks."""
         allowed = self.maximum_allocation(queue)
+        capability = self.resource_types.complete(capability)
         check_capability(capability, allowed, self._context.settings.maximum_allocation)
         smallest = self._context.minimum_allocation
         return self._context.calculator.normalize(capability, smallest, allowed, smallest)

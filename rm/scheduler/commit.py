@@ -151,7 +151,6 @@ def _rm_container(container: Container, proposal: Proposal, context: SchedulerCo
     return RMContainer(
         container,
         proposal.key,
-        application.attempt_id,
         user=application.user,
         queue=application.leaf.path,
         partition=keyed.partition if keyed is not None else NO_LABEL,

@@ -197,8 +197,9 @@ def _check_children(reader: Reader, queue: QueueConfiguration, queues: dict[str,
     total = 0.0
     for child in children:
         total = f32(total + child.capacity)
+    faulty = {fault.key for fault in reader.faults}
     problem = _sum_problem(queue, total)
-    if problem is not None:
+    if problem is not None and not any(queue_key(child.path, "capacity") in faulty for child in children):
         parts = " + ".join(f"{child.name} {reader.text(queue_key(child.path, 'capacity'), '0')}" for child in children)
         reader.fault(
             key,

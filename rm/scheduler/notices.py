@@ -61,8 +61,8 @@ class ContainerLaunched:
 
 @dataclass(frozen=True, slots=True)
 class ContainerFinished:
-    """It is over (CONTAINER_FINISHED to the attempt that holds it). `attempt_id`: the holder, which with kept
-    containers is not always the one in the id. Expirer off. `resource` and `started_ms` (its placement) are for the
+    """It is over (CONTAINER_FINISHED to the attempt it was placed for, which with kept containers may be over itself).
+    Expirer off. `resource` and `started_ms` (its placement) are for the
     account of what the application used."""
 
     attempt_id: ApplicationAttemptId
