@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import getpass
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from wire.channel import Channels
@@ -46,26 +46,29 @@ class WaitTimeout(YarnException):
 
 
 class Client:
-    """One user's way to the ResourceManager at `target` (host:port). Close it, or use it as a context manager.
+    """One user's way to the ResourceManager. Close it, or use it as a context manager.
 
+    `addresses` {configuration key: host:port}, such as yarn.resourcemanager.address (LocalCluster.addresses).
     `user`: "" is who runs this. `log_dirs`: the NodeManagers' log directories, as far as they are on this machine.
     """
 
     def __init__(
         self,
-        target: str,
+        addresses: Mapping[str, str],
         *,
         user: str = "",
         conf: Configuration | None = None,
         log_dirs: Iterable[Path] = (),
-        admin_target: str = "",
     ) -> None:
         configuration = conf or Configuration()
         self.user = user or getpass.getuser()
         self._channels = Channels()
         retry = RetryPolicy.read(configuration)
-        self._rm = ApplicationClientProxy(target, user=self.user, retry=retry, channels=self._channels)
-        self._admin = AdminProxy(admin_target, user=self.user, retry=retry, channels=self._channels)
+        self._rm = ApplicationClientProxy(
+            addresses[resourcemanager.ADDRESS.key], user=self.user, retry=retry, channels=self._channels
+        )
+        admin = addresses.get(resourcemanager.ADMIN_ADDRESS.key, "")
+        self.admin = AdminProxy(admin, user=self.user, retry=retry, channels=self._channels)
         self._poll_s = resourcemanager.CLIENT_POLL_INTERVAL.of(configuration) / 1000
         self._log_dirs = tuple(log_dirs)
 

@@ -13,18 +13,16 @@ It is a directory of its own under the system's temporary one, deleted at the en
 from __future__ import annotations
 
 import ipaddress
-import os
-import secrets
 import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from wire.cluster_secret import write_cluster_secret
 from wire.hadoop_xml import to_xml
 from yarn.errors import YarnException
 from yarn.settings.scheduler import PREFIX
 
-SECRET_BYTES = 32
 FIRST_NODE = ipaddress.IPv4Address("127.0.0.2")
 NODES_MAX = 60_000
 """Loopback has 16 million addresses; a machine's process table is what ends first."""
@@ -63,7 +61,8 @@ class ClusterDirectory:
                 directory = ClusterDirectory(path.absolute(), temporary=False)
             for part in (directory.conf, directory.logs):
                 part.mkdir(parents=True, exist_ok=True)
-            _write_secret(directory.secret_file)
+            directory.secret_file.unlink(missing_ok=True)
+            write_cluster_secret(directory.secret_file)
         except OSError as error:
             place = path or Path(tempfile.gettempdir())
             raise YarnException(
@@ -93,13 +92,6 @@ class ClusterDirectory:
         site = {key: value for key, value in values.items() if key not in queues}
         _replace(self.conf / "yarn-site.xml", to_xml(site))
         _replace(self.conf / "capacity-scheduler.xml", to_xml(queues))
-
-
-def _write_secret(path: Path) -> None:
-    """A new secret in a file that was never readable by others."""
-    path.unlink(missing_ok=True)
-    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
-        file.write(secrets.token_hex(SECRET_BYTES) + "\n")
 
 
 def _replace(path: Path, text: str) -> None:

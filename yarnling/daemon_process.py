@@ -12,18 +12,20 @@ import subprocess
 import sys
 import traceback
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import NoReturn
 
+from wire.daemon_process import EXIT_REFUSED, start_logging
+from wire.hadoop_xml import load_configuration
 from yarn.configuration import Configuration
 from yarn.errors import YarnException
 from yarnling.processes import die_with_parent
 from yarnling.start_request import StartRequest
 
+LOG_LEVEL = "INFO"
 READY_FD = 3
 """Where a forked daemon keeps its ready pipe; everything above is closed, what the parent had open included."""
-EXIT_REFUSED = 2
-"""The configuration or the machine does not allow it; the log says what."""
 
 
 def run_forked(request: StartRequest, conf: Configuration, ready_fd: int, parent_pid: int) -> NoReturn:
@@ -36,6 +38,7 @@ def run_forked(request: StartRequest, conf: Configuration, ready_fd: int, parent
         _take_files(request.log_file, ready_fd)
         _change_environment(request.environment)
         gc.enable()
+        start_logging(LOG_LEVEL)
         status = _serve(request, conf)
     except SystemExit as stop:
         status = stop.code if isinstance(stop.code, int) else 1
@@ -73,7 +76,8 @@ def start_plain(request: StartRequest, ready_fd: int) -> int:
 def _serve(request: StartRequest, conf: Configuration) -> int:
     serve = importlib.import_module(f"{request.package}.daemon").serve
     try:
-        status: int = asyncio.run(serve(conf, _ready_line(READY_FD)))
+        reload = partial(load_configuration, Path(request.conf_dir), request.overrides)
+        status: int = asyncio.run(serve(conf, _ready_line(READY_FD), reload=reload))
     except (YarnException, OSError) as error:
         sys.stderr.write(f"{request.name}: {error}\n")
         return EXIT_REFUSED

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING
 from yarn.configuration import Configuration
 from yarn.errors import InvalidArgumentException, YarnException
 from yarn.ids import NodeId
-from yarn.settings import FAST_TIME_FACTOR, resourcemanager, scaled, yarnling
+from yarn.settings import FAST_TIME_FACTOR, scaled, yarnling
 from yarnling.client import Client
 from yarnling.cluster_configuration import (
     RM_ADDRESSES,
@@ -98,6 +98,7 @@ class LocalCluster:
             self._settings.setdefault(yarnling.TIME_FACTOR.key, str(FAST_TIME_FACTOR))
         self._path = None if directory is None else Path(directory)
         self._launcher: Launcher | None = None
+        self._addresses: dict[str, str] = {}
         self._clients: dict[str, Client] = {}
         self._blocking: BlockingCluster | None = None
         self.nodes: list[Node] = []
@@ -161,9 +162,9 @@ class LocalCluster:
         return self._launcher_open.daemons["rm"]
 
     @property
-    def rm_address(self) -> str:
-        """Where clients call the ResourceManager, host:port."""
-        return self._addresses[resourcemanager.ADDRESS.key]
+    def addresses(self) -> dict[str, str]:
+        """{configuration key: host:port} of the ResourceManager's services."""
+        return dict(self._addresses)
 
     @property
     def client(self) -> Client:
@@ -173,8 +174,8 @@ class LocalCluster:
     def client_of(self, user: str) -> Client:
         """The client of `user` ("" is who runs this); closed with the cluster."""
         if user not in self._clients:
-            dirs = [path for node in self.nodes for path in log_dirs(node.place, self._settings)]
-            self._clients[user] = Client(self.rm_address, user=user, conf=self.configuration, log_dirs=dirs)
+            dirs = [path for node in self.nodes for path in self.log_dirs_of(node)]
+            self._clients[user] = Client(self._addresses, user=user, conf=self.configuration, log_dirs=dirs)
         return self._clients[user]
 
     def node(self, number: int) -> Node:
@@ -182,6 +183,10 @@ class LocalCluster:
         if not 1 <= number <= len(self.nodes):
             raise InvalidArgumentException(f"node {number}: there are nodes 1 to {len(self.nodes)}")
         return self.nodes[number - 1]
+
+    def log_dirs_of(self, node: Node) -> list[Path]:
+        """Where the logs of the node's containers are."""
+        return log_dirs(node.place, self._settings)
 
     # Doing it harm
 
@@ -233,7 +238,7 @@ class LocalCluster:
         self._launcher = Launcher(self._directory.path, temporary=self._directory.temporary)
         self._launcher.open()
         rm = await self._launch("rm", "rm", {})
-        self._addresses = {key: str(rm.facts[key]) for key in RM_ADDRESSES}
+        self._addresses = {key: rm.facts["addresses"][key] for key in RM_ADDRESSES}
         self._write_files(self._addresses)
         try:
             async with asyncio.TaskGroup() as tasks:

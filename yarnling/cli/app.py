@@ -1,0 +1,160 @@
+"""The verbs and their options. What a verb does is in the module of its name, imported when it is used."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated, NoReturn
+
+import typer
+
+from yarn.errors import YarnException
+from yarn.faults import ConfigurationException
+
+EXIT_FAILED = 1
+EXIT_CONFIGURATION = 2
+"""Also what a wrong option gives: nothing was done."""
+
+app = typer.Typer(
+    name="yarnling",
+    help="A YARN cluster on this machine.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+submit_app = typer.Typer(help="Submit an application.", no_args_is_help=True)
+app.add_typer(submit_app, name="submit")
+
+Name = Annotated[str, typer.Option(help="Which cluster.", envvar="YARNLING_NAME")]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
+Define = Annotated[list[str], typer.Option("--define", "-D", metavar="KEY=VALUE", help="Set a configuration key.")]
+Conf = Annotated[Path | None, typer.Option(metavar="DIR", help="Directory with Hadoop's *-site.xml files.")]
+Queue = Annotated[str, typer.Option(help="Queue, by name or full path.")]
+User = Annotated[str, typer.Option(help="Submit as this user (default: you).")]
+Memory = Annotated[int, typer.Option(metavar="MB", help="Memory of a container.", min=1)]
+Vcores = Annotated[int, typer.Option(help="Vcores of a container.", min=1)]
+Timeout = Annotated[float | None, typer.Option(metavar="S", help="Give up (and kill it) after so many seconds.")]
+Wait = Annotated[bool, typer.Option("--wait/--no-wait", help="Wait for its end; the exit status tells how it ended.")]
+
+DEFAULT_NAME = "default"
+
+
+def main() -> NoReturn:
+    """Run the command line. What is the user's to put right is told in one line, not as a traceback."""
+    try:
+        app()
+    except ConfigurationException as error:
+        _tell(error)
+        sys.exit(EXIT_CONFIGURATION)
+    except YarnException as error:
+        _tell(error)
+        sys.exit(EXIT_FAILED)
+    except BrokenPipeError:
+        # The reader of our output has gone (`| head`); nothing is left to say.
+        sys.stderr.close()
+        sys.exit(EXIT_FAILED)
+    sys.exit(0)
+
+
+@app.command()
+def up(
+    nodes: Annotated[int, typer.Option(help="NodeManagers.", min=0)] = 1,
+    memory: Annotated[int | None, typer.Option(metavar="MB", help="Memory of a node (default: 8192).", min=1)] = None,
+    vcores: Annotated[int | None, typer.Option(help="Vcores of a node (default: 8).", min=1)] = None,
+    conf: Conf = None,
+    define: Define = [],  # noqa: B006  typer copies it
+    fast: Annotated[bool, typer.Option("--fast", help="Shorten every timer to a twentieth.")] = False,
+    racks: Annotated[int, typer.Option(help="Racks, nodes spread over them in turn.", min=1)] = 1,
+    directory: Annotated[Path | None, typer.Option(metavar="DIR", help="Keep the cluster's files here.")] = None,
+    detach: Annotated[bool, typer.Option("--detach", help="Return when it is ready; `down` ends it.")] = False,
+    name: Name = DEFAULT_NAME,
+    as_json: Json = False,
+) -> None:
+    """Start a cluster. In the foreground it shows how the cluster does, until Ctrl-C ends all of it."""
+    from yarnling.cli.up import UpOptions, definitions, run_detached, run_foreground
+
+    options = UpOptions(
+        name=name,
+        nodes=nodes,
+        memory_mb=memory,
+        vcores=vcores,
+        conf=None if conf is None else str(conf.absolute()),
+        fast=fast,
+        racks=racks,
+        directory=None if directory is None else str(directory.absolute()),
+        settings=definitions(define),
+    )
+    if detach:
+        run_detached(options, as_json=as_json)
+    else:
+        run_foreground(options)
+
+
+@app.command()
+def down(
+    name: Name = DEFAULT_NAME,
+    every: Annotated[bool, typer.Option("--all", help="End every cluster that is up.")] = False,
+) -> None:
+    """End a cluster that is up, with all that runs on it."""
+    from yarnling.cli.down import end_all, end_one
+
+    if every:
+        end_all()
+    else:
+        end_one(name)
+
+
+@app.command()
+def status(name: Name = DEFAULT_NAME, as_json: Json = False) -> None:
+    """Show nodes, queues and applications."""
+    from yarnling.cli.status import show
+
+    show(name, as_json=as_json)
+
+
+@app.command("kill-node")
+def kill_node(
+    node: Annotated[str, typer.Argument(help="Its number, its name (nm-2) or its id (host:port).")],
+    containers: Annotated[
+        bool,
+        typer.Option("--containers/--keep-containers", help="Kill its containers too, as if the machine was gone."),
+    ] = True,
+    name: Name = DEFAULT_NAME,
+) -> None:
+    """Kill a NodeManager with SIGKILL; the ResourceManager notices when its heartbeats stay away."""
+    from yarnling.cli.down import kill_one_node
+
+    kill_one_node(name, node, containers=containers)
+
+
+@app.command()
+def config(
+    conf: Conf = None,
+    define: Define = [],  # noqa: B006  typer copies it
+    name: Annotated[str | None, typer.Option(help="Of a cluster that is up, instead of a directory.")] = None,
+    every: Annotated[bool, typer.Option("--all", help="Also what is not set and goes by its default.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Tell what becomes of each key: read, defaulted, ignored or unknown, and from which line it comes."""
+    from yarnling.cli.configuration import report
+
+    report(conf, define, name, every=every, as_json=as_json)
+
+
+@app.command()
+def logs(
+    application: Annotated[str, typer.Argument(metavar="APPLICATION_ID")],
+    container: Annotated[str | None, typer.Option(metavar="ID", help="Only this container.")] = None,
+    file: Annotated[list[str], typer.Option(help="Only files of this name, such as stdout.")] = [],  # noqa: B006
+    name: Name = DEFAULT_NAME,
+    as_json: Json = False,
+) -> None:
+    """Print what the containers of an application have written."""
+    from yarnling.cli.logs import show
+
+    show(name, application, container, file, as_json=as_json)
+
+
+def _tell(error: YarnException) -> None:
+    sys.stderr.write(f"yarnling: {error.message}\n")

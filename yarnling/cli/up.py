@@ -1,0 +1,100 @@
+"""`yarnling up`: a cluster in the foreground with a live view, or left behind with a supervisor."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import Iterable
+
+from rich.console import Console
+from rich.live import Live
+
+from yarn.errors import YarnException
+from yarnling.cli import json_form
+from yarnling.cli.terminal import terminal
+from yarnling.cli.views import ClusterView, cluster_view, look
+from yarnling.cluster_state import find_cluster
+from yarnling.local_cluster import LocalCluster
+from yarnling.supervisor import UpOptions, check_free, start_detached, supervised, wait_for_end
+
+__all__ = ["UpOptions", "definitions", "run_detached", "run_foreground"]
+
+REFRESH_S = 0.5
+
+
+def definitions(texts: Iterable[str]) -> dict[str, str]:
+    """{key: value} of KEY=VALUE texts. Raises YarnException for one that is none."""
+    found: dict[str, str] = {}
+    for text in texts:
+        key, equals, value = text.partition("=")
+        if not key or not equals:
+            raise YarnException(f"-D {text}: must be KEY=VALUE")
+        found[key.strip()] = value.strip()
+    return found
+
+
+def run_detached(options: UpOptions, *, as_json: bool) -> None:
+    """Start the cluster, leave it to a supervisor and say where it is."""
+    check_free(options.name)
+    told = start_detached(options)
+    if "error" in told:
+        raise YarnException(str(told["error"]))
+    state = find_cluster(options.name)
+    if as_json:
+        sys.stdout.write(json_form.text(state) + "\n")
+        return
+    named = "" if options.name == "default" else f" --name {options.name}"
+    console = terminal()
+    console.print(f"{len(state.nodes)} NodeManagers are up; {_place(state.conf_dir, state.directory)}")
+    console.print(f"See it: yarnling status{named}   End it: yarnling down{named}")
+
+
+def run_foreground(options: UpOptions) -> None:
+    """Keep the cluster until Ctrl-C, and show it."""
+    asyncio.run(_run(options, terminal()))
+
+
+async def _run(options: UpOptions, console: Console) -> None:
+    console.print(f"Starting {options.nodes} NodeManagers ...")
+    async with supervised(options) as cluster:
+        console.print(f"Ready. {_place(str(cluster.directory.conf), str(cluster.directory.path))}")
+        console.print("Ctrl-C ends it.")
+        async with asyncio.TaskGroup() as tasks:
+            showing = tasks.create_task(_show(cluster, console))
+            try:
+                await wait_for_end(cluster)
+            finally:
+                showing.cancel()
+        console.print("Ending ...")
+    console.print("All processes have ended.")
+
+
+async def _show(cluster: LocalCluster, console: Console) -> None:
+    """The live view on a terminal; a line for each change elsewhere."""
+    if not console.is_terminal:
+        await _tell_changes(cluster, console)
+        return
+    with Live(console=console, auto_refresh=False, transient=True) as live:
+        while True:
+            live.update(cluster_view(await look(cluster.client)), refresh=True)
+            await asyncio.sleep(REFRESH_S)
+
+
+async def _tell_changes(cluster: LocalCluster, console: Console) -> None:
+    before: list[str] = []
+    while True:
+        lines = _lines(await look(cluster.client))
+        for line in lines:
+            if line not in before:
+                console.print(line)
+        before = lines
+        await asyncio.sleep(REFRESH_S)
+
+
+def _lines(view: ClusterView) -> list[str]:
+    nodes = [f"node {node.node_id} {node.state.name}" for node in view.nodes]
+    return nodes + [f"{app.application_id} {app.user} {app.queue} {app.state.name}" for app in view.applications]
+
+
+def _place(conf_dir: str, directory: str) -> str:
+    return f"HADOOP_CONF_DIR={conf_dir}, files in {directory}"

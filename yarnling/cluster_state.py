@@ -1,0 +1,155 @@
+"""The state file: how commands find the cluster that `yarnling up` has started, and whether it still lives.
+
+One file a cluster, `<name>.json`, mode 0600, in $XDG_RUNTIME_DIR/yarnling or else ~/.cache/yarnling. A process is named
+by its id and the time it started: an id alone may belong to somebody else by now. A file whose supervisor has gone is
+stale; whoever meets it deletes it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import re
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import psutil
+
+from yarn.errors import YarnException
+
+DEFAULT_NAME = "default"
+STATE_VERSION = 1
+START_TOLERANCE_S = 0.02
+"""Two readings of one process's start may differ by a clock tick."""
+
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
+
+
+class NoCluster(YarnException):
+    """No cluster of that name is up."""
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessIdentity:
+    """A process for good: `started` is its start in s since the epoch."""
+
+    pid: int
+    started: float
+
+    @staticmethod
+    def of(pid: int) -> ProcessIdentity:
+        """Raises psutil.NoSuchProcess if there is none."""
+        return ProcessIdentity(pid, psutil.Process(pid).create_time())
+
+    def process(self) -> psutil.Process | None:
+        """The process, if it still lives."""
+        try:
+            found = psutil.Process(self.pid)
+            same = abs(found.create_time() - self.started) <= START_TOLERANCE_S
+            return found if same and found.status() != psutil.STATUS_ZOMBIE else None
+        except psutil.NoSuchProcess:
+            return None
+
+
+@dataclass(frozen=True, slots=True)
+class NodeEntry:
+    """A NodeManager of the cluster; `log_dirs` hold its containers' logs."""
+
+    number: int
+    name: str
+    node_id: str
+    process: ProcessIdentity
+    log_dirs: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterState:
+    """What other commands need of a cluster. `addresses` {configuration key: host:port of the ResourceManager}."""
+
+    name: str
+    supervisor: ProcessIdentity
+    directory: str
+    conf_dir: str
+    addresses: dict[str, str]
+    nodes: tuple[NodeEntry, ...]
+    time_factor: float
+
+    def write(self) -> None:
+        """Write the file, readable by its owner alone, never half."""
+        path = state_path(self.name)
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        beside = path.with_name(f".{path.name}.{os.getpid()}")
+        with os.fdopen(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
+            json.dump({"version": STATE_VERSION, **asdict(self)}, file)
+        beside.replace(path)
+
+    def remove(self) -> None:
+        """Delete the file, unless another cluster of that name has taken its place."""
+        with contextlib.suppress(NoCluster):
+            if read_state(self.name).supervisor == self.supervisor:
+                state_path(self.name).unlink(missing_ok=True)
+
+
+def check_name(name: str) -> str:
+    """The name; YarnException if it cannot be a file's."""
+    if not _NAME.fullmatch(name):
+        raise YarnException(f"--name {name!r}: letters, digits, `.`, `_` and `-`, at most 64 (such as {DEFAULT_NAME})")
+    return name
+
+
+def state_directory() -> Path:
+    """Where state files are."""
+    runtime = os.environ.get("XDG_RUNTIME_DIR")
+    if runtime and os.access(runtime, os.W_OK):
+        return Path(runtime) / "yarnling"
+    return Path.home() / ".cache" / "yarnling"
+
+
+def state_path(name: str) -> Path:
+    return state_directory() / f"{check_name(name)}.json"
+
+
+def read_state(name: str) -> ClusterState:
+    """The state as written. Raises NoCluster if there is no such file, or it cannot be read as one."""
+    path = state_path(name)
+    try:
+        fields = json.loads(path.read_text())
+        if fields.pop("version") != STATE_VERSION:
+            raise NoCluster(f"{path}: of another version of yarnling (end that cluster with it, or delete the file)")
+        fields["supervisor"] = ProcessIdentity(**fields["supervisor"])
+        fields["nodes"] = tuple(_node(entry) for entry in fields["nodes"])
+        return ClusterState(**fields)
+    except FileNotFoundError:
+        raise NoCluster(_none_up(name)) from None
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        raise NoCluster(f"{path}: cannot be read as a cluster's state: {error} (delete it)") from None
+
+
+def find_cluster(name: str) -> ClusterState:
+    """The state of a cluster that is up. Raises NoCluster if there is none; a stale file is deleted."""
+    state = read_state(name)
+    if state.supervisor.process() is None:
+        state_path(name).unlink(missing_ok=True)
+        raise NoCluster(f"{_none_up(name)}; the last one, process {state.supervisor.pid}, has gone without a word")
+    return state
+
+
+def living_clusters() -> list[ClusterState]:
+    """The clusters that are up, by name."""
+    found: list[ClusterState] = []
+    for path in sorted(state_directory().glob("*.json")):
+        with contextlib.suppress(YarnException):
+            found.append(find_cluster(path.stem))
+    return found
+
+
+def _node(fields: dict[str, object]) -> NodeEntry:
+    process = ProcessIdentity(**fields.pop("process"))  # type: ignore[arg-type]
+    log_dirs = tuple(fields.pop("log_dirs"))  # type: ignore[arg-type, var-annotated]
+    return NodeEntry(**fields, process=process, log_dirs=log_dirs)  # type: ignore[arg-type]
+
+
+def _none_up(name: str) -> str:
+    named = "" if name == DEFAULT_NAME else f" --name {name}"
+    return f"no cluster {name!r} is up (start one: yarnling up --detach{named})"

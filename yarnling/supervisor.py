@@ -1,0 +1,178 @@
+"""What keeps a cluster of `yarnling up`: it starts it, writes its state file, and ends it when it is told to.
+
+In the foreground the command itself does so; `--detach` leaves a process of its own that does:
+
+    python -m yarnling.supervisor READY-FD OPTIONS      OPTIONS: a JSON object of UpOptions
+
+which writes one JSON line when the cluster is ready, {"ready": true}, or {"error": "..."} if it cannot be.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import os
+import signal
+import sys
+from collections.abc import AsyncIterator, Callable
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+from yarn.errors import YarnException
+from yarn.settings import FAST_TIME_FACTOR, yarnling
+from yarnling.cluster_state import ClusterState, NoCluster, NodeEntry, ProcessIdentity, find_cluster, state_directory
+from yarnling.launcher import log_tail
+from yarnling.local_cluster import LocalCluster, Node
+
+
+@dataclass(frozen=True, slots=True)
+class UpOptions:
+    """What `yarnling up` was asked for; see LocalCluster."""
+
+    name: str
+    nodes: int
+    memory_mb: int | None = None
+    vcores: int | None = None
+    conf: str | None = None
+    fast: bool = False
+    racks: int = 1
+    directory: str | None = None
+    settings: dict[str, str] = field(default_factory=dict)
+
+    def cluster(self) -> LocalCluster:
+        return LocalCluster(
+            self.nodes,
+            memory_mb=self.memory_mb,
+            vcores=self.vcores,
+            conf=self.conf,
+            settings=self.settings,
+            fast=self.fast,
+            racks=self.racks,
+            directory=self.directory,
+        )
+
+    def encode(self) -> str:
+        return json.dumps(asdict(self))
+
+
+def check_free(name: str) -> None:
+    """YarnException if a cluster of that name is up."""
+    try:
+        state = find_cluster(name)
+    except NoCluster:
+        return
+    raise YarnException(
+        f"a cluster {name!r} is up, process {state.supervisor.pid} "
+        f"(end it: yarnling down --name {name}; or give this one another --name)"
+    )
+
+
+@contextlib.asynccontextmanager
+async def supervised(options: UpOptions) -> AsyncIterator[LocalCluster]:
+    """The cluster, up and with its state file while the context is open."""
+    check_free(options.name)
+    async with options.cluster() as cluster:
+        state = state_of(options, cluster)
+        try:
+            state.write()
+        except OSError as error:
+            raise YarnException(
+                f"{state_directory()}: cannot keep the cluster's state: {error.strerror} (set XDG_RUNTIME_DIR)"
+            ) from None
+        try:
+            yield cluster
+        finally:
+            state.remove()
+
+
+async def wait_for_end(cluster: LocalCluster) -> None:
+    """Return at SIGTERM or SIGINT; YarnException if the ResourceManager ends by itself."""
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stop.set)
+    async with asyncio.TaskGroup() as tasks:
+        stopped = tasks.create_task(stop.wait())
+        ended = tasks.create_task(cluster.rm.exited.wait())
+        await asyncio.wait((stopped, ended), return_when=asyncio.FIRST_COMPLETED)
+        stopped.cancel()
+        ended.cancel()
+    if not stop.is_set():
+        raise YarnException(f"the ResourceManager has ended{log_tail(cluster.rm.log_file)}")
+
+
+def state_of(options: UpOptions, cluster: LocalCluster) -> ClusterState:
+    """What other commands shall know of the cluster."""
+    return ClusterState(
+        options.name,
+        ProcessIdentity.of(os.getpid()),
+        str(cluster.directory.path),
+        str(cluster.directory.conf),
+        cluster.addresses,
+        tuple(_entry(node, cluster) for node in cluster.nodes),
+        FAST_TIME_FACTOR if options.fast else float(options.settings.get(yarnling.TIME_FACTOR.key, "1")),
+    )
+
+
+def _entry(node: Node, cluster: LocalCluster) -> NodeEntry:
+    process = ProcessIdentity.of(node.daemon.pid)
+    log_dirs = tuple(str(path) for path in cluster.log_dirs_of(node))
+    return NodeEntry(node.place.number, node.name, str(node.id), process, log_dirs)
+
+
+async def _keep(options: UpOptions, tell: Callable[[dict[str, object]], None]) -> None:
+    async with supervised(options) as cluster:
+        tell({"ready": True})
+        await wait_for_end(cluster)
+
+
+def main(arguments: list[str]) -> int:
+    ready_fd = int(arguments[0])
+
+    def tell(line: dict[str, object]) -> None:
+        os.write(ready_fd, json.dumps(line).encode() + b"\n")
+        os.close(ready_fd)
+
+    options = UpOptions(**json.loads(arguments[1]))
+    try:
+        asyncio.run(_keep(options, tell))
+    except YarnException as error:
+        with contextlib.suppress(OSError):
+            tell({"error": str(error)})
+        return 1
+    return 0
+
+
+def start_detached(options: UpOptions) -> dict[str, object]:
+    """Leave a supervisor behind; what it says when the cluster is ready or cannot be."""
+    import subprocess
+
+    reader, writer = os.pipe()
+    command = [sys.executable, "-P", "-m", "yarnling.supervisor", str(writer), options.encode()]
+    project = str(Path(__file__).resolve().parent.parent)
+    path = os.pathsep.join(part for part in (project, os.environ.get("PYTHONPATH")) if part)
+    process = subprocess.Popen(
+        command,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        pass_fds=[writer],
+        env={**os.environ, "PYTHONPATH": path},
+        start_new_session=True,
+    )
+    os.close(writer)
+    with os.fdopen(reader) as pipe:
+        try:
+            line = pipe.readline()
+        except KeyboardInterrupt:
+            process.terminate()
+            process.wait()
+            raise
+    # It lives on without this process: Popen must not warn that nobody waits for it.
+    process.returncode = 0
+    return dict(json.loads(line)) if line else {"error": "the supervisor ended without a word"}
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
