@@ -25,6 +25,13 @@ class YarnException(Exception):
     def message(self) -> str:
         return str(self.args[0]) if self.args else ""
 
+    def __eq__(self, other: object) -> bool:
+        """Errors that say the same are equal: a replayed log must have equal refusals."""
+        return type(self) is type(other) and isinstance(other, YarnException) and self.args == other.args
+
+    def __hash__(self) -> int:
+        return hash((type(self), self.args))
+
 
 class InternalError(Exception):
     """A bug of ours: an invariant does not hold. Never caught by a core."""
