@@ -88,6 +88,11 @@ class RMContext:
             handler, arguments = queue.popleft()
             handler(*arguments)
 
+    @property
+    def has_work(self) -> bool:
+        """True while something is queued: never between two steps."""
+        return bool(self._queue)
+
     def attempt(self, attempt_id: ApplicationAttemptId) -> RMAppAttempt | None:
         """The attempt, None if the RM does not know it."""
         app = self.apps.get(attempt_id.application_id)

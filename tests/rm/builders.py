@@ -1,0 +1,240 @@
+"""A ResourceManager's core in the words of its domain: nodes that beat, users that submit, masters that ask.
+
+    rm = RM()
+    rm.node("n1")
+    app = rm.submit()
+    rm.run_master(app)
+    rm.allocate(app, asks=[ask(2)])
+
+A refused call raises its error. Time stands still until a test moves `rm.now_ms`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from rm.core import ResourceManagerCore
+from rm.effects import Effect, Refuse, Reply
+from rm.events import (
+    Allocate,
+    Event,
+    FinishApplicationMaster,
+    GetNewApplication,
+    KillApplication,
+    MasterLaunched,
+    NodeHeartbeat,
+    RegisterApplicationMaster,
+    RegisterNode,
+    SubmitApplication,
+    Tick,
+)
+from yarn.applications import ApplicationSubmissionContext
+from yarn.asks import ANY, ResourceRequest
+from yarn.configuration import Configuration
+from yarn.containers import Container, ContainerStatus
+from yarn.ids import ApplicationAttemptId, ApplicationId, ContainerId, NodeId
+from yarn.nodes import NodeHealth
+from yarn.protocols.master import (
+    AllocateRequest,
+    AllocateResponse,
+    FinishApplicationMasterRequest,
+    RegisterApplicationMasterRequest,
+)
+from yarn.protocols.tracker import NodeHeartbeatRequest, NodeHeartbeatResponse, RegisterNodeManagerRequest
+from yarn.resource import Resource
+from yarn.states import ContainerState, FinalApplicationStatus
+
+START_MS = 1_700_000_000_000
+
+ONE_QUEUE = {
+    "yarn.scheduler.capacity.root.queues": "default",
+    "yarn.scheduler.capacity.root.default.capacity": "100",
+    "yarn.scheduler.capacity.maximum-am-resource-percent": "1",
+    "yarn.scheduler.capacity.per-node-heartbeat.maximum-offswitch-assignments": "100",
+}
+"""Room for everybody: what these tests are about is not how queues share."""
+
+
+def ask(count: int, memory_mb: int = 1024, priority: int = 1) -> ResourceRequest:
+    """An ask for `count` containers anywhere."""
+    return ResourceRequest(priority, ANY, Resource(memory_mb, 1), count)
+
+
+def done(container_id: ContainerId, exit_status: int = 0, diagnostics: str = "") -> ContainerStatus:
+    """A container as its NM reports its end."""
+    return ContainerStatus(container_id, ContainerState.COMPLETE, exit_status=exit_status, diagnostics=diagnostics)
+
+
+@dataclass
+class NM:
+    """A node manager: what runs on it, what it was told to kill, and the last reply it got."""
+
+    node_id: NodeId
+    resource: Resource
+    response_id: int = 0
+    running: dict[ContainerId, None] = field(default_factory=dict)
+    killed: list[ContainerStatus] = field(default_factory=list)
+
+    def request(self, ended: Iterable[ContainerStatus] = (), *, healthy: bool = True) -> NodeHeartbeatRequest:
+        """The next heartbeat: what runs, and what `ended` since the last."""
+        reports = [ContainerStatus(container_id, ContainerState.RUNNING) for container_id in self.running]
+        health = NodeHealth(healthy=healthy)
+        return NodeHeartbeatRequest(self.node_id, self.response_id, containers=(*reports, *ended), health=health)
+
+    def obey(self, response: NodeHeartbeatResponse) -> None:
+        """Kill what is to be cleaned up."""
+        self.response_id = response.response_id
+        applications = response.applications_to_clean_up
+        self.killed = [
+            done(container_id, -106)
+            for container_id in self.running
+            if container_id in response.containers_to_clean_up or container_id.application_id in applications
+        ]
+        for status in self.killed:
+            del self.running[status.container_id]
+
+
+class RM:
+    """A core under test, with its node managers and masters. `effects`: all of the last step."""
+
+    def __init__(self, conf: Mapping[str, str] | None = None, *, strict: bool = True) -> None:
+        configuration = Configuration.of({**ONE_QUEUE, **(conf or {})})
+        self.core = ResourceManagerCore(configuration, cluster_timestamp=START_MS, strict=strict)
+        self.now_ms = START_MS
+        self.effects: list[Effect] = []
+        self.log: list[tuple[int, Event, list[Effect]]] = []
+        self.nodes: dict[str, NM] = {}
+        self._response_ids: dict[ApplicationAttemptId, int] = {}
+        self._calls = 0
+
+    def send(self, event: Event) -> Any:
+        """One step; the value of its reply, None for an event that is no call. Raises the error of a refusal."""
+        self.effects = self.core.handle(event, self.now_ms)
+        self.log.append((self.now_ms, event, self.effects))
+        answers = [effect for effect in self.effects if isinstance(effect, Reply | Refuse)]
+        assert len(answers) == (1 if hasattr(event, "call") else 0)
+        if not answers:
+            return None
+        answer = answers[0]
+        if isinstance(answer, Refuse):
+            raise answer.error
+        return answer.value
+
+    def wait(self, duration_ms: int) -> None:
+        """Let time pass, with a Tick at each deadline on the way."""
+        end_ms = self.now_ms + duration_ms
+        while (deadline_ms := self.core.next_deadline_ms()) is not None and deadline_ms <= end_ms:
+            self.now_ms = deadline_ms
+            self.send(Tick())
+        self.now_ms = end_ms
+
+    # Nodes
+
+    def node(self, host: str, memory_mb: int = 8192, vcores: int = 8) -> NM:
+        """A node registers (again)."""
+        nm = NM(NodeId(host, 45454), Resource(memory_mb, vcores))
+        self.nodes[host] = nm
+        self.send(RegisterNode(self.call(), RegisterNodeManagerRequest(nm.node_id, 8042, nm.resource), "/default-rack"))
+        return nm
+
+    def beat(
+        self, host: str = "n1", ended: Iterable[ContainerStatus] = (), *, healthy: bool = True
+    ) -> NodeHeartbeatResponse:
+        """A heartbeat: what ended runs no more; what is to be cleaned up ends, and the next heartbeat tells."""
+        nm = self.nodes[host]
+        reported = (*nm.killed, *ended)
+        for status in reported:
+            nm.running.pop(status.container_id, None)
+        response: NodeHeartbeatResponse = self.send(NodeHeartbeat(self.call(), nm.request(reported, healthy=healthy)))
+        nm.obey(response)
+        return response
+
+    def run(self, *containers: Container) -> None:
+        """Start containers on their nodes; their next heartbeats tell."""
+        for container in containers:
+            self.nodes[container.node_id.host].running[container.id] = None
+
+    # Applications
+
+    def submit(self, user: str = "ann", queue: str = "default", **context: Any) -> ApplicationId:
+        """A new application with a master of 1 GB; `context`: fields of its submission."""
+        app: ApplicationId = self.send(GetNewApplication(self.call())).application_id
+        submission = ApplicationSubmissionContext(app, **{"queue": queue, "resource": Resource(1024, 1), **context})
+        self.send(SubmitApplication(self.call(), user, submission))
+        return app
+
+    def kill(self, app: ApplicationId) -> bool:
+        """True once the end is stored."""
+        response = self.send(KillApplication(self.call(), app, f"Application {app} was killed by user ann"))
+        return bool(response.is_kill_completed)
+
+    def state(self, app: ApplicationId) -> str:
+        return self.core.context.apps[app].state.name
+
+    def attempt_id(self, app: ApplicationId) -> ApplicationAttemptId:
+        attempt = self.core.context.apps[app].current_attempt
+        assert attempt is not None
+        return attempt.attempt_id
+
+    def attempt_state(self, app: ApplicationId) -> str:
+        attempt = self.core.context.attempt(self.attempt_id(app))
+        assert attempt is not None
+        return attempt.state.name
+
+    # Masters
+
+    def launch(self, app: ApplicationId, host: str = "n1") -> Container:
+        """A heartbeat (if need be) gives the master its container, and its NM starts it."""
+        if self.attempt_state(app) == "SCHEDULED":
+            self.beat(host)
+        attempt = self.core.context.attempt(self.attempt_id(app))
+        assert attempt is not None
+        assert attempt.master is not None
+        self.run(attempt.master)
+        self.send(MasterLaunched(attempt.attempt_id))
+        return attempt.master
+
+    def register(self, app: ApplicationId) -> Any:
+        attempt_id = self.attempt_id(app)
+        self._response_ids[attempt_id] = 0
+        return self.send(RegisterApplicationMaster(self.call(), attempt_id, RegisterApplicationMasterRequest("h", 1)))
+
+    def run_master(self, app: ApplicationId, host: str = "n1") -> Container:
+        """From submitted to registered; the container of its master."""
+        container = self.launch(app, host)
+        self.register(app)
+        self.beat(host)
+        return container
+
+    def allocate(
+        self, app: ApplicationId, asks: Sequence[ResourceRequest] = (), release: Sequence[ContainerId] = ()
+    ) -> AllocateResponse:
+        """A master's heartbeat."""
+        attempt_id = self.attempt_id(app)
+        request = AllocateRequest(self._response_ids[attempt_id], asks=tuple(asks), releases=tuple(release))
+        response: AllocateResponse = self.send(Allocate(self.call(), attempt_id, request))
+        self._response_ids[attempt_id] = response.response_id
+        return response
+
+    def get(self, app: ApplicationId, count: int, host: str = "n1") -> list[Container]:
+        """Ask for containers and get them, all on one node; they run and their NM has told so."""
+        self.allocate(app, [ask(count)])
+        self.beat(host)
+        containers = list(self.allocate(app).allocated)
+        assert len(containers) == count
+        self.run(*containers)
+        self.beat(host)
+        return containers
+
+    def finish(self, app: ApplicationId) -> bool:
+        """The master's last word; True once it is stored."""
+        request = FinishApplicationMasterRequest(FinalApplicationStatus.SUCCEEDED, "all done")
+        event = FinishApplicationMaster(self.call(), self.attempt_id(app), request)
+        return bool(self.send(event).is_unregistered)
+
+    def call(self) -> int:
+        """A fresh number for an RPC."""
+        self._calls += 1
+        return self._calls

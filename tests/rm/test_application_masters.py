@@ -1,0 +1,260 @@
+"""register, allocate and finish: response ids, each end told once, refused calls that change nothing."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from rm.events import Allocate, FinishApplicationMaster, RegisterApplicationMaster
+from tests.rm.builders import RM, ask, done
+from yarn.asks import ResourceRequest
+from yarn.errors import (
+    ApplicationAttemptNotFoundException,
+    ApplicationMasterNotRegisteredException,
+    InvalidApplicationMasterRequestException,
+    InvalidContainerReleaseException,
+    InvalidResourceBlacklistRequestException,
+    InvalidResourceRequestException,
+)
+from yarn.ids import ApplicationAttemptId, ApplicationId
+from yarn.protocols.master import (
+    AllocateRequest,
+    FinishApplicationMasterRequest,
+    RegisterApplicationMasterRequest,
+)
+from yarn.states import FinalApplicationStatus
+
+RESPONSE_ID_MAX = 0x7FFFFFFF
+
+
+@pytest.fixture
+def rm() -> RM:
+    rm = RM()
+    rm.node("n1")
+    return rm
+
+
+@pytest.fixture
+def app(rm: RM) -> ApplicationId:
+    app = rm.submit()
+    rm.run_master(app)
+    return app
+
+
+def allocate(rm: RM, app: ApplicationId, response_id: int, *asks: ResourceRequest) -> object:
+    return rm.send(Allocate(rm.call(), rm.attempt_id(app), AllocateRequest(response_id, asks=asks)))
+
+
+def beats(rm: RM, duration_ms: int) -> None:
+    """Let time pass while n1 stays in touch."""
+    for _ in range(duration_ms // 100_000):
+        rm.wait(100_000)
+        rm.beat()
+
+
+def ends(rm: RM, app: ApplicationId) -> list[tuple[object, int]]:
+    """(container, exit status) of what the master is told with its next allocate."""
+    return [(status.container_id, status.exit_status) for status in rm.allocate(app).completed]
+
+
+# Response ids
+
+
+def test_a_resent_allocate_gets_the_same_reply_and_does_nothing(rm: RM, app: ApplicationId) -> None:
+    """The master did not get reply 1 and sends request 0 again: reply 1, no second hand-over."""
+    first = allocate(rm, app, 0, ask(2))
+    rm.beat()
+    assert allocate(rm, app, 0, ask(9)) is first
+    containers = allocate(rm, app, 1).allocated  # type: ignore[attr-defined]
+    assert len(containers) == 2
+
+
+@pytest.mark.parametrize("response_id", [2, 3, 17, RESPONSE_ID_MAX])
+def test_any_other_response_id_is_refused(rm: RM, app: ApplicationId, response_id: int) -> None:
+    allocate(rm, app, 0)
+    with pytest.raises(InvalidApplicationMasterRequestException) as refused:
+        allocate(rm, app, response_id, ask(1))
+    assert refused.value.message == (
+        f"Invalid responseId in AllocateRequest from application attempt: {rm.attempt_id(app)}, "
+        f"expect responseId to be 1, but get {response_id}"
+    )
+    rm.beat()
+    assert allocate(rm, app, 1).allocated == ()  # type: ignore[attr-defined]
+
+
+def test_response_ids_go_round_after_the_largest_java_int(rm: RM, app: ApplicationId) -> None:
+    session = rm.core.context.masters._sessions[rm.attempt_id(app)]
+    session.response_id = RESPONSE_ID_MAX
+    assert session.response is not None
+    session.response = replace(session.response, response_id=RESPONSE_ID_MAX)
+    around = allocate(rm, app, RESPONSE_ID_MAX)
+    assert around.response_id == 0  # type: ignore[attr-defined]
+    assert allocate(rm, app, RESPONSE_ID_MAX) is around
+
+
+def test_a_refused_call_is_still_a_sign_of_life(rm: RM, app: ApplicationId) -> None:
+    """The ping comes before the checks (ApplicationMasterService.allocate)."""
+    beats(rm, 800_000)
+    with pytest.raises(InvalidApplicationMasterRequestException):
+        allocate(rm, app, 5)
+    beats(rm, 600_000)
+    assert rm.state(app) == "RUNNING"
+
+
+# Registering
+
+
+def test_allocate_before_register_is_refused(rm: RM) -> None:
+    app = rm.submit()
+    rm.launch(app)
+    with pytest.raises(ApplicationMasterNotRegisteredException):
+        allocate(rm, app, 0)
+
+
+def test_a_second_register_is_refused(rm: RM, app: ApplicationId) -> None:
+    with pytest.raises(InvalidApplicationMasterRequestException) as refused:
+        rm.register(app)
+    assert refused.value.message == f"Application Master is already registered : {app}"
+
+
+def test_an_unknown_attempt_is_refused(rm: RM, app: ApplicationId) -> None:
+    unknown = ApplicationAttemptId(app, 9)
+    with pytest.raises(InvalidApplicationMasterRequestException, match="doesn't exist in cache"):
+        rm.send(RegisterApplicationMaster(rm.call(), unknown, RegisterApplicationMasterRequest()))
+    with pytest.raises(ApplicationAttemptNotFoundException, match="ApplicationMasterService cache"):
+        rm.send(Allocate(rm.call(), unknown, AllocateRequest(0)))
+
+
+def test_register_tells_the_queue_and_its_maximum(rm: RM) -> None:
+    app = rm.submit()
+    rm.launch(app)
+    reply = rm.register(app)
+    assert reply.queue == "root.default"
+    assert reply.maximum_capability.memory_mb == 8192
+    assert reply.resource_types == ("memory-mb", "vcores")
+
+
+def test_a_master_may_register_before_the_launcher_has_answered(rm: RM) -> None:
+    app = rm.submit()
+    rm.beat()
+    assert rm.attempt_state(app) == "ALLOCATED"
+    rm.register(app)
+    assert rm.attempt_state(app) == "RUNNING"
+    assert rm.state(app) == "RUNNING"
+
+
+# What a call brings
+
+
+def test_one_nm_token_for_each_node(rm: RM, app: ApplicationId) -> None:
+    rm.allocate(app, [ask(2)])
+    rm.beat()
+    reply = rm.allocate(app)
+    assert [token.node_id.host for token in reply.nm_tokens] == ["n1"]
+    rm.allocate(app, [ask(1)])
+    rm.beat()
+    assert rm.allocate(app).nm_tokens == ()
+
+
+def test_a_node_whose_nm_began_anew_needs_a_new_token(rm: RM, app: ApplicationId) -> None:
+    rm.get(app, 1)
+    rm.core.context.masters.forget_node_tokens(rm.nodes["n1"].node_id)
+    rm.allocate(app, [ask(1)])
+    rm.beat()
+    assert len(rm.allocate(app).nm_tokens) == 1
+
+
+def test_progress_is_brought_into_bounds(rm: RM, app: ApplicationId) -> None:
+    attempt = rm.core.context.attempt(rm.attempt_id(app))
+    assert attempt is not None
+    for response_id, (told, kept) in enumerate([(0.5, 0.5), (1.5, 1.0), (-1.0, 0.0), (float("nan"), 0.0)]):
+        rm.send(Allocate(rm.call(), attempt.attempt_id, AllocateRequest(response_id, progress=told)))
+        assert attempt.progress == kept
+
+
+# Refused calls
+
+
+def test_nothing_of_a_refused_allocate_is_applied(rm: RM, app: ApplicationId) -> None:
+    """The ask is too large: the good ask and the release beside it are not applied, the id has not moved."""
+    held = rm.get(app, 1)[0]
+    request = AllocateRequest(rm._response_ids[rm.attempt_id(app)], asks=(ask(1), ask(1, 99_999)), releases=(held.id,))
+    with pytest.raises(InvalidResourceRequestException):
+        rm.send(Allocate(rm.call(), rm.attempt_id(app), request))
+    rm.beat()
+    assert rm.core.scheduler.container(held.id) is not None
+    assert rm.allocate(app).allocated == ()
+
+
+def test_everywhere_cannot_be_blacklisted(rm: RM, app: ApplicationId) -> None:
+    request = AllocateRequest(0, blacklist_additions=("*",))
+    with pytest.raises(InvalidResourceBlacklistRequestException, match="blacklist"):
+        rm.send(Allocate(rm.call(), rm.attempt_id(app), request))
+
+
+def test_a_container_of_another_application_cannot_be_released(rm: RM, app: ApplicationId) -> None:
+    other = rm.submit("bob")
+    rm.run_master(other)
+    theirs = rm.get(other, 1)[0]
+    with pytest.raises(InvalidContainerReleaseException, match=str(theirs.id)):
+        rm.allocate(app, release=[theirs.id])
+
+
+# Ends, each told once
+
+
+def test_an_end_is_told_once_and_then_forgotten_by_its_node(rm: RM, app: ApplicationId) -> None:
+    """Reply n tells it; allocate n+1 proves that it was heard, and only then the node is told to forget it."""
+    container = rm.get(app, 1)[0]
+    rm.beat(ended=[done(container.id, 3)])
+    assert ends(rm, app) == [(container.id, 3)]
+    assert rm.beat().containers_to_forget == ()
+    assert ends(rm, app) == []
+    assert rm.beat().containers_to_forget == (container.id,)
+    assert rm.beat().containers_to_forget == ()
+
+
+def test_an_end_reported_again_is_not_told_again(rm: RM, app: ApplicationId) -> None:
+    """An NM repeats an end until it is told to forget it."""
+    container = rm.get(app, 1)[0]
+    rm.beat(ended=[done(container.id)])
+    rm.beat(ended=[done(container.id)])
+    assert ends(rm, app) == [(container.id, 0)]
+    rm.beat(ended=[done(container.id)])
+    assert ends(rm, app) == []
+
+
+def test_a_released_container_is_aborted_whatever_its_node_says_later(rm: RM, app: ApplicationId) -> None:
+    container = rm.get(app, 1)[0]
+    rm.allocate(app, release=[container.id])
+    assert container.id in rm.beat().containers_to_clean_up
+    rm.beat(ended=[done(container.id, -106)])
+    assert ends(rm, app) == [(container.id, -100)]
+
+
+# Finishing
+
+
+def test_finish_is_repeated_until_it_is_stored(rm: RM, app: ApplicationId) -> None:
+    """The first call only sets it off; the null store has it stored at once, the second call learns it."""
+    assert rm.finish(app) is False
+    assert rm.state(app) == "FINISHING"
+    assert rm.finish(app) is True
+
+
+def test_finish_before_register_is_refused(rm: RM) -> None:
+    app = rm.submit()
+    rm.launch(app)
+    request = FinishApplicationMasterRequest(FinalApplicationStatus.SUCCEEDED)
+    with pytest.raises(ApplicationMasterNotRegisteredException):
+        rm.send(FinishApplicationMaster(rm.call(), rm.attempt_id(app), request))
+    assert rm.state(app) == "ACCEPTED"
+
+
+def test_after_its_last_word_a_master_gets_nothing_more(rm: RM, app: ApplicationId) -> None:
+    rm.allocate(app, [ask(1)])
+    rm.finish(app)
+    rm.beat()
+    assert rm.allocate(app).allocated == ()
+    assert rm.state(app) == "FINISHING"

@@ -1,0 +1,478 @@
+"""Applications and attempts: the way in, retries and what counts, kills, expiry, the words of an end."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from rm.effects import CleanUpMaster, Effect, LaunchMaster, StateChanged, Warn
+from rm.events import (
+    FailApplicationAttempt,
+    KillApplication,
+    MasterLaunched,
+    MasterLaunchFailed,
+    SubmitApplication,
+    UnregisterNode,
+)
+from rm.reports import application_report, attempt_report
+from tests.rm.builders import RM, ask, done
+from yarn.asks import ANY, ResourceRequest
+from yarn.containers import ContainerStatus
+from yarn.errors import (
+    ApplicationAttemptNotFoundException,
+    ApplicationNotFoundException,
+    InvalidResourceRequestException,
+    YarnException,
+)
+from yarn.ids import ApplicationAttemptId, ApplicationId, ContainerId
+from yarn.lifecycle import IllegalTransition
+from yarn.resource import Resource
+from yarn.states import FinalApplicationStatus, YarnApplicationState
+
+MASTER_EXPIRY_MS = 900_000
+ALLOCATION_EXPIRY_MS = 600_000
+
+
+@pytest.fixture
+def rm() -> RM:
+    rm = RM()
+    rm.node("n1")
+    return rm
+
+
+def crash(rm: RM, master: ContainerId, exit_status: int = 1, diagnostics: str = "") -> None:
+    rm.beat(ended=[done(master, exit_status, diagnostics)])
+
+
+def beats(rm: RM, duration_ms: int, app: ApplicationId | None = None) -> None:
+    """Let time pass while n1 (and the application's master) stay in touch."""
+    for _ in range(duration_ms // 100_000):
+        rm.wait(100_000)
+        rm.beat()
+        if app is not None:
+            rm.allocate(app)
+
+
+# The way in and through
+
+
+def test_the_happy_path_in_hadoops_order(rm: RM) -> None:
+    """protocol.md G1: every state an application and its attempt pass, in order."""
+    app = rm.submit()
+    seen = [(e.kind, e.target) for e in rm.effects if isinstance(e, StateChanged)]
+    assert seen == [
+        ("RMApp", "NEW_SAVING"),
+        ("RMApp", "SUBMITTED"),
+        ("RMApp", "ACCEPTED"),
+        ("RMAppAttempt", "SUBMITTED"),
+        ("RMAppAttempt", "SCHEDULED"),
+    ]
+    rm.beat()
+    seen = [(e.kind, e.target) for e in rm.effects if isinstance(e, StateChanged)]
+    assert seen == [("RMAppAttempt", "ALLOCATED_SAVING"), ("RMAppAttempt", "ALLOCATED")]
+    (launch,) = [e for e in rm.effects if isinstance(e, LaunchMaster)]
+    rm.send(MasterLaunched(launch.attempt_id))
+    rm.run(launch.container)
+    rm.register(app)
+    assert (rm.state(app), rm.attempt_state(app)) == ("RUNNING", "RUNNING")
+    rm.finish(app)
+    assert (rm.state(app), rm.attempt_state(app)) == ("FINISHING", "FINISHING")
+    crash(rm, launch.container.id, 0)
+    assert (rm.state(app), rm.attempt_state(app)) == ("FINISHED", "FINISHED")
+    report = application_report(rm.core.context, app)
+    assert (report.state, report.final_status) == (YarnApplicationState.FINISHED, FinalApplicationStatus.SUCCEEDED)
+    assert (report.diagnostics, report.progress) == ("all done", 1.0)
+
+
+def test_submitting_again_with_the_same_id_is_of_no_effect(rm: RM) -> None:
+    app = rm.submit()
+    known = rm.core.context.apps[app]
+    assert rm.send(SubmitApplication(rm.call(), "ann", known.submission)) is None
+    assert rm.core.context.apps[app] is known
+
+
+def test_ids_count_up_and_are_drawn_by_get_new_application(rm: RM) -> None:
+    assert [rm.submit().id for _ in range(3)] == [1, 2, 3]
+
+
+# Refused submissions
+
+
+@pytest.mark.parametrize(
+    ("context", "message"),
+    [
+        (
+            {"tags": frozenset(f"t{i}" for i in range(11))},
+            "java.lang.IllegalArgumentException: Too many applicationTags, a maximum of only 10 are allowed!",
+        ),
+        (
+            {"tags": frozenset(["x" * 101])},
+            f"java.lang.IllegalArgumentException: Tag {'x' * 101} is too long, maximum allowed length of a tag is 100",
+        ),
+        (
+            {"tags": frozenset(["été"])},
+            "java.lang.IllegalArgumentException: A tag can only have ASCII characters! Invalid tag - été",
+        ),
+        ({"lifetime_s": 0}, "Invalid application timeout, value=0 for type=LIFETIME"),
+        ({"lifetime_s": -5}, "Invalid application timeout, value=-5 for type=LIFETIME"),
+    ],
+)
+def test_refused_in_hadoops_words(rm: RM, context: dict[str, Any], message: str) -> None:
+    """golden-runs: exit-refused-calls. Nothing is left of a refused submission."""
+    with pytest.raises(YarnException) as refused:
+        rm.submit(**context)
+    assert refused.value.message == message
+    assert rm.core.context.apps == {}
+
+
+@pytest.mark.parametrize(
+    ("names", "message"),
+    [
+        (["n1"], "Invalid resource request, no resource request specified with *"),
+        ([ANY, ANY], "Invalid resource request, only one resource request with * is allowed"),
+    ],
+)
+def test_a_master_is_asked_for_anywhere_exactly_once(rm: RM, names: list[str], message: str) -> None:
+    asks = tuple(ResourceRequest(0, name, Resource(1024, 1), 1) for name in names)
+    with pytest.raises(InvalidResourceRequestException) as refused:
+        rm.submit(am_requests=asks)
+    assert refused.value.message == message
+
+
+def test_a_master_larger_than_the_maximum_is_refused(rm: RM) -> None:
+    with pytest.raises(InvalidResourceRequestException, match=r"Requested resource type=\[memory-mb\]"):
+        rm.submit(resource=Resource(99_999, 1))
+
+
+def test_an_unknown_queue_fails_the_application_after_the_call(rm: RM) -> None:
+    app = rm.submit(queue="nosuch")
+    assert rm.state(app) == "FAILED"
+    report = application_report(rm.core.context, app)
+    assert report.diagnostics == f"Application {app} submitted by user ann to unknown queue: nosuch"
+    assert (report.queue, report.final_status) == ("nosuch", FinalApplicationStatus.FAILED)
+
+
+@pytest.mark.parametrize(("wanted", "maximum", "given"), [(None, 10, 0), (5, 10, 5), (50, 10, 10), (5, 0, 0)])
+def test_priorities_are_cut_to_the_clusters_maximum(wanted: int | None, maximum: int, given: int) -> None:
+    rm = RM({"yarn.cluster.max-application-priority": str(maximum)})
+    app = rm.submit(priority=wanted)
+    assert rm.core.context.apps[app].priority == given
+
+
+# Retries
+
+
+def test_a_crash_counts_and_the_second_is_the_last(rm: RM) -> None:
+    """golden-runs: `AM exits 1, 2 attempts (the default)`."""
+    app = rm.submit()
+    crash(rm, rm.launch(app).id, 1, "first\n")
+    assert (rm.state(app), rm.attempt_id(app).attempt) == ("ACCEPTED", 2)
+    master = rm.launch(app)
+    crash(rm, master.id, 1, "second\n")
+    report = application_report(rm.core.context, app)
+    assert (report.state, report.progress) == (YarnApplicationState.FAILED, 0.0)
+    page = f"http://{rm.core.context.settings.web_address}/cluster/app/{app}"
+    assert report.diagnostics == (
+        f"Application {app} failed 2 times due to AM Container for {rm.attempt_id(app)} exited with  exitCode: 1\n"
+        "Failing this attempt.Diagnostics: second\n"
+        f"For more detailed output, check the application tracking page: {page}"
+        " Then click on links to logs of each attempt.\n. Failing the application."
+    )
+    assert report.tracking_url == page
+
+
+def test_one_attempt_is_the_limit_of_its_application(rm: RM) -> None:
+    """golden-runs: `AM exits 0 without registering, 1 attempt`."""
+    app = rm.submit(max_app_attempts=1)
+    crash(rm, rm.launch(app).id, 0)
+    assert application_report(rm.core.context, app).diagnostics.startswith(
+        f"Application {app} failed 1 times (global limit =2; local limit is =1) due to AM Container for "
+    )
+
+
+def test_a_client_cannot_have_more_attempts_than_the_global_limit(rm: RM) -> None:
+    app = rm.submit(max_app_attempts=5)
+    assert rm.core.context.apps[app].max_attempts == 2
+
+
+@pytest.mark.parametrize("exit_status", [-100, -101, -102, -106])
+def test_ends_that_are_nobodys_fault_do_not_count(rm: RM, exit_status: int) -> None:
+    app = rm.submit()
+    for _ in range(5):
+        crash(rm, rm.launch(app).id, exit_status)
+    assert (rm.state(app), rm.attempt_id(app).attempt) == ("ACCEPTED", 6)
+
+
+@pytest.mark.parametrize("exit_status", [0, 1, 137, -103, -104, -105, -1000])
+def test_other_ends_count(rm: RM, exit_status: int) -> None:
+    app = rm.submit()
+    for _ in range(2):
+        crash(rm, rm.launch(app).id, exit_status)
+    assert rm.state(app) == "FAILED"
+
+
+def test_with_one_attempt_even_a_lost_node_is_fatal(rm: RM) -> None:
+    """protocol.md G10: correctness may hang on the master not being started twice."""
+    app = rm.submit(max_app_attempts=1)
+    crash(rm, rm.launch(app).id, -100)
+    assert rm.state(app) == "FAILED"
+
+
+def test_failures_outside_the_validity_interval_do_not_count(rm: RM) -> None:
+    app = rm.submit(attempt_failures_validity_interval_ms=60_000)
+    for _ in range(4):
+        crash(rm, rm.launch(app).id)
+        beats(rm, 100_000)
+    assert rm.state(app) == "ACCEPTED"
+    crash(rm, rm.launch(app).id)
+    crash(rm, rm.launch(app).id)
+    assert rm.state(app) == "FAILED"
+    assert (
+        " failed 2 times in previous 60000 milliseconds due to " in application_report(rm.core.context, app).diagnostics
+    )
+
+
+def test_a_launch_that_fails_counts(rm: RM) -> None:
+    app = rm.submit(max_app_attempts=1)
+    rm.beat()
+    rm.send(MasterLaunchFailed(rm.attempt_id(app), "no route to host"))
+    assert application_report(rm.core.context, app).diagnostics == (
+        f"Application {app} failed 1 times (global limit =2; local limit is =1) due to no route to host."
+        " Failing the application."
+    )
+
+
+def test_failing_an_attempt_from_outside(rm: RM) -> None:
+    """golden-runs: `attempt failed by failApplicationAttempt, 1 attempt`."""
+    app = rm.submit(max_app_attempts=1)
+    rm.run_master(app)
+    rm.send(FailApplicationAttempt(rm.call(), rm.attempt_id(app)))
+    assert application_report(rm.core.context, app).diagnostics == (
+        f"Application {app} failed 1 times (global limit =2; local limit is =1) due to Attempt failed by user.."
+        " Failing the application."
+    )
+    assert rm.send(FailApplicationAttempt(rm.call(), rm.attempt_id(app))) is None
+
+
+def test_unknown_ids_are_refused(rm: RM) -> None:
+    stranger = ApplicationId(1, 1)
+    with pytest.raises(ApplicationNotFoundException) as refused:
+        rm.send(KillApplication(rm.call(), stranger, ""))
+    assert refused.value.message == "Trying to kill an absent application application_1_0001"
+    with pytest.raises(ApplicationNotFoundException, match="Please check that the job submission was successful"):
+        rm.send(FailApplicationAttempt(rm.call(), ApplicationAttemptId(stranger, 1)))
+    app = rm.submit()
+    with pytest.raises(ApplicationAttemptNotFoundException):
+        rm.send(FailApplicationAttempt(rm.call(), ApplicationAttemptId(app, 7)))
+
+
+# Kept containers
+
+
+def test_without_keeping_the_next_attempt_starts_with_nothing(rm: RM) -> None:
+    app = rm.submit()
+    master = rm.run_master(app)
+    task = rm.get(app, 1)[0]
+    crash(rm, master.id)
+    assert task.id in rm.beat().containers_to_clean_up
+    rm.launch(app)
+    assert rm.register(app).containers_from_previous_attempts == ()
+    assert rm.allocate(app).completed == ()
+
+
+def test_kept_containers_go_to_the_next_attempt(rm: RM) -> None:
+    """Running ones are kept; what was only allocated dies; what nobody heard of yet is told to the new master."""
+    app = rm.submit(keep_containers_across_attempts=True)
+    master = rm.run_master(app)
+    kept, ended, unheard = rm.get(app, 3)
+    rm.allocate(app, [ask(1)])
+    rm.beat(ended=[done(ended.id, 5)])
+    assert [status.container_id for status in rm.allocate(app).completed] == [ended.id]
+    rm.beat(ended=[done(unheard.id, 6)])
+    crash(rm, master.id)
+    rm.beat()
+    rm.launch(app)
+    reply = rm.register(app)
+    assert [container.id for container in reply.containers_from_previous_attempts] == [kept.id]
+    assert [token.node_id.host for token in reply.nm_tokens] == ["n1"]
+    told = {status.container_id: status.exit_status for status in rm.allocate(app).completed}
+    assert told.pop(ended.id) == 5
+    assert told.pop(unheard.id) == 6
+    rm.allocate(app, release=[kept.id])
+    assert kept.id in rm.beat().containers_to_clean_up
+
+
+# Killing
+
+
+def test_a_kill_ends_the_attempt_first_and_is_repeated_until_stored(rm: RM) -> None:
+    app = rm.submit()
+    rm.run_master(app)
+    assert rm.kill(app) is False
+    assert (rm.state(app), rm.attempt_state(app)) == ("KILLED", "KILLED")
+    assert any(isinstance(effect, CleanUpMaster) for effect in rm.effects)
+    assert rm.kill(app) is True
+    report = application_report(rm.core.context, app)
+    assert (report.diagnostics, report.progress) == (f"Application {app} was killed by user ann", 1.0)
+    assert report.final_status is FinalApplicationStatus.KILLED
+
+
+def test_killed_before_it_had_a_container(rm: RM) -> None:
+    app = rm.submit()
+    rm.kill(app)
+    report = application_report(rm.core.context, app)
+    assert (report.state, report.progress) == (YarnApplicationState.KILLED, 0.0)
+
+
+def test_all_containers_of_a_killed_application_are_cleaned_up(rm: RM) -> None:
+    app = rm.submit()
+    master = rm.run_master(app)
+    tasks = rm.get(app, 2)
+    rm.kill(app)
+    reply = rm.beat()
+    assert reply.containers_to_clean_up == (master.id, *(task.id for task in tasks))
+    assert reply.applications_to_clean_up == (app,)
+
+
+def test_a_lifetime_ends_the_application(rm: RM) -> None:
+    """At the first check of the monitor (every 3 s) after the lifetime, counted from the submission."""
+    app = rm.submit(lifetime_s=6)
+    rm.run_master(app)
+    rm.wait(8_999)
+    assert rm.state(app) == "RUNNING"
+    rm.wait(1)
+    report = application_report(rm.core.context, app)
+    assert (report.state, report.progress) == (YarnApplicationState.KILLED, 1.0)
+    assert report.diagnostics == "Application is killed by ResourceManager as it has exceeded the lifetime period."
+
+
+def test_a_lifetime_that_was_not_used_up_is_forgotten(rm: RM) -> None:
+    app = rm.submit(lifetime_s=6)
+    rm.run_master(app)
+    rm.finish(app)
+    rm.wait(20_000)
+    assert rm.state(app) == "FINISHING"
+
+
+# Expiry
+
+
+def test_a_master_that_never_registers_expires(rm: RM) -> None:
+    """golden-runs: am-expiry."""
+    app = rm.submit(max_app_attempts=1)
+    rm.launch(app)
+    beats(rm, MASTER_EXPIRY_MS + 300_000)
+    report = application_report(rm.core.context, app)
+    assert (report.state, report.progress) == (YarnApplicationState.FAILED, 1.0)
+    attempt_id = rm.attempt_id(app)
+    assert report.diagnostics == (
+        f"Application {app} failed 1 times (global limit =2; local limit is =1) due to "
+        f"ApplicationMaster for attempt {attempt_id} timed out. Failing the application."
+    )
+    attempt = attempt_report(rm.core.context, attempt_id)
+    assert attempt.diagnostics == f"ApplicationMaster for attempt {attempt_id} timed out"
+
+
+def test_a_master_that_asks_stays(rm: RM) -> None:
+    app = rm.submit()
+    rm.run_master(app)
+    beats(rm, 3 * MASTER_EXPIRY_MS, app)
+    assert rm.state(app) == "RUNNING"
+
+
+def test_a_master_that_unregistered_but_does_not_end_is_ended(rm: RM) -> None:
+    app = rm.submit()
+    rm.run_master(app)
+    rm.finish(app)
+    beats(rm, MASTER_EXPIRY_MS + 300_000)
+    assert (rm.state(app), rm.attempt_state(app)) == ("FINISHED", "FINISHED")
+
+
+def test_an_acquired_container_that_is_never_started_expires(rm: RM) -> None:
+    app = rm.submit()
+    rm.run_master(app)
+    rm.allocate(app, [ask(1)])
+    rm.beat()
+    (container,) = rm.allocate(app).allocated
+    beats(rm, ALLOCATION_EXPIRY_MS + 200_000, app)
+    told = [status for _, _, effects in rm.log for status in _completed(effects)]
+    assert [(status.container_id, status.exit_status) for status in told] == [(container.id, -100)]
+    assert told[0].diagnostics == "Container expired since it was unused"
+
+
+def _completed(effects: Sequence[Effect]) -> list[ContainerStatus]:
+    return [status for effect in effects for status in getattr(getattr(effect, "value", None), "completed", ())]
+
+
+def test_a_container_that_was_started_does_not_expire(rm: RM) -> None:
+    app = rm.submit()
+    rm.run_master(app)
+    container = rm.get(app, 1)[0]
+    beats(rm, 2 * ALLOCATION_EXPIRY_MS, app)
+    assert rm.core.scheduler.container(container.id) is not None
+
+
+# Reports
+
+
+def test_while_it_waits_the_attempt_says_for_what(rm: RM) -> None:
+    app = rm.submit()
+    rm.launch(app)
+    report = application_report(rm.core.context, app)
+    assert report.diagnostics == "AM container is launched, waiting for AM container to Register with RM"
+    assert (report.host, report.rpc_port, report.original_tracking_url) == ("N/A", -1, "N/A")
+    rm.register(app)
+    assert application_report(rm.core.context, app).diagnostics == ""
+
+
+def test_use_is_accounted_in_whole_seconds_of_each_container(rm: RM) -> None:
+    """What ended and what still runs (here the master), up to the last step."""
+    app = rm.submit()
+    rm.run_master(app)
+    task = rm.get(app, 1)[0]
+    rm.wait(2_900)
+    rm.beat(ended=[done(task.id)])
+    usage = application_report(rm.core.context, app).usage
+    assert usage.memory_seconds == 2 * (1024 * 2_900 // 1000)
+    assert usage.vcore_seconds == 2 * 2
+
+
+def test_completed_applications_are_forgotten_oldest_first() -> None:
+    rm = RM({"yarn.resourcemanager.max-completed-applications": "2"})
+    rm.node("n1")
+    apps = [rm.submit() for _ in range(4)]
+    for app in apps:
+        rm.kill(app)
+    assert list(rm.core.context.apps) == apps[2:]
+
+
+# Events out of place
+
+
+def test_an_event_out_of_place_is_told_and_changes_nothing() -> None:
+    rm = RM(strict=False)
+    rm.node("n1")
+    app = rm.submit()
+    rm.send(MasterLaunched(rm.attempt_id(app)))
+    (warning,) = [effect for effect in rm.effects if isinstance(effect, Warn)]
+    assert "LAUNCHED is illegal in SCHEDULED" in warning.text
+    assert rm.attempt_state(app) == "SCHEDULED"
+
+
+def test_in_tests_an_event_out_of_place_raises(rm: RM) -> None:
+    app = rm.submit()
+    with pytest.raises(IllegalTransition):
+        rm.send(MasterLaunched(rm.attempt_id(app)))
+
+
+def test_the_node_of_a_master_leaves(rm: RM) -> None:
+    """The attempt fails without counting; the next waits for a node."""
+    app = rm.submit()
+    rm.run_master(app)
+    rm.send(UnregisterNode(rm.call(), rm.nodes["n1"].node_id))
+    assert (rm.state(app), rm.attempt_id(app).attempt) == ("ACCEPTED", 2)
+    rm.node("n2")
+    rm.run_master(app, "n2")
+    assert rm.state(app) == "RUNNING"

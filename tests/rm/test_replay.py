@@ -1,0 +1,78 @@
+"""The same events at the same times have the same effects: what was recorded of one core replays in another."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from rm.core import ResourceManagerCore
+from tests.rm.builders import ONE_QUEUE, RM, START_MS, ask, done
+from yarn.configuration import Configuration
+from yarn.errors import YarnException
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def session() -> RM:
+    """A day in the life: three users, a crash, a kill, a refused call, a lost node, a kept container."""
+    rm = RM()
+    for host in ("n1", "n2", "n3"):
+        rm.node(host)
+    apps = [rm.submit(user, keep_containers_across_attempts=user == "bob") for user in ("ann", "bob", "cid")]
+    masters = {}
+    for app, host in zip(apps, ("n1", "n2", "n3"), strict=True):
+        while rm.attempt_state(app) == "SCHEDULED":
+            rm.beat(host)
+        masters[app] = rm.core.context.apps[app].current_attempt.master  # type: ignore[union-attr]
+    for app in apps:
+        rm.launch(app)
+        rm.register(app)
+    for app in apps:
+        rm.allocate(app, [ask(4), ask(2, 2048, priority=5)])
+    for host in ("n1", "n2", "n3"):
+        rm.beat(host)
+    held = {app: rm.allocate(app).allocated for app in apps}
+    for containers in held.values():
+        rm.run(*containers)
+    for host in ("n1", "n2", "n3"):
+        rm.beat(host)
+    with pytest.raises(YarnException):
+        rm.allocate(apps[0], [ask(1, 10**6)])
+    master = masters[apps[1]]
+    assert master is not None
+    rm.beat(master.node_id.host, ended=[done(master.id, 1, "crashed")])
+    rm.kill(apps[2])
+    for _ in range(8):
+        rm.wait(100_000)
+        rm.beat("n1")
+        rm.beat("n2")
+    rm.finish(apps[0])
+    return rm
+
+
+def test_a_replayed_log_has_the_same_effects() -> None:
+    log = session().log
+    core = ResourceManagerCore(Configuration.of(ONE_QUEUE), cluster_timestamp=START_MS, strict=True)
+    for now_ms, event, effects in log:
+        assert core.handle(event, now_ms) == effects
+    assert len(log) > 40
+
+
+def test_no_order_comes_from_hashes() -> None:
+    """Two interpreters whose strings hash differently tell the same story."""
+    code = "from tests.rm.test_replay import session; print(*(effects for _, _, effects in session().log), sep='\\n')"
+    stories = {
+        subprocess.run(
+            [sys.executable, "-c", code],
+            cwd=ROOT,
+            env={"PYTHONHASHSEED": seed, "PYTHONPATH": str(ROOT)},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        for seed in ("1", "2")
+    }
+    assert len(stories) == 1

@@ -1,0 +1,261 @@
+"""Nodes: heartbeats and their ids, loss, resync, orders that are given once."""
+
+from __future__ import annotations
+
+import pytest
+
+from rm.events import NodeHeartbeat, RegisterNode, UnregisterNode, UpdateNodeResource
+from rm.reports import cluster_metrics, node_reports
+from tests.rm.builders import RM, ask, done
+from yarn.containers import NMContainerStatus
+from yarn.errors import YarnException
+from yarn.ids import ApplicationAttemptId, ApplicationId, ContainerId, NodeId
+from yarn.protocols.tracker import NodeHeartbeatRequest, RegisterNodeManagerRequest
+from yarn.resource import Resource
+from yarn.states import ContainerState, NodeAction, NodeState
+
+NODE_EXPIRY_MS = 600_000
+
+
+@pytest.fixture
+def rm() -> RM:
+    rm = RM()
+    rm.node("n1")
+    rm.node("n2")
+    return rm
+
+
+@pytest.fixture
+def app(rm: RM) -> ApplicationId:
+    """An application with its master on n1."""
+    app = rm.submit()
+    rm.run_master(app)
+    return app
+
+
+def state(rm: RM, host: str) -> NodeState:
+    context = rm.core.context
+    node_id = rm.nodes[host].node_id
+    return (context.nodes.get(node_id) or context.inactive_nodes[node_id]).state
+
+
+def alive(rm: RM, duration_ms: int, *hosts: str) -> None:
+    """Let time pass with heartbeats of some nodes every second minute."""
+    for _ in range(duration_ms // 120_000):
+        rm.wait(120_000)
+        for host in hosts:
+            rm.beat(host)
+
+
+# Response ids
+
+
+def test_a_resent_heartbeat_gets_the_same_reply_and_does_nothing(rm: RM, app: ApplicationId) -> None:
+    """The reply with the order to clean up was lost: the order comes again, and nothing is scheduled twice."""
+    container = rm.get(app, 1)[0]
+    rm.allocate(app, [ask(3)], release=[container.id])
+    before = rm.nodes["n1"].response_id
+    reply = rm.beat()
+    assert reply.containers_to_clean_up == (container.id,)
+    rm.nodes["n1"].response_id = before
+    placed = rm.core.scheduler.node_usage(rm.nodes["n1"].node_id)
+    assert rm.beat() is reply
+    assert rm.core.scheduler.node_usage(rm.nodes["n1"].node_id) == placed
+    assert rm.beat().containers_to_clean_up == ()
+
+
+@pytest.mark.parametrize("response_id", [0, 7, 1000])
+def test_a_node_that_counts_otherwise_has_to_begin_anew(rm: RM, app: ApplicationId, response_id: int) -> None:
+    """The node is REBOOTED, its containers are lost; it registers as a new node."""
+    for _ in range(3):
+        rm.beat("n2")
+    rm.allocate(app, [ask(1)])
+    rm.beat("n2")
+    lost = rm.allocate(app).allocated[0]
+    rm.nodes["n2"].response_id = response_id
+    reply = rm.beat("n2")
+    assert reply.action is NodeAction.RESYNC
+    assert reply.diagnostics == f"Too far behind rm response id:4 nm response id:{response_id}"
+    assert state(rm, "n2") is NodeState.REBOOTED
+    (told,) = rm.allocate(app).completed
+    assert (told.container_id, told.exit_status) == (lost.id, -100)
+    assert told.diagnostics == "Container released on a *lost* node"
+    rm.node("n2")
+    assert state(rm, "n2") is NodeState.RUNNING
+
+
+def test_an_unknown_node_has_to_register(rm: RM) -> None:
+    request = NodeHeartbeatRequest(NodeId("n9", 1), 0)
+    reply = rm.send(NodeHeartbeat(rm.call(), request))
+    assert (reply.action, reply.diagnostics) == (NodeAction.RESYNC, "Node not found resyncing n9:1")
+
+
+# Registering
+
+
+def test_a_node_too_small_for_any_container_is_sent_away(rm: RM) -> None:
+    request = RegisterNodeManagerRequest(NodeId("tiny", 1), 8042, Resource(512, 1))
+    reply = rm.send(RegisterNode(rm.call(), request, "/default-rack"))
+    assert reply.action is NodeAction.SHUTDOWN
+    assert reply.diagnostics == (
+        "NodeManager from  tiny doesn't satisfy minimum allocations, Sending SHUTDOWN signal to the NodeManager."
+        " Node capabilities are <memory:512, vCores:1>; minimums are 1024mb and 1 vcores"
+    )
+    assert NodeId("tiny", 1) not in rm.core.context.nodes
+
+
+def test_a_node_that_registers_again_without_applications_has_lost_what_ran_on_it(rm: RM, app: ApplicationId) -> None:
+    rm.allocate(app, [ask(1)])
+    rm.beat("n2")
+    (container,) = rm.allocate(app).allocated
+    rm.run(container)
+    rm.beat("n2")
+    rm.node("n2")
+    (told,) = rm.allocate(app).completed
+    assert (told.container_id, told.exit_status) == (container.id, -100)
+    assert rm.beat("n2").action is NodeAction.NORMAL
+
+
+def test_a_node_that_registers_again_with_its_applications_keeps_them(rm: RM, app: ApplicationId) -> None:
+    """An NM that recovered: same containers, its counting begins at 0."""
+    rm.allocate(app, [ask(1)])
+    rm.beat("n2")
+    (container,) = rm.allocate(app).allocated
+    rm.run(container)
+    rm.beat("n2")
+    nm = rm.nodes["n2"]
+    reported = NMContainerStatus(container.id, ContainerState.RUNNING, container.resource)
+    request = RegisterNodeManagerRequest(
+        nm.node_id, 8042, nm.resource, containers=(reported,), running_applications=(app,)
+    )
+    rm.send(RegisterNode(rm.call(), request, "/default-rack"))
+    nm.response_id = 0
+    assert rm.beat("n2").action is NodeAction.NORMAL
+    assert rm.allocate(app).completed == ()
+    assert rm.core.scheduler.container(container.id) is not None
+
+
+def test_another_nm_at_the_same_port_takes_the_place_of_the_old(rm: RM, app: ApplicationId) -> None:
+    rm.allocate(app, [ask(1)])
+    rm.beat("n2")
+    (container,) = rm.allocate(app).allocated
+    nm = rm.nodes["n2"]
+    request = RegisterNodeManagerRequest(nm.node_id, 9999, Resource(2048, 2))
+    rm.send(RegisterNode(rm.call(), request, "/default-rack"))
+    (told,) = rm.allocate(app).completed
+    assert told.container_id == container.id
+    assert rm.core.context.nodes[nm.node_id].http_address == "n2:9999"
+    assert rm.core.scheduler.cluster_resource == Resource(8192 + 2048, 8 + 2)
+
+
+# Loss
+
+
+def test_a_silent_node_is_lost_and_its_containers_with_it(rm: RM, app: ApplicationId) -> None:
+    """Seen at the first check after the interval: between T and 4/3 T."""
+    rm.allocate(app, [ask(1)])
+    rm.beat("n2")
+    (container,) = rm.allocate(app).allocated
+    rm.run(container)
+    rm.beat("n2")
+    alive(rm, NODE_EXPIRY_MS, "n1")
+    assert state(rm, "n2") is NodeState.RUNNING
+    rm.allocate(app)
+    alive(rm, 240_000, "n1")
+    assert state(rm, "n2") is NodeState.LOST
+    reply = rm.allocate(app)
+    assert [(status.container_id, status.exit_status) for status in reply.completed] == [(container.id, -100)]
+    assert [(node.node_id.host, node.state) for node in reply.updated_nodes] == [("n2", NodeState.LOST)]
+    assert rm.allocate(app).updated_nodes == ()
+    assert (cluster_metrics(rm.core.context).lost, cluster_metrics(rm.core.context).active) == (1, 1)
+
+
+def test_what_a_lost_node_still_runs_is_cleaned_up_when_it_comes_back(rm: RM, app: ApplicationId) -> None:
+    """It has to register anew; its containers are not believed, and ordered away one heartbeat after their report."""
+    rm.allocate(app, [ask(1)])
+    rm.beat("n2")
+    (container,) = rm.allocate(app).allocated
+    rm.run(container)
+    rm.beat("n2")
+    alive(rm, NODE_EXPIRY_MS + 240_000, "n1")
+    assert rm.beat("n2").action is NodeAction.RESYNC
+    rm.node("n2")
+    rm.run(container)
+    assert rm.beat("n2").containers_to_clean_up == ()
+    assert rm.beat("n2").containers_to_clean_up == (container.id,)
+
+
+def test_a_node_that_says_goodbye_is_shut_down(rm: RM) -> None:
+    rm.send(UnregisterNode(rm.call(), rm.nodes["n2"].node_id))
+    assert state(rm, "n2") is NodeState.SHUTDOWN
+    assert rm.beat("n2").action is NodeAction.RESYNC
+    assert [report.node_id.host for report in node_reports(rm.core.context, frozenset({NodeState.SHUTDOWN}))] == ["n2"]
+
+
+def test_a_container_that_is_not_reported_any_more_is_over(rm: RM, app: ApplicationId) -> None:
+    container = rm.get(app, 1)[0]
+    del rm.nodes["n1"].running[container.id]
+    rm.beat()
+    (told,) = rm.allocate(app).completed
+    assert told.exit_status == -100
+    assert told.diagnostics == f"Container {container.id} was running but not reported from n1:45454"
+
+
+# Health
+
+
+def test_an_unhealthy_node_loses_its_containers_and_comes_back_empty(rm: RM, app: ApplicationId) -> None:
+    rm.allocate(app, [ask(1)])
+    rm.beat("n2")
+    (container,) = rm.allocate(app).allocated
+    rm.run(container)
+    rm.beat("n2")
+    rm.beat("n2", healthy=False)
+    assert state(rm, "n2") is NodeState.UNHEALTHY
+    assert [status.container_id for status in rm.allocate(app).completed] == [container.id]
+    assert rm.core.scheduler.cluster_resource == Resource(8192, 8)
+    reply = rm.beat("n2", healthy=True)
+    assert reply.containers_to_clean_up == (container.id,)
+    assert state(rm, "n2") is NodeState.RUNNING
+    assert rm.core.scheduler.cluster_resource == Resource(2 * 8192, 16)
+
+
+# Orders
+
+
+def test_an_application_that_is_over_is_cleaned_up_where_it_ran(rm: RM, app: ApplicationId) -> None:
+    rm.kill(app)
+    rm.nodes["n1"].running.clear()
+    assert rm.beat("n1").applications_to_clean_up == (app,)
+    assert rm.beat("n1").applications_to_clean_up == ()
+    assert rm.beat("n2").applications_to_clean_up == ()
+
+
+def test_containers_of_an_unknown_application_are_cleaned_up(rm: RM) -> None:
+    stranger = ApplicationId(1, 1)
+    container_id = ContainerId(ApplicationAttemptId(stranger, 1), 1)
+    rm.nodes["n1"].running[container_id] = None
+    rm.beat()
+    assert rm.beat().applications_to_clean_up == (stranger,)
+
+
+def test_resizing_a_node_reaches_the_scheduler_and_the_node(rm: RM) -> None:
+    rm.send(UpdateNodeResource(rm.call(), ((rm.nodes["n1"].node_id, Resource(4096, 4)),)))
+    assert rm.core.scheduler.cluster_resource == Resource(4096 + 8192, 12)
+    assert rm.beat("n1").resource == Resource(4096, 4)
+    assert rm.beat("n1").resource is None
+
+
+def test_resizing_an_unknown_node_refuses_all(rm: RM) -> None:
+    resources = ((rm.nodes["n1"].node_id, Resource(4096, 4)), (NodeId("n9", 1), Resource(1024, 1)))
+    with pytest.raises(YarnException, match="n9:1"):
+        rm.send(UpdateNodeResource(rm.call(), resources))
+    assert rm.core.scheduler.cluster_resource == Resource(2 * 8192, 16)
+
+
+def test_an_ended_container_is_reported_by_id_only_once_to_the_scheduler(rm: RM, app: ApplicationId) -> None:
+    """NMs repeat an end with each heartbeat; the queue's count of containers goes down by one."""
+    container = rm.get(app, 2)[0]
+    for _ in range(3):
+        rm.beat(ended=[done(container.id)])
+    assert len(rm.core.scheduler.containers_of(app)) == 2
