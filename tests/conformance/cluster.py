@@ -1,0 +1,353 @@
+"""Steps of a recording as the events that the ResourceManager's services would send.
+
+There is no scheduling here: a step becomes one event or a few, the core's effects become the reply. The core is driven
+through `handle` alone; its state is read where the recordings' driver reads Hadoop's (which containers run on a node,
+the picks).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from rm.core import ResourceManagerCore
+from rm.effects import Refuse, Reply
+from rm.events import (
+    Allocate,
+    Event,
+    FinishApplicationMaster,
+    GetNewApplication,
+    KillApplication,
+    MasterLaunched,
+    NodeHeartbeat,
+    RefreshQueues,
+    RegisterApplicationMaster,
+    RegisterNode,
+    SubmitApplication,
+    UnregisterNode,
+    UpdateNodeResource,
+)
+from rm.lifecycles.rm_container import RMContainer, RMContainerState
+from rm.lifecycles.states import RMAppAttemptState, RMAppState
+from tests.conformance.nodes import RecordedNode
+from tests.conformance.recording import Json
+from tests.conformance.replies import container_name, show, show_allocate
+from yarn.applications import ApplicationSubmissionContext
+from yarn.asks import ANY, ResourceRequest, UpdateContainerRequest
+from yarn.configuration import Configuration
+from yarn.errors import YarnException
+from yarn.faults import ConfigurationException
+from yarn.ids import ApplicationAttemptId, ApplicationId
+from yarn.protocols.client import GetNewApplicationResponse
+from yarn.protocols.master import (
+    AllocateRequest,
+    AllocateResponse,
+    FinishApplicationMasterRequest,
+    FinishApplicationMasterResponse,
+    RegisterApplicationMasterRequest,
+    RegisterApplicationMasterResponse,
+)
+from yarn.protocols.tracker import NodeHeartbeatResponse, RegisterNodeManagerResponse
+from yarn.resource import MEMORY_MB, Resource
+from yarn.states import ContainerUpdateType, FinalApplicationStatus, NodeAction
+
+EPOCH_MS = 1_700_000_000_000
+"""The recordings' ResourceManager believes that it started then."""
+
+SETTLED_MS = EPOCH_MS + 86_400_000
+"""The time of the first step: the waits at a ResourceManager's start are over."""
+
+CALLS_OF_UNREGISTER = 3
+"""A master asks until it is unregistered; the driver's gives up after so many calls."""
+
+_SCHEDULER_KEYS = "yarn.scheduler.capacity."
+
+
+class Unsupported(Exception):
+    """A step that the core has no event for yet."""
+
+
+class Refused(Exception):
+    """A call that the core refused, with what it said."""
+
+    def __init__(self, error: YarnException) -> None:
+        super().__init__(error.message)
+        self.error = error
+
+
+@dataclass(slots=True)
+class RecordedApp:
+    """An application with its master. `attempt_id`: the last one that registered, or was about to."""
+
+    application_id: ApplicationId
+    attempt_id: ApplicationAttemptId | None = None
+    response_id: int = 0
+    registered: bool = False
+
+
+class RecordedCluster:
+    """The core with the node managers and masters of one recording."""
+
+    def __init__(self, configuration: dict[str, str]) -> None:
+        """Raises ConfigurationException if the core refuses the configuration."""
+        self._configuration = configuration
+        self.core = ResourceManagerCore(Configuration.of(configuration), cluster_timestamp=EPOCH_MS, strict=True)
+        self.nodes: dict[str, RecordedNode] = {}
+        self.apps: dict[str, RecordedApp] = {}
+        self.names: dict[ApplicationId, str] = {}
+        self._racks: dict[str, str] = {}
+        self._steps = 0
+
+    def step(self, action: Json) -> Json:
+        """Do one step and return its reply. Raises Unsupported for one that the core has no event for."""
+        self._steps += 1
+        operation: Callable[[Json, Json], None] | None = getattr(self, f"_{action['op']}", None)
+        if operation is None:
+            raise Unsupported(f"unsupported op {action['op']}")
+        reply: Json = {}
+        try:
+            operation(action, reply)
+        except Refused as refused:
+            reply["error"] = {"class": error_class(refused.error), "message": str(refused)}
+        return reply
+
+    # Nodes
+
+    def _register_node(self, action: Json, reply: Json) -> None:
+        host = action["node"]
+        if "rack" in action:
+            self._racks[host] = action["rack"]
+        node = RecordedNode(host, self._racks.get(host, "/default-rack"), _resource(action["resource"]))
+        response = self._call(RegisterNode(0, node.registration(), node.rack))
+        assert isinstance(response, RegisterNodeManagerResponse)
+        reply["action"] = response.action.name
+        self.nodes[host] = node
+
+    def _heartbeat(self, action: Json, reply: Json) -> None:
+        node = self.nodes[action["node"]]
+        if node.lost:
+            reply["skipped"] = "node is lost"
+            return
+        known = self.core.scheduler.nodes.get(node.node_id)
+        on_node = () if known is None else known.containers.values()
+        node.start(container.id for container in on_node if self._started(container))
+        response = self._call(NodeHeartbeat(0, node.heartbeat(healthy=action.get("healthy", True))))
+        assert isinstance(response, NodeHeartbeatResponse)
+        node.obey(response)
+        if response.action is not NodeAction.NORMAL:
+            reply["action"] = response.action.name
+
+    def _started(self, container: RMContainer) -> bool:
+        if not container.is_am:
+            return container.state is RMContainerState.ACQUIRED
+        attempt = self.core.context.attempt(container.id.attempt_id)
+        return attempt is not None and attempt.state in (RMAppAttemptState.LAUNCHED, RMAppAttemptState.RUNNING)
+
+    def _lose_node(self, action: Json, _: Json) -> None:
+        """Hadoop's node expires. Here the clock stands still, so it says goodbye: what follows is the same."""
+        node = self.nodes[action["node"]]
+        if not node.lost:
+            self._call(UnregisterNode(0, node.node_id))
+        node.lose()
+
+    def _resize_node(self, action: Json, _: Json) -> None:
+        node = self.nodes[action["node"]]
+        node.resource = _resource(action["resource"])
+        if node.node_id in self.core.context.nodes:
+            self._call(UpdateNodeResource(0, ((node.node_id, node.resource),)))
+
+    # Applications, from the client's side
+
+    def _submit(self, action: Json, reply: Json) -> None:
+        fresh = self._call(GetNewApplication(0))
+        assert isinstance(fresh, GetNewApplicationResponse)
+        app = RecordedApp(fresh.application_id)
+        self.names[app.application_id] = action["app"]
+        self.apps[action["app"]] = app
+        groups = tuple(action["groups"].split(",")) if "groups" in action else (action["user"],)
+        self._call(SubmitApplication(0, action["user"], _submission(app.application_id, action), groups))
+        known = self.core.context.apps.get(app.application_id)
+        reply["state"] = "null" if known is None else known.state.name
+        if known is not None and known.state is RMAppState.FAILED:
+            reply["diagnostics"] = known.diagnostics.strip()
+
+    def _kill_app(self, action: Json, _: Json) -> None:
+        app = self.apps[action["app"]]
+        app.registered = False
+        self._call(KillApplication(0, app.application_id, f"Application {app.application_id} was killed by user"))
+
+    def _refresh_queues(self, action: Json, _: Json) -> None:
+        kept = {key: value for key, value in self._configuration.items() if not key.startswith(_SCHEDULER_KEYS)}
+        self._call(RefreshQueues(0, Configuration.of({**kept, **action["properties"]})))
+
+    # Applications, from the master's side
+
+    def _register(self, action: Json, reply: Json) -> None:
+        app = self.apps[action["app"]]
+        known = self.core.context.apps.get(app.application_id)
+        attempt = None if known is None else known.current_attempt
+        if attempt is None or attempt.state is not RMAppAttemptState.ALLOCATED:
+            reply["skipped"] = "no attempt" if attempt is None else f"attempt is {attempt.state.name}"
+            return
+        app.attempt_id = attempt.attempt_id
+        self._send(MasterLaunched(app.attempt_id))
+        app.response_id = 0
+        request = RegisterApplicationMasterRequest(rpc_port=1)
+        response = self._call(RegisterApplicationMaster(0, app.attempt_id, request))
+        assert isinstance(response, RegisterApplicationMasterResponse)
+        app.registered = True
+        reply["maximum"] = show(response.maximum_capability)
+        reply["queue"] = response.queue
+        if response.containers_from_previous_attempts:
+            previous = sorted(container.id for container in response.containers_from_previous_attempts)
+            reply["previous"] = [container_name(self.names, container_id) for container_id in previous]
+
+    def _allocate(self, action: Json, reply: Json) -> None:
+        app = self.apps[action["app"]]
+        if not app.registered:
+            reply["skipped"] = "not registered"
+            return
+        picked = [self._pick(app, number, master=False) for number in action.get("release", [])]
+        releases = tuple(dict.fromkeys(container.id for container in picked if container is not None))
+        blacklist = action.get("blacklist", {})
+        request = AllocateRequest(
+            app.response_id,
+            asks=tuple(_ask(ask) for ask in action.get("asks", [])),
+            releases=releases,
+            blacklist_additions=tuple(blacklist.get("add", [])),
+            blacklist_removals=tuple(blacklist.get("remove", [])),
+            updates=tuple(self._updates(app, action)),
+        )
+        if releases:
+            reply["released"] = [container_name(self.names, container_id) for container_id in releases]
+        answers = [self._heartbeat_of(app, request)]
+        if releases:
+            answers.append(self._heartbeat_of(app, AllocateRequest(app.response_id)))
+        reply.update(show_allocate(self.names, answers))
+
+    def _heartbeat_of(self, app: RecordedApp, request: AllocateRequest) -> AllocateResponse:
+        assert app.attempt_id is not None
+        response = self._call(Allocate(0, app.attempt_id, request))
+        assert isinstance(response, AllocateResponse)
+        app.response_id = response.response_id
+        return response
+
+    def _updates(self, app: RecordedApp, action: Json) -> list[UpdateContainerRequest]:
+        updates = []
+        for update in action.get("updates", []):
+            container = self._pick(app, update["pick"], master=False)
+            if container is not None:
+                kind = ContainerUpdateType[update["type"]]
+                version = container.container.version
+                updates.append(UpdateContainerRequest(container.id, version, kind, _resource(update["resource"])))
+        return updates
+
+    def _unregister(self, action: Json, reply: Json) -> None:
+        app = self.apps[action["app"]]
+        if not app.registered:
+            reply["skipped"] = "not registered"
+            return
+        assert app.attempt_id is not None
+        master = self._pick(app, 0, master=True)
+        request = FinishApplicationMasterRequest(FinalApplicationStatus.SUCCEEDED)
+        for _ in range(CALLS_OF_UNREGISTER):
+            response = self._call(FinishApplicationMaster(0, app.attempt_id, request))
+            assert isinstance(response, FinishApplicationMasterResponse)
+            if response.is_unregistered:
+                break
+        app.registered = False
+        if master is not None:
+            self._complete(master, 0)
+
+    # What happens on nodes
+
+    def _finish(self, action: Json, reply: Json) -> None:
+        container = self._pick(self.apps[action["app"]], action["pick"], master=False)
+        if container is None or container.state is RMContainerState.ALLOCATED:
+            reply["skipped"] = "none live" if container is None else "not acquired"
+            return
+        self._complete(container, action.get("exit", 0))
+        reply["container"] = container_name(self.names, container.id)
+
+    def _fail_am(self, action: Json, reply: Json) -> None:
+        app = self.apps[action["app"]]
+        master = self._pick(app, 0, master=True)
+        if not app.registered or master is None:
+            reply["skipped"] = "no master"
+            return
+        self._complete(master, 1)
+        app.registered = False
+        reply["container"] = container_name(self.names, master.id)
+
+    def _complete(self, container: RMContainer, exit_status: int) -> None:
+        for node in self.nodes.values():
+            if not node.lost and node.node_id == container.node_id:
+                node.complete(container.id, exit_status)
+                return
+
+    def _pick(self, app: RecordedApp, number: int, *, master: bool) -> RMContainer | None:
+        """Number `number`, modulo how many there are, of the application's live containers by id."""
+        if app.attempt_id is None:
+            return None
+        containers = self.core.scheduler.containers_of(app.application_id).values()
+        live = sorted((c for c in containers if c.is_am == master), key=lambda container: container.id)
+        return live[number % len(live)] if live else None
+
+    # The core
+
+    def _call(self, event: Event) -> object:
+        """Send an RPC's event; its reply's value. Raises Refused."""
+        answers = [effect for effect in self._send(event) if isinstance(effect, Reply | Refuse)]
+        assert len(answers) == 1, f"{len(answers)} answers to {event}"
+        answer = answers[0]
+        if isinstance(answer, Refuse):
+            raise Refused(answer.error)
+        return answer.value
+
+    def _send(self, event: Event) -> list[object]:
+        """The number of the step stands for its time: what Hadoop notes by the millisecond is told apart by it."""
+        return list(self.core.handle(event, SETTLED_MS + self._steps))
+
+
+def error_class(error: YarnException) -> str:
+    """The class as recorded: IOException for a refused configuration, for a bare YarnException what it wraps."""
+    if isinstance(error, ConfigurationException):
+        return "IOException"
+    if type(error) is YarnException:
+        first, colon, _ = error.message.partition(": ")
+        if colon and first.startswith(("java.", "org.apache.")):
+            return first.rpartition(".")[2]
+    return type(error).java_class.rpartition(".")[2]
+
+
+def _resource(amounts: dict[str, int]) -> Resource:
+    return Resource.of({MEMORY_MB if name == "memory" else name: amount for name, amount in amounts.items()})
+
+
+def _submission(application_id: ApplicationId, action: Json) -> ApplicationSubmissionContext:
+    capability = _resource(action["am"])
+    ask = ResourceRequest(0, ANY, capability, 1, label=action.get("am_label"))
+    return ApplicationSubmissionContext(
+        application_id,
+        name=action["app"],
+        queue=action.get("queue") or "default",
+        priority=action.get("priority"),
+        resource=capability,
+        am_requests=(ask,),
+        max_app_attempts=action.get("max_attempts", 2),
+        keep_containers_across_attempts=action.get("keep_containers", False),
+        node_label_expression=action.get("label"),
+    )
+
+
+def _ask(ask: Json) -> ResourceRequest:
+    return ResourceRequest(
+        ask.get("priority", 1),
+        ask.get("name", ANY),
+        _resource(ask["resource"]),
+        ask["count"],
+        relax_locality=ask.get("relax", True),
+        label=ask.get("label"),
+        allocation_request_id=ask.get("request_id", -1),
+        enforce_execution_type=True,
+    )

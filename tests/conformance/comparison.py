@@ -1,0 +1,136 @@
+"""Steps the core through a recording and tells where it first differs from Hadoop."""
+
+from __future__ import annotations
+
+import traceback
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from tests.conformance.cluster import RecordedCluster, Unsupported
+from tests.conformance.recording import Json, Recording, View, read
+from tests.conformance.view import look
+from yarn.faults import ConfigurationException
+
+_MISSING = "(absent)"
+
+_FIRST_WORDS = ("reply", "container", "reserved", "app", "node", "queue", "user")
+"""Which of several differences of one step says most."""
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """Where a step went another way. `step`: its number, 0 = the start; `key`: of the reply or of the view."""
+
+    step: int
+    action: Json
+    key: str
+    hadoop: object
+    ours: object
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What comparing one recording gave: the differences of the first step that has any, most telling first."""
+
+    name: str
+    steps: int
+    differences: tuple[Difference, ...] = ()
+    trace: str = ""
+
+    @property
+    def same(self) -> bool:
+        return not self.differences
+
+    def as_json(self) -> dict[str, Any]:
+        first = asdict(self.differences[0]) if self.differences else None
+        return {"recording": self.name, "same": self.same, "steps": self.steps, "difference": first}
+
+
+def compare_file(path: Path) -> Outcome:
+    """Compare one recording. A file that is none, and an error of ours, are differences too."""
+    try:
+        recording = read(path)
+    except (OSError, ValueError) as error:
+        return Outcome(path.name, 0, (Difference(0, {}, "recording", "(readable)", f"{path}: {error}"),))
+    return compare(recording)
+
+
+def compare(recording: Recording) -> Outcome:
+    """Compare until the first step that differs."""
+    steps = len(recording.steps)
+    try:
+        cluster = RecordedCluster(dict(recording.configuration))
+    except ConfigurationException as error:
+        if recording.error is not None:
+            return Outcome(recording.name, steps)
+        return _outcome(recording, [Difference(0, {}, "start", "started", f"refused: {error}")])
+    except Exception as error:
+        return _crashed(recording, 0, {}, error)
+    if recording.error is not None:
+        return _outcome(recording, [Difference(0, {}, "start", f"refused: {recording.error}", "started")])
+    return _compare_steps(recording, cluster)
+
+
+def _compare_steps(recording: Recording, cluster: RecordedCluster) -> Outcome:
+    expected: View = dict(recording.first_view)
+    differences = _compare_views(0, {}, expected, look(cluster))
+    for number, step in enumerate(recording.steps, start=1):
+        if differences:
+            break
+        for key, value in step.delta.items():
+            if value is None:
+                expected.pop(key, None)
+            else:
+                expected[key] = value
+        try:
+            reply = cluster.step(step.action)
+            view = look(cluster)
+        except Unsupported as error:
+            differences = [Difference(number, step.action, "reply", step.reply, str(error))]
+            break
+        except Exception as error:
+            return _crashed(recording, number, step.action, error)
+        differences = _compare_replies(number, step.action, step.reply, reply)
+        differences += _compare_views(number, step.action, expected, view)
+    return _outcome(recording, differences)
+
+
+def _compare_replies(number: int, action: Json, hadoop: Json, ours: Json) -> list[Difference]:
+    """Key by key; of an error only the class, since messages may name times and addresses."""
+    hadoop, ours = _without_message(hadoop), _without_message(ours)
+    if hadoop == ours:
+        return []
+    keys = dict.fromkeys((*hadoop, *ours))
+    return [
+        Difference(number, action, f"reply/{key}", hadoop.get(key, _MISSING), ours.get(key, _MISSING))
+        for key in keys
+        if hadoop.get(key, _MISSING) != ours.get(key, _MISSING)
+    ]
+
+
+def _without_message(reply: Json) -> Json:
+    return {**reply, "error": reply["error"]["class"]} if "error" in reply else reply
+
+
+def _compare_views(number: int, action: Json, hadoop: View, ours: View) -> list[Difference]:
+    if hadoop == ours:
+        return []
+    return [
+        Difference(number, action, key, hadoop.get(key, _MISSING), ours.get(key, _MISSING))
+        for key in sorted(hadoop.keys() | ours.keys())
+        if hadoop.get(key, _MISSING) != ours.get(key, _MISSING)
+    ]
+
+
+def _crashed(recording: Recording, number: int, action: Json, error: Exception) -> Outcome:
+    difference = Difference(number, action, "reply", "(no crash)", f"{type(error).__name__}: {error}")
+    return Outcome(recording.name, len(recording.steps), (difference,), "".join(traceback.format_exception(error)))
+
+
+def _outcome(recording: Recording, differences: list[Difference]) -> Outcome:
+    def rank(difference: Difference) -> tuple[int, str]:
+        word = difference.key.partition("/")[0]
+        return (_FIRST_WORDS.index(word) if word in _FIRST_WORDS else -1, difference.key)
+
+    return Outcome(recording.name, len(recording.steps), tuple(sorted(differences, key=rank)))

@@ -1,0 +1,67 @@
+"""Node managers of a recording: they report what they were told to, as the recordings' driver has its own do.
+
+What an AM has acquired on a node runs there from the node's next heartbeat on, a master once it was launched. What
+ended, by itself or on the ResourceManager's order, is reported once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from yarn.containers import ContainerStatus
+from yarn.ids import ContainerId, NodeId
+from yarn.nodes import NodeHealth
+from yarn.protocols.tracker import NodeHeartbeatRequest, NodeHeartbeatResponse, RegisterNodeManagerRequest
+from yarn.resource import Resource
+from yarn.states import ContainerExitStatus, ContainerState
+
+PORT = 1
+HTTP_PORT = 2
+
+
+class RecordedNode:
+    """One NM. `lost`: the ResourceManager has given it up, and it is silent until it registers again."""
+
+    def __init__(self, host: str, rack: str, resource: Resource) -> None:
+        self.node_id = NodeId(host, PORT)
+        self.rack = rack
+        self.resource = resource
+        self.lost = False
+        self._response_id = 0
+        self._containers: dict[ContainerId, ContainerStatus] = {}
+
+    def registration(self) -> RegisterNodeManagerRequest:
+        return RegisterNodeManagerRequest(self.node_id, HTTP_PORT, self.resource)
+
+    def start(self, container_ids: Iterable[ContainerId]) -> None:
+        """Containers whose AM has had time to start them run now."""
+        for container_id in container_ids:
+            self._containers.setdefault(container_id, ContainerStatus(container_id, ContainerState.RUNNING))
+
+    def complete(self, container_id: ContainerId, exit_status: int) -> None:
+        """A container ended; the next heartbeat tells."""
+        self._containers[container_id] = ContainerStatus(container_id, ContainerState.COMPLETE, exit_status=exit_status)
+
+    def heartbeat(self, *, healthy: bool) -> NodeHeartbeatRequest:
+        return NodeHeartbeatRequest(
+            self.node_id,
+            self._response_id,
+            containers=tuple(self._containers.values()),
+            health=NodeHealth(healthy=healthy),
+        )
+
+    def obey(self, response: NodeHeartbeatResponse) -> None:
+        """Forget what was told to have ended, and end what is to be cleaned up."""
+        self._response_id = response.response_id
+        applications = set(response.applications_to_clean_up)
+        ordered = set(response.containers_to_clean_up)
+        for container_id, status in list(self._containers.items()):
+            if status.state is ContainerState.COMPLETE:
+                del self._containers[container_id]
+            elif container_id in ordered or container_id.application_id in applications:
+                self.complete(container_id, ContainerExitStatus.KILLED_BY_APPMASTER)
+
+    def lose(self) -> None:
+        """The ResourceManager gives the node up; its containers are gone."""
+        self.lost = True
+        self._containers.clear()

@@ -1,0 +1,68 @@
+"""Recordings: a scenario, and what Hadoop's own ResourceManager answered and showed after each of its steps.
+
+A recording is a .jsonl.gz file. Its first line holds the configuration and the first view (or the error with which the
+ResourceManager refused to start), each further line one step with its reply and the changes of the view.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from yarn.java_values import to_float32
+
+Json = dict[str, Any]
+
+View = dict[str, object]
+"""{path such as `node/h1/used`: value}: text, whole number or 32-bit float."""
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One step: what was done, what was answered, what then changed (None: gone)."""
+
+    action: Json
+    reply: Json
+    delta: View
+
+
+@dataclass(frozen=True, slots=True)
+class Recording:
+    """A scenario with Hadoop's answers. `error` is the class of the exception that kept it from starting, if any.
+
+    `hangs`: after the last step Hadoop did not come to rest, so there is no more to compare.
+    """
+
+    name: str
+    configuration: Mapping[str, str]
+    error: str | None
+    first_view: View
+    steps: tuple[Step, ...]
+    hangs: bool = False
+
+
+def read(path: Path) -> Recording:
+    """Read a recording. Raises OSError for a file that cannot be read, ValueError for one that is no recording."""
+    with gzip.open(path, "rt", encoding="utf-8") as lines:
+        header, *rest = [json.loads(line) for line in lines]
+    if not isinstance(header, dict) or "conf" not in header:
+        raise ValueError(f"{path}: the first line has no `conf`, so this is no recording")
+    steps = [line for line in rest if "step" in line]
+    error = header.get("error")
+    return Recording(
+        name=path.name.removesuffix(".gz").removesuffix(".jsonl"),
+        configuration=header["conf"],
+        error=error["class"] if error else None,
+        first_view=_view(header.get("delta", {})),
+        steps=tuple(Step(line["step"], line["reply"], _view(line["delta"])) for line in steps),
+        hangs=len(steps) < len(rest),
+    )
+
+
+def _view(delta: Json) -> View:
+    """Floats are printed with as few digits as a 32-bit float needs: make them that float again."""
+    return {key: to_float32(value) if isinstance(value, float) else value for key, value in delta.items()}
