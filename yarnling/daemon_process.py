@@ -76,12 +76,18 @@ def start_plain(request: StartRequest, ready_fd: int) -> int:
 def _serve(request: StartRequest, conf: Configuration) -> int:
     serve = importlib.import_module(f"{request.package}.daemon").serve
     try:
-        reload = partial(load_configuration, Path(request.conf_dir), request.overrides)
-        status: int = asyncio.run(serve(conf, _ready_line(READY_FD), reload=reload))
+        status: int = asyncio.run(serve(conf, _ready_line(READY_FD), **_reload(request)))
     except (YarnException, OSError) as error:
         sys.stderr.write(f"{request.name}: {error}\n")
         return EXIT_REFUSED
     return status
+
+
+def _reload(request: StartRequest) -> dict[str, object]:
+    """The RM alone reads its files again (refreshQueues)."""
+    if request.package != "rm":
+        return {}
+    return {"reload": partial(load_configuration, Path(request.conf_dir), request.overrides)}
 
 
 def _ready_line(ready_fd: int) -> Callable[[dict[str, object]], None]:

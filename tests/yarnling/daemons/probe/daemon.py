@@ -24,7 +24,7 @@ def open_files() -> list[str]:
     return found
 
 
-async def serve(conf: Configuration, ready: Callable[[dict[str, object]], None], *, reload: object = None) -> int:
+async def serve(conf: Configuration, ready: Callable[[dict[str, object]], None]) -> int:
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     loop.add_signal_handler(signal.SIGTERM, stop.set)
