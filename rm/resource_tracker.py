@@ -6,6 +6,7 @@ nothing done. Further off: the NM and the RM have lost one another, and the NM h
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from rm.lifecycles.events import NodeReconnected, NodeStarted, RMNodeEventType
@@ -35,8 +36,12 @@ class ResourceTrackerService:
         self._context = context
 
     def register(self, request: RegisterNodeManagerRequest, rack: str) -> RegisterNodeManagerResponse:
-        """NORMAL, or SHUTDOWN with the reason for a node that is too small to serve anybody."""
+        """NORMAL, or SHUTDOWN with the reason for a node that is too small to serve anybody.
+
+        Raises ResourceNotFoundException for a node that has a resource type the cluster does not know.
+        """
         context = self._context
+        request = replace(request, resource=context.scheduler.resource_types.complete(request.resource))
         too_small = self._too_small(request)
         if too_small:
             return RegisterNodeManagerResponse(
@@ -82,6 +87,8 @@ class ResourceTrackerService:
 
     def resize(self, resources: tuple[tuple[NodeId, Resource], ...]) -> None:
         """Give nodes new totals (updateNodeResource). Raises YarnException if one is unknown; then none changes."""
+        types = self._context.scheduler.resource_types
+        resources = tuple((node_id, types.complete(resource)) for node_id, resource in resources)
         nodes = self._context.nodes
         unknown = [str(node_id) for node_id, _ in resources if node_id not in nodes]
         if unknown:

@@ -102,7 +102,7 @@ def test_illegal_events_of_a_container(state: Any, event: Any) -> None:
     notices: list[Notice] = []
     record = Container(ContainerId(ATTEMPT, 1), NODE, "n1:8042", Resource(1024, 1), priority=1)
     subject = RMContainer(
-        record, KEY, ATTEMPT, user="ann", queue="root.default", partition="", started_ms=0, notify=notices.append
+        record, KEY, user="ann", queue="root.default", partition="", started_ms=0, notify=notices.append
     )
     check_nothing_changed(subject, subject._machine, state, event)
     assert notices == []

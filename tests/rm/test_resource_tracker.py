@@ -8,7 +8,7 @@ from rm.events import NodeHeartbeat, RegisterNode, UnregisterNode, UpdateNodeRes
 from rm.reports import cluster_metrics, node_reports
 from tests.rm.builders import RM, ask, done
 from yarn.containers import NMContainerStatus
-from yarn.errors import YarnException
+from yarn.errors import ResourceNotFoundException, YarnException
 from yarn.ids import ApplicationAttemptId, ApplicationId, ContainerId, NodeId
 from yarn.protocols.tracker import NodeHeartbeatRequest, RegisterNodeManagerRequest
 from yarn.resource import Resource
@@ -102,6 +102,15 @@ def test_a_node_too_small_for_any_container_is_sent_away(rm: RM) -> None:
         " Node capabilities are <memory:512, vCores:1>; minimums are 1024mb and 1 vcores"
     )
     assert NodeId("tiny", 1) not in rm.core.context.nodes
+
+
+def test_a_node_with_an_unknown_resource_type_is_refused(rm: RM) -> None:
+    resource = Resource(4096, 4, (("gpu", 2),))
+    with pytest.raises(ResourceNotFoundException, match="Unknown resource 'gpu'"):
+        rm.send(RegisterNode(rm.call(), RegisterNodeManagerRequest(NodeId("n9", 1), 8042, resource), "/default-rack"))
+    with pytest.raises(ResourceNotFoundException):
+        rm.send(UpdateNodeResource(rm.call(), ((rm.nodes["n1"].node_id, resource),)))
+    assert rm.core.scheduler.cluster_resource == Resource(2 * 8192, 16)
 
 
 def test_a_node_that_registers_again_without_applications_has_lost_what_ran_on_it(rm: RM, app: ApplicationId) -> None:
