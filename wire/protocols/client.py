@@ -7,7 +7,6 @@ from typing import Any, Protocol
 from protos import yarn_service_protos_pb2 as pb
 from wire.caller import Caller
 from wire.codec.applications import (
-    APPLICATION_STATES,
     read_application_report,
     read_attempt_report,
     read_submission,
@@ -15,8 +14,25 @@ from wire.codec.applications import (
     write_attempt_report,
     write_submission,
 )
+from wire.codec.client import (
+    read_filter,
+    read_kill,
+    read_new_application,
+    read_queue_request,
+    write_applications,
+    write_attempts,
+    write_containers,
+    write_filter,
+    write_kill,
+    write_killed,
+    write_new_application,
+    write_node_states,
+    write_nodes,
+    write_queue,
+    write_queue_request,
+)
 from wire.codec.containers import read_container_report, write_container_report
-from wire.codec.fields import number, required, text, texts
+from wire.codec.fields import required
 from wire.codec.ids import (
     read_application_id,
     read_attempt_id,
@@ -30,10 +46,8 @@ from wire.codec.nodes import (
     read_cluster_metrics,
     read_node_report,
     write_cluster_metrics,
-    write_node_report,
 )
-from wire.codec.queues import read_queue_info, write_queue_info
-from wire.codec.resources import read_resource, write_resource
+from wire.codec.queues import read_queue_info
 from wire.rpc import Form, Rpc, empty
 from yarn.applications import (
     ApplicationAttemptReport,
@@ -86,93 +100,6 @@ class ApplicationClientHandler(Protocol):
     ) -> tuple[ContainerReport, ...]: ...
 
 
-def _write_new_application(reply: GetNewApplicationResponse, out: pb.GetNewApplicationResponseProto) -> None:
-    write_application_id(reply.application_id, out.application_id)
-    write_resource(reply.maximum_capability, out.maximumCapability)
-
-
-def _read_new_application(proto: pb.GetNewApplicationResponseProto) -> GetNewApplicationResponse:
-    app_id = read_application_id(required(proto, "application_id"))
-    return GetNewApplicationResponse(app_id, read_resource(required(proto, "maximumCapability")))
-
-
-def _write_filter(wanted: ApplicationFilter, out: pb.GetApplicationsRequestProto) -> None:
-    out.application_types.extend(sorted(wanted.types))
-    out.application_states.extend(sorted(number(state) for state in wanted.states))
-    out.users.extend(sorted(wanted.users))
-    out.queues.extend(sorted(wanted.queues))
-    out.applicationTags.extend(sorted(wanted.tags))
-    if wanted.limit is not None:
-        out.limit = wanted.limit
-
-
-def _read_filter(proto: pb.GetApplicationsRequestProto) -> ApplicationFilter:
-    return ApplicationFilter(
-        frozenset(texts(proto, "application_types")),
-        frozenset(APPLICATION_STATES[state] for state in proto.application_states),
-        frozenset(texts(proto, "users")),
-        frozenset(texts(proto, "queues")),
-        frozenset(texts(proto, "applicationTags")),
-        proto.limit if proto.HasField("limit") else None,
-    )
-
-
-def _write_kill(request: KillApplicationRequest, out: pb.KillApplicationRequestProto) -> None:
-    write_application_id(request.application_id, out.application_id)
-    if request.diagnostics:
-        out.diagnostics = request.diagnostics
-
-
-def _read_kill(proto: pb.KillApplicationRequestProto) -> KillApplicationRequest:
-    return KillApplicationRequest(read_application_id(required(proto, "application_id")), text(proto, "diagnostics"))
-
-
-def _write_killed(reply: KillApplicationResponse, out: pb.KillApplicationResponseProto) -> None:
-    out.is_kill_completed = reply.is_kill_completed
-
-
-def _write_node_states(states: frozenset[NodeState], out: pb.GetClusterNodesRequestProto) -> None:
-    out.nodeStates.extend(sorted(number(state) for state in states))
-
-
-def _write_nodes(nodes: tuple[NodeReport, ...], out: pb.GetClusterNodesResponseProto) -> None:
-    for node in nodes:
-        write_node_report(node, out.nodeReports.add())
-
-
-def _write_queue_request(request: QueueInfoRequest, out: pb.GetQueueInfoRequestProto) -> None:
-    out.queueName = request.queue
-    out.includeApplications = request.applications
-    out.includeChildQueues = request.children
-    out.recursive = request.recursive
-
-
-def _read_queue_request(proto: pb.GetQueueInfoRequestProto) -> QueueInfoRequest:
-    return QueueInfoRequest(
-        text(proto, "queueName"), proto.includeApplications, proto.includeChildQueues, proto.recursive
-    )
-
-
-def _write_queue(queue: QueueInfo | None, out: pb.GetQueueInfoResponseProto) -> None:
-    if queue is not None:
-        write_queue_info(queue, out.queueInfo)
-
-
-def _write_applications(reports: tuple[ApplicationReport, ...], out: pb.GetApplicationsResponseProto) -> None:
-    for report in reports:
-        write_application_report(report, out.applications.add())
-
-
-def _write_attempts(reports: tuple[ApplicationAttemptReport, ...], out: pb.GetApplicationAttemptsResponseProto) -> None:
-    for report in reports:
-        write_attempt_report(report, out.application_attempts.add())
-
-
-def _write_containers(reports: tuple[ContainerReport, ...], out: pb.GetContainersResponseProto) -> None:
-    for report in reports:
-        write_container_report(report, out.containers.add())
-
-
 def _app(proto: type[Any]) -> Form[ApplicationId]:
     """A request that is an application's id."""
     return Form(
@@ -196,7 +123,7 @@ GET_NEW_APPLICATION: Rpc[None, GetNewApplicationResponse] = Rpc(
     "getNewApplication",
     "get_new_application",
     empty(pb.GetNewApplicationRequestProto),
-    Form(pb.GetNewApplicationResponseProto, _write_new_application, _read_new_application),
+    Form(pb.GetNewApplicationResponseProto, write_new_application, read_new_application),
 )
 SUBMIT_APPLICATION: Rpc[ApplicationSubmissionContext, None] = Rpc(
     SERVICE,
@@ -225,10 +152,10 @@ GET_APPLICATIONS: Rpc[ApplicationFilter, tuple[ApplicationReport, ...]] = Rpc(
     SERVICE,
     "getApplications",
     "get_applications",
-    Form(pb.GetApplicationsRequestProto, _write_filter, _read_filter),
+    Form(pb.GetApplicationsRequestProto, write_filter, read_filter),
     Form(
         pb.GetApplicationsResponseProto,
-        _write_applications,
+        write_applications,
         lambda proto: tuple(read_application_report(report) for report in proto.applications),
     ),
     reads=True,
@@ -237,10 +164,10 @@ FORCE_KILL_APPLICATION: Rpc[KillApplicationRequest, KillApplicationResponse] = R
     SERVICE,
     "forceKillApplication",
     "force_kill_application",
-    Form(pb.KillApplicationRequestProto, _write_kill, _read_kill),
+    Form(pb.KillApplicationRequestProto, write_kill, read_kill),
     Form(
         pb.KillApplicationResponseProto,
-        _write_killed,
+        write_killed,
         lambda proto: KillApplicationResponse(proto.is_kill_completed),
     ),
 )
@@ -269,12 +196,12 @@ GET_CLUSTER_NODES: Rpc[frozenset[NodeState], tuple[NodeReport, ...]] = Rpc(
     "get_cluster_nodes",
     Form(
         pb.GetClusterNodesRequestProto,
-        _write_node_states,
+        write_node_states,
         lambda proto: frozenset(NODE_STATES[state] for state in proto.nodeStates),
     ),
     Form(
         pb.GetClusterNodesResponseProto,
-        _write_nodes,
+        write_nodes,
         lambda proto: tuple(read_node_report(node) for node in proto.nodeReports),
     ),
     reads=True,
@@ -283,10 +210,10 @@ GET_QUEUE_INFO: Rpc[QueueInfoRequest, QueueInfo | None] = Rpc(
     SERVICE,
     "getQueueInfo",
     "get_queue_info",
-    Form(pb.GetQueueInfoRequestProto, _write_queue_request, _read_queue_request),
+    Form(pb.GetQueueInfoRequestProto, write_queue_request, read_queue_request),
     Form(
         pb.GetQueueInfoResponseProto,
-        _write_queue,
+        write_queue,
         lambda proto: read_queue_info(proto.queueInfo) if proto.HasField("queueInfo") else None,
     ),
     reads=True,
@@ -310,7 +237,7 @@ GET_APPLICATION_ATTEMPTS: Rpc[ApplicationId, tuple[ApplicationAttemptReport, ...
     _app(pb.GetApplicationAttemptsRequestProto),
     Form(
         pb.GetApplicationAttemptsResponseProto,
-        _write_attempts,
+        write_attempts,
         lambda proto: tuple(read_attempt_report(report) for report in proto.application_attempts),
     ),
     reads=True,
@@ -338,7 +265,7 @@ GET_CONTAINERS: Rpc[ApplicationAttemptId, tuple[ContainerReport, ...]] = Rpc(
     _attempt(pb.GetContainersRequestProto),
     Form(
         pb.GetContainersResponseProto,
-        _write_containers,
+        write_containers,
         lambda proto: tuple(read_container_report(report) for report in proto.containers),
     ),
     reads=True,

@@ -1,0 +1,298 @@
+"""Records survive the wire; what is no record is refused, whatever its bytes."""
+
+from __future__ import annotations
+
+import random
+import typing
+from contextlib import suppress
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from protos import yarn_protos_pb2 as pb
+from protos import yarn_service_protos_pb2 as service_pb
+from tests.wire.random_records import random_record, random_value
+from wire.codec import tokens
+from wire.codec.errors import MESSAGE_LENGTH_MAX, read_exception, write_exception
+from wire.codec.fields import TEXT_BYTES_MAX
+from wire.codec.ids import read_container_id, read_node_id
+from wire.codec.launch import LAUNCH_CONTEXT_BYTES_MAX, write_launch_context
+from wire.codec.urls import read_url, write_url
+from wire.protocols import admin, client, container_management, master, tracker
+from wire.proxies import (
+    AdminProxy,
+    ApplicationClientProxy,
+    ApplicationMasterProxy,
+    ContainerManagementProxy,
+    Proxy,
+    ResourceTrackerProxy,
+)
+from wire.rpc import Form, Rpc
+from yarn.asks import ResourceRequest
+from yarn.containers import (
+    AMRMTokenIdentifier,
+    ContainerLaunchContext,
+    ContainerTokenIdentifier,
+    NMTokenIdentifier,
+)
+from yarn.errors import InvalidArgumentException, RemoteError, YarnException
+from yarn.ids import ApplicationAttemptId, ApplicationId
+from yarn.protocols.container_management import (
+    GetContainerStatusesResponse,
+    StartContainersResponse,
+    StopContainersResponse,
+)
+from yarn.protocols.master import AllocateRequest
+from yarn.resource import NONE
+
+HANDLERS: dict[Any, tuple[tuple[Rpc[Any, Any], ...], type[Proxy]]] = {
+    client.ApplicationClientHandler: (client.RPCS, ApplicationClientProxy),
+    master.ApplicationMasterHandler: (master.RPCS, ApplicationMasterProxy),
+    container_management.ContainerManagementHandler: (container_management.RPCS, ContainerManagementProxy),
+    tracker.ResourceTrackerHandler: (tracker.RPCS, ResourceTrackerProxy),
+    admin.AdminHandler: (admin.RPCS, AdminProxy),
+}
+
+
+SEEDS = st.integers(0, (1 << 32) - 1)
+
+
+def _rpcs() -> list[tuple[Any, Rpc[Any, Any]]]:
+    return [(handler, rpc) for handler, (rpcs, _) in HANDLERS.items() for rpc in rpcs]
+
+
+def _forms() -> list[Any]:
+    """(form, type of its record) of every request and reply, from the handlers' own annotations."""
+    forms = []
+    for handler, rpc in _rpcs():
+        hints = typing.get_type_hints(getattr(handler, rpc.method))
+        forms.append(pytest.param(rpc.request, hints["request"], id=f"{rpc.method}-request"))
+        forms.append(pytest.param(rpc.reply, hints["return"], id=f"{rpc.method}-reply"))
+    return forms
+
+
+def _comparable(record: Any) -> Any:
+    """Errors are equal if their class and message are."""
+    if isinstance(record, (StartContainersResponse, StopContainersResponse, GetContainerStatusesResponse)):
+        failed = {key: (type(error), error.message) for key, error in record.failed.items()}
+        rest = {name: getattr(record, name) for name in record.__slots__ if name != "failed"}
+        return {**rest, "failed": failed}
+    return record
+
+
+@pytest.mark.parametrize(("form", "kind"), _forms())
+@settings(max_examples=40, deadline=None)
+@given(seed=SEEDS)
+def test_every_record_survives_the_wire(form: Form[Any], kind: Any, seed: int) -> None:
+    record = random_value(random.Random(seed), kind)
+    assert _comparable(form.decode(form.encode(record))) == _comparable(record)
+
+
+@settings(max_examples=50, deadline=None)
+@given(seed=SEEDS)
+def test_identifiers_survive_the_wire(seed: int) -> None:
+    rng = random.Random(seed)
+    amrm = random_record(rng, AMRMTokenIdentifier)
+    assert tokens.read_amrm_identifier(tokens.write_amrm_identifier(amrm)) == amrm
+    nm = random_record(rng, NMTokenIdentifier)
+    assert tokens.read_nm_identifier(tokens.write_nm_identifier(nm)) == nm
+    container = random_record(rng, ContainerTokenIdentifier)
+    assert tokens.read_container_identifier(tokens.write_container_identifier(container)) == container
+
+
+@pytest.mark.parametrize(("form", "kind"), _forms())
+def test_damaged_messages_are_read_or_refused(form: Form[Any], kind: Any) -> None:
+    """Bytes flipped, cut and joined: nothing but InvalidArgumentException comes of it."""
+    rng = random.Random(f"{form.proto.DESCRIPTOR.name}")
+    whole = _example(form)
+    for _ in range(300):
+        damaged = bytearray(whole or rng.randbytes(30))
+        for _ in range(rng.randint(1, 4)):
+            damaged[rng.randrange(len(damaged))] = rng.randrange(256)
+        cut = bytes(damaged[: rng.randint(0, len(damaged))]) + rng.randbytes(rng.choice([0, 0, 5]))
+        with suppress(InvalidArgumentException):
+            form.decode(cut)
+
+
+def _example(form: Form[Any]) -> bytes:
+    """A message with something in most of its fields, two levels down."""
+    proto: Any = form.proto()
+    _fill(proto, depth=4)
+    data: bytes = proto.SerializePartialToString()
+    return data
+
+
+def _fill(proto: Any, depth: int) -> None:
+    for field in proto.DESCRIPTOR.fields:
+        if field.message_type is not None:
+            if depth == 0:
+                continue
+            _fill(getattr(proto, field.name).add() if field.is_repeated else getattr(proto, field.name), depth - 1)
+            if not field.is_repeated:
+                getattr(proto, field.name).SetInParent()
+            continue
+        value = _scalar(field)
+        if field.is_repeated:
+            getattr(proto, field.name).append(value)
+        else:
+            setattr(proto, field.name, value)
+
+
+def _scalar(field: Any) -> Any:
+    if field.enum_type is not None:
+        return field.enum_type.values[0].number
+    return {field.CPPTYPE_STRING: b"x" if field.type == field.TYPE_BYTES else "x", field.CPPTYPE_BOOL: True}.get(
+        field.cpp_type, 1
+    )
+
+
+# What is left out, and what is refused
+
+
+def test_a_message_that_is_none_is_refused_by_its_name() -> None:
+    with pytest.raises(InvalidArgumentException, match="3 bytes are no AllocateRequestProto"):
+        master.ALLOCATE.request.decode(b"\xff\xff\xff")
+
+
+def test_a_required_field_is_named_when_it_is_missing() -> None:
+    data = service_pb.SignalContainerRequestProto().SerializePartialToString()
+    with pytest.raises(InvalidArgumentException, match="SignalContainerRequestProto lacks container_id, command"):
+        container_management.SIGNAL_TO_CONTAINER.request.decode(data)
+
+
+def test_an_id_without_its_application_is_none() -> None:
+    with pytest.raises(InvalidArgumentException, match=r"ContainerIdProto[.]app_attempt_id is missing"):
+        read_container_id(pb.ContainerIdProto(id=1))
+
+
+@pytest.mark.parametrize("port", [-1, 65536])
+def test_a_node_has_a_port(port: int) -> None:
+    with pytest.raises(InvalidArgumentException, match=f"NodeIdProto.port is {port}, must be 0 to 65535"):
+        read_node_id(pb.NodeIdProto(host="h", port=port))
+
+
+def test_text_that_is_not_utf8_is_refused() -> None:
+    proto = pb.NodeIdProto.FromString(b"\x0a\x02\xff\xfe\x10\x01")
+    with pytest.raises(InvalidArgumentException, match=r"NodeIdProto[.]host is not UTF-8"):
+        read_node_id(proto)
+
+
+def test_a_text_has_a_bound() -> None:
+    proto = service_pb.RegisterApplicationMasterRequestProto(host="x" * (TEXT_BYTES_MAX + 1))
+    with pytest.raises(InvalidArgumentException, match=f"at most {TEXT_BYTES_MAX} are taken"):
+        master.REGISTER_APPLICATION_MASTER.request.decode(proto.SerializeToString())
+
+
+def test_asks_have_a_bound() -> None:
+    proto = service_pb.AllocateRequestProto()
+    proto.ask.extend([pb.ResourceRequestProto()] * 100_001)
+    with pytest.raises(InvalidArgumentException, match=r"ask has 100001 entries, at most 100000"):
+        master.ALLOCATE.request.decode(proto.SerializeToString())
+
+
+def test_a_launch_context_has_a_bound() -> None:
+    """YARN-8972: the RM keeps every submission."""
+    context = ContainerLaunchContext(environment={f"V{n}": "x" * 100_000 for n in range(11)})
+    proto = service_pb.StartContainersRequestProto()
+    write_launch_context(context, proto.start_container_request.add().container_launch_context)
+    with pytest.raises(InvalidArgumentException, match=f"at most {LAUNCH_CONTEXT_BYTES_MAX} are taken"):
+        container_management.START_CONTAINERS.request.decode(proto.SerializeToString())
+
+
+def test_what_is_left_out_reads_as_hadoop_reads_it() -> None:
+    """Unset numbers are 0; the rest are the defaults of yarn_protos.proto."""
+    proto = service_pb.AllocateRequestProto()
+    proto.ask.add(resource_name="*").capability.SetInParent()
+    request = master.ALLOCATE.request.decode(proto.SerializeToString())
+    assert request == AllocateRequest(0, 0.0, (ResourceRequest(0, "*", NONE, 0),))
+    assert request.asks[0].relax_locality
+    assert request.asks[0].allocation_request_id == -1
+    assert request.asks[0].label is None
+
+
+def test_an_unknown_enum_number_counts_as_not_sent() -> None:
+    proto = service_pb.FinishApplicationMasterRequestProto.FromString(b"\x18\x63")
+    with pytest.raises(InvalidArgumentException, match="final_application_status is missing or none of UNDEFINED"):
+        master.FINISH_APPLICATION_MASTER.request.decode(proto.SerializeToString())
+
+
+def test_an_attempt_number_may_say_that_there_is_none_yet() -> None:
+    attempt_id = ApplicationAttemptId(ApplicationId(1, 1), -1)
+    assert (
+        client.FAIL_APPLICATION_ATTEMPT.request.decode(client.FAIL_APPLICATION_ATTEMPT.request.encode(attempt_id))
+        == attempt_id
+    )
+
+
+@pytest.mark.parametrize(
+    ("url", "parts"),
+    [
+        ("file:/a b%20#c", ("file", "", -1, "/a b%20#c")),
+        ("file:///data/words.txt", ("file", "", -1, "/data/words.txt")),
+        ("hdfs://nn:8020/x", ("hdfs", "nn", 8020, "/x")),
+        ("/plain", ("", "", -1, "/plain")),
+    ],
+)
+def test_urls_are_taken_apart_as_hadoop_does(url: str, parts: tuple[str, str, int, str]) -> None:
+    proto = pb.URLProto()
+    write_url(url, proto)
+    assert (proto.scheme, proto.host, proto.port, proto.file) == parts
+    assert read_url(proto) == url.replace("///", "/")
+
+
+def test_an_error_of_an_unknown_class_keeps_its_name() -> None:
+    proto = pb.SerializedExceptionProto(class_name="com.example.Odd", message="no")
+    error = read_exception(proto)
+    assert type(error) is RemoteError
+    assert error.message == "com.example.Odd: no"
+
+
+def test_a_long_error_loses_its_middle() -> None:
+    proto = pb.SerializedExceptionProto()
+    write_exception(YarnException("a" * MESSAGE_LENGTH_MAX + "b" * 100), proto)
+    assert len(proto.message) < MESSAGE_LENGTH_MAX + 100
+    assert "100 characters left out" in proto.message
+    assert proto.message.endswith("b" * 100)
+
+
+# One table for servers and proxies
+
+
+@pytest.mark.parametrize(("handler", "rpc"), [pytest.param(h, r, id=r.method) for h, r in _rpcs()])
+def test_rpcs_are_those_of_the_proto_files(handler: Any, rpc: Rpc[Any, Any]) -> None:
+    service = _service(rpc.service)
+    method = service.methods_by_name[rpc.name]
+    assert method.input_type is rpc.request.proto.DESCRIPTOR
+    assert method.output_type is rpc.reply.proto.DESCRIPTOR
+    assert hasattr(handler, rpc.method)
+    assert hasattr(HANDLERS[handler][1], rpc.method)
+
+
+def _service(full_name: str) -> Any:
+    from protos import (
+        applicationclient_protocol_pb2,
+        applicationmaster_protocol_pb2,
+        containermanagement_protocol_pb2,
+        resource_tracker_pb2,
+        resourcemanager_administration_protocol_pb2,
+    )
+
+    for module in (
+        applicationclient_protocol_pb2,
+        applicationmaster_protocol_pb2,
+        containermanagement_protocol_pb2,
+        resource_tracker_pb2,
+        resourcemanager_administration_protocol_pb2,
+    ):
+        for service in module.DESCRIPTOR.services_by_name.values():
+            if service.full_name == full_name:
+                return service
+    raise AssertionError(f"no service {full_name}")
+
+
+@pytest.mark.parametrize("handler", list(HANDLERS))
+def test_every_method_of_a_handler_has_its_rpc(handler: Any) -> None:
+    methods = {name for name, value in vars(handler).items() if callable(value) and not name.startswith("_")}
+    assert methods == {rpc.method for rpc in HANDLERS[handler][0]}
