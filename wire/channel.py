@@ -33,7 +33,7 @@ _OPTIONS: tuple[tuple[str, int], ...] = (
 )
 
 _READY = grpc.ChannelConnectivity.READY
-_FAILED = grpc.ChannelConnectivity.TRANSIENT_FAILURE
+_BROKEN = (grpc.ChannelConnectivity.TRANSIENT_FAILURE, grpc.ChannelConnectivity.SHUTDOWN)
 
 
 class Channels:
@@ -107,17 +107,13 @@ class Channel:
 
     async def _connect(self, channel: grpc.aio.Channel, timeout_s: float) -> None:
         state = channel.get_state(try_to_connect=True)
-        if state is _READY:
-            return
-        # What failed before this call says nothing about now: only a try begun after it counts.
-        tried = False
         try:
             async with asyncio.timeout(timeout_s):
                 while state is not _READY:
-                    if state is _FAILED and tried:
-                        raise ServerUnavailable(f"{self.target} cannot be reached: connection refused or no route")
-                    tried = tried or state is grpc.ChannelConnectivity.CONNECTING
+                    # A failure from before this call says nothing about now: only a change counts.
                     await channel.wait_for_state_change(state)
                     state = channel.get_state(try_to_connect=True)
+                    if state in _BROKEN:
+                        raise ServerUnavailable(f"{self.target} cannot be reached: connection refused or no route")
         except TimeoutError:
             raise ServerUnavailable(f"{self.target} cannot be reached in {timeout_s:g} s") from None

@@ -10,7 +10,6 @@ import json
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from io import TextIOWrapper
 from pathlib import Path
 from typing import Any
 
@@ -38,26 +37,29 @@ class EventLog:
         self._key = key
         try:
             descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
-            self._file: TextIOWrapper = open(descriptor, "w", encoding="utf-8")  # noqa: SIM115  closed by close()
         except OSError as error:
             raise self._refusal(error) from None
-        self._write({"format": FORMAT, "start": to_json(start)})
+        # Not buffered: what was written survives this process, and closing has nothing left that could fail.
+        self._file = open(descriptor, "wb", buffering=0)  # noqa: SIM115  closed by close()
+        try:
+            self._write({"format": FORMAT, "start": to_json(start)})
+        except YarnException:
+            self.close()
+            raise
 
     def append(self, now_ms: int, event: object, effects: Sequence[object]) -> None:
         """Write one step, so that it survives the end of this process. Raises YarnException if it cannot be."""
         self._write({"ms": now_ms, "event": to_json(event), "effects": [to_json(effect) for effect in effects]})
 
     def close(self) -> None:
-        """Close the file; what could not be written then stays unwritten."""
-        try:
-            self._file.close()
-        except OSError as error:
-            raise self._refusal(error) from None
+        """Close the file; twice is once."""
+        self._file.close()
 
     def _write(self, line: dict[str, Json]) -> None:
+        data = json.dumps(line, separators=(",", ":")).encode() + b"\n"
         try:
-            self._file.write(json.dumps(line, separators=(",", ":")) + "\n")
-            self._file.flush()
+            while data:
+                data = data[self._file.write(data) :]
         except OSError as error:
             raise self._refusal(error) from None
 

@@ -72,7 +72,7 @@ class KeyRing:
 
     def activate_next(self) -> None:
         if self.next is not None:
-            self.previous, self.current, self.next = self.current, self.next, None
+            self.current, self.next = self.next, None
 
     def accept(self, key: MasterKey) -> None:
         """Take `key` as the current one; the same key again changes nothing."""
@@ -104,7 +104,7 @@ class TokenSecretManager(Generic[Identifier]):
 
     def sign(self, identifier: Identifier, service: str = "") -> Token:
         """A token for `identifier`, whose master_key_id is set to that of the key used."""
-        key = self.keys.current
+        key = self.signing_key()
         assert key is not None, f"no key to sign a {self.kind} with"
         data = self._write(replace(identifier, master_key_id=key.key_id))
         return Token(data, seal(key.secret, data), self.kind, service)
@@ -128,6 +128,10 @@ class TokenSecretManager(Generic[Identifier]):
             raise InvalidToken(f"the {self.kind}'s seal is wrong")
         return identifier
 
+    def signing_key(self) -> MasterKey | None:
+        """The key that seals: not the next one while nodes may not have it yet."""
+        return self.keys.current
+
     def key_for(self, identifier: Identifier) -> MasterKey | None:
         """The key that must have sealed it, None if that key is not taken."""
         return self.keys.find(identifier.master_key_id)
@@ -148,6 +152,10 @@ class AMRMTokenSecretManager(TokenSecretManager[AMRMTokenIdentifier]):
     def remove(self, attempt_id: ApplicationAttemptId) -> None:
         """The attempt has ended: its token is good for nothing more."""
         self._attempts.discard(attempt_id)
+
+    def signing_key(self) -> MasterKey | None:
+        """The next key as soon as there is one: only the RM checks these tokens."""
+        return self.keys.newest()
 
     def check(self, token: Token | None) -> AMRMTokenIdentifier:
         identifier = super().check(token)

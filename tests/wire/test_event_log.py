@@ -1,0 +1,177 @@
+"""Records as JSON, and the log of events made of them."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import stat
+from pathlib import Path
+from typing import Any, get_args
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import rm.effects
+import rm.events
+from tests.wire.random_records import random_record
+from wire.event_log import EventLog, Step, read_event_log
+from wire.json_records import from_json, to_json
+from yarn.asks import ResourceRequest
+from yarn.configuration import Configuration
+from yarn.containers import ContainerLaunchContext, Token
+from yarn.errors import InvalidArgumentException, InvalidToken, YarnException
+from yarn.ids import ApplicationAttemptId, ApplicationId, NodeId
+from yarn.protocols.tracker import NodeHeartbeatRequest
+from yarn.resource import Resource
+from yarn.states import NodeState
+
+EVENTS = [kind for kind in get_args(rm.events.Event) if kind is not rm.events.RefreshQueues]
+
+
+def _through_json(value: Any) -> Any:
+    return from_json(json.loads(json.dumps(to_json(value))))
+
+
+@pytest.mark.parametrize("kind", [*EVENTS, rm.effects.LaunchMaster, rm.effects.StateChanged])
+@settings(max_examples=30, deadline=None)
+@given(seed=st.integers(0, (1 << 32) - 1))
+def test_events_and_effects_are_read_as_written(kind: type[Any], seed: int) -> None:
+    record = random_record(random.Random(seed), kind)
+    written = to_json(record)
+    read = from_json(json.loads(json.dumps(written)))
+    # Secrets are left out; all else is equal, so writing it again gives the same.
+    assert to_json(read) == written
+    assert type(read) is kind
+
+
+@settings(max_examples=100, deadline=None)
+@given(seed=st.integers(0, (1 << 32) - 1))
+def test_records_without_secrets_are_equal_again(seed: int) -> None:
+    record = random_record(random.Random(seed), NodeHeartbeatRequest)
+    without_tokens = _without_tokens(record)
+    assert _through_json(without_tokens) == without_tokens
+
+
+def _without_tokens(request: NodeHeartbeatRequest) -> NodeHeartbeatRequest:
+    return NodeHeartbeatRequest(request.node_id, request.response_id, request.containers, request.health)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        None,
+        True,
+        7,
+        1.0,
+        float("inf"),
+        "\ud800",
+        (1, (2,)),
+        [1, "a"],
+        {NodeId("h", 1): b"\x00"},
+        frozenset({NodeState.LOST, NodeState.NEW}),
+        ApplicationAttemptId(ApplicationId(1, 1), -1),
+        Resource(-1, 2, (("gpu", 3),)),
+        Configuration.of({"a": "${b}"}).with_defaults({"b": "1"}),
+    ],
+)
+def test_plain_values_are_read_as_written(value: object) -> None:
+    read = _through_json(value)
+    assert read == value
+    assert type(read) is type(value)
+
+
+def test_errors_keep_class_and_message() -> None:
+    read = _through_json(rm.effects.Refuse(3, InvalidToken("no")))
+    assert (type(read.error), read.error.message) == (InvalidToken, "no")
+
+
+def test_secrets_are_left_out() -> None:
+    token = Token(b"identifier", b"password", "kind", "service")
+    context = ContainerLaunchContext(commands=("c",), tokens=b"secret")
+    assert "password" not in json.dumps(to_json(token))
+    assert _through_json(token) == Token(b"identifier", b"", "kind", "service")
+    assert _through_json(context) == ContainerLaunchContext(commands=("c",))
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        {"$": "os.system", "of": ["true"]},
+        {"$": "yarn.ids.re"},
+        {"$": "yarn.resource.Iterable"},
+        {"$": "yarn.nothing.There"},
+        {"$": "yarn.states.NodeState", "is": "NOWHERE"},
+        {"$": "yarn.asks.ResourceRequest", "color": 1},
+        {"$id": "container_x"},
+        {"$what": 1},
+        {},
+    ],
+)
+def test_only_our_own_records_are_made(data: Any) -> None:
+    with pytest.raises(InvalidArgumentException):
+        from_json(data)
+
+
+def test_what_is_no_record_is_not_written() -> None:
+    with pytest.raises(TypeError, match="is no record of ours"):
+        to_json(object())
+
+
+# The log
+
+
+def _steps() -> list[Step]:
+    ask = ResourceRequest(1, "*", Resource(1024, 1), 2)
+    return [
+        Step(5, rm.events.Tick(), ()),
+        Step(6, rm.events.GetNewApplication(1), (rm.effects.Reply(1, (ask,)), rm.effects.Warn("w"))),
+    ]
+
+
+def test_a_log_is_read_as_written(tmp_path: Path) -> None:
+    log = EventLog(tmp_path / "log", Configuration.of({"a": "1"}))
+    for step in _steps():
+        log.append(step.now_ms, step.event, step.effects)
+    log.close()
+    start, steps = read_event_log(tmp_path / "log")
+    assert start == Configuration.of({"a": "1"})
+    assert list(steps) == _steps()
+
+
+def test_a_log_is_its_owners_alone(tmp_path: Path) -> None:
+    EventLog(tmp_path / "log", None).close()
+    assert stat.S_IMODE((tmp_path / "log").stat().st_mode) == 0o600
+
+
+def test_a_last_line_cut_short_ends_the_log(tmp_path: Path) -> None:
+    """The daemon was killed while it wrote."""
+    log = EventLog(tmp_path / "log", None)
+    for step in _steps():
+        log.append(step.now_ms, step.event, step.effects)
+    log.close()
+    os.truncate(tmp_path / "log", (tmp_path / "log").stat().st_size - 3)
+    _, steps = read_event_log(tmp_path / "log")
+    assert list(steps) == _steps()[:1]
+
+
+def test_a_file_that_is_no_log_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "log").write_text('{"format": 99}\n')
+    with pytest.raises(InvalidArgumentException, match="is no event log of format 1"):
+        read_event_log(tmp_path / "log")
+    (tmp_path / "log").write_text("nonsense\n")
+    with pytest.raises(InvalidArgumentException, match="log:1"):
+        read_event_log(tmp_path / "log")
+
+
+def test_a_log_that_cannot_be_opened_names_key_and_remedy(tmp_path: Path) -> None:
+    with pytest.raises(YarnException, match=r"yarn[.]x = .*: No such file or directory .make room, or give"):
+        EventLog(tmp_path / "no" / "log", None, key="yarn.x")
+
+
+def test_a_full_disk_is_told(tmp_path: Path) -> None:
+    if not Path("/dev/full").exists():
+        pytest.skip("there is no /dev/full here")
+    with pytest.raises(YarnException, match=r"yarn[.]x = /dev/full: No space left on device"):
+        EventLog(Path("/dev/full"), None, key="yarn.x")

@@ -1,0 +1,189 @@
+"""Tokens: what their seal proves, and everything that must not pass."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from wire.caller import TOKEN_BYTES_MAX, TOKEN_KEY, caller_metadata, read_caller
+from wire.tokens import (
+    AMRMTokenSecretManager,
+    ContainerTokenSecretManager,
+    KeyRing,
+    NMTokenSecretManager,
+    NodeTokenSecretManager,
+    new_master_key,
+)
+from yarn.containers import ContainerTokenIdentifier, Token
+from yarn.errors import InvalidToken
+from yarn.ids import ApplicationAttemptId, ApplicationId, ContainerId, NodeId
+from yarn.protocols.tracker import MasterKey
+from yarn.resource import Resource
+
+ATTEMPT = ApplicationAttemptId(ApplicationId(1_700_000_000_000, 1), 1)
+OTHER_ATTEMPT = ApplicationAttemptId(ApplicationId(1_700_000_000_000, 2), 1)
+NODE, OTHER_NODE = NodeId("127.0.0.2", 45454), NodeId("127.0.0.3", 45454)
+PROMISE = ContainerTokenIdentifier(ContainerId(ATTEMPT, 2), NODE, "ann", Resource(1024, 1), 1000, 0, 77, 1, 500)
+
+
+@pytest.fixture
+def masters() -> AMRMTokenSecretManager:
+    return AMRMTokenSecretManager(KeyRing(new_master_key()))
+
+
+@pytest.fixture
+def nodes() -> NMTokenSecretManager:
+    return NMTokenSecretManager(KeyRing(new_master_key()))
+
+
+def test_a_master_is_known_by_its_token(masters: AMRMTokenSecretManager) -> None:
+    assert masters.check(masters.create(ATTEMPT)).attempt_id == ATTEMPT
+
+
+def test_a_call_without_a_token_is_refused(masters: AMRMTokenSecretManager) -> None:
+    with pytest.raises(InvalidToken, match="no YARN_AM_RM_TOKEN came with the call"):
+        masters.check(None)
+
+
+def test_a_token_ends_with_its_attempt(masters: AMRMTokenSecretManager) -> None:
+    token = masters.create(ATTEMPT)
+    masters.remove(ATTEMPT)
+    with pytest.raises(InvalidToken, match="appattempt_1700000000000_0001_000001 not found in AMRMTokenSecretManager"):
+        masters.check(token)
+
+
+def test_the_identifier_cannot_be_exchanged(masters: AMRMTokenSecretManager) -> None:
+    """F49: a master cannot make itself another attempt's."""
+    mine, theirs = masters.create(ATTEMPT), masters.create(OTHER_ATTEMPT)
+    with pytest.raises(InvalidToken, match="seal is wrong"):
+        masters.check(replace(mine, identifier=theirs.identifier))
+
+
+def test_no_bit_of_a_token_can_be_changed(masters: AMRMTokenSecretManager) -> None:
+    token = masters.create(ATTEMPT)
+    for field in ("identifier", "password"):
+        data = getattr(token, field)
+        for position in range(len(data)):
+            changed = bytes(byte ^ (1 if at == position else 0) for at, byte in enumerate(data))
+            with pytest.raises(InvalidToken):
+                masters.check(replace(token, **{field: changed}))
+        for length in range(len(data)):
+            with pytest.raises(InvalidToken):
+                masters.check(replace(token, **{field: data[:length]}))
+
+
+def test_a_token_of_another_kind_or_cluster_is_refused(
+    masters: AMRMTokenSecretManager, nodes: NMTokenSecretManager
+) -> None:
+    with pytest.raises(InvalidToken, match="kind 'NMToken' came with the call, it must be YARN_AM_RM_TOKEN"):
+        masters.check(nodes.create(ATTEMPT, NODE, "ann"))
+    elsewhere = AMRMTokenSecretManager(KeyRing(new_master_key()))
+    with pytest.raises(InvalidToken, match="which is not taken"):
+        masters.check(elsewhere.create(ATTEMPT))
+
+
+def test_a_key_with_a_known_number_but_another_secret_is_refused(masters: AMRMTokenSecretManager) -> None:
+    assert masters.keys.current is not None
+    forged = AMRMTokenSecretManager(KeyRing(MasterKey(masters.keys.current.key_id, b"guess")))
+    masters.create(ATTEMPT)
+    with pytest.raises(InvalidToken, match="seal is wrong"):
+        masters.check(forged.create(ATTEMPT))
+
+
+def test_a_node_token_is_for_one_node_and_cluster() -> None:
+    ours = NodeTokenSecretManager(b"s" * 32)
+    assert ours.check(ours.create(NODE)) == NODE
+    with pytest.raises(InvalidToken, match="the secret of another cluster"):
+        ours.check(NodeTokenSecretManager(b"t" * 32).create(NODE))
+    with pytest.raises(InvalidToken, match="the secret of another cluster"):
+        ours.check(replace(ours.create(NODE), identifier=ours.create(OTHER_NODE).identifier))
+    with pytest.raises(InvalidToken, match="has the NodeManager the cluster's secret"):
+        ours.check(None)
+
+
+def test_an_nm_token_is_for_one_node(nodes: NMTokenSecretManager) -> None:
+    token = nodes.create(ATTEMPT, NODE, "ann")
+    assert nodes.check_for(token, NODE).user == "ann"
+    with pytest.raises(InvalidToken, match=r"is not valid for 127[.]0[.]0[.]3:45454"):
+        nodes.check_for(token, OTHER_NODE)
+
+
+def test_a_container_token_is_for_one_node() -> None:
+    manager = ContainerTokenSecretManager(KeyRing(new_master_key()))
+    token = manager.create(PROMISE)
+    found = manager.check_for(token, NODE)
+    assert replace(found, master_key_id=0) == PROMISE
+    with pytest.raises(InvalidToken, match=r"is for 127.*, this NodeManager is 127[.]0[.]0[.]3:45454"):
+        manager.check_for(token, OTHER_NODE)
+
+
+# Keys change
+
+
+def test_tokens_of_the_old_key_are_taken_until_the_next_is_in_force(masters: AMRMTokenSecretManager) -> None:
+    old = masters.create(ATTEMPT)
+    masters.keys.roll()
+    assert masters.check(old).attempt_id == ATTEMPT
+    renewed = masters.create(ATTEMPT)
+    assert renewed != old
+    assert masters.check(renewed).attempt_id == ATTEMPT
+    masters.keys.activate_next()
+    assert masters.check(renewed).attempt_id == ATTEMPT
+    with pytest.raises(InvalidToken, match="not taken"):
+        masters.check(old)
+
+
+def test_a_node_takes_the_key_before_as_well(nodes: NMTokenSecretManager) -> None:
+    at_node = NMTokenSecretManager(KeyRing(nodes.keys.current))
+    old = nodes.create(ATTEMPT, NODE, "ann")
+    nodes.keys.roll()
+    assert nodes.keys.next is not None
+    at_node.keys.accept(nodes.keys.next)
+    assert at_node.check_for(old, NODE).attempt_id == ATTEMPT
+    assert at_node.check_for(nodes.create(ATTEMPT, NODE, "ann"), NODE).attempt_id == ATTEMPT
+
+
+def test_a_node_goes_on_with_the_key_that_an_attempt_came_with(nodes: NMTokenSecretManager) -> None:
+    """NMTokenSecretManagerInNM: an NM token stays good for the attempt's life."""
+    at_node = NMTokenSecretManager(KeyRing(nodes.keys.current))
+    old = nodes.create(ATTEMPT, NODE, "ann")
+    at_node.remember(at_node.check_for(old, NODE))
+    for _ in range(2):
+        at_node.keys.accept(new_master_key())
+    assert at_node.check_for(old, NODE).attempt_id == ATTEMPT
+    at_node.forget(ATTEMPT)
+    with pytest.raises(InvalidToken, match="not taken"):
+        at_node.check_for(old, NODE)
+
+
+def test_the_same_key_again_changes_nothing() -> None:
+    ring, key = KeyRing(), new_master_key()
+    ring.accept(key)
+    ring.accept(key)
+    assert ring.previous is None
+
+
+# Beside a call
+
+
+def test_a_caller_travels_in_metadata(masters: AMRMTokenSecretManager) -> None:
+    token = masters.create(ATTEMPT)
+    caller = read_caller(caller_metadata("ann", token), "ipv4:127.0.0.1:1")
+    assert (caller.user, caller.token) == ("ann", token)
+
+
+def test_metadata_that_is_no_token_is_refused() -> None:
+    with pytest.raises(InvalidToken, match="are no token"):
+        read_caller([(TOKEN_KEY, b"\xff\xff")], "")
+    with pytest.raises(InvalidToken, match=f"at most {TOKEN_BYTES_MAX} are taken"):
+        read_caller([(TOKEN_KEY, b"x" * (TOKEN_BYTES_MAX + 1))], "")
+
+
+def test_secrets_are_not_shown(masters: AMRMTokenSecretManager) -> None:
+    token = masters.create(ATTEMPT)
+    assert masters.keys.current is not None
+    shown = repr(token) + repr(masters.keys.current) + repr(read_caller(caller_metadata("ann", token), ""))
+    assert repr(token.password) not in shown
+    assert repr(masters.keys.current.secret) not in shown
+    assert isinstance(token, Token)
