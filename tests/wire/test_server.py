@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import os
 import random
 import subprocess
 import sys
 import typing
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -18,9 +15,9 @@ import grpc.aio
 import pytest
 
 from tests.wire.random_records import random_value
+from tests.wire.serving import NODE, Recorder, serving, target
 from wire.address import Address
 from wire.caller import Caller, caller_metadata
-from wire.channel import MESSAGE_BYTES_MAX, Channels
 from wire.errors import ERROR_KEY
 from wire.protocols import admin, client, container_management, master, tracker
 from wire.proxies import (
@@ -31,34 +28,26 @@ from wire.proxies import (
     Proxy,
     ResourceTrackerProxy,
 )
-from wire.retry import RetryPolicy
 from wire.rpc import Rpc
-from wire.server import RpcServer, anybody
+from wire.server import RpcServer
 from wire.tokens import AMRMTokenSecretManager, KeyRing, NodeTokenSecretManager, new_master_key
 from yarn.applications import ApplicationFilter
 from yarn.errors import (
     AccessControlException,
-    CallOutcomeUnknown,
     InvalidArgumentException,
     InvalidResourceRequestException,
     InvalidToken,
     RemoteError,
-    ServerUnavailable,
     YarnException,
     YARNFeatureNotEnabledException,
 )
 from yarn.faults import ConfigurationException
-from yarn.ids import ApplicationAttemptId, ApplicationId, NodeId
+from yarn.ids import ApplicationAttemptId, ApplicationId
 from yarn.protocols.client import KillApplicationRequest, QueueInfoRequest
 from yarn.protocols.master import AllocateRequest, AllocateResponse
-from yarn.protocols.tracker import NodeHeartbeatRequest, NodeHeartbeatResponse
 from yarn.resource import Resource
-from yarn.states import NodeAction
 
-NODE = NodeId("127.0.0.2", 45454)
 ATTEMPT = ApplicationAttemptId(ApplicationId(1_700_000_000_000, 1), 1)
-LOOPBACK = Address("127.0.0.1", 0)
-
 PROTOCOLS: list[tuple[tuple[Rpc[Any, Any], ...], Any, type[Proxy]]] = [
     (client.RPCS, client.ApplicationClientHandler, ApplicationClientProxy),
     (master.RPCS, master.ApplicationMasterHandler, ApplicationMasterProxy),
@@ -66,41 +55,6 @@ PROTOCOLS: list[tuple[tuple[Rpc[Any, Any], ...], Any, type[Proxy]]] = [
     (tracker.RPCS, tracker.ResourceTrackerHandler, ResourceTrackerProxy),
     (admin.RPCS, admin.AdminHandler, AdminProxy),
 ]
-
-
-class Recorder:
-    """A handler of any protocol: it notes what it was asked and answers as told (a record, or an error to raise)."""
-
-    def __init__(self, answers: dict[str, object]) -> None:
-        self.answers = answers
-        self.calls: list[tuple[str, Caller[Any], object]] = []
-
-    def __getattr__(self, name: str) -> Any:
-        async def method(caller: Caller[Any], request: object) -> object:
-            self.calls.append((name, caller, request))
-            answer = self.answers.get(name)
-            if isinstance(answer, BaseException):
-                raise answer
-            return answer
-
-        return method
-
-
-@asynccontextmanager
-async def serving(
-    rpcs: tuple[Rpc[Any, Any], ...], handler: object, authenticate: Any = anybody, **options: Any
-) -> AsyncIterator[RpcServer]:
-    server = RpcServer(LOOPBACK, **options)
-    server.add(rpcs, handler, authenticate)
-    await server.start()
-    try:
-        yield server
-    finally:
-        await server.stop(0)
-
-
-def _target(server: RpcServer) -> str:
-    return f"127.0.0.1:{server.port}"
 
 
 def _arguments(rpc: Rpc[Any, Any], request: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
@@ -126,7 +80,7 @@ async def test_every_call_brings_its_request_and_its_reply(
         requests[rpc.method] = random_value(rng, hints["request"])
         replies[rpc.method] = random_value(rng, hints["return"])
     recorder = Recorder(replies)
-    async with serving(rpcs, recorder) as server, proxy(_target(server), user="ann") as caller:
+    async with serving(rpcs, recorder) as server, proxy(target(server), user="ann") as caller:
         for rpc in rpcs:
             positional, named = _arguments(rpc, requests[rpc.method])
             reply = await getattr(caller, rpc.method)(*positional, **named)
@@ -142,7 +96,7 @@ async def test_an_error_arrives_under_its_class() -> None:
     refusal = InvalidResourceRequestException("Invalid resource request!\nsecond line é")
     async with (
         serving(client.RPCS, Recorder({"get_new_application": refusal})) as server,
-        ApplicationClientProxy(_target(server)) as proxy,
+        ApplicationClientProxy(target(server)) as proxy,
     ):
         with pytest.raises(InvalidResourceRequestException) as caught:
             await proxy.get_new_application()
@@ -154,7 +108,7 @@ async def test_all_faults_of_a_configuration_arrive() -> None:
     text = "\n".join(f"queue root.q{n}: capacity 60, must be less (edit root.q{n}.capacity)" for n in range(300))
     async with (
         serving(admin.RPCS, Recorder({"refresh_queues": ConfigurationException(text)})) as server,
-        AdminProxy(_target(server)) as proxy,
+        AdminProxy(target(server)) as proxy,
     ):
         with pytest.raises(ConfigurationException) as caught:
             await proxy.refresh_queues()
@@ -166,7 +120,7 @@ async def test_a_bug_is_logged_with_its_trace_and_the_server_lives_on(caplog: py
     recorder = Recorder({"get_new_application": KeyError("lost"), "get_applications": ()})
     async with (
         serving(client.RPCS, recorder) as server,
-        ApplicationClientProxy(_target(server)) as proxy,
+        ApplicationClientProxy(target(server)) as proxy,
     ):
         with pytest.raises(RemoteError, match="KeyError in getNewApplication") as caught:
             await proxy.get_new_application()
@@ -180,7 +134,7 @@ async def test_a_bug_is_logged_with_its_trace_and_the_server_lives_on(caplog: py
 async def test_a_call_that_the_server_does_not_have_had_no_effect() -> None:
     async with (
         serving(admin.RPCS, Recorder({})) as server,
-        ApplicationClientProxy(_target(server)) as proxy,
+        ApplicationClientProxy(target(server)) as proxy,
     ):
         with pytest.raises(YARNFeatureNotEnabledException, match="does not have this call"):
             await proxy.get_new_application()
@@ -199,11 +153,11 @@ async def test_a_caller_without_the_right_token_gets_nowhere() -> None:
     good = masters.create(ATTEMPT)
     async with serving(master.RPCS, recorder, lambda caller: masters.check(caller.token)) as server:
         for token in (None, ended, foreign):
-            async with ApplicationMasterProxy(_target(server), token=token) as proxy:
+            async with ApplicationMasterProxy(target(server), token=token) as proxy:
                 with pytest.raises(InvalidToken):
                     await proxy.allocate(AllocateRequest(0))
         assert recorder.calls == []
-        async with ApplicationMasterProxy(_target(server), token=ended) as proxy:
+        async with ApplicationMasterProxy(target(server), token=ended) as proxy:
             proxy.use_token(good)
             await proxy.allocate(AllocateRequest(0))
     ((_, caller, _),) = recorder.calls
@@ -223,7 +177,7 @@ async def _raw_error(
 ) -> type[YarnException]:
     from wire.errors import error_of
 
-    async with grpc.aio.insecure_channel(_target(server)) as channel:
+    async with grpc.aio.insecure_channel(target(server)) as channel:
         call: Any = channel.unary_unary(rpc.path)
         with pytest.raises(grpc.aio.AioRpcError) as caught:
             await call(request, metadata=metadata)
@@ -234,194 +188,13 @@ async def _raw_error(
 async def test_malformed_messages_are_refused_and_nothing_is_applied() -> None:
     rng = random.Random(1)
     recorder = Recorder({})
-    async with serving(master.RPCS, recorder) as server, grpc.aio.insecure_channel(_target(server)) as channel:
+    async with serving(master.RPCS, recorder) as server, grpc.aio.insecure_channel(target(server)) as channel:
         call: Any = channel.unary_unary(master.FINISH_APPLICATION_MASTER.path)
         for _ in range(50):
             with pytest.raises(grpc.aio.AioRpcError) as caught:
                 await call(b"\xff" + rng.randbytes(rng.randint(0, 40)))
             assert caught.value.code() is grpc.StatusCode.INVALID_ARGUMENT
     assert recorder.calls == []
-
-
-# Time and size
-
-
-class Sleeper:
-    """Never answers; counts what it is asked and what is cancelled."""
-
-    def __init__(self) -> None:
-        self.asked = 0
-        self.cancelled = asyncio.Event()
-        self.entered = asyncio.Event()
-
-    async def node_heartbeat(self, caller: Caller[Any], request: NodeHeartbeatRequest) -> NodeHeartbeatResponse:
-        self.asked += 1
-        self.entered.set()
-        try:
-            await asyncio.Event().wait()
-        finally:
-            self.cancelled.set()
-        raise AssertionError("never")
-
-    register_node_manager = unregister_node_manager = node_heartbeat
-
-
-async def test_a_call_has_a_deadline_and_its_outcome_is_then_unknown() -> None:
-    sleeper = Sleeper()
-    async with (
-        serving(tracker.RPCS, sleeper) as server,
-        ResourceTrackerProxy(_target(server), timeout_s=0.1, retry=RetryPolicy(5000, 10)) as proxy,
-    ):
-        with pytest.raises(CallOutcomeUnknown, match=r"nodeHeartbeat at .*: no answer in time") as caught:
-            await proxy.node_heartbeat(NodeHeartbeatRequest(NODE, 0))
-        await _soon(sleeper.cancelled)
-    assert not caught.value.definite
-    assert sleeper.asked == 1, "a call that may have had its effect is not sent again"
-
-
-async def test_a_call_that_only_reads_is_sent_again() -> None:
-    class Slow(Recorder):
-        async def get_applications(self, caller: Caller[Any], request: object) -> tuple[()]:
-            self.calls.append(("get_applications", caller, request))
-            if len(self.calls) == 1:
-                await asyncio.Event().wait()
-            return ()
-
-    handler = Slow({})
-    async with (
-        serving(client.RPCS, handler) as server,
-        ApplicationClientProxy(_target(server), timeout_s=0.2, retry=RetryPolicy(5000, 10)) as proxy,
-    ):
-        assert await proxy.get_applications() == ()
-    assert len(handler.calls) == 2
-
-
-async def test_cancelling_a_call_cancels_it_at_the_server() -> None:
-    sleeper = Sleeper()
-    async with (
-        serving(tracker.RPCS, sleeper) as server,
-        ResourceTrackerProxy(_target(server)) as proxy,
-    ):
-        async with asyncio.TaskGroup() as tasks:
-            task = tasks.create_task(proxy.node_heartbeat(NodeHeartbeatRequest(NODE, 0)))
-            await _soon(sleeper.entered)
-            task.cancel()
-        assert task.cancelled()
-        await _soon(sleeper.cancelled)
-
-
-async def test_a_server_that_stops_ends_the_calls_that_run() -> None:
-    sleeper = Sleeper()
-    async with (
-        serving(tracker.RPCS, sleeper) as server,
-        ResourceTrackerProxy(_target(server)) as proxy,
-    ):
-        async with asyncio.TaskGroup() as tasks:
-            tasks.create_task(_expect_unknown_outcome(proxy))
-            await _soon(sleeper.entered)
-            await server.stop(0)
-        with pytest.raises(ServerUnavailable) as caught:
-            await proxy.node_heartbeat(NodeHeartbeatRequest(NODE, 0))
-        assert caught.value.definite
-
-
-async def _expect_unknown_outcome(proxy: ResourceTrackerProxy) -> None:
-    with pytest.raises(CallOutcomeUnknown):
-        await proxy.node_heartbeat(NodeHeartbeatRequest(NODE, 0))
-
-
-async def _soon(event: asyncio.Event) -> None:
-    async with asyncio.timeout(5):
-        await event.wait()
-
-
-async def test_messages_are_bounded_on_both_sides() -> None:
-    huge = AllocateRequest(0, blacklist_additions=("x" * 1_000_000,) * 70)
-    async with (
-        serving(master.RPCS, Recorder({})) as server,
-        ApplicationMasterProxy(_target(server)) as proxy,
-    ):
-        with pytest.raises(InvalidArgumentException, match=f"at most {MESSAGE_BYTES_MAX} can be sent"):
-            await proxy.allocate(huge)
-        async with grpc.aio.insecure_channel(
-            _target(server), options=[("grpc.max_send_message_length", -1)]
-        ) as channel:
-            call: Any = channel.unary_unary(master.ALLOCATE.path)
-            with pytest.raises(grpc.aio.AioRpcError) as caught:
-                await call(b"x" * (MESSAGE_BYTES_MAX + 1))
-        assert caught.value.code() is grpc.StatusCode.RESOURCE_EXHAUSTED
-
-
-async def test_more_than_four_megabytes_arrive() -> None:
-    """gRPC's own bound of 4 MiB is raised on both sides."""
-    reply = AllocateResponse(1, Resource(0, 0), 0)
-    recorder = Recorder({"allocate": reply})
-    request = AllocateRequest(0, blacklist_additions=tuple(f"{n:0100000}" for n in range(60)))
-    async with (
-        serving(master.RPCS, recorder) as server,
-        ApplicationMasterProxy(_target(server)) as proxy,
-    ):
-        await proxy.allocate(request)
-    assert recorder.calls[0][2] == request
-
-
-async def test_a_burst_of_two_thousand_calls_is_answered() -> None:
-    """gRPC's defaults cancel some of them (measured-limits)."""
-    recorder = Recorder({"node_heartbeat": NodeHeartbeatResponse(1, NodeAction.NORMAL)})
-    async with (
-        serving(tracker.RPCS, recorder) as server,
-        ResourceTrackerProxy(_target(server)) as proxy,
-    ):
-        beats = (proxy.node_heartbeat(NodeHeartbeatRequest(NODE, number)) for number in range(2000))
-        replies = await asyncio.gather(*beats)
-    assert len(replies) == len(recorder.calls) == 2000
-
-
-# Reaching and not reaching
-
-
-async def test_an_unreachable_server_is_told_at_once_and_definitely(unused_tcp_port: int) -> None:
-    async with AdminProxy(f"127.0.0.1:{unused_tcp_port}") as proxy:
-        with pytest.raises(ServerUnavailable, match="cannot be reached") as caught:
-            await proxy.refresh_queues()
-    assert caught.value.definite
-
-
-@pytest.fixture
-async def unused_tcp_port() -> int:
-    """A port that nobody listens on: one that a server just gave back."""
-    server = RpcServer(LOOPBACK)
-    port = await server.start()
-    await server.stop(0)
-    return port
-
-
-async def test_a_call_waits_for_its_server_within_its_policy(
-    unused_tcp_port: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The server starts while the caller waits between two tries."""
-    recorder = Recorder({})
-    server = RpcServer(Address("127.0.0.1", unused_tcp_port))
-    server.add(admin.RPCS, recorder, anybody)
-
-    async def start_meanwhile(seconds: float) -> None:
-        assert 0.01 <= seconds <= 0.02, "half to one interval"
-        await server.start()
-
-    monkeypatch.setattr("wire.retry.asyncio.sleep", start_meanwhile)
-    async with AdminProxy(f"127.0.0.1:{unused_tcp_port}", retry=RetryPolicy(10_000, 20)) as proxy:
-        await proxy.refresh_queues()
-    await server.stop(0)
-    assert len(recorder.calls) == 1
-
-
-async def test_channels_are_shared_by_target() -> None:
-    async with serving(admin.RPCS, Recorder({})) as server, Channels() as channels:
-        one, two = (AdminProxy(_target(server), channels=channels) for _ in range(2))
-        await one.refresh_queues()
-        await one.close()
-        await two.refresh_queues()
-        assert channels.get(_target(server)) is channels.get(_target(server))
 
 
 # Addresses
@@ -476,7 +249,7 @@ async def test_each_call_can_be_watched(caplog: pytest.LogCaptureFixture) -> Non
     recorder = Recorder({"get_applications": AccessControlException("not you")})
     async with (
         serving(client.RPCS, recorder, observers=(watcher,)) as server,
-        ApplicationClientProxy(_target(server), user="ann") as proxy,
+        ApplicationClientProxy(target(server), user="ann") as proxy,
     ):
         with pytest.raises(AccessControlException):
             await proxy.get_applications()

@@ -1,0 +1,51 @@
+"""Handlers and servers for tests of the wire."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+from wire.address import Address
+from wire.caller import Caller
+from wire.rpc import Rpc
+from wire.server import RpcServer, anybody
+from yarn.ids import NodeId
+
+NODE = NodeId("127.0.0.2", 45454)
+LOOPBACK = Address("127.0.0.1", 0)
+
+
+class Recorder:
+    """A handler of any protocol: it notes what it was asked and answers as told (a record, or an error to raise)."""
+
+    def __init__(self, answers: dict[str, object]) -> None:
+        self.answers = answers
+        self.calls: list[tuple[str, Caller[Any], object]] = []
+
+    def __getattr__(self, name: str) -> Any:
+        async def method(caller: Caller[Any], request: object) -> object:
+            self.calls.append((name, caller, request))
+            answer = self.answers.get(name)
+            if isinstance(answer, BaseException):
+                raise answer
+            return answer
+
+        return method
+
+
+@asynccontextmanager
+async def serving(
+    rpcs: tuple[Rpc[Any, Any], ...], handler: object, authenticate: Any = anybody, **options: Any
+) -> AsyncIterator[RpcServer]:
+    server = RpcServer(LOOPBACK, **options)
+    server.add(rpcs, handler, authenticate)
+    await server.start()
+    try:
+        yield server
+    finally:
+        await server.stop(0)
+
+
+def target(server: RpcServer) -> str:
+    return f"127.0.0.1:{server.port}"

@@ -1,0 +1,210 @@
+"""What a caller meets: deadlines, bounds, servers that stop, start or are not there."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import grpc.aio
+import pytest
+
+from tests.wire.serving import LOOPBACK, NODE, Recorder, serving, target
+from wire.address import Address
+from wire.caller import Caller
+from wire.channel import MESSAGE_BYTES_MAX, Channels
+from wire.protocols import admin, client, master, tracker
+from wire.proxies import (
+    AdminProxy,
+    ApplicationClientProxy,
+    ApplicationMasterProxy,
+    ResourceTrackerProxy,
+)
+from wire.retry import RetryPolicy
+from wire.server import RpcServer, anybody
+from yarn.errors import (
+    CallOutcomeUnknown,
+    InvalidArgumentException,
+    ServerUnavailable,
+)
+from yarn.protocols.master import AllocateRequest, AllocateResponse
+from yarn.protocols.tracker import NodeHeartbeatRequest, NodeHeartbeatResponse
+from yarn.resource import Resource
+from yarn.states import NodeAction
+
+# Time and size
+
+
+class Sleeper:
+    """Never answers; counts what it is asked and what is cancelled."""
+
+    def __init__(self) -> None:
+        self.asked = 0
+        self.cancelled = asyncio.Event()
+        self.entered = asyncio.Event()
+
+    async def node_heartbeat(self, caller: Caller[Any], request: NodeHeartbeatRequest) -> NodeHeartbeatResponse:
+        self.asked += 1
+        self.entered.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            self.cancelled.set()
+        raise AssertionError("never")
+
+    register_node_manager = unregister_node_manager = node_heartbeat
+
+
+async def test_a_call_has_a_deadline_and_its_outcome_is_then_unknown() -> None:
+    sleeper = Sleeper()
+    async with (
+        serving(tracker.RPCS, sleeper) as server,
+        ResourceTrackerProxy(target(server), timeout_s=0.1, retry=RetryPolicy(5000, 10)) as proxy,
+    ):
+        with pytest.raises(CallOutcomeUnknown, match=r"nodeHeartbeat at .*: no answer in time") as caught:
+            await proxy.node_heartbeat(NodeHeartbeatRequest(NODE, 0))
+        await _soon(sleeper.cancelled)
+    assert not caught.value.definite
+    assert sleeper.asked == 1, "a call that may have had its effect is not sent again"
+
+
+async def test_a_call_that_only_reads_is_sent_again() -> None:
+    class Slow(Recorder):
+        async def get_applications(self, caller: Caller[Any], request: object) -> tuple[()]:
+            self.calls.append(("get_applications", caller, request))
+            if len(self.calls) == 1:
+                await asyncio.Event().wait()
+            return ()
+
+    handler = Slow({})
+    async with (
+        serving(client.RPCS, handler) as server,
+        ApplicationClientProxy(target(server), timeout_s=0.2, retry=RetryPolicy(5000, 10)) as proxy,
+    ):
+        assert await proxy.get_applications() == ()
+    assert len(handler.calls) == 2
+
+
+async def test_cancelling_a_call_cancels_it_at_the_server() -> None:
+    sleeper = Sleeper()
+    async with (
+        serving(tracker.RPCS, sleeper) as server,
+        ResourceTrackerProxy(target(server)) as proxy,
+    ):
+        async with asyncio.TaskGroup() as tasks:
+            task = tasks.create_task(proxy.node_heartbeat(NodeHeartbeatRequest(NODE, 0)))
+            await _soon(sleeper.entered)
+            task.cancel()
+        assert task.cancelled()
+        await _soon(sleeper.cancelled)
+
+
+async def test_a_server_that_stops_ends_the_calls_that_run() -> None:
+    sleeper = Sleeper()
+    async with (
+        serving(tracker.RPCS, sleeper) as server,
+        ResourceTrackerProxy(target(server)) as proxy,
+    ):
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(_expect_unknown_outcome(proxy))
+            await _soon(sleeper.entered)
+            await server.stop(0)
+        with pytest.raises(ServerUnavailable) as caught:
+            await proxy.node_heartbeat(NodeHeartbeatRequest(NODE, 0))
+        assert caught.value.definite
+
+
+async def _expect_unknown_outcome(proxy: ResourceTrackerProxy) -> None:
+    with pytest.raises(CallOutcomeUnknown):
+        await proxy.node_heartbeat(NodeHeartbeatRequest(NODE, 0))
+
+
+async def _soon(event: asyncio.Event) -> None:
+    async with asyncio.timeout(5):
+        await event.wait()
+
+
+async def test_messages_are_bounded_on_both_sides() -> None:
+    huge = AllocateRequest(0, blacklist_additions=("x" * 1_000_000,) * 70)
+    async with (
+        serving(master.RPCS, Recorder({})) as server,
+        ApplicationMasterProxy(target(server)) as proxy,
+    ):
+        with pytest.raises(InvalidArgumentException, match=f"at most {MESSAGE_BYTES_MAX} can be sent"):
+            await proxy.allocate(huge)
+        async with grpc.aio.insecure_channel(target(server), options=[("grpc.max_send_message_length", -1)]) as channel:
+            call: Any = channel.unary_unary(master.ALLOCATE.path)
+            with pytest.raises(grpc.aio.AioRpcError) as caught:
+                await call(b"x" * (MESSAGE_BYTES_MAX + 1))
+        assert caught.value.code() is grpc.StatusCode.RESOURCE_EXHAUSTED
+
+
+async def test_more_than_four_megabytes_arrive() -> None:
+    """gRPC's own bound of 4 MiB is raised on both sides."""
+    reply = AllocateResponse(1, Resource(0, 0), 0)
+    recorder = Recorder({"allocate": reply})
+    request = AllocateRequest(0, blacklist_additions=tuple(f"{n:0100000}" for n in range(60)))
+    async with (
+        serving(master.RPCS, recorder) as server,
+        ApplicationMasterProxy(target(server)) as proxy,
+    ):
+        await proxy.allocate(request)
+    assert recorder.calls[0][2] == request
+
+
+async def test_a_burst_of_two_thousand_calls_is_answered() -> None:
+    """gRPC's defaults cancel some of them (measured-limits)."""
+    recorder = Recorder({"node_heartbeat": NodeHeartbeatResponse(1, NodeAction.NORMAL)})
+    async with (
+        serving(tracker.RPCS, recorder) as server,
+        ResourceTrackerProxy(target(server)) as proxy,
+    ):
+        beats = (proxy.node_heartbeat(NodeHeartbeatRequest(NODE, number)) for number in range(2000))
+        replies = await asyncio.gather(*beats)
+    assert len(replies) == len(recorder.calls) == 2000
+
+
+# Reaching and not reaching
+
+
+async def test_an_unreachable_server_is_told_at_once_and_definitely(unused_tcp_port: int) -> None:
+    async with AdminProxy(f"127.0.0.1:{unused_tcp_port}") as proxy:
+        with pytest.raises(ServerUnavailable, match="cannot be reached") as caught:
+            await proxy.refresh_queues()
+    assert caught.value.definite
+
+
+@pytest.fixture
+async def unused_tcp_port() -> int:
+    """A port that nobody listens on: one that a server just gave back."""
+    server = RpcServer(LOOPBACK)
+    port = await server.start()
+    await server.stop(0)
+    return port
+
+
+async def test_a_call_waits_for_its_server_within_its_policy(
+    unused_tcp_port: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The server starts while the caller waits between two tries."""
+    recorder = Recorder({})
+    server = RpcServer(Address("127.0.0.1", unused_tcp_port))
+    server.add(admin.RPCS, recorder, anybody)
+
+    async def start_meanwhile(seconds: float) -> None:
+        assert 0.01 <= seconds <= 0.02, "half to one interval"
+        await server.start()
+
+    monkeypatch.setattr("wire.retry.asyncio.sleep", start_meanwhile)
+    async with AdminProxy(f"127.0.0.1:{unused_tcp_port}", retry=RetryPolicy(10_000, 20)) as proxy:
+        await proxy.refresh_queues()
+    await server.stop(0)
+    assert len(recorder.calls) == 1
+
+
+async def test_channels_are_shared_bytarget() -> None:
+    async with serving(admin.RPCS, Recorder({})) as server, Channels() as channels:
+        one, two = (AdminProxy(target(server), channels=channels) for _ in range(2))
+        await one.refresh_queues()
+        await one.close()
+        await two.refresh_queues()
+        assert channels.get(target(server)) is channels.get(target(server))
