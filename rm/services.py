@@ -25,6 +25,7 @@ from rm.events import (
     UpdateNodeResource,
 )
 from rm.groups import groups_of
+from rm.queue_reports import queue_info
 from rm.response_signer import ResponseSigner
 from rm.shell import CoreShell
 from rm.topology import Topology
@@ -109,7 +110,7 @@ class ClientService:
         return reports.node_reports(self._core.context, request)
 
     async def get_queue_info(self, caller: Caller[None], request: QueueInfoRequest) -> QueueInfo | None:
-        raise YARNFeatureNotEnabledException("queues are not reported yet")
+        return queue_info(self._core.context, request)
 
     async def get_application_attempt_report(
         self, caller: Caller[None], request: ApplicationAttemptId

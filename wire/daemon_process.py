@@ -64,6 +64,9 @@ def run(role: str, serve: Serve, options: argparse.Namespace) -> int:
 def start_logging(level: str) -> None:
     """Log to standard error."""
     logging.basicConfig(level=level, format=LOG_FORMAT, stream=sys.stderr)
+    # At DEBUG these two tell of their own insides only.
+    for name in ("asyncio", "grpc"):
+        logging.getLogger(name).setLevel(max(logging.INFO, logging.getLogger().level))
 
 
 def _write_ready(descriptor: int, facts: dict[str, object]) -> None:
