@@ -74,7 +74,9 @@ class Leave:
     exit_code: int = 1
 
 
-Action: TypeAlias = AskFor | Withdraw | GiveBack | ChangeBlacklist | Launch | Stop | Finish | Leave
+Deed: TypeAlias = AskFor | Withdraw | GiveBack | ChangeBlacklist | Launch | Stop
+Ending: TypeAlias = Finish | Leave
+Action: TypeAlias = Deed | Ending
 
 
 class Program(Protocol):

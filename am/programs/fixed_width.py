@@ -59,14 +59,16 @@ class FixedWidth:
         self._request: ContainerRequest | None = None
         self._running: dict[ContainerId, None] = {}
         self._launches = 0
-        self._finished = False
+        self._is_over = False
+        self.is_finished = False
 
     def handle(self, event: Event, now_ms: int) -> list[Action]:
         """Actions for one event; after Finish or Leave there are no more."""
-        if self._finished:
+        if self._is_over:
             return []
         actions = self._handle(event)
-        self._finished = any(isinstance(action, Finish | Leave) for action in actions)
+        self.is_finished = any(isinstance(action, Finish) for action in actions)
+        self._is_over = self.is_finished or any(isinstance(action, Leave) for action in actions)
         return actions
 
     def progress(self) -> float:

@@ -6,12 +6,12 @@ from typing import Any, Final
 
 from yarn.configuration import Configuration, find_variable
 from yarn.faults import Fault, Severity
-from yarn.settings import nodemanager, resourcemanager, scheduler, yarnling
+from yarn.settings import applicationmaster, nodemanager, resourcemanager, scheduler, yarnling
 from yarn.settings.kinds import IntSetting, NumberSetting, Setting, TimeSetting
 
 _WRITTEN: Final[tuple[Setting[Any], ...]] = tuple(
     value
-    for module in (yarnling, resourcemanager, scheduler, nodemanager)
+    for module in (yarnling, resourcemanager, scheduler, nodemanager, applicationmaster)
     for value in vars(module).values()
     if isinstance(value, Setting)
 )

@@ -165,8 +165,7 @@ class MapReduce:
             case PreemptionAsked(preemption):
                 self._give_back(preemption)
             case JobCommitted():
-                self._over = True
-                self._orders.append(Finish(FinalApplicationStatus.SUCCEEDED))
+                self._finish(Finish(FinalApplicationStatus.SUCCEEDED))
             case JobCommitFailed(error):
                 self._fail_job(f"Job commit failed: {error}")
             case ShutdownOrdered(reason):
@@ -223,8 +222,16 @@ class MapReduce:
             self._orders.append(CommitJob())
 
     def _fail_job(self, diagnostics: str) -> None:
+        self._orders.append(AbortJob())
+        self._finish(Finish(FinalApplicationStatus.FAILED, diagnostics, exit_code=1))
+
+    def _finish(self, finish: Finish) -> None:
+        """What still runs is stopped by the RM when it hears of the end."""
         self._over = True
-        self._orders.extend((AbortJob(), Finish(FinalApplicationStatus.FAILED, diagnostics, exit_code=1)))
+        for attempt in self._assigned.values():
+            self._end(attempt, AttemptState.KILLED, "the job is over")
+        self._assigned.clear()
+        self._orders.append(finish)
 
     def _leave(self, reason: str) -> None:
         """Another attempt may follow and needs all that was written: nothing is removed."""
@@ -255,7 +262,7 @@ class MapReduce:
         attempt = task.start_attempt(container, self._am_attempt, self._now_ms)
         self._attempts[attempt.id] = attempt
         self._assigned[container.id] = attempt
-        self._orders.append(RunTask(attempt.id, container))
+        self._orders.extend((Record(attempt), RunTask(attempt.id, container)))
 
     def _is_waiting_at(self, priority: int) -> bool:
         return bool(self._scheduled_reduces if priority == PRIORITY_REDUCE else self._waiting_maps.get(priority))

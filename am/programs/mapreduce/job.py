@@ -6,6 +6,7 @@ files do not become ten thousand containers (Hadoop: CombineTextInputFormat).
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from enum import Enum
@@ -55,6 +56,18 @@ class TaskAttemptId(NamedTuple):
 
     def __str__(self) -> str:
         return f"attempt_{self.task_id._tail}_{self.number}"
+
+
+_ATTEMPT = re.compile(r"attempt_(\d{1,19})_(\d{1,10})_([mr])_(\d{1,10})_(\d{1,10})")
+
+
+def parse_attempt_id(text: str) -> TaskAttemptId:
+    """Raises InvalidArgumentException if `text` is no task attempt's id."""
+    match = _ATTEMPT.fullmatch(text)
+    if match is None:
+        raise InvalidArgumentException(f"{text!r} is no task attempt (such as attempt_1700000000000_0001_m_000000_0)")
+    task_id = TaskId(ApplicationId(int(match[1]), int(match[2])), TaskKind(match[3]), int(match[4]))
+    return TaskAttemptId(task_id, int(match[5]))
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,236 @@
+"""AMRMClient: an AM's side of ApplicationMasterProtocol, as an async iterator of events.
+
+    async with AMRMClient.connect(AMEnvironment.read()) as rm:
+        await rm.register()
+        rm.add_request(ContainerRequest(Resource(512, 1), priority=1))
+        async for event in rm.events():
+            ...
+        await rm.unregister(FinalApplicationStatus.SUCCEEDED)
+
+Heartbeats go out at a fixed interval from `register` to `unregister`, whatever the program does meanwhile. All
+bookkeeping is the AskBook's; here are the clock, the network and the errors.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+
+from am.core import AskBook
+from am.environment import AMEnvironment
+from am.events import Event, HeartbeatFailed, Registered, ShutdownOrdered
+from am.requests import ContainerRequest, RackOf, default_rack_of
+from wire.proxies import ApplicationMasterProxy
+from wire.retry import RetryPolicy
+from yarn.asks import UpdateContainerRequest
+from yarn.containers import Token
+from yarn.errors import (
+    ApplicationAttemptNotFoundException,
+    ApplicationMasterNotRegisteredException,
+    CallOutcomeUnknown,
+    InvalidApplicationMasterRequestException,
+    InvalidToken,
+    YarnException,
+)
+from yarn.ids import ContainerId, NodeId
+from yarn.protocols.master import (
+    AllocateRequest,
+    AllocateResponse,
+    FinishApplicationMasterRequest,
+    RegisterApplicationMasterRequest,
+)
+from yarn.settings.applicationmaster import AM_HEARTBEAT_INTERVAL
+from yarn.settings.resourcemanager import CONNECT_MAX_WAIT
+from yarn.states import FinalApplicationStatus
+
+UNREGISTER_POLL_S = 0.1
+"""The pause between two calls of finishApplicationMaster until it says true (AMRMClientImpl)."""
+
+EVENTS_MAX = 10_000
+"""Events that wait to be read. Above it heartbeats wait too: an AM that reads none for so long is better given up."""
+
+_logger = logging.getLogger(__name__)
+
+
+class AMRMClient:
+    """One attempt's connection to the RM. Use it as a context manager, in one task.
+
+    `progress` is asked for with every heartbeat. `silence_max_ms`: how long unanswered heartbeats are repeated.
+    """
+
+    def __init__(
+        self,
+        proxy: ApplicationMasterProxy,
+        *,
+        heartbeat_interval_ms: int = 1000,
+        silence_max_ms: int = 900_000,
+        progress: Callable[[], float] = lambda: 0.0,
+        rack_of: RackOf = default_rack_of,
+    ) -> None:
+        self.progress = progress
+        self._proxy = proxy
+        self._interval_s = heartbeat_interval_ms / 1000
+        self._silence_max_s = silence_max_ms / 1000
+        self._book = AskBook(rack_of)
+        self._address = RegisterApplicationMasterRequest()
+        self._events: asyncio.Queue[Event] = asyncio.Queue(EVENTS_MAX)
+        self._tasks = asyncio.TaskGroup()
+        self._heartbeats: asyncio.Task[None] | None = None
+
+    @classmethod
+    def connect(cls, environment: AMEnvironment, rack_of: RackOf = default_rack_of) -> AMRMClient:
+        """A client of the RM that the environment names; nothing is sent yet."""
+        conf = environment.configuration
+        proxy = ApplicationMasterProxy(
+            environment.scheduler_target, token=environment.amrm_token, retry=RetryPolicy.read(conf)
+        )
+        silence_max_ms = CONNECT_MAX_WAIT.of(conf)
+        return cls(
+            proxy,
+            heartbeat_interval_ms=AM_HEARTBEAT_INTERVAL.of(conf),
+            silence_max_ms=silence_max_ms if silence_max_ms >= 0 else 1 << 53,
+            rack_of=rack_of,
+        )
+
+    async def __aenter__(self) -> AMRMClient:
+        await self._tasks.__aenter__()
+        return self
+
+    async def __aexit__(self, *exc: object) -> None:
+        await self._stop_heartbeats()
+        try:
+            await self._tasks.__aexit__(*exc)  # type: ignore[arg-type]  # the three that we were given
+        finally:
+            await self._proxy.close()
+
+    # What the program says
+
+    @property
+    def nm_tokens(self) -> Mapping[NodeId, Token]:
+        """The tokens for NMs, as they came in."""
+        return self._book.nm_tokens
+
+    def add_request(self, request: ContainerRequest) -> None:
+        """Ask for one container more with the next heartbeat. Raises InvalidResourceRequestException."""
+        self._book.add_request(request)
+
+    def remove_request(self, request: ContainerRequest) -> bool:
+        """Withdraw one such request; False if none is outstanding."""
+        return self._book.remove_request(request)
+
+    def release(self, container_id: ContainerId) -> None:
+        """Give a container back; its end is told like any other."""
+        self._book.release(container_id)
+
+    def update(self, request: UpdateContainerRequest) -> None:
+        """Ask for a change of a running container."""
+        self._book.update(request)
+
+    def change_blacklist(self, additions: Iterable[str] = (), removals: Iterable[str] = ()) -> None:
+        """Keep away from hosts or racks, or come back to them."""
+        self._book.change_blacklist(additions, removals)
+
+    async def register(self, host: str = "", rpc_port: int = -1, tracking_url: str = "") -> Registered:
+        """Register this attempt and begin to send heartbeats; the answer is the first event too."""
+        self._address = RegisterApplicationMasterRequest(host, rpc_port, tracking_url)
+        events = await self._register()
+        for event in events:
+            await self._events.put(event)
+        self._heartbeats = self._tasks.create_task(self._send_heartbeats(), name="am-heartbeats")
+        registered = events[0]
+        assert isinstance(registered, Registered)
+        return registered
+
+    async def events(self) -> AsyncIterator[Event]:
+        """What happens, in order. Ends after ShutdownOrdered or HeartbeatFailed."""
+        while True:
+            event = await self._events.get()
+            yield event
+            if isinstance(event, ShutdownOrdered | HeartbeatFailed):
+                return
+
+    async def unregister(
+        self, final_status: FinalApplicationStatus, diagnostics: str = "", tracking_url: str = ""
+    ) -> None:
+        """End the heartbeats and tell the RM the outcome, until it has stored it."""
+        await self._stop_heartbeats()
+        request = FinishApplicationMasterRequest(final_status, diagnostics, tracking_url)
+        while not await self._finish(request):  # noqa: ASYNC110  the RM has to be asked; nothing here would set an event
+            await asyncio.sleep(UNREGISTER_POLL_S)
+
+    # The exchange with the RM
+
+    async def _register(self) -> list[Event]:
+        response = await self._proxy.register_application_master(self._address)
+        return self._book.handle_registered(response)
+
+    async def _finish(self, request: FinishApplicationMasterRequest) -> bool:
+        try:
+            return (await self._proxy.finish_application_master(request)).is_unregistered
+        except ApplicationMasterNotRegisteredException:
+            # The RM restarted in between: AMRMClientImpl registers again just to say goodbye.
+            await self._register()
+            return False
+        except CallOutcomeUnknown:
+            return False
+
+    async def _send_heartbeats(self) -> None:
+        while True:
+            begun_s = time.monotonic()
+            events = await self._exchange()
+            for event in events:
+                await self._events.put(event)
+            if events and isinstance(events[-1], ShutdownOrdered | HeartbeatFailed):
+                return
+            if events:
+                await asyncio.sleep(max(0.0, begun_s + self._interval_s - time.monotonic()))
+
+    async def _exchange(self) -> list[Event]:
+        """One heartbeat's events; none if it is to be followed by another at once."""
+        request = self._book.next_request(self.progress())
+        try:
+            response = await self._allocate_until_answered(request)
+        except ApplicationMasterNotRegisteredException as error:
+            _logger.info("resync reason=%s", error.message)
+            return await self._resync()
+        except (ApplicationAttemptNotFoundException, InvalidToken) as error:
+            return [ShutdownOrdered(error.message)]
+        except YarnException as error:
+            self._book.handle_refused()
+            return [HeartbeatFailed(error)]
+        if response.am_rm_token is not None:
+            self._proxy.use_token(response.am_rm_token)
+        return self._book.handle_reply(response)
+
+    async def _resync(self) -> list[Event]:
+        """Register again. The containers of earlier attempts are known here; the RM's answer brings NM tokens."""
+        self._book.handle_not_registered()
+        try:
+            await self._register()
+        except (CallOutcomeUnknown, InvalidApplicationMasterRequestException) as error:
+            # It may be registered, or was by a call whose answer got lost: the next heartbeat tells.
+            _logger.warning("outcome of register unknown: %s", error)
+            await asyncio.sleep(self._interval_s)
+        except YarnException as error:
+            return [HeartbeatFailed(error)]
+        return []
+
+    async def _allocate_until_answered(self, request: AllocateRequest) -> AllocateResponse:
+        """Repeat the same request while its outcome is unknown: the RM knows it by its response id."""
+        given_up_s = time.monotonic() + self._silence_max_s
+        while True:
+            try:
+                return await self._proxy.allocate(request)
+            except CallOutcomeUnknown as error:
+                if time.monotonic() > given_up_s:
+                    raise
+                _logger.warning("no answer to a heartbeat, repeating response_id=%d: %s", request.response_id, error)
+                await asyncio.sleep(self._interval_s)
+
+    async def _stop_heartbeats(self) -> None:
+        if self._heartbeats is not None:
+            self._heartbeats.cancel()
+            await asyncio.wait([self._heartbeats])
+            self._heartbeats = None

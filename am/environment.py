@@ -1,0 +1,78 @@
+"""What an AM finds around it: who it is, its token, and where the RM listens. All of it comes from its NM.
+
+CONTAINER_ID                    its own container, and in it its attempt
+HADOOP_TOKEN_FILE_LOCATION      the file with its AMRM token
+HADOOP_CONF_DIR                 the cluster's configuration (yarn-site.xml: the scheduler's address)
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from wire.credentials import Credentials
+from wire.hadoop_xml import load_configuration
+from wire.tokens import AMRM_KIND
+from yarn.configuration import Configuration
+from yarn.containers import Token
+from yarn.errors import YarnException
+from yarn.ids import ApplicationAttemptId, ContainerId
+from yarn.settings.resourcemanager import SCHEDULER_ADDRESS
+
+
+@dataclass(frozen=True, slots=True)
+class AMEnvironment:
+    """An attempt's own view of its world. `host` is that of its NM."""
+
+    container_id: ContainerId
+    host: str
+    user: str
+    configuration: Configuration
+    amrm_token: Token = field(repr=False)
+
+    @property
+    def attempt_id(self) -> ApplicationAttemptId:
+        return self.container_id.attempt_id
+
+    @property
+    def scheduler_target(self) -> str:
+        """The RM's `host:port` for masters."""
+        host, port = SCHEDULER_ADDRESS.of(self.configuration)
+        return f"{host}:{port}"
+
+    @staticmethod
+    def read(environ: Mapping[str, str] | None = None) -> AMEnvironment:
+        """The environment of this process. Raises YarnException, naming what is missing, if it is no AM's."""
+        variables = os.environ if environ is None else environ
+        container_id = ContainerId.parse(_variable(variables, "CONTAINER_ID"))
+        token_file = Path(_variable(variables, "HADOOP_TOKEN_FILE_LOCATION"))
+        conf_dir = Path(_variable(variables, "HADOOP_CONF_DIR"))
+        return AMEnvironment(
+            container_id=container_id,
+            host=variables.get("NM_HOST", ""),
+            user=variables.get("USER", ""),
+            configuration=load_configuration(conf_dir, environ=variables),
+            amrm_token=_amrm_token(token_file),
+        )
+
+
+def _variable(variables: Mapping[str, str], name: str) -> str:
+    value = variables.get(name)
+    if not value:
+        raise YarnException(
+            f"{name} is not set: an ApplicationMaster is started by a NodeManager, which sets it (submit the "
+            f"application instead of running its master by hand)"
+        )
+    return value
+
+
+def _amrm_token(path: Path) -> Token:
+    try:
+        token = Credentials.from_bytes(path.read_bytes()).token_of_kind(AMRM_KIND)
+    except OSError as error:
+        raise YarnException(f"HADOOP_TOKEN_FILE_LOCATION = {path}: {error.strerror}") from None
+    if token is None:
+        raise YarnException(f"HADOOP_TOKEN_FILE_LOCATION = {path}: no token of kind {AMRM_KIND} (is this a task?)")
+    return token

@@ -1,0 +1,112 @@
+"""NMClient: an AM's side of ContainerManagementProtocol, for all the NMs that it has containers on.
+
+A start whose outcome is unknown is settled by asking the NM whether it has the container: a container is started once
+or not at all, and the caller is told which.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Mapping
+
+from am.environment import AMEnvironment
+from wire.channel import Channels
+from wire.proxies import ContainerManagementProxy
+from wire.retry import FOR_EVER, RetryPolicy
+from yarn.containers import Container, ContainerLaunchContext, ContainerStatus, Token
+from yarn.errors import CallOutcomeUnknown, InvalidToken, NMNotYetReadyException, YarnException
+from yarn.ids import ContainerId, NodeId
+from yarn.protocols.container_management import SignalContainerRequest, StartContainerRequest
+from yarn.settings.resourcemanager import NM_CLIENT_CONNECT_MAX_WAIT, NM_CLIENT_CONNECT_RETRY_INTERVAL
+from yarn.states import SignalContainerCommand
+
+
+class NMClient:
+    """Starts, stops and asks after containers. `tokens` may grow while it is used (AMRMClient.nm_tokens)."""
+
+    def __init__(self, tokens: Mapping[NodeId, Token], retry: RetryPolicy) -> None:
+        self._tokens = tokens
+        self._retry = retry
+        self._channels = Channels()
+        self._proxies: dict[NodeId, ContainerManagementProxy] = {}
+
+    @classmethod
+    def connect(cls, environment: AMEnvironment, tokens: Mapping[NodeId, Token]) -> NMClient:
+        """With the waits that the configuration sets for unreachable NMs; nothing is sent yet."""
+        conf = environment.configuration
+        return cls(tokens, RetryPolicy.read(conf, NM_CLIENT_CONNECT_MAX_WAIT, NM_CLIENT_CONNECT_RETRY_INTERVAL))
+
+    async def __aenter__(self) -> NMClient:
+        return self
+
+    async def __aexit__(self, *exc: object) -> None:
+        await self._channels.close()
+
+    async def start(self, container: Container, launch_context: ContainerLaunchContext) -> None:
+        """Start a container. Raises YarnException if it surely was not started, or if its NM stays silent."""
+        if container.token is None:
+            raise InvalidToken(
+                f"{container.id} has no container token: only a container from `allocate` can be started"
+            )
+        request = StartContainerRequest(launch_context, container.token)
+        given_up_s = time.monotonic() + self._retry.max_wait_ms / 1000
+        was_unknown = False
+        while True:
+            error = await self._start_once(container, request)
+            if error is None:
+                return
+            if isinstance(error, CallOutcomeUnknown) or was_unknown:
+                was_unknown = True
+                if await self._has(container.id, container.node_id):
+                    return
+            if not isinstance(error, CallOutcomeUnknown | NMNotYetReadyException):
+                raise error
+            if self._retry.max_wait_ms != FOR_EVER and time.monotonic() > given_up_s:
+                raise error
+            await asyncio.sleep(self._retry.interval_ms / 1000)
+
+    async def stop(self, container_id: ContainerId, node_id: NodeId) -> None:
+        """Have the NM stop a container (exit status -105). Raises YarnException if it does not handle it."""
+        response = await self._proxy(node_id).stop_containers((container_id,))
+        if container_id in response.failed:
+            raise response.failed[container_id]
+
+    async def status(self, container_id: ContainerId, node_id: NodeId) -> ContainerStatus:
+        """How a container does. Raises YarnException if the NM does not handle it (any more)."""
+        response = await self._proxy(node_id).get_container_statuses((container_id,))
+        for status in response.statuses:
+            if status.container_id == container_id:
+                return status
+        raise response.failed.get(container_id) or YarnException(f"{node_id} says nothing of {container_id}")
+
+    async def signal(self, container_id: ContainerId, node_id: NodeId, command: SignalContainerCommand) -> None:
+        """Send a signal to a container's processes."""
+        await self._proxy(node_id).signal_to_container(SignalContainerRequest(container_id, command))
+
+    async def _start_once(self, container: Container, request: StartContainerRequest) -> YarnException | None:
+        try:
+            response = await self._proxy(container.node_id).start_containers((request,))
+        except YarnException as error:
+            return error
+        if container.id in response.succeeded:
+            return None
+        return response.failed.get(container.id) or YarnException(f"{container.node_id} says nothing of {container.id}")
+
+    async def _has(self, container_id: ContainerId, node_id: NodeId) -> bool:
+        """True if the NM has the container. Raises YarnException if it cannot be asked."""
+        response = await self._proxy(node_id).get_container_statuses((container_id,))
+        return any(status.container_id == container_id for status in response.statuses)
+
+    def _proxy(self, node_id: NodeId) -> ContainerManagementProxy:
+        token = self._tokens.get(node_id)
+        if token is None:
+            raise InvalidToken(
+                f"No token available for {node_id}: the ResourceManager gives it with the first container"
+            )
+        proxy = self._proxies.get(node_id)
+        if proxy is None:
+            proxy = ContainerManagementProxy(str(node_id), retry=self._retry, channels=self._channels)
+            self._proxies[node_id] = proxy
+        proxy.use_token(token)
+        return proxy

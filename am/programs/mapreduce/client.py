@@ -1,0 +1,225 @@
+"""The client part of map-reduce: options in the manner of Hadoop streaming, splits, and the context to submit.
+
+submission = parse(["-input", "books/*.txt", "-output", "counts", "-mapper", "python3 wc.py map",
+                    "-reducer", "python3 wc.py reduce", "-files", "wc.py", "-numReduceTasks", "2"])
+"""
+
+from __future__ import annotations
+
+import argparse
+import glob
+import shlex
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from am.launching import local_file, python_launch_context
+from am.programs.mapreduce import wordcount
+from am.programs.mapreduce.job import DEFAULT_SPLIT_BYTES, REDUCES_MAX, Job, Tuning, splits_of
+from am.programs.mapreduce.job_files import JobFiles
+from am.staging import make_staging_directory
+from am.submission import (
+    ApplicationOptions,
+    Faults,
+    OptionParser,
+    add_application_options,
+    build_context,
+    parse_pairs,
+    read_application_options,
+)
+from yarn.applications import ApplicationSubmissionContext
+from yarn.errors import InvalidArgumentException
+from yarn.ids import ApplicationId
+from yarn.resource import Resource
+
+PROG = "map-reduce"
+APPLICATION_TYPE = "MAPREDUCE"
+DEFAULT_TASK_MEMORY_MB = 256
+"""Small against Hadoop's 1024 MB: tasks here are scripts, not JVMs."""
+
+HIDDEN = ("_", ".")
+"""Files whose names begin so are not input (FileInputFormat's hidden files), so that output can be input again."""
+
+
+@dataclass(frozen=True, slots=True)
+class MapReduceSubmission:
+    """A map-reduce over `inputs` {file: size in bytes} into the new directory `output`. Commands as in Job."""
+
+    inputs: dict[Path, int]
+    output: Path
+    map_command: str
+    reduce_command: str
+    options: ApplicationOptions
+    reduces: int = 1
+    files: dict[str, Path] = field(default_factory=dict)
+    environment: dict[str, str] = field(default_factory=dict)
+    map_resource: Resource = Resource(DEFAULT_TASK_MEMORY_MB, 1)
+    reduce_resource: Resource = Resource(DEFAULT_TASK_MEMORY_MB, 1)
+    split_bytes: int = DEFAULT_SPLIT_BYTES
+    tuning: Tuning = Tuning()
+
+    def build(self, application_id: ApplicationId, staging_root: Path) -> ApplicationSubmissionContext:
+        """The context to submit (am.submission.Submission). Raises InvalidArgumentException if the output is there."""
+        check_output(self.output)
+        job = Job(
+            name=self.options.name,
+            splits=splits_of(((str(path.resolve()), size) for path, size in self.inputs.items()), self.split_bytes),
+            output=str(self.output.resolve()),
+            map_command=self.map_command,
+            reduce_command=self.reduce_command,
+            reduces=self.reduces,
+            map_resource=self.map_resource,
+            reduce_resource=self.reduce_resource,
+            files={link: local_file(path) for link, path in self.files.items()},
+            environment=self.environment,
+            tuning=self.tuning,
+        )
+        staging = make_staging_directory(staging_root, application_id)
+        JobFiles(staging).write_job(job)
+        am_container = python_launch_context("am.programs.mapreduce", ("--staging", str(staging)))
+        return build_context(application_id, self.options, am_container, APPLICATION_TYPE)
+
+
+def status_file(application_id: ApplicationId, staging_root: Path) -> Path:
+    """Where the job's AM tells how it stands (am.programs.mapreduce.status)."""
+    return JobFiles(staging_root / str(application_id)).status
+
+
+def check_output(output: Path) -> None:
+    if output.exists():
+        raise InvalidArgumentException(f"Output directory {output} already exists (name one that does not)")
+
+
+def find_inputs(patterns: Iterable[str], *, recursive: bool = False) -> dict[Path, int]:
+    """{file: size in bytes} of files, directories and glob patterns, sorted within each.
+
+    Raises InvalidArgumentException naming every one that matches nothing.
+    """
+    found: dict[Path, int] = {}
+    missing: list[str] = []
+    for pattern in patterns:
+        paths = [Path(pattern)] if Path(pattern).exists() else [Path(name) for name in sorted(glob.glob(pattern))]
+        if not paths:
+            missing.append(f"Input path does not exist: {pattern}")
+        for path in paths:
+            found |= {file: file.stat().st_size for file in _files_below(path, recursive=recursive)}
+    if missing:
+        raise InvalidArgumentException("\n".join(missing))
+    return found
+
+
+def _files_below(path: Path, *, recursive: bool) -> Iterator[Path]:
+    if not path.is_dir():
+        yield path
+        return
+    for entry in sorted(path.iterdir()):
+        if entry.name.startswith(HIDDEN):
+            continue
+        if entry.is_file():
+            yield entry
+        elif recursive and entry.is_dir():
+            yield from _files_below(entry, recursive=True)
+
+
+def word_count(
+    inputs: dict[Path, int],
+    output: Path,
+    *,
+    options: ApplicationOptions,
+    reduces: int = 1,
+    split_bytes: int = DEFAULT_SPLIT_BYTES,
+    tuning: Tuning = Tuning(),  # noqa: B008  immutable
+) -> MapReduceSubmission:
+    """A word count: the script is shipped, and run by the interpreter that runs this."""
+    script = Path(wordcount.__file__)
+    python = shlex.quote(sys.executable)
+    return MapReduceSubmission(
+        inputs=inputs,
+        output=output,
+        map_command=f"{python} {script.name} map",
+        reduce_command=f"{python} {script.name} reduce",
+        options=options,
+        reduces=reduces,
+        files={script.name: script},
+        split_bytes=split_bytes,
+        tuning=tuning,
+    )
+
+
+def make_parser() -> OptionParser:
+    parser = OptionParser(PROG, "Run a map command over files, and a reduce command over what it writes.")
+    add_application_options(parser, name=PROG, master_memory_mb=256)
+    parser.option("input", "file, directory or pattern; may be given several times", action="append", default=[])
+    parser.option("recursive", "take files from directories below, too", action="store_true")
+    parser.option("output", "directory for the output; must not be there yet", type=Path, required=True)
+    parser.option("mapper", "shell command: input lines to lines `key<TAB>value`", default="")
+    parser.option("reducer", "shell command: sorted lines `key<TAB>value` to output lines", default="")
+    parser.option("wordcount", "count words, instead of -mapper and -reducer", action="store_true")
+    parser.option("numReduceTasks", "how many reduces; 0: the maps' output is the output", type=int, default=1)
+    parser.option("files", "files to ship to the tasks, separated by commas", default="")
+    parser.option(
+        "cmdenv", "variable for the commands: NAME=value; may be given several times", action="append", default=[]
+    )
+    parser.option("map_memory", "MB of memory for each map", type=int, default=DEFAULT_TASK_MEMORY_MB)
+    parser.option("reduce_memory", "MB of memory for each reduce", type=int, default=DEFAULT_TASK_MEMORY_MB)
+    parser.option("split_size", "bytes that one map reads", type=int, default=DEFAULT_SPLIT_BYTES)
+    parser.option("slow_start", "share of maps that must be done before reduces start", type=float, default=0.05)
+    parser.option("max_attempts", "how often a task is tried", type=int, default=4)
+    parser.refuse({"combiner": "there is no combine step; let the mapper sum up", "inputformat": "input is lines"})
+    return parser
+
+
+def parse(arguments: Sequence[str]) -> MapReduceSubmission:
+    """The submission that the options tell. Raises InvalidArgumentException with every fault."""
+    options = make_parser().parse_args(arguments)
+    faults = Faults(PROG)
+    application = read_application_options(options, faults)
+    faults.check(bool(options.input), "no input: give -input")
+    faults.check(options.wordcount or bool(options.mapper), "no map command: give -mapper")
+    needs_reducer = options.numReduceTasks > 0 and not options.wordcount
+    faults.check(not needs_reducer or bool(options.reducer), "no reduce command: give -reducer or -numReduceTasks 0")
+    faults.check(0 <= options.numReduceTasks <= REDUCES_MAX, f"-numReduceTasks must be 0..{REDUCES_MAX}")
+    faults.check(0.0 <= options.slow_start <= 1.0, f"-slow_start {options.slow_start}: must be 0..1")
+    for name in ("map_memory", "reduce_memory", "split_size", "max_attempts"):
+        faults.check(getattr(options, name) > 0, f"-{name} {getattr(options, name)}: must be above 0")
+    for check in (lambda: check_output(options.output), lambda: parse_pairs(options.cmdenv)):
+        _collect(check, faults)
+    inputs: dict[Path, int] = {}
+    _collect(lambda: inputs.update(find_inputs(options.input, recursive=options.recursive)), faults)
+    files = {path.name: path for path in map(Path, filter(None, options.files.split(",")))}
+    for path in files.values():
+        faults.check(path.is_file(), f"-files {path}: is no file that can be shipped")
+    faults.raise_if_any()
+    return _submission(options, application, inputs, files)
+
+
+def _collect(check: Callable[[], object], faults: Faults) -> None:
+    try:
+        check()
+    except InvalidArgumentException as error:
+        faults.check(False, error.message)
+
+
+def _submission(
+    options: argparse.Namespace, application: ApplicationOptions, inputs: dict[Path, int], files: dict[str, Path]
+) -> MapReduceSubmission:
+    tuning = Tuning(slow_start=options.slow_start, attempts_max=options.max_attempts)
+    map_command, reduce_command = options.mapper, options.reducer
+    if options.wordcount:
+        counting = word_count(inputs, options.output, options=application)
+        map_command, reduce_command, files = counting.map_command, counting.reduce_command, counting.files | files
+    return MapReduceSubmission(
+        inputs=inputs,
+        output=options.output,
+        map_command=map_command,
+        reduce_command=reduce_command,
+        options=application,
+        reduces=options.numReduceTasks,
+        files=files,
+        environment=parse_pairs(options.cmdenv),
+        map_resource=Resource(options.map_memory, 1),
+        reduce_resource=Resource(options.reduce_memory, 1),
+        split_bytes=options.split_size,
+        tuning=tuning,
+    )

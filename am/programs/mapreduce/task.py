@@ -1,0 +1,237 @@
+"""A task in its container: runs the job's command over its share of the data, as Hadoop streaming does.
+
+    python -m am.programs.mapreduce.task --staging DIR --attempt attempt_1700000000000_0001_m_000000_0
+
+It talks to its AM through the staging directory: a report when it ends, and for reduces the list of map outputs.
+Exit code 0 = done; EXIT_FETCH_FAILED = the report names maps whose output is gone; else the task failed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO
+
+from am.programs.mapreduce.committer import OutputCommitter, part_name
+from am.programs.mapreduce.job import Job, TaskAttemptId, TaskKind, parse_attempt_id
+from am.programs.mapreduce.job_files import JobEnded, JobFiles, LineReader, MapOutput
+from am.programs.mapreduce.orders import EXIT_FETCH_FAILED, TaskReport
+from am.programs.mapreduce.shuffle import MapOutputWriter, copy_lines, fetch_segment, merged_lines
+from am.programs.mapreduce.tasks import ATTEMPTS_PER_AM
+from yarn.errors import YarnException
+
+FETCH_POLL_S = 0.1
+"""How often a reduce looks for new map output."""
+
+FETCH_TRIES_MAX = 5
+"""Tries of one map's output, a poll apart, before it is reported as gone."""
+
+EXIT_FAILED = 1
+EXIT_ORPHANED = 3
+"""The job goes on under another AM, or has ended: nobody waits for this task."""
+
+
+class TaskFailed(YarnException):
+    """The task cannot be done; the message goes to stderr, from which the NM makes diagnostics."""
+
+
+class FetchFailed(YarnException):
+    """Some maps' output is gone."""
+
+    def __init__(self, attempt_ids: tuple[TaskAttemptId, ...]) -> None:
+        super().__init__("cannot fetch the output of " + ", ".join(map(str, attempt_ids)))
+        self.attempt_ids = attempt_ids
+
+
+class Orphaned(YarnException):
+    """Nobody waits for this task any more."""
+
+
+def main(arguments: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(prog="am.programs.mapreduce.task", description=__doc__)
+    parser.add_argument("--staging", type=Path, required=True)
+    parser.add_argument("--attempt", type=parse_attempt_id, required=True)
+    options = parser.parse_args(arguments)
+    task = TaskRun(JobFiles(options.staging), options.attempt, os.environ)
+    try:
+        task.run()
+    except FetchFailed as error:
+        task.files.write_report(task.attempt_id, TaskReport(fetch_failures=error.attempt_ids))
+        print(error, file=sys.stderr)  # noqa: T201  stderr is where the NM looks for diagnostics
+        return EXIT_FETCH_FAILED
+    except (YarnException, OSError) as error:
+        print(f"{task.attempt_id}: {error}", file=sys.stderr)  # noqa: T201
+        return EXIT_ORPHANED if isinstance(error, Orphaned) else EXIT_FAILED
+    return 0
+
+
+class TaskRun:
+    """One attempt of a task, in its work directory."""
+
+    def __init__(self, files: JobFiles, attempt_id: TaskAttemptId, environ: Mapping[str, str]) -> None:
+        self.files = files
+        self.attempt_id = attempt_id
+        self.job: Job = files.read_job()
+        self._environ = environ
+        self._am_attempt = attempt_id.number // ATTEMPTS_PER_AM + 1
+        self._committer = OutputCommitter(Path(self.job.output))
+
+    def run(self) -> None:
+        """Do the work and leave the report. Raises TaskFailed, FetchFailed, Orphaned or OSError."""
+        task_id = self.attempt_id.task_id
+        if task_id.kind is TaskKind.REDUCE:
+            output = self._reduce()
+        elif self.job.reduces:
+            output = self._map_for_reduces()
+        else:
+            output = self._write_part(self.job.map_command, self._feed_split)
+        self.files.write_report(self.attempt_id, TaskReport(output=str(output)))
+
+    # Maps
+
+    def _map_for_reduces(self) -> Path:
+        """Output stays on the node, in the application's directory: it outlives the container, not the application."""
+        directory = self._local_directory() / "output" / str(self.attempt_id)
+        directory.mkdir(parents=True, exist_ok=True)
+        writer = MapOutputWriter(directory, self.job.reduces)
+        with self._command(self.job.map_command, self._feed_split) as lines:
+            for line in lines:
+                writer.add(line.rstrip(b"\n"))
+        writer.close()
+        return directory
+
+    def _local_directory(self) -> Path:
+        """One of the NM's local directories; tasks take turns, so that each disk gets its share."""
+        names = [name for name in self._environ.get("LOCAL_DIRS", "").split(",") if name]
+        if not names:
+            raise TaskFailed("LOCAL_DIRS is not set: a task is started by a NodeManager, which sets it")
+        return Path(names[self.attempt_id.task_id.number % len(names)])
+
+    def _feed_split(self, stdin: IO[bytes]) -> None:
+        for piece in self.job.splits[self.attempt_id.task_id.number].pieces:
+            copy_lines(Path(piece.path), piece.start, piece.length, stdin)
+
+    # Reduces
+
+    def _reduce(self) -> Path:
+        work = Path.cwd() / "shuffle"
+        work.mkdir(exist_ok=True)
+        runs = self._fetch_all(work)
+        return self._write_part(self.job.reduce_command, lambda stdin: stdin.writelines(merged_lines(runs, work)))
+
+    def _fetch_all(self, work: Path) -> list[Path]:
+        """This reduce's partition of every map's output, as the maps get done."""
+        fetched: dict[int, Path] = {}
+        offered: dict[int, MapOutput] = {}
+        tries: dict[TaskAttemptId, int] = {}
+        reader = LineReader(self.files.outputs(self._am_attempt))
+        while True:
+            for record in reader.read_new():
+                if isinstance(record, JobEnded):
+                    raise Orphaned("the job has ended")
+                if isinstance(record, MapOutput):
+                    offered[record.map_number] = record
+            for number, output in offered.items():
+                if number not in fetched and output.directory:
+                    target = work / f"map-{number}"
+                    if self._fetch(output, target, tries):
+                        fetched[number] = target
+            if len(fetched) == len(self.job.splits):
+                return [fetched[number] for number in sorted(fetched)]
+            gone = tuple(attempt_id for attempt_id, count in tries.items() if count >= FETCH_TRIES_MAX)
+            if gone:
+                raise FetchFailed(gone)
+            if self.files.attempt_in_charge() != self._am_attempt:
+                raise Orphaned(f"the master's attempt {self._am_attempt} is not in charge any more")
+            time.sleep(FETCH_POLL_S)
+
+    def _fetch(self, output: MapOutput, target: Path, tries: dict[TaskAttemptId, int]) -> bool:
+        try:
+            fetch_segment(Path(output.directory), self.attempt_id.task_id.number, target)
+        except OSError as error:
+            tries[output.attempt_id] = tries.get(output.attempt_id, 0) + 1
+            print(f"fetch of {output.attempt_id} failed: {error}", file=sys.stderr)  # noqa: T201
+            return False
+        tries.pop(output.attempt_id, None)
+        return True
+
+    # Commands
+
+    def _write_part(self, command: str, feed: Callable[[IO[bytes]], None]) -> Path:
+        """Run `command` and keep what it says as the attempt's part of the output."""
+        part = self._committer.make_attempt_directory(self.attempt_id) / part_name(self.attempt_id.task_id)
+        with part.open("wb") as out, self._command(command, feed) as lines:
+            for line in lines:
+                out.write(line if line.endswith(b"\n") else line + b"\n")
+        return part
+
+    @contextmanager
+    def _command(self, command: str, feed: Callable[[IO[bytes]], None]) -> Iterator[Iterable[bytes]]:
+        """The lines that a shell command writes while `feed` writes its input. Raises TaskFailed if it fails."""
+        environment = {**self._environ, **self._streaming_variables()}
+        words = ["/bin/bash", "-c", command]
+        with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment) as process:
+            assert process.stdin is not None
+            assert process.stdout is not None
+            feeder = _Feeder(process.stdin, feed)
+            feeder.start()
+            try:
+                yield process.stdout
+            except BaseException:
+                process.kill()
+                raise
+            feeder.join()
+            status = process.wait()
+        if status != 0:
+            raise TaskFailed(f"subprocess failed with code {status}: {command}")
+        if feeder.error is not None:
+            raise TaskFailed(f"the input of the command could not be read: {feeder.error}")
+
+    def _streaming_variables(self) -> dict[str, str]:
+        """What Hadoop streaming tells its commands of the task (dots of the keys are underscores)."""
+        task_id = self.attempt_id.task_id
+        variables = {
+            "mapreduce_job_name": self.job.name,
+            "mapreduce_job_maps": str(len(self.job.splits)),
+            "mapreduce_job_reduces": str(self.job.reduces),
+            "mapreduce_task_id": str(task_id),
+            "mapreduce_task_attempt_id": str(self.attempt_id),
+            "mapreduce_task_partition": str(task_id.number),
+            "mapreduce_task_ismap": "true" if task_id.kind is TaskKind.MAP else "false",
+        }
+        if task_id.kind is TaskKind.MAP:
+            pieces = self.job.splits[task_id.number].pieces
+            if len(pieces) == 1:
+                variables["mapreduce_map_input_file"] = pieces[0].path
+        return variables
+
+
+class _Feeder(threading.Thread):
+    """Writes a command's input beside the reading of its output: each would block without the other."""
+
+    def __init__(self, stdin: IO[bytes], feed: Callable[[IO[bytes]], None]) -> None:
+        super().__init__(name="feeder", daemon=True)
+        self.error: Exception | None = None
+        self._stdin = stdin
+        self._feed = feed
+
+    def run(self) -> None:
+        try:
+            with self._stdin:
+                self._feed(self._stdin)
+        except BrokenPipeError:
+            # The command has read enough (`head`): its exit status tells whether that is well.
+            pass
+        except (OSError, ValueError) as error:
+            self.error = error
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,31 @@
+"""A word count for map-reduce: what the map and the reduce of Hadoop's example do, as a script that is shipped.
+
+    python wordcount.py map      lines -> `word<TAB>1` for each word
+    python wordcount.py reduce   sorted `word<TAB>n` lines -> `word<TAB>sum`
+
+A word is what stands between white space. It imports nothing of ours: it runs as a plain file in a container.
+"""
+
+import sys
+from collections.abc import Iterable, Iterator
+from itertools import groupby
+
+
+def words_of(lines: Iterable[bytes]) -> Iterator[bytes]:
+    for line in lines:
+        yield from line.split()
+
+
+def map_lines(lines: Iterable[bytes]) -> Iterator[bytes]:
+    return (word + b"\t1\n" for word in words_of(lines))
+
+
+def reduce_lines(lines: Iterable[bytes]) -> Iterator[bytes]:
+    pairs = (line.rstrip(b"\n").rpartition(b"\t") for line in lines)
+    for word, group in groupby(pairs, key=lambda pair: pair[0]):
+        yield b"%s\t%d\n" % (word, sum(int(count) for _, _, count in group))
+
+
+if __name__ == "__main__":
+    step = {"map": map_lines, "reduce": reduce_lines}[sys.argv[1]]
+    sys.stdout.buffer.writelines(step(sys.stdin.buffer))

@@ -1,0 +1,140 @@
+"""Runs a program as an ApplicationMaster: its events from the RM and the NMs, its actions carried out.
+
+    sys.exit(run_master(lambda environment: FixedWidth(...)))
+
+The program is pure and is asked for one event at a time; starts of containers go on beside it, so that one NM that
+does not answer holds up nothing.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import sys
+import time
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+from am.client import AMRMClient
+from am.environment import AMEnvironment
+from am.events import ContainerStarted, ContainerStartFailed, Event
+from am.nm_client import NMClient
+from am.programs.actions import (
+    AskFor,
+    ChangeBlacklist,
+    Deed,
+    Finish,
+    GiveBack,
+    Launch,
+    Leave,
+    Program,
+    Stop,
+    Withdraw,
+)
+from yarn.errors import YarnException
+
+EXIT_CRASH = 1
+
+_logger = logging.getLogger(__name__)
+
+
+def run_master(make_program: Callable[[AMEnvironment], Program]) -> int:
+    """The exit code of a whole AM: reads the environment, registers, runs the program to its end."""
+    logging.basicConfig(level=logging.INFO, stream=sys.stderr, format="%(asctime)s %(levelname)s %(name)s %(message)s")
+    try:
+        environment = AMEnvironment.read()
+        program = make_program(environment)
+        return asyncio.run(_run(environment, program))
+    except YarnException as error:
+        _logger.error("master failed: %s: %s", type(error).__name__, error)
+        return EXIT_CRASH
+
+
+async def _run(environment: AMEnvironment, program: Program) -> int:
+    async with AMRMClient.connect(environment) as rm, NMClient.connect(environment, rm.nm_tokens) as nms:
+        master = Master(program, rm, nms)
+        await rm.register(host=environment.host)
+        return await master.run()
+
+
+class Master:
+    """One program between the clients of the RM and the NMs; the RM's must be registered."""
+
+    def __init__(self, program: Program, rm: AMRMClient, nms: NMClient) -> None:
+        self._program = program
+        self._rm = rm
+        self._nms = nms
+        self._events: asyncio.Queue[Event] = asyncio.Queue()
+        self._running: set[asyncio.Task[None]] = set()
+        # Monotonic, but told as wall-clock time, so that what programs write down can be read by people.
+        self._epoch_s = time.time() - time.monotonic()
+        rm.progress = program.progress
+
+    async def run(self) -> int:
+        """Handle events until the program finishes or leaves; its exit code."""
+        async with asyncio.TaskGroup() as tasks:
+            self._start_task(tasks, self._read_events())
+            try:
+                while True:
+                    event = await self._events.get()
+                    for action in self._program.handle(event, self._now_ms()):
+                        if isinstance(action, Finish):
+                            return await self._finish(action)
+                        if isinstance(action, Leave):
+                            _logger.error("leaving without a word to the RM: %s", action.reason)
+                            return action.exit_code
+                        self._carry_out(action, tasks)
+            finally:
+                for task in tuple(self._running):
+                    task.cancel()
+
+    def _now_ms(self) -> int:
+        return int((self._epoch_s + time.monotonic()) * 1000)
+
+    async def _read_events(self) -> None:
+        async for event in self._rm.events():
+            await self._events.put(event)
+
+    async def _finish(self, finish: Finish) -> int:
+        _logger.info("finishing status=%s diagnostics=%s", finish.final_status.name, finish.diagnostics)
+        await self._rm.unregister(finish.final_status, finish.diagnostics)
+        return finish.exit_code
+
+    def _carry_out(self, action: Deed, tasks: asyncio.TaskGroup) -> None:
+        match action:
+            case AskFor(request):
+                self._rm.add_request(request)
+            case Withdraw(request):
+                self._rm.remove_request(request)
+            case GiveBack(container_id):
+                self._rm.release(container_id)
+            case ChangeBlacklist(additions, removals):
+                _logger.info("blacklist additions=%s removals=%s", additions, removals)
+                self._rm.change_blacklist(additions, removals)
+            case Launch():
+                self._start_task(tasks, self._launch(action))
+            case Stop():
+                self._start_task(tasks, self._stop(action))
+
+    def _start_task(self, tasks: asyncio.TaskGroup, work: Coroutine[Any, Any, None]) -> None:
+        task = tasks.create_task(work)
+        self._running.add(task)
+        task.add_done_callback(self._running.discard)
+
+    async def _launch(self, launch: Launch) -> None:
+        container = launch.container
+        try:
+            await self._nms.start(container, launch.launch_context)
+        except YarnException as error:
+            _logger.warning("start failed container=%s node=%s: %s", container.id, container.node_id, error)
+            await self._events.put(ContainerStartFailed(container.id, str(error)))
+            return
+        _logger.info("started container=%s node=%s", container.id, container.node_id)
+        await self._events.put(ContainerStarted(container.id))
+
+    async def _stop(self, stop: Stop) -> None:
+        try:
+            await self._nms.stop(stop.container_id, stop.node_id)
+        except YarnException as error:
+            # Its end is told by the RM whatever the NM says.
+            _logger.info("stop failed container=%s node=%s: %s", stop.container_id, stop.node_id, error)

@@ -1,0 +1,176 @@
+"""Submissions: applications of ours that are ready to be submitted but for their id.
+
+    submission = distributed_shell.client.parse(["-shell_command", "date", "-num_containers", "3"])
+    new = await client.new_application()
+    await client.submit(submission.build(new.application_id, staging_root))
+
+`build` leaves what the AM needs in a staging directory of the application; everything that can be wrong with the
+options is told before, all of it at once where they are read.
+"""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import NoReturn, Protocol
+
+from yarn.applications import ApplicationSubmissionContext
+from yarn.containers import ContainerLaunchContext
+from yarn.errors import InvalidArgumentException
+from yarn.ids import ApplicationId
+from yarn.resource import Resource
+
+
+@dataclass(frozen=True, slots=True)
+class ApplicationOptions:
+    """What every application may be given. `timeout_ms`: the client kills it then; None = it waits."""
+
+    name: str
+    queue: str = "default"
+    priority: int | None = None
+    master_resource: Resource = Resource(256, 1)
+    max_app_attempts: int = 0
+    keep_containers: bool = False
+    attempt_failures_validity_interval_ms: int = -1
+    tags: frozenset[str] = frozenset()
+    node_label_expression: str | None = None
+    timeout_ms: int | None = None
+
+
+class Submission(Protocol):
+    """An application without its id."""
+
+    @property
+    def options(self) -> ApplicationOptions: ...
+
+    def build(self, application_id: ApplicationId, staging_root: Path) -> ApplicationSubmissionContext:
+        """The context to submit. Makes the staging directory `<staging_root>/<application_id>`.
+
+        Raises YarnException if that cannot be made, or if a file that is to be shipped is not there.
+        """
+        ...
+
+
+def build_context(
+    application_id: ApplicationId,
+    options: ApplicationOptions,
+    am_container: ContainerLaunchContext,
+    application_type: str,
+) -> ApplicationSubmissionContext:
+    """The context of one of our AMs."""
+    return ApplicationSubmissionContext(
+        application_id=application_id,
+        am_container=am_container,
+        resource=options.master_resource,
+        name=options.name,
+        queue=options.queue,
+        type=application_type,
+        priority=options.priority,
+        max_app_attempts=options.max_app_attempts,
+        keep_containers_across_attempts=options.keep_containers,
+        attempt_failures_validity_interval_ms=options.attempt_failures_validity_interval_ms,
+        tags=options.tags,
+        node_label_expression=options.node_label_expression,
+    )
+
+
+class OptionParser(argparse.ArgumentParser):
+    """Options with Hadoop's spelling (`-shell_command`, also `--shell_command`); raises instead of exiting.
+
+    `refuse` names Hadoop's options that are not supported, each with its reason.
+    """
+
+    def __init__(self, prog: str, description: str) -> None:
+        super().__init__(prog=prog, description=description, allow_abbrev=False, add_help=False)
+
+    def option(self, name: str, meaning: str, **settings: object) -> None:
+        """One option; `settings` are those of add_argument."""
+        self.add_argument(f"-{name}", f"--{name}", dest=name, help=meaning, **settings)  # type: ignore[arg-type]
+
+    def refuse(self, reasons: dict[str, str]) -> None:
+        for name, reason in reasons.items():
+            self.add_argument(
+                f"-{name}", f"--{name}", action=_Refusal, nargs="*", reason=reason, help=argparse.SUPPRESS
+            )
+
+    def error(self, message: str) -> NoReturn:
+        raise InvalidArgumentException(f"{self.prog}: {message}")
+
+
+class _Refusal(argparse.Action):
+    def __init__(self, option_strings: list[str], dest: str, *, reason: str, nargs: str, help: str) -> None:  # noqa: A002  argparse's name
+        super().__init__(option_strings, dest, nargs=nargs, help=help, default=argparse.SUPPRESS)
+        self._reason = reason
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
+        parser.error(f"{self.option_strings[0]} is not supported: {self._reason}")
+
+
+@dataclass
+class Faults:
+    """Collects what is wrong with options, to tell it all at once."""
+
+    prog: str
+    found: list[str] = field(default_factory=list)
+
+    def check(self, is_right: bool, fault: str) -> None:
+        if not is_right:
+            self.found.append(fault)
+
+    def raise_if_any(self) -> None:
+        """Raises InvalidArgumentException with every fault in a line of its own."""
+        if self.found:
+            raise InvalidArgumentException(f"{self.prog}: " + "\n".join(self.found))
+
+
+def parse_pairs(texts: list[str]) -> dict[str, str]:
+    """{name: value} of texts such as NAME=value. Raises InvalidArgumentException for a text without a name."""
+    pairs: dict[str, str] = {}
+    for text in texts:
+        name, _, value = text.partition("=")
+        if not name.isidentifier():
+            raise InvalidArgumentException(f"{text!r}: must be NAME=value")
+        pairs[name] = value
+    return pairs
+
+
+APPLICATION_PRIORITY_HELP = "priority of the application; higher is more important"
+
+
+def add_application_options(parser: OptionParser, *, name: str, master_memory_mb: int) -> None:
+    """The options that all our applications take."""
+    parser.option("appname", "name of the application", default=name)
+    parser.option("queue", "queue to submit to", default="default")
+    parser.option("priority", APPLICATION_PRIORITY_HELP, type=int)
+    parser.option("timeout", "ms after which the application is killed", type=int)
+    parser.option("master_memory", "MB of memory for the master", type=int, default=master_memory_mb)
+    parser.option("master_vcores", "vcores for the master", type=int, default=1)
+    parser.option("max_app_attempts", "attempts of the master; 0: as the cluster is configured", type=int, default=0)
+    parser.option(
+        "attempt_failures_validity_interval", "ms after which a failed attempt no longer counts", type=int, default=-1
+    )
+    parser.option("application_tags", "tags, separated by commas", default="")
+    parser.option("node_label_expression", "label of the nodes to run on")
+
+
+def read_application_options(
+    options: argparse.Namespace, faults: Faults, *, keep_containers: bool = False
+) -> ApplicationOptions:
+    """The options as read; what is wrong with them goes into `faults`."""
+    faults.check(options.master_memory > 0, f"-master_memory {options.master_memory}: must be above 0")
+    faults.check(options.master_vcores > 0, f"-master_vcores {options.master_vcores}: must be above 0")
+    faults.check(options.timeout is None or options.timeout > 0, f"-timeout {options.timeout}: must be above 0")
+    faults.check(options.max_app_attempts >= 0, f"-max_app_attempts {options.max_app_attempts}: must not be negative")
+    return ApplicationOptions(
+        name=options.appname,
+        queue=options.queue,
+        priority=options.priority,
+        master_resource=Resource(options.master_memory, options.master_vcores),
+        max_app_attempts=options.max_app_attempts,
+        keep_containers=keep_containers,
+        attempt_failures_validity_interval_ms=options.attempt_failures_validity_interval,
+        tags=frozenset(tag.strip() for tag in options.application_tags.split(",") if tag.strip()),
+        node_label_expression=options.node_label_expression,
+        timeout_ms=options.timeout,
+    )
