@@ -69,6 +69,10 @@ async def _ended_by_signal(stopping: asyncio.Event, *, use_signals: bool) -> Asy
     numbers = (signal.SIGTERM, signal.SIGINT) if use_signals else ()
     for number in numbers:
         loop.add_signal_handler(number, stopping.set)
+    if use_signals:
+        # Containers inherit it: OUTPUT_THREAD_DUMP is for programs that want it (a JVM), and must not end the others.
+        # Hadoop's daemons have it from the shell that starts them in the background.
+        signal.signal(signal.SIGQUIT, signal.SIG_IGN)
     try:
         yield
     finally:

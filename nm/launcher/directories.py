@@ -121,7 +121,7 @@ def make_dir(path: str, mode: int) -> None:
 def make_user_dirs(directories: NodeDirectories, user: str, application_id: ApplicationId) -> None:
     """The directories that a localizer makes before it fetches for a user, stricter than those made otherwise.
 
-    (DefaultContainerExecutor.startLocalizer.) Those that exist keep their mode.
+    (DefaultContainerExecutor.startLocalizer, ContainerLocalizer.initDirs.) Those that exist keep their mode.
     """
     for local in directories.local_health.good:
         home = f"{local}/{USERCACHE}/{user}"
@@ -130,6 +130,7 @@ def make_user_dirs(directories: NodeDirectories, user: str, application_id: Appl
             f"{home}/{APPCACHE}",
             f"{home}/{FILECACHE}",
             application_dir(local, user, application_id),
+            f"{application_dir(local, user, application_id)}/{FILECACHE}",
         ):
             make_dir(path, CONTAINER_MODE)
     for logs in directories.log_health.good:

@@ -1,0 +1,214 @@
+"""How containers end, held against a real NodeManager: the same commands, the same statuses, the same words.
+
+The facts are in golden/exits.json, the texts without what is of one run only (golden_text.py). All cases run at once on
+one node, so that the whole takes as long as the longest.
+
+Not here, and why:
+  reInitializeContainer (2), restartContainer, rollback and commit (2): these RPCs are not served yet
+  released by the AM, running or never started (-100): the RM says it, not the NM
+  started twice: NMClient refuses the second call itself; the NM's own refusal is in test_container_service.py
+  application killed by its user with a task running: the RM's texts
+  200 MB in 128 MB with memory.enforced left at its default: Hadoop's default leaves it to cgroups; here the default
+      is to look (test_monitor.py has both)
+  AM cases with kill, lifetime, waiting, failApplicationAttempt: the RM's texts
+Compared in part: an archive that is none has the status, and says it in our words (Hadoop names the shell pipe that it
+unpacks with; nothing here does); process trees are compared without their numbers.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import re
+import signal
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import pytest_asyncio
+
+from tests.nm.golden_text import neutral
+from tests.nm.lone_node import LoneNode, lone_node
+from yarn.containers import ContainerLaunchContext, ContainerRetryContext, ContainerStatus, LocalResource
+from yarn.ids import ContainerId
+from yarn.states import (
+    ContainerRetryPolicy,
+    LocalResourceType,
+    LocalResourceVisibility,
+    SignalContainerCommand,
+)
+
+pytestmark = [pytest.mark.cluster, pytest.mark.asyncio(loop_scope="module")]
+
+GOLDEN = json.loads((Path(__file__).parent / "golden" / "exits.json").read_text())
+HELLO_MS = 1_795_222_138_381
+
+NOT_HERE = (
+    "reInitializeContainer",
+    "rollback with",
+    "restartContainer",
+    "released by",
+    "started twice",
+    "left at its default",
+)
+CASES = [case for case in GOLDEN["tasks"] if not any(part in case["case"] for part in NOT_HERE)] + GOLDEN["masters"]
+IN_OUR_WORDS = ("archive that is no archive",)
+
+Action = Callable[[LoneNode, ContainerId], Awaitable[None]]
+
+
+async def _stop(node: LoneNode, container_id: ContainerId) -> None:
+    await node.running(container_id)
+    await _command_runs(node, container_id)
+    async with node.master() as master:
+        assert (await master.stop_containers((container_id,))).succeeded == (container_id,)
+
+
+def _signal(command: SignalContainerCommand) -> Action:
+    async def order(node: LoneNode, container_id: ContainerId) -> None:
+        await node.running(container_id)
+        await _command_runs(node, container_id)
+        node.rm.orders = {
+            "containers_to_signal": (*node.rm.orders.get("containers_to_signal", ()), (container_id, command))
+        }
+
+    return order
+
+
+ACTIONS: dict[str, Action] = {
+    "stopContainer": _stop,
+    "changed its session, stopContainer": _stop,
+    "signal GRACEFUL_SHUTDOWN": _signal(SignalContainerCommand.GRACEFUL_SHUTDOWN),
+    "signal FORCEFUL_SHUTDOWN": _signal(SignalContainerCommand.FORCEFUL_SHUTDOWN),
+    "signal OUTPUT_THREAD_DUMP": _signal(SignalContainerCommand.OUTPUT_THREAD_DUMP),
+}
+
+
+async def _command_runs(node: LoneNode, container_id: ContainerId) -> None:
+    """Wait until the launch script has become the command: only then do its traps hold."""
+    async with asyncio.timeout(10):
+        while True:
+            pid = node.node.shell.parts.launcher.pid_of(container_id)  # type: ignore[union-attr]
+            if pid is not None and b"launch_container.sh" not in _command_line(pid):
+                break
+            await asyncio.sleep(0.01)
+    # Its first command after the traps are set is a sleep: it is there when bash has a child.
+    await asyncio.sleep(0.3)
+
+
+def _command_line(pid: int) -> bytes:
+    return Path(f"/proc/{pid}/cmdline").read_bytes()
+
+
+@pytest.fixture(scope="module", autouse=True)
+def quit_ignored() -> Iterator[None]:
+    """Hadoop's daemons are started in the background, where shells ignore QUIT; what they start inherits it."""
+    before = signal.signal(signal.SIGQUIT, signal.SIG_IGN)
+    yield
+    signal.signal(signal.SIGQUIT, before)
+
+
+@pytest.fixture(scope="module")
+def sources(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The files that the cases' resources name, with the times that they name."""
+    directory = tmp_path_factory.mktemp("sources")
+    os.chmod(directory, 0o755)
+    for name, content, mode, time_ms in (
+        ("hello.txt", b"hello\n", 0o644, HELLO_MS),
+        ("secret.txt", b"x\n", 0o600, 1_795_222_488_421),
+        ("broken.tgz", b"this is no tgz\n", 0o644, 1_795_222_488_422),
+    ):
+        file = directory / name
+        file.write_bytes(content)
+        file.chmod(mode)
+        os.utime(file, ns=(time_ms * 1_000_000, time_ms * 1_000_000))
+    return directory
+
+
+Ends = dict[str, tuple[ContainerId, ContainerStatus]]
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def ran(tmp_path_factory: pytest.TempPathFactory, sources: Path) -> AsyncIterator[tuple[LoneNode, Ends]]:
+    """All cases, run."""
+    settings = {
+        "yarn.nodemanager.container-retry-minimum-interval-ms": "100",
+        "yarn.nodemanager.container-monitor.interval-ms": "1000",
+    }
+    environ = {"HADOOP_HOME": "/opt/hadoop", "PATH": "/usr/local/bin:/usr/bin:/bin", "LANG": "C.UTF-8", "TZ": "UTC"}
+    directory = tmp_path_factory.mktemp("node")
+    async with lone_node(directory, settings, environ) as node:
+        async with asyncio.TaskGroup() as tasks:
+            running = {case["case"]: tasks.create_task(_run(node, case, sources)) for case in CASES}
+        yield node, {name: task.result() for name, task in running.items()}
+
+
+async def _run(node: LoneNode, case: dict[str, Any], sources: Path) -> tuple[ContainerId, ContainerStatus]:
+    container_id = await node.start(_launch(case["launch"], sources))
+    for part, action in ACTIONS.items():
+        if part in case["case"]:
+            await action(node, container_id)
+            break
+    return container_id, await node.end_of(container_id)
+
+
+def _launch(launch: dict[str, Any], sources: Path) -> ContainerLaunchContext:
+    command = launch["cmd"]
+    # Eight seconds only served to let the signal come first.
+    commands = tuple(command) if isinstance(command, list) else (command.replace("sleep 8;", "sleep 2;"),)
+    retry = launch.get("retry")
+    return ContainerLaunchContext(
+        commands,
+        launch.get("env", {}),
+        {link: _resource(told, sources) for link, told in launch.get("resources", {}).items()},
+        retry=ContainerRetryContext(
+            ContainerRetryPolicy[retry["policy"]], frozenset(retry.get("codes", ())), retry["max"], retry["interval"]
+        )
+        if retry
+        else ContainerRetryContext(),
+    )
+
+
+def _resource(told: dict[str, Any], sources: Path) -> LocalResource:
+    return LocalResource(
+        told["uri"].replace("${SRC_DIR}", str(sources)),
+        told["size"],
+        told["ts"],
+        LocalResourceType[told.get("type", "FILE")],
+        LocalResourceVisibility[told.get("vis", "APPLICATION")],
+    )
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case["case"])
+async def test_a_container_ends_as_hadoops(case: dict[str, Any], ran: tuple[LoneNode, Ends], sources: Path) -> None:
+    node, ends = ran
+    _, status = ends[case["case"]]
+    assert status.exit_status == case["status"]
+    if case["case"] in IN_OUR_WORDS:
+        assert "broken.tgz" in status.diagnostics
+        return
+    ours, theirs = _comparable(status.diagnostics, node, sources), _comparable(case["diagnostics"], node, sources)
+    assert ours == theirs
+
+
+@pytest.mark.parametrize("case", [case for case in CASES if case["logs"]], ids=lambda case: case["case"])
+async def test_a_container_leaves_hadoops_logs(case: dict[str, Any], ran: tuple[LoneNode, Ends], sources: Path) -> None:
+    node, ends = ran
+    container_id, _ = ends[case["case"]]
+    logs = node.logs_of(container_id)
+    found = {name: _comparable((logs / name).read_text(), node, sources) for name in case["logs"]}
+    assert found == case["logs"]
+
+
+def _comparable(text: str, node: LoneNode, sources: Path) -> str:
+    directories = {str(node.local_dir): "${LOCAL_DIR}", str(node.log_dir): "${LOG_DIR}", str(sources): "${SRC_DIR}"}
+    text = neutral(text, directories)
+    # A process tree: who is in it, not in which order or with which numbers.
+    text = re.sub(r"pid=\d+,", "pid=<pid>,", text)
+    text = re.sub(r"running \d+B beyond", "running <n>B beyond", text)
+    text = re.sub(r"\d+(\.\d)? ([MG])B of (\d+(\.\d)?) MB", r"<n> \2B of \3 MB", text)
+    text = re.sub(r"\t\|- \d+ \d+ \d+ \d+ (\(\w+\)) \d+ \d+ \d+ \d+ ", r"\t|- <numbers> \1 ", text)
+    tree = re.compile(r"(?:\t\|- <numbers>[^\n]*\n)+")
+    return tree.sub(lambda match: "".join(sorted(match[0].splitlines(keepends=True))), text)
