@@ -47,6 +47,8 @@ from yarnling.start_request import (
 
 STOP_GRACE_S = 1.0
 """What daemons have between TERM and KILL. With it a cluster is gone within the two seconds that it promises."""
+RM_GRACE_S = 0.2
+"""What the ResourceManager has at least, however long its nodes took."""
 KILL_ROUNDS_MAX = 50
 """Rounds of killing descendants; each takes those that the last one missed. One nearly always does."""
 WARM_UP_RUNS = 10
@@ -62,6 +64,7 @@ class RunningDaemon:
     """A daemon that was started and has not ended. `ready_fd` is -1 once its ready line was read."""
 
     name: str
+    package: str
     pid: int
     ready_fd: int
     ready_line: bytes = b""
@@ -108,7 +111,7 @@ class ForkServer:
             return
         finally:
             os.close(writer)
-        daemon = RunningDaemon(request.name, pid, reader)
+        daemon = RunningDaemon(request.name, request.package, pid, reader)
         self._daemons[pid] = daemon
         self._selector.register(reader, selectors.EVENT_READ, lambda: self._on_ready_line(daemon))
         self._tell(Started(request.name, pid))
@@ -153,15 +156,25 @@ class ForkServer:
             self._stopping = True
 
     def _end_everything(self) -> None:
-        """TERM to the daemons, which end their containers; KILL to whatever is left after the grace."""
+        """TERM to the daemons, which end their containers; KILL to whatever is left after the grace.
+
+        NodeManagers first: they take leave of the ResourceManager, and would wait for it if it was gone.
+        """
         self._selector.unregister(self._owner)
-        for pid in self._daemons:
-            os.kill(pid, signal.SIGTERM)
         deadline = time.monotonic() + STOP_GRACE_S
-        while self._daemons and (left_s := deadline - time.monotonic()) > 0:
+        self._end([daemon for daemon in self._daemons.values() if daemon.package != "rm"], deadline)
+        self._end(list(self._daemons.values()), max(deadline, time.monotonic() + RM_GRACE_S))
+        _kill_descendants()
+
+    def _end(self, daemons: list[RunningDaemon], deadline: float) -> None:
+        for daemon in daemons:
+            os.kill(daemon.pid, signal.SIGTERM)
+        while any(daemon.pid in self._daemons for daemon in daemons):
+            left_s = deadline - time.monotonic()
+            if left_s <= 0:
+                return
             for key, _ in self._selector.select(left_s):
                 key.data()
-        _kill_descendants()
 
 
 class Forking:
@@ -196,9 +209,17 @@ class Forking:
 
 
 def _warm_up() -> None:
-    """Let the interpreter specialise the code that every daemon begins with, once instead of once in each."""
+    """Let the interpreter specialise the code that every daemon begins with, once instead of once in each.
+
+    The loop's threads, which are there for a look-up and for to_thread, have ended when it is closed.
+    """
+
+    async def begin() -> None:
+        await asyncio.get_running_loop().getaddrinfo("127.0.0.1", None)
+        await asyncio.to_thread(bool)
+
     for _ in range(WARM_UP_RUNS):
-        asyncio.run(asyncio.sleep(0))
+        asyncio.run(begin())
 
 
 def main(arguments: list[str]) -> None:
