@@ -26,6 +26,7 @@ from rm.scheduler.completion import (
 )
 from rm.scheduler.configuration import CapacitySchedulerConfiguration
 from rm.scheduler.context import SchedulerContext
+from rm.scheduler.explanation import Obstacle, obstacles_of
 from rm.scheduler.java_order import container_hash, hash_order
 from rm.scheduler.leaf_queue import LeafQueue
 from rm.scheduler.node import NodeTracker, SchedulerNode
@@ -436,6 +437,11 @@ class CapacityScheduler:
         """The live containers of the application's current attempt, kept ones included."""
         attempt = self._attempt_of(application_id)
         return attempt.live_containers if attempt is not None else {}
+
+    def explain(self, application_id: ApplicationId) -> list[Obstacle]:
+        """Why the application has not got what it asks for; empty for one that is not known."""
+        attempt = self._attempt_of(application_id)
+        return obstacles_of(attempt) if attempt is not None else []
 
     def node_usage(self, node_id: NodeId) -> tuple[Resource, int]:
         """(allocated, containers) of a node; nothing for a node that the scheduler does not know."""

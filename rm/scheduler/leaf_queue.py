@@ -110,7 +110,8 @@ class LeafQueue(CSQueue):
             reserved = application.usage.default.reserved
             if check_queue:
                 if not self.can_assign(partition, limits, reserved, mode):
-                    return self._refuse(node, Reason.QUEUE_MAXIMUM, self.usage.used(partition), limits.limit)
+                    used = self.usage.used(partition)
+                    return self._refuse(node, Reason.QUEUE_MAXIMUM, used, used + limits.headroom)
                 check_queue = context.settings.reservations_continue_looking and not reserved.is_none()
             cached = self._look_up_limit(application, partition, mode, cached_limits)
             if not self._may_assign_to_user(application, partition, limits, cached, reserved):

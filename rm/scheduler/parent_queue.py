@@ -53,7 +53,8 @@ class ParentQueue(CSQueue):
         if not self.context.calculator.fits_in(smallest, node.unallocated):
             return self._refuse(node, Reason.QUEUE_NODE_FULL, smallest, node.unallocated)
         if not self.can_assign(partition, limits, self.reserved_metric, mode):
-            return self._refuse(node, Reason.QUEUE_MAXIMUM, self.usage.used(partition), limits.limit)
+            used = self.usage.used(partition)
+            return self._refuse(node, Reason.QUEUE_MAXIMUM, used, used + limits.headroom)
         return self._assign_to_children(node, limits, mode)
 
     def _assign_to_children(self, node: SchedulerNode, limits: ResourceLimits, mode: SchedulingMode) -> Assignment:

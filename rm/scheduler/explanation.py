@@ -1,0 +1,47 @@
+"""Why an application has not got what it asks for: the last refusal on each node, its own and of its queues."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from rm.scheduler.application import FiCaSchedulerApp
+from rm.scheduler.queue import CSQueue
+from rm.scheduler.reasons import Reason, Refusal
+from yarn.ids import NodeId
+
+_SATISFIED = frozenset({Reason.QUEUE_SATISFIED, Reason.APPLICATION_SATISFIED})
+
+
+@dataclass(frozen=True, slots=True)
+class Obstacle:
+    """What stood in the way of `subject` (an attempt's id or a queue's path) on a node; None: on all of them."""
+
+    subject: str
+    node_id: NodeId | None
+    refusal: Refusal
+
+    def __str__(self) -> str:
+        place = "everywhere" if self.node_id is None else f"on {self.node_id.host}"
+        return f"{self.subject} {place}: {self.refusal}"
+
+
+def obstacles_of(attempt: FiCaSchedulerApp) -> list[Obstacle]:
+    """First why its master may not start, if so; then, node by node as they were looked at, its own and its queues'.
+
+    What a node's last visit did not come to is still told, with the time of that older visit. That a queue or
+    application wants nothing is left out.
+    """
+    subject = str(attempt.attempt_id)
+    obstacles = [] if attempt.am_refusal is None else [Obstacle(subject, None, attempt.am_refusal)]
+    for node_id, refusal in attempt.refusals.by_node().items():
+        obstacles += _kept(subject, node_id, refusal)
+    queue: CSQueue | None = attempt.leaf
+    while queue is not None:
+        for node_id, refusal in queue.refusals.by_node().items():
+            obstacles += _kept(queue.path, node_id, refusal)
+        queue = queue.parent
+    return obstacles
+
+
+def _kept(subject: str, node_id: NodeId, refusal: Refusal) -> list[Obstacle]:
+    return [] if refusal.reason in _SATISFIED else [Obstacle(subject, node_id, refusal)]
