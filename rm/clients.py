@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 from rm.admission import admit
 from rm.lifecycles.events import RMAppAttemptEventType, RMAppEventType
 from rm.lifecycles.states import COMPLETED_APP_STATES, STORED_APP_STATES
-from rm.reports import find_app
 from yarn.applications import ApplicationSubmissionContext
 from yarn.errors import ApplicationAttemptNotFoundException, ApplicationNotFoundException
 from yarn.ids import ApplicationAttemptId, ApplicationId
@@ -55,7 +54,7 @@ class ClientRMService:
 
     def fail_attempt(self, attempt_id: ApplicationAttemptId) -> None:
         """Have the attempt fail; of no effect once its application is over or sure to be."""
-        app = find_app(self._context, attempt_id.application_id)
+        app = self._context.find_app(attempt_id.application_id)
         if attempt_id not in app.attempts:
             raise ApplicationAttemptNotFoundException(f"ApplicationAttempt with id '{attempt_id}' doesn't exist in RM.")
         if app.state not in COMPLETED_APP_STATES:

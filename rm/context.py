@@ -18,6 +18,7 @@ from rm.lifecycles.events import RMAppAttemptEventType, RMAppEventType, RMNodeEv
 from rm.lifecycles.states import STORED_APP_STATES
 from rm.liveness import DeadlineMonitor, LivenessMonitor
 from rm.settings import RMSettings
+from yarn.errors import ApplicationNotFoundException
 from yarn.ids import ApplicationAttemptId, ApplicationId, ContainerId, NodeId
 from yarn.lifecycle import IllegalTransition
 from yarn.resource import Resource
@@ -92,6 +93,16 @@ class RMContext:
     def has_work(self) -> bool:
         """True while something is queued: never between two steps."""
         return bool(self._queue)
+
+    def find_app(self, application_id: ApplicationId) -> RMApp:
+        """The application; raises ApplicationNotFoundException for an unknown one."""
+        app = self.apps.get(application_id)
+        if app is None:
+            raise ApplicationNotFoundException(
+                f"Application with id '{application_id}' doesn't exist in RM. "
+                "Please check that the job submission was successful."
+            )
+        return app
 
     def attempt(self, attempt_id: ApplicationAttemptId) -> RMAppAttempt | None:
         """The attempt, None if the RM does not know it."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from rm.launch_diagnostics import launch_diagnostics
 from rm.lifecycles.rm_container import RMContainerState
 from rm.lifecycles.states import RMAppAttemptState, RMAppState
 from yarn.applications import (
@@ -19,17 +20,13 @@ from yarn.applications import (
 )
 from yarn.errors import (
     ApplicationAttemptNotFoundException,
-    ApplicationNotFoundException,
     ContainerNotFoundException,
 )
 from yarn.ids import ApplicationAttemptId, ApplicationId, ContainerId
-from yarn.nodes import ClusterMetrics, NodeReport
 from yarn.resource import Resource
 from yarn.states import (
     ContainerState,
     FinalApplicationStatus,
-    NodeState,
-    NodeUpdateType,
     YarnApplicationAttemptState,
     YarnApplicationState,
 )
@@ -39,7 +36,6 @@ if TYPE_CHECKING:
     from rm.lifecycles.rm_app import RMApp
     from rm.lifecycles.rm_app_attempt import RMAppAttempt
     from rm.lifecycles.rm_container import RMContainer
-    from rm.lifecycles.rm_node import RMNode
 
 NO_ATTEMPT = -1
 """The attempt number of an application that has no attempt yet."""
@@ -51,20 +47,9 @@ UNKNOWN_USAGE = ApplicationResourceUsage(-1, -1, Resource(-1, -1), Resource(-1, 
 # Applications
 
 
-def find_app(context: RMContext, application_id: ApplicationId) -> RMApp:
-    """The application; raises ApplicationNotFoundException for an unknown one."""
-    app = context.apps.get(application_id)
-    if app is None:
-        raise ApplicationNotFoundException(
-            f"Application with id '{application_id}' doesn't exist in RM. "
-            "Please check that the job submission was successful."
-        )
-    return app
-
-
 def application_report(context: RMContext, application_id: ApplicationId) -> ApplicationReport:
     """Raises ApplicationNotFoundException."""
-    return _application_report(context, find_app(context, application_id))
+    return _application_report(context, context.find_app(application_id))
 
 
 def applications(context: RMContext, wanted: ApplicationFilter) -> tuple[ApplicationReport, ...]:
@@ -135,7 +120,7 @@ def _with_attempt(report: ApplicationReport, attempt: RMAppAttempt) -> Applicati
         rpc_port=attempt.rpc_port,
         tracking_url=attempt.tracking_url,
         original_tracking_url=attempt.original_tracking_url,
-        diagnostics=report.diagnostics or attempt.diagnostics,
+        diagnostics=report.diagnostics or attempt_diagnostics(attempt),
         progress=attempt.progress,
     )
 
@@ -173,7 +158,7 @@ def _passes(app: RMApp, wanted: ApplicationFilter) -> bool:
 
 def find_attempt(context: RMContext, attempt_id: ApplicationAttemptId) -> RMAppAttempt:
     """The attempt; raises Application- or ApplicationAttemptNotFoundException for an unknown one."""
-    attempt = find_app(context, attempt_id.application_id).attempts.get(attempt_id)
+    attempt = context.find_app(attempt_id.application_id).attempts.get(attempt_id)
     if attempt is None:
         raise ApplicationAttemptNotFoundException(f"ApplicationAttempt with id '{attempt_id}' doesn't exist in RM.")
     return attempt
@@ -186,7 +171,7 @@ def attempt_report(context: RMContext, attempt_id: ApplicationAttemptId) -> Appl
 
 def attempt_reports(context: RMContext, application_id: ApplicationId) -> tuple[ApplicationAttemptReport, ...]:
     """All attempts of an application, the first first; raises ApplicationNotFoundException."""
-    return tuple(_attempt_report(attempt) for attempt in find_app(context, application_id).attempts.values())
+    return tuple(_attempt_report(attempt) for attempt in context.find_app(application_id).attempts.values())
 
 
 def attempt_state(attempt: RMAppAttempt) -> YarnApplicationAttemptState:
@@ -199,6 +184,11 @@ def attempt_state(attempt: RMAppAttempt) -> YarnApplicationAttemptState:
     return YarnApplicationAttemptState[state.name]
 
 
+def attempt_diagnostics(attempt: RMAppAttempt) -> str:
+    """Why it ended; before that, what it waits for."""
+    return str(attempt.final_diagnostics) or launch_diagnostics(attempt.context, attempt)
+
+
 def _attempt_report(attempt: RMAppAttempt) -> ApplicationAttemptReport:
     return ApplicationAttemptReport(
         attempt_id=attempt.attempt_id,
@@ -208,7 +198,7 @@ def _attempt_report(attempt: RMAppAttempt) -> ApplicationAttemptReport:
         rpc_port=attempt.rpc_port,
         tracking_url=attempt.tracking_url,
         original_tracking_url=attempt.original_tracking_url,
-        diagnostics=attempt.diagnostics,
+        diagnostics=attempt_diagnostics(attempt),
         start_time_ms=attempt.start_ms,
         finish_time_ms=attempt.finish_ms,
     )
@@ -248,50 +238,4 @@ def _container_report(context: RMContext, container: RMContainer) -> ContainerRe
         log_url=f"{address}/node/containerlogs/{container.id}/{container.user}",
         node_http_address=address if node is None else f"http://{node.http_address}",
         execution_type=container.container.execution_type,
-    )
-
-
-# Nodes
-
-
-def node_reports(context: RMContext, states: frozenset[NodeState]) -> tuple[NodeReport, ...]:
-    """The nodes in one of `states` (empty: all), those in use first, in the order in which they registered."""
-    nodes = [*context.nodes.values(), *context.inactive_nodes.values()]
-    return tuple(_node_report(context, node, None) for node in nodes if not states or node.state in states)
-
-
-def node_update_report(context: RMContext, node: RMNode, update: NodeUpdateType) -> NodeReport:
-    """A node as an AM hears of its change."""
-    return _node_report(context, node, update)
-
-
-def cluster_metrics(context: RMContext) -> ClusterMetrics:
-    """Counts of nodes by state."""
-    states = [node.state for node in (*context.nodes.values(), *context.inactive_nodes.values())]
-    return ClusterMetrics(
-        total=len(context.nodes),
-        active=states.count(NodeState.RUNNING),
-        lost=states.count(NodeState.LOST),
-        unhealthy=states.count(NodeState.UNHEALTHY),
-        decommissioning=states.count(NodeState.DECOMMISSIONING),
-        decommissioned=states.count(NodeState.DECOMMISSIONED),
-        rebooted=states.count(NodeState.REBOOTED),
-        shutdown=states.count(NodeState.SHUTDOWN),
-    )
-
-
-def _node_report(context: RMContext, node: RMNode, update: NodeUpdateType | None) -> NodeReport:
-    used, containers = context.scheduler.node_usage(node.node_id)
-    return NodeReport(
-        node_id=node.node_id,
-        state=node.state,
-        http_address=node.http_address,
-        rack=node.rack,
-        used=used,
-        capability=node.capability,
-        containers=containers,
-        health=node.health,
-        containers_utilization=node.containers_utilization,
-        node_utilization=node.node_utilization,
-        update_type=update,
     )

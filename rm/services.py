@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from rm import reports
+from rm import node_reports, reports
 from rm.core import ResourceManagerCore
 from rm.events import (
     Allocate,
@@ -104,10 +104,10 @@ class ClientService:
         return reports.applications(self._core.context, request)
 
     async def get_cluster_metrics(self, caller: Caller[None], request: None) -> ClusterMetrics:
-        return reports.cluster_metrics(self._core.context)
+        return node_reports.cluster_metrics(self._core.context)
 
     async def get_cluster_nodes(self, caller: Caller[None], request: frozenset[NodeState]) -> tuple[NodeReport, ...]:
-        return reports.node_reports(self._core.context, request)
+        return node_reports.node_reports(self._core.context, request)
 
     async def get_queue_info(self, caller: Caller[None], request: QueueInfoRequest) -> QueueInfo | None:
         return queue_info(self._core.context, request)

@@ -33,6 +33,9 @@ class FifoOrderingPolicy:
         for _, application in self._entries:
             yield application
 
+    def __contains__(self, application: object) -> bool:
+        return id(application) in self._keys
+
     def add(self, application: FiCaSchedulerApp) -> None:
         """Put it in its place by what it is now; once in, always once."""
         if id(application) in self._keys:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from rm.events import NodeHeartbeat, RegisterNode, UnregisterNode, UpdateNodeResource
-from rm.reports import cluster_metrics, node_reports
+from rm.node_reports import cluster_metrics, node_reports
 from tests.rm.builders import RM, ask, done
 from yarn.containers import NMContainerStatus
 from yarn.errors import ResourceNotFoundException, YarnException
