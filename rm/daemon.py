@@ -66,8 +66,8 @@ async def serve(
     RM. Raises YarnException, naming key and remedy, for what keeps it from starting.
     """
     rm = ResourceManager(conf, reload=reload, observers=observers)
-    stopping = stop or _stopped_by_signal()
-    async with rm.running():
+    stopping = stop or asyncio.Event()
+    async with _ended_by_signal(stopping, use_signals=stop is None), rm.running():
         ready(rm.facts())
         _logger.info("ready cluster_timestamp=%d addresses=%s", rm.cluster_timestamp, rm.addresses)
         await stopping.wait()
@@ -87,10 +87,10 @@ class ResourceManager:
         self.addresses: dict[str, str] = {}
         self.core = ResourceManagerCore(conf, cluster_timestamp=self.cluster_timestamp)
         self._conf = conf
-        self._keys = MasterKeys(conf)
+        self.keys = MasterKeys(conf)
         self._shell = CoreShell(self.core, clock)
         self._signer = ResponseSigner(
-            self._keys,
+            self.keys,
             rm_identifier=self.cluster_timestamp,
             token_lifetime_ms=resourcemanager.CONTAINER_ALLOCATION_EXPIRY_INTERVAL.of(conf),
             user_of=lambda application_id: self.core.context.apps[application_id].user,
@@ -114,17 +114,17 @@ class ResourceManager:
         shell = self._shell
         shell.event_log = _open_event_log(self._conf, self.cluster_timestamp)
         try:
-            async with Channels() as channels, asyncio.TaskGroup() as tasks:
+            async with Channels() as channels, _background_tasks() as tasks:
                 launcher = MasterLauncher(
                     self._conf,
-                    keys=self._keys,
+                    keys=self.keys,
                     signer=self._signer,
                     channels=channels,
                     tasks=tasks,
                     report=_event_sink(shell),
                 )
                 shell.launch, shell.clean_up = launcher.launch, launcher.clean_up
-                rolling = tasks.create_task(self._keys.roll_for_ever())
+                rolling = tasks.create_task(self.keys.roll_for_ever())
                 try:
                     self.addresses = await self._servers.start()
                     yield
@@ -136,7 +136,7 @@ class ResourceManager:
             shell.close()
 
     def _make_servers(self, reload: Reload | None, observers: tuple[RpcObserver, ...]) -> _Servers:
-        conf, shell, signer, keys = self._conf, self._shell, self._signer, self._keys
+        conf, shell, signer, keys = self._conf, self._shell, self._signer, self.keys
         node_tokens = NodeTokenSecretManager(read_cluster_secret(conf))
         tracker_service = TrackerService(shell, signer, Topology.read(conf))
         servers = _Servers(conf, observers)
@@ -185,6 +185,21 @@ class _Servers:
         await asyncio.gather(*(server.stop() for server in self._servers))
 
 
+@asynccontextmanager
+async def _background_tasks() -> AsyncIterator[asyncio.TaskGroup]:
+    """A task group that lets an error of its body out as it is, not in a group: its tasks take care of their own."""
+    failure: BaseException | None = None
+    async with asyncio.TaskGroup() as tasks:
+        try:
+            yield tasks
+        except asyncio.CancelledError:
+            raise
+        except BaseException as error:
+            failure = error
+    if failure is not None:
+        raise failure
+
+
 def _event_sink(shell: CoreShell) -> Callable[[MasterLaunched | MasterLaunchFailed], None]:
     """Hands the launcher's outcomes to the core; a step that fails is logged, as nobody waits for its answer."""
 
@@ -204,9 +219,15 @@ def _open_event_log(conf: Configuration, cluster_timestamp: int) -> EventLog | N
     return EventLog(Path(name), CoreStart(conf, cluster_timestamp), key=EVENT_LOG.key)
 
 
-def _stopped_by_signal() -> asyncio.Event:
-    stopping = asyncio.Event()
+@asynccontextmanager
+async def _ended_by_signal(stopping: asyncio.Event, *, use_signals: bool) -> AsyncIterator[None]:
+    """SIGTERM and SIGINT set `stopping` while the context is open."""
     loop = asyncio.get_running_loop()
-    for number in (signal.SIGTERM, signal.SIGINT):
+    numbers = (signal.SIGTERM, signal.SIGINT) if use_signals else ()
+    for number in numbers:
         loop.add_signal_handler(number, stopping.set)
-    return stopping
+    try:
+        yield
+    finally:
+        for number in numbers:
+            loop.remove_signal_handler(number)

@@ -100,6 +100,7 @@ class CoreShell:
             self.event_log.append(now_ms, event, effects)
         except YarnException as error:
             _logger.error("no more events are recorded: %s", error.message)
+            self.event_log.close()
             self.event_log = None
 
     def _carry_out(self, effect: Effect) -> None:

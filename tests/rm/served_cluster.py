@@ -1,0 +1,222 @@
+"""A ResourceManager served over real gRPC in the test's own loop, and nodes and masters that are driven by hand."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from rm.daemon import ResourceManager
+from wire.address import Address
+from wire.caller import Caller
+from wire.cluster_secret import read_cluster_secret, write_cluster_secret
+from wire.credentials import Credentials
+from wire.protocols import container_management
+from wire.proxies import (
+    AdminProxy,
+    ApplicationClientProxy,
+    ApplicationMasterProxy,
+    ResourceTrackerProxy,
+)
+from wire.server import RpcServer
+from wire.tokens import (
+    AMRM_KIND,
+    ContainerTokenSecretManager,
+    KeyRing,
+    NMTokenSecretManager,
+    NodeTokenSecretManager,
+)
+from yarn.applications import ApplicationSubmissionContext
+from yarn.configuration import Configuration
+from yarn.containers import (
+    ContainerLaunchContext,
+    ContainerStatus,
+    ContainerTokenIdentifier,
+    NMTokenIdentifier,
+    Token,
+)
+from yarn.errors import YarnException
+from yarn.ids import ApplicationId, ContainerId, NodeId
+from yarn.protocols.container_management import (
+    GetContainerStatusesResponse,
+    SignalContainerRequest,
+    StartContainerRequest,
+    StartContainersResponse,
+    StopContainersResponse,
+)
+from yarn.protocols.tracker import NodeHeartbeatRequest, NodeHeartbeatResponse, RegisterNodeManagerRequest
+from yarn.resource import Resource
+from yarn.states import ContainerState
+
+SOON_S = 5.0
+ADDRESSES = ("address", "scheduler.address", "resource-tracker.address", "admin.address")
+CLIENT, SCHEDULER, TRACKER, ADMIN = (f"yarn.resourcemanager.{name}" for name in ADDRESSES)
+
+
+def configuration(directory: Path, **overrides: str) -> Configuration:
+    """One queue, free ports, a secret; `overrides` with `__` for dots and `_` for dashes."""
+    secret = directory / "secret"
+    if not secret.exists():
+        write_cluster_secret(secret)
+    values = {
+        **{f"yarn.resourcemanager.{name}": "127.0.0.1:0" for name in ADDRESSES},
+        "yarn.yarnling.cluster-secret-file": str(secret),
+        "yarn.scheduler.capacity.root.queues": "default",
+        "yarn.scheduler.capacity.root.default.capacity": "100",
+        "yarn.scheduler.capacity.maximum-am-resource-percent": "1",
+    }
+    values.update({key.replace("__", ".").replace("_", "-"): value for key, value in overrides.items()})
+    return Configuration.of(values)
+
+
+class Cluster:
+    """A served RM and the ways to it."""
+
+    def __init__(self, rm: ResourceManager, conf: Configuration, stack: AsyncExitStack) -> None:
+        self.rm = rm
+        self.node_tokens = NodeTokenSecretManager(read_cluster_secret(conf))
+        self._stack = stack
+
+    async def client(self, user: str = "ann") -> ApplicationClientProxy:
+        proxy = ApplicationClientProxy(self.rm.addresses[CLIENT], user=user)
+        return await self._stack.enter_async_context(proxy)
+
+    async def admin(self) -> AdminProxy:
+        return await self._stack.enter_async_context(AdminProxy(self.rm.addresses[ADMIN]))
+
+    async def master(self, token: Token | None) -> ApplicationMasterProxy:
+        proxy = ApplicationMasterProxy(self.rm.addresses[SCHEDULER], token=token)
+        return await self._stack.enter_async_context(proxy)
+
+    async def node(self, host: str = "127.0.0.2", memory_mb: int = 8192) -> Node:
+        """A registered node that starts containers by saying so."""
+        node = Node(host, self)
+        self._stack.push_async_callback(node.close)
+        await node.open(memory_mb)
+        return node
+
+    async def tracker(self, token: Token | None) -> ResourceTrackerProxy:
+        proxy = ResourceTrackerProxy(self.rm.addresses[TRACKER], token=token)
+        return await self._stack.enter_async_context(proxy)
+
+
+@asynccontextmanager
+async def serving(conf: Configuration, **options: object) -> AsyncIterator[Cluster]:
+    rm = ResourceManager(conf, **options)  # type: ignore[arg-type]
+    async with rm.running(), AsyncExitStack() as stack:
+        yield Cluster(rm, conf, stack)
+
+
+@dataclass
+class Started:
+    """What a node was asked to start."""
+
+    identifier: ContainerTokenIdentifier
+    context: ContainerLaunchContext
+    caller: NMTokenIdentifier
+
+
+@dataclass
+class Node:
+    """An NM by hand: `started` is what it was asked to run; `refusal` answers starts with an error."""
+
+    host: str
+    cluster: Cluster
+    started: list[Started] = field(default_factory=list)
+    stopped: list[ContainerId] = field(default_factory=list)
+    refusal: YarnException | None = None
+    response_id: int = 0
+    nm_tokens: NMTokenSecretManager = field(default_factory=lambda: NMTokenSecretManager(KeyRing()))
+    container_tokens: ContainerTokenSecretManager = field(
+        default_factory=lambda: ContainerTokenSecretManager(KeyRing())
+    )
+
+    async def open(self, memory_mb: int) -> None:
+        self._server = RpcServer(Address(self.host, 0))
+        self._server.add(
+            container_management.RPCS, self, lambda caller: self.nm_tokens.check_for(caller.token, self.node_id)
+        )
+        self.node_id = NodeId(self.host, await self._server.start())
+        self.proxy = await self.cluster.tracker(self.cluster.node_tokens.create(self.node_id))
+        request = RegisterNodeManagerRequest(self.node_id, 8042, Resource(memory_mb, 8))
+        self.registration = await self.proxy.register_node_manager(request)
+        assert self.registration.nm_token_key is not None
+        assert self.registration.container_token_key is not None
+        self.nm_tokens.keys.accept(self.registration.nm_token_key)
+        self.container_tokens.keys.accept(self.registration.container_token_key)
+
+    async def close(self) -> None:
+        await self._server.stop(0)
+
+    async def beat(self, *containers: ContainerStatus) -> NodeHeartbeatResponse:
+        keys = self.container_tokens.keys.current, self.nm_tokens.keys.current
+        container_key, nm_key = (key.key_id if key is not None else 0 for key in keys)
+        request = NodeHeartbeatRequest(
+            self.node_id,
+            self.response_id,
+            containers,
+            container_token_key_id=container_key,
+            nm_token_key_id=nm_key,
+        )
+        reply = await self.proxy.node_heartbeat(request)
+        self.response_id = reply.response_id
+        return reply
+
+    def running(self, container_id: ContainerId) -> ContainerStatus:
+        return ContainerStatus(container_id, ContainerState.RUNNING)
+
+    def amrm_token(self, number: int = -1) -> Token:
+        """The token in the credentials of a master that was started here."""
+        token = Credentials.from_bytes(self.started[number].context.tokens).token_of_kind(AMRM_KIND)
+        assert token is not None
+        return token
+
+    async def start_containers(
+        self, caller: Caller[NMTokenIdentifier], request: tuple[StartContainerRequest, ...]
+    ) -> StartContainersResponse:
+        succeeded, failed = [], {}
+        for one in request:
+            identifier = self.container_tokens.check_for(one.token, self.node_id)
+            self.started.append(Started(identifier, one.launch_context, caller.verified))
+            if self.refusal is not None:
+                failed[identifier.container_id] = self.refusal
+            else:
+                succeeded.append(identifier.container_id)
+        return StartContainersResponse(tuple(succeeded), failed)
+
+    async def stop_containers(
+        self, caller: Caller[NMTokenIdentifier], request: tuple[ContainerId, ...]
+    ) -> StopContainersResponse:
+        self.stopped += request
+        return StopContainersResponse(request)
+
+    async def get_container_statuses(
+        self, caller: Caller[NMTokenIdentifier], request: tuple[ContainerId, ...]
+    ) -> GetContainerStatusesResponse:
+        return GetContainerStatusesResponse()
+
+    async def signal_to_container(self, caller: Caller[NMTokenIdentifier], request: SignalContainerRequest) -> None:
+        return None
+
+
+async def until(condition: Callable[[], bool]) -> None:
+    """Wait for what other tasks bring about; there is no event for it, so it is looked at again and again."""
+    async with asyncio.timeout(SOON_S):
+        while not condition():  # noqa: ASYNC110
+            await asyncio.sleep(0.001)
+
+
+async def submit(
+    client: ApplicationClientProxy, *, environment: dict[str, str] | None = None, tokens: bytes = b""
+) -> ApplicationId:
+    """An application whose master is one container of 1024 MB."""
+    new = await client.get_new_application()
+    context = ApplicationSubmissionContext(
+        new.application_id,
+        ContainerLaunchContext(("sleep 1",), environment or {}, tokens=tokens),
+        Resource(1024, 1),
+    )
+    await client.submit_application(context)
+    return new.application_id

@@ -1,0 +1,199 @@
+"""The shell around a core that does as it is told: order of effects, answers, timers, the event log."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rm.effects import CleanUpMaster, Effect, LaunchMaster, Refuse, Reply, StateChanged, Warn
+from rm.events import Event, GetNewApplication, MasterLaunched, Tick
+from rm.shell import CoreShell
+from tests.rm.served_cluster import until
+from wire.event_log import EventLog, Step, read_event_log
+from yarn.applications import ApplicationSubmissionContext
+from yarn.containers import Container
+from yarn.errors import ApplicationNotFoundException
+from yarn.ids import ApplicationAttemptId, ApplicationId, ContainerId, NodeId
+from yarn.resource import Resource
+
+ATTEMPT = ApplicationAttemptId(ApplicationId(1, 1), 1)
+CONTAINER = Container(ContainerId(ATTEMPT, 1), NodeId("n", 1), "n:2", Resource(1, 1), 0)
+
+
+class ScriptedCore:
+    """Answers each event with the next list of effects; an exception in the script is raised."""
+
+    def __init__(self, *script: list[Effect] | Exception) -> None:
+        self.script = list(script)
+        self.events: list[tuple[Event, int]] = []
+        self.deadline_ms: int | None = None
+
+    def handle(self, event: Event, now_ms: int) -> list[Effect]:
+        self.events.append((event, now_ms))
+        step = self.script.pop(0) if self.script else []
+        if isinstance(step, Exception):
+            raise step
+        return step
+
+    def next_deadline_ms(self) -> int | None:
+        return self.deadline_ms
+
+
+class Clock:
+    def __init__(self, now_ms: int = 1000) -> None:
+        self.now_ms = now_ms
+
+    def __call__(self) -> int:
+        return self.now_ms
+
+
+async def test_a_call_gets_the_answer_of_its_number() -> None:
+    core = ScriptedCore([Warn("first"), Reply(1, "one")], [Refuse(2, ApplicationNotFoundException("none"))])
+    shell = CoreShell(core, Clock())
+    assert await shell.ask(GetNewApplication) == "one"
+    with pytest.raises(ApplicationNotFoundException, match="none"):
+        await shell.ask(GetNewApplication)
+    assert core.events == [(GetNewApplication(1), 1000), (GetNewApplication(2), 1000)]
+
+
+async def test_an_answer_may_come_in_a_later_step() -> None:
+    """As from a store that must commit first."""
+    core = ScriptedCore([], [], [Reply(2, "two"), Reply(1, "one")])
+    shell = CoreShell(core, Clock())
+    async with asyncio.TaskGroup() as tasks:
+        first = tasks.create_task(shell.ask(GetNewApplication))
+        second = tasks.create_task(shell.ask(GetNewApplication))
+        await until(lambda: len(core.events) == 2)
+        shell.handle(Tick())
+    assert (first.result(), second.result()) == ("one", "two")
+
+
+async def test_an_answer_for_a_caller_that_left_is_dropped() -> None:
+    core = ScriptedCore([], [Reply(1, "late"), Refuse(1, ApplicationNotFoundException("late"))])
+    shell = CoreShell(core, Clock())
+    with pytest.raises(TimeoutError):
+        async with asyncio.timeout(0):
+            await shell.ask(GetNewApplication)
+    shell.handle(Tick())
+
+
+async def test_effects_are_carried_out_in_their_order() -> None:
+    launch = LaunchMaster(ATTEMPT, CONTAINER, ApplicationSubmissionContext(ATTEMPT.application_id), "ann", 5)
+    clean_up = CleanUpMaster(ATTEMPT, CONTAINER.id, CONTAINER.node_id)
+    ended = StateChanged("RMAppAttempt", str(ATTEMPT), "KILL", "RUNNING", "KILLED")
+    other = StateChanged("RMApp", "application_1_0001", "KILL", "RUNNING", "KILLED")
+    shell = CoreShell(ScriptedCore([launch, ended, other, clean_up]), Clock())
+    done: list[Any] = []
+    shell.launch, shell.clean_up, shell.attempt_ended = done.append, done.append, done.append
+    shell.handle(Tick())
+    assert done == [launch, str(ATTEMPT), clean_up]
+
+
+async def test_changes_and_warnings_are_told_in_the_log(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO)
+    changed = StateChanged("RMNode", "n1:1", "EXPIRE", "RUNNING", "LOST", "capability=<memory:1, vCores:1>")
+    shell = CoreShell(ScriptedCore([changed, Warn("odd")]), Clock())
+    shell.handle(Tick())
+    assert [record.getMessage() for record in caplog.records] == [
+        "RMNode=n1:1 event=EXPIRE from=RUNNING to=LOST detail='capability=<memory:1, vCores:1>'",
+        "odd",
+    ]
+
+
+async def test_a_step_that_fails_is_its_callers_and_the_next_one_works() -> None:
+    core = ScriptedCore(AssertionError("invariant"), [Reply(2, "fine")])
+    shell = CoreShell(core, Clock())
+    with pytest.raises(AssertionError, match="invariant"):
+        await shell.ask(GetNewApplication)
+    assert await shell.ask(GetNewApplication) == "fine"
+
+
+# Timers
+
+
+async def test_a_tick_is_sent_at_the_cores_deadline() -> None:
+    clock = Clock()
+    core = ScriptedCore()
+    shell = CoreShell(core, clock)
+    core.deadline_ms = 1005
+    shell.handle(MasterLaunched(ATTEMPT))
+    clock.now_ms = 1005
+    core.deadline_ms = None if len(core.events) > 1 else 1005
+    await until(lambda: len(core.events) == 2)
+    core.deadline_ms = None
+    assert core.events[1] == (Tick(), 1005)
+    shell.close()
+
+
+async def test_no_tick_is_sent_before_the_deadline() -> None:
+    """The timer fires by the loop's clock; what counts is the shell's."""
+    clock = Clock()
+    core = ScriptedCore()
+    core.deadline_ms = 1001
+    shell = CoreShell(core, clock)
+    shell.handle(MasterLaunched(ATTEMPT))
+    await asyncio.sleep(0.01)
+    assert len(core.events) == 1
+    clock.now_ms = 1001
+    await until(lambda: len(core.events) > 1)
+    core.deadline_ms = None
+    shell.close()
+
+
+async def test_an_earlier_deadline_replaces_the_timer() -> None:
+    clock = Clock()
+    core = ScriptedCore()
+    core.deadline_ms = 1_000_000
+    shell = CoreShell(core, clock)
+    shell.handle(MasterLaunched(ATTEMPT))
+    core.deadline_ms = 1002
+    shell.handle(MasterLaunched(ATTEMPT))
+    clock.now_ms = 1002
+    await until(lambda: len(core.events) > 2)
+    core.deadline_ms = None
+    shell.close()
+
+
+async def test_a_tick_that_fails_is_logged_and_ticks_go_on(caplog: pytest.LogCaptureFixture) -> None:
+    clock = Clock()
+    core = ScriptedCore([], AssertionError("invariant"))
+    core.deadline_ms = 1001
+    shell = CoreShell(core, clock)
+    shell.handle(MasterLaunched(ATTEMPT))
+    clock.now_ms = 1001
+    await until(lambda: len(core.events) > 2)
+    core.deadline_ms = None
+    shell.close()
+    assert "a tick failed deadline_ms=1001" in caplog.text
+
+
+# The event log
+
+
+async def test_each_step_is_recorded(tmp_path: Path) -> None:
+    shell = CoreShell(ScriptedCore([Reply(1, None)], [Warn("w")]), Clock())
+    shell.event_log = EventLog(tmp_path / "log", None)
+    await shell.ask(GetNewApplication)
+    shell.handle(Tick())
+    shell.close()
+    _, steps = read_event_log(tmp_path / "log")
+    assert list(steps) == [Step(1000, GetNewApplication(1), (Reply(1, None),)), Step(1000, Tick(), (Warn("w"),))]
+
+
+async def test_a_full_disk_ends_the_log_and_nothing_else(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    shell = CoreShell(ScriptedCore([Reply(1, "a")], [Reply(2, "b")]), Clock())
+    shell.event_log = EventLog(tmp_path / "log", None, key="yarn.yarnling.event-log")
+    full = os.open("/dev/full", os.O_WRONLY)
+    os.dup2(full, shell.event_log._file.fileno())
+    os.close(full)
+    assert await shell.ask(GetNewApplication) == "a"
+    assert await shell.ask(GetNewApplication) == "b"
+    shell.close()
+    (message,) = [record.getMessage() for record in caplog.records]
+    assert message.startswith("no more events are recorded: the event log cannot be written: yarn.yarnling.event-log =")
+    assert "No space left on device (make room" in message
