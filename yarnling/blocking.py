@@ -7,6 +7,7 @@ import threading
 from collections.abc import Coroutine
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from am.submission import Submission
 from yarn.applications import (
     ApplicationAttemptReport,
     ApplicationFilter,
@@ -64,6 +65,9 @@ class BlockingClient:
 
     def submit(self, context: ApplicationSubmissionContext) -> ApplicationReport:
         return self._loop.call(self._client.submit(context))
+
+    def start(self, submission: Submission) -> ApplicationReport:
+        return self._loop.call(self._client.start(submission))
 
     def report(self, app_id: ApplicationId) -> ApplicationReport:
         return self._loop.call(self._client.report(app_id))

@@ -11,6 +11,8 @@ import getpass
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
+from am.staging import default_staging_root
+from am.submission import Submission
 from wire.channel import Channels
 from wire.proxies import AdminProxy, ApplicationClientProxy
 from wire.retry import RetryPolicy
@@ -50,6 +52,7 @@ class Client:
 
     `addresses` {configuration key: host:port}, such as yarn.resourcemanager.address (LocalCluster.addresses).
     `user`: "" is who runs this. `log_dirs`: the NodeManagers' log directories, as far as they are on this machine.
+    `staging_root`: where `start` leaves what its applications need.
     """
 
     def __init__(
@@ -59,6 +62,7 @@ class Client:
         user: str = "",
         conf: Configuration | None = None,
         log_dirs: Iterable[Path] = (),
+        staging_root: Path | None = None,
     ) -> None:
         configuration = conf or Configuration()
         self.user = user or getpass.getuser()
@@ -71,6 +75,7 @@ class Client:
         self.admin = AdminProxy(admin, user=self.user, retry=retry, channels=self._channels)
         self._poll_s = resourcemanager.CLIENT_POLL_INTERVAL.of(configuration) / 1000
         self._log_dirs = tuple(log_dirs)
+        self.staging_root = staging_root or default_staging_root()
 
     async def close(self) -> None:
         await self._channels.close()
@@ -102,6 +107,11 @@ class Client:
             if report.state not in NOT_YET_ACCEPTED:
                 return report
             await asyncio.sleep(self._poll_s)
+
+    async def start(self, submission: Submission) -> ApplicationReport:
+        """Submit one of our own applications (am.programs) under a new id, and wait until it is accepted."""
+        new = await self.new_application()
+        return await self.submit(submission.build(new.application_id, self.staging_root))
 
     async def report(self, app_id: ApplicationId) -> ApplicationReport:
         return await self._rm.get_application_report(app_id)

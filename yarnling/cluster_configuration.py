@@ -29,6 +29,9 @@ RM_ADDRESSES = (
 DEFAULTS = {
     # The disk of a laptop is often more than 90 % full, and then every node would be unhealthy.
     nodemanager.MAX_DISK_UTILIZATION_PERCENTAGE.key: "100.0",
+    # Stacks of gRPC's threads and allocator arenas: an AM reserves half a GB and touches 45 MB. Distributions of
+    # Hadoop switch this check off too.
+    nodemanager.VMEM_CHECK_ENABLED.key: "false",
 }
 
 

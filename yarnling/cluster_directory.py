@@ -5,6 +5,7 @@
     conf/topology.table           the rack of each host, if there is more than one
     cluster-secret                mode 0600
     logs/rm.log, logs/nm-1.log    what the daemons say
+    staging                       what applications of this cluster's clients need
     nm-1/local, nm-1/userlogs     work directories and logs of containers
 
 It is a directory of its own under the system's temporary one, deleted at the end, or one that the user names, kept.
@@ -48,6 +49,7 @@ class ClusterDirectory:
         self.temporary = temporary
         self.conf = path / "conf"
         self.logs = path / "logs"
+        self.staging = path / "staging"
         self.secret_file = path / "cluster-secret"
         self.topology_table = self.conf / "topology.table"
 

@@ -175,7 +175,13 @@ class LocalCluster:
         """The client of `user` ("" is who runs this); closed with the cluster."""
         if user not in self._clients:
             dirs = [path for node in self.nodes for path in self.log_dirs_of(node)]
-            self._clients[user] = Client(self._addresses, user=user, conf=self.configuration, log_dirs=dirs)
+            self._clients[user] = Client(
+                self._addresses,
+                user=user,
+                conf=self.configuration,
+                log_dirs=dirs,
+                staging_root=self._directory.staging,
+            )
         return self._clients[user]
 
     def node(self, number: int) -> Node:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from wire.hadoop_xml import load_configuration
 from yarnling.client import Client
+from yarnling.cluster_directory import ClusterDirectory
 from yarnling.cluster_state import ClusterState, find_cluster
 
 
@@ -17,4 +18,10 @@ def connect(name: str, user: str = "") -> tuple[ClusterState, Client]:
 
 def client_for(state: ClusterState, user: str = "") -> Client:
     dirs = [Path(path) for node in state.nodes for path in node.log_dirs]
-    return Client(state.addresses, user=user, conf=load_configuration(Path(state.conf_dir)), log_dirs=dirs)
+    return Client(
+        state.addresses,
+        user=user,
+        conf=load_configuration(Path(state.conf_dir)),
+        log_dirs=dirs,
+        staging_root=ClusterDirectory(Path(state.directory), temporary=False).staging,
+    )

@@ -1,0 +1,58 @@
+"""Clusters of real processes for these tests, and conditions to wait for."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TypeVar
+
+import psutil
+import pytest
+
+from yarnling.blocking import BlockingCluster
+from yarnling.local_cluster import LocalCluster
+
+T = TypeVar("T")
+
+POLL_S = 0.02
+EXPIRY_MS = 1000
+"""What the timers of a node and of a master come to in these clusters, after the time factor."""
+
+# The time factor makes a twentieth of them.
+QUICK = {
+    "yarn.nm.liveness-monitor.expiry-interval-ms": str(EXPIRY_MS * 20),
+    "yarn.am.liveness-monitor.expiry-interval-ms": str(EXPIRY_MS * 20),
+    "yarn.scheduler.minimum-allocation-mb": "128",
+    "yarn.scheduler.capacity.maximum-am-resource-percent": "0.9",
+}
+
+
+def eventually(condition: Callable[[], T], timeout_s: float = 10.0) -> T:
+    """The condition's value as soon as it is true. Fails after `timeout_s` with what it was last."""
+    deadline = time.monotonic() + timeout_s
+    while not (value := condition()):
+        assert time.monotonic() < deadline, f"after {timeout_s:g} s: {value!r}"
+        time.sleep(POLL_S)
+    return value
+
+
+def gone(pid: int) -> bool:
+    try:
+        return psutil.Process(pid).status() == psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return True
+
+
+def names(directory: Path) -> list[psutil.Process]:
+    """Processes whose command line or environment names the directory."""
+    from yarnling.processes import those_that_name
+
+    return those_that_name(directory)
+
+
+@pytest.fixture(scope="session")
+def cluster() -> Iterator[BlockingCluster]:
+    """Four nodes that the tests share; who kills one of them starts it again."""
+    with LocalCluster(4, memory_mb=4096, vcores=8, settings=QUICK, fast=True) as cluster:
+        yield cluster
