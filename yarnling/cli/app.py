@@ -23,19 +23,19 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-submit_app = typer.Typer(help="Submit an application.", no_args_is_help=True)
+submit_app = typer.Typer(no_args_is_help=True)
 app.add_typer(submit_app, name="submit")
 
 Name = Annotated[str, typer.Option(help="Which cluster.", envvar="YARNLING_NAME")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
 Define = Annotated[list[str], typer.Option("--define", "-D", metavar="KEY=VALUE", help="Set a configuration key.")]
 Conf = Annotated[Path | None, typer.Option(metavar="DIR", help="Directory with Hadoop's *-site.xml files.")]
-Queue = Annotated[str, typer.Option(help="Queue, by name or full path.")]
 User = Annotated[str, typer.Option(help="Submit as this user (default: you).")]
-Memory = Annotated[int, typer.Option(metavar="MB", help="Memory of a container.", min=1)]
-Vcores = Annotated[int, typer.Option(help="Vcores of a container.", min=1)]
-Timeout = Annotated[float | None, typer.Option(metavar="S", help="Give up (and kill it) after so many seconds.")]
-Wait = Annotated[bool, typer.Option("--wait/--no-wait", help="Wait for its end; the exit status tells how it ended.")]
+
+# The programs read their options themselves, in Hadoop's spelling: `-num_containers 3`.
+PASS_ON = {"ignore_unknown_options": True, "allow_interspersed_args": False, "help_option_names": []}
+
+Rest = Annotated[list[str], typer.Argument(metavar="OPTIONS")]
 
 DEFAULT_NAME = "default"
 
@@ -154,6 +154,59 @@ def logs(
     from yarnling.cli.logs import show
 
     show(name, application, container, file, as_json=as_json)
+
+
+@submit_app.callback()
+def submit(
+    context: typer.Context,
+    user: User = "",
+    wait: Annotated[
+        bool, typer.Option("--wait/--no-wait", help="Wait for its end; the exit status tells how it ended.")
+    ] = True,
+    name: Name = DEFAULT_NAME,
+    as_json: Json = False,
+) -> None:
+    """Submit an application. Its own options come after its name, spelt as Hadoop's: `-help` lists them."""
+    context.obj = {"name": name, "user": user, "wait": wait, "as_json": as_json}
+
+
+@submit_app.command("distributed-shell", context_settings=PASS_ON)
+def distributed_shell(context: typer.Context, options: Rest = []) -> None:  # noqa: B006  typer copies it
+    """Run a shell command in a number of containers."""
+    _submit("distributed-shell", options, context)
+
+
+@submit_app.command("mapreduce", context_settings=PASS_ON)
+def mapreduce(context: typer.Context, options: Rest = []) -> None:  # noqa: B006  typer copies it
+    """Run a map command over files, and a reduce command over what it writes."""
+    _submit("mapreduce", options, context)
+
+
+@app.command(context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
+def run(
+    command: Annotated[list[str], typer.Argument(help="One word is a line for the shell; else a command's words.")],
+    containers: Annotated[int, typer.Option("--containers", "-n", help="How many containers run it.", min=1)] = 1,
+    memory: Annotated[int, typer.Option(metavar="MB", help="Memory of a container.", min=1)] = 128,
+    vcores: Annotated[int, typer.Option(help="Vcores of a container.", min=1)] = 1,
+    queue: Annotated[str, typer.Option(help="Queue, by name or full path.")] = "default",
+    user: User = "",
+    timeout: Annotated[float | None, typer.Option(metavar="S", help="Kill it after so many seconds.")] = None,
+    name: Name = DEFAULT_NAME,
+    as_json: Json = False,
+) -> None:
+    """Run a command in containers and print what they write. The exit status is the largest of theirs."""
+    from yarnling.cli.run import RunOptions
+    from yarnling.cli.run import run as run_command
+
+    options = RunOptions(tuple(command), containers, memory, vcores, queue, user, timeout, name, as_json)
+    raise typer.Exit(run_command(options))
+
+
+def _submit(program: str, arguments: list[str], context: typer.Context) -> None:
+    from yarnling.cli.submit import SubmitOptions
+    from yarnling.cli.submit import submit as submit_program
+
+    raise typer.Exit(submit_program(program, arguments, SubmitOptions(**context.obj)))
 
 
 def _tell(error: YarnException) -> None:

@@ -1,0 +1,70 @@
+"""`yarnling submit PROGRAM`: the programs that come with yarnling, under the options of Hadoop's clients."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from am.programs.distributed_shell import client as distributed_shell
+from am.programs.mapreduce import client as mapreduce
+from am.submission import OptionParser, Submission
+from yarn.applications import ApplicationReport
+from yarn.states import FinalApplicationStatus
+from yarnling.cli import json_form
+from yarnling.cli.connection import connect
+from yarnling.cli.following import follow
+
+HELP = ("-h", "-help", "--help")
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """A program's options, read and explained."""
+
+    parse: Callable[[Sequence[str]], Submission]
+    parser: Callable[[], OptionParser]
+
+
+PROGRAMS = {
+    "distributed-shell": Program(distributed_shell.parse, distributed_shell.make_parser),
+    "mapreduce": Program(mapreduce.parse, mapreduce.make_parser),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class SubmitOptions:
+    """Where to, as whom, and what then. `timeout_s`: kill it then; None = as the program's own option says."""
+
+    name: str
+    user: str = ""
+    wait: bool = True
+    as_json: bool = False
+
+
+def submit(program: str, arguments: Sequence[str], options: SubmitOptions) -> int:
+    """The exit status: 0 if it succeeded, or was accepted and is not waited for."""
+    if any(argument in HELP for argument in arguments):
+        sys.stdout.write(PROGRAMS[program].parser().format_help())
+        return 0
+    submission = PROGRAMS[program].parse(arguments)
+    report = asyncio.run(_submit(submission, options))
+    if options.as_json:
+        sys.stdout.write(json_form.text(report) + "\n")
+    if not options.wait:
+        return 0
+    return 0 if report.final_status is FinalApplicationStatus.SUCCEEDED else 1
+
+
+async def _submit(submission: Submission, options: SubmitOptions) -> ApplicationReport:
+    _, client = connect(options.name, options.user)
+    async with client:
+        report = await client.start(submission)
+        if not options.wait:
+            if not options.as_json:
+                sys.stdout.write(f"{report.application_id}\n")
+            return report
+        sys.stderr.write(f"Submitted {report.application_id}\n")
+        timeout_ms = submission.options.timeout_ms
+        return await follow(client, report.application_id, None if timeout_ms is None else timeout_ms / 1000)
