@@ -25,6 +25,10 @@ BANNED = {
     re.compile(r"(?<![\w.])/ro" + r"ot/|(?<![\w.])/wo" + r"rk/"): "a path of one machine does not belong here",
     re.compile(r"^(<<<<<<<|>>>>>>>) "): "a merge was left unfinished",
 }
+# A path of the repository in a document's `code`: the first part must be a folder here, so `application -list` is none.
+PATH = re.compile(
+    r"`((?:protos|yarn|wire|rm|nm|am|yarnling|scripts|tests|docs|benchmarks|examples|conf|\.ci)/[\w./-]*)`"
+)
 LINK = re.compile(r"\[[^\]]*\]\(([^)#\s]+)[^)]*\)")
 
 
@@ -73,6 +77,9 @@ def dead_links(path: Path, text: str) -> Iterator[str]:
         for target in LINK.findall(line):
             if "://" not in target and not (ROOT / path.parent / target).exists():
                 yield f"{path}:{number}: the link to {target} leads nowhere (links are relative to the file)"
+        for target in PATH.findall(line):
+            if not (ROOT / target).exists():
+                yield f"{path}:{number}: there is no {target} (it moved, or never was)"
 
 
 def sizes(path: Path, text: str) -> Iterator[str]:

@@ -66,5 +66,10 @@ def test_links(tidy: Tidy) -> None:
     assert refusals == ["docs/a.md:2: the link to c.md leads nowhere (links are relative to the file)"]
 
 
+def test_paths_in_documents(tidy: Tidy) -> None:
+    text = "`rm/core.py` and `rm/gone.py`, `rm/` and `am -list`, `scripts/x --check`\n"
+    assert tidy({"rm/core.py": "", "a.md": text}) == ["a.md:1: there is no rm/gone.py (it moved, or never was)"]
+
+
 def test_what_git_ignores_is_not_looked_at(tidy: Tidy) -> None:
     assert tidy({".gitignore": "build/\n", "build/long.py": "x = 1\n" * 501}) == []
