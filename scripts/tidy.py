@@ -86,7 +86,12 @@ def sizes(path: Path, text: str) -> Iterator[str]:
     lines = text.count("\n")
     if lines > FILE_LINES_MAX:
         yield f"{path}:1: {lines} lines, at most {FILE_LINES_MAX} (split it after a noun of the domain)"
-    for node in ast.walk(ast.parse(text, filename=str(path))):
+    try:
+        tree = ast.parse(text, filename=str(path))
+    except SyntaxError as error:
+        yield f"{path}:{error.lineno}: {error.msg}"
+        return
+    for node in ast.walk(tree):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             length = (node.end_lineno or node.lineno) - node.lineno + 1
             if length > FUNCTION_LINES_MAX:

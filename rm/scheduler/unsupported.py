@@ -1,8 +1,12 @@
-"""What Hadoop's scheduler can do and this one cannot yet: refused by name when a configuration asks for it."""
+"""What Hadoop's scheduler can do and this one cannot yet: refused by name when a configuration asks for it.
+
+A queue's accessible-node-labels and the capacities under them pass: they say what the queue may have of labels that
+exist, and here none does, which is what they mean in a Hadoop cluster without labels too.
+"""
 
 from __future__ import annotations
 
-from rm.scheduler.queue_configuration import PREFIX, ROOT, queue_key
+from rm.scheduler.queue_configuration import PREFIX, queue_key
 from rm.scheduler.reading import Reader
 
 _FLAGS = {
@@ -27,11 +31,22 @@ _QUEUE_TEXTS = {
     "maximum-application-lifetime": "application lifetimes are not supported yet",
     "default-application-lifetime": "application lifetimes are not supported yet",
 }
+_HARMLESS = {
+    "acl_application_max_priority": ("*",),
+    "maximum-application-lifetime": ("-1", "0"),
+    "default-application-lifetime": ("-1", "0"),
+}
+"""Values that ask for nothing; the capacity-scheduler.xml that Hadoop ships writes them out."""
 _QUEUE_FLAGS = {
     "auto-create-child-queue.enabled": "queues created on demand are not supported yet",
     "auto-queue-creation-v2.enabled": "queues created on demand are not supported yet",
     "reservable": "the reservation system is not supported",
 }
+
+
+def names() -> tuple[str, ...]:
+    """The keys that are looked at only to be refused; a queue's without its path."""
+    return (*_FLAGS, *_TEXTS, *_QUEUE_FLAGS, *_QUEUE_TEXTS, PREFIX + "legacy-queue-mode.enabled")
 
 
 def note_unsupported(reader: Reader, paths: tuple[str, ...]) -> None:
@@ -57,9 +72,5 @@ def _note_queue(reader: Reader, path: str) -> None:
         if reader.flag(queue_key(path, name), False):
             reader.fault(queue_key(path, name), problem, "set it to false")
     for name, problem in _QUEUE_TEXTS.items():
-        if reader.text(queue_key(path, name)):
+        if reader.text(queue_key(path, name)) not in ("", *_HARMLESS.get(name, ())):
             reader.fault(queue_key(path, name), problem, "remove it")
-    labels = queue_key(path, "accessible-node-labels")
-    for key in reader.configuration.keys(labels):
-        if key.startswith(labels + ".") or (path != ROOT and reader.text(key) not in ("", "*")):
-            reader.fault(key, "node labels are not supported yet", "remove it")

@@ -10,6 +10,7 @@ hold `${...}`. A setting without a default either falls back to another setting,
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
@@ -28,6 +29,11 @@ T = TypeVar("T")
 N = TypeVar("N", int, float)
 
 PORT_MAX = 65535
+
+
+def key_pattern(key: str) -> str:
+    """A regular expression for a key in which `<...>` stands for a name that the user chooses."""
+    return "(?:.+)".join(re.escape(part) for part in re.split(r"<[^>]*>", key))
 
 
 @dataclass(frozen=True)

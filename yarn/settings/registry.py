@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any, Final
 
 from yarn.configuration import Configuration, find_variable
 from yarn.faults import Fault, Severity
 from yarn.settings import applicationmaster, nodemanager, resourcemanager, scheduler, yarnling
-from yarn.settings.kinds import IntSetting, NumberSetting, Setting, TimeSetting
+from yarn.settings.kinds import IntSetting, NumberSetting, Setting, TimeSetting, key_pattern
 
 _WRITTEN: Final[tuple[Setting[Any], ...]] = tuple(
     value
@@ -20,9 +21,13 @@ _WRITTEN: Final[tuple[Setting[Any], ...]] = tuple(
 BY_KEY: Final[dict[str, Setting[Any]]] = {setting.key: setting for setting in _WRITTEN}
 
 
+_PATTERNS: Final = tuple((re.compile(key_pattern(key)), BY_KEY[key]) for key in BY_KEY if "<" in key)
+
+
 def setting_of(key: str) -> Setting[Any] | None:
-    """The setting that the key sets: of the whole, or of a queue."""
-    return BY_KEY.get(key) or scheduler.queue_setting(key)
+    """The setting that the key sets: of the whole, of a queue, or one whose key holds a name (`<type>`)."""
+    exact = BY_KEY.get(key) or scheduler.queue_setting(key)
+    return exact or next((setting for pattern, setting in _PATTERNS if pattern.fullmatch(key)), None)
 
 
 def defaults() -> dict[str, str]:

@@ -15,7 +15,7 @@ from typing import Any
 from yarn.configuration import Configuration
 from yarn.faults import Fault, Origin, Severity
 from yarn.settings import scheduler
-from yarn.settings.kinds import Setting
+from yarn.settings.kinds import Setting, key_pattern
 from yarn.settings.registry import BY_KEY, check_settings, setting_of
 
 NEAREST_CUTOFF = 0.8
@@ -77,7 +77,7 @@ class HadoopKeys:
     def __init__(self, keys: Iterable[str]) -> None:
         listed = tuple(keys)
         self.plain = frozenset(key for key in listed if "<" not in key)
-        self._patterns = tuple(_pattern(key) for key in listed if "<" in key)
+        self._patterns = tuple(re.compile(key_pattern(key)) for key in listed if "<" in key)
 
     def __contains__(self, key: str) -> bool:
         return key in self.plain or any(pattern.fullmatch(key) for pattern in self._patterns)
@@ -133,8 +133,3 @@ def _default_shown(setting: Setting[Any]) -> str:
     if setting.default is not None:
         return setting.default
     return f"as {setting.fallback.key}" if setting.fallback is not None else "not set"
-
-
-def _pattern(key: str) -> re.Pattern[str]:
-    parts = re.split(r"<[^>]*>", key)
-    return re.compile(".+".join(re.escape(part) for part in parts))

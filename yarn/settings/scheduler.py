@@ -17,10 +17,11 @@ from yarn.settings.kinds import (
     ListSetting,
     Setting,
     TextSetting,
+    TimeSetting,
+    key_pattern,
 )
 
 PREFIX: Final = "yarn.scheduler.capacity."
-UNLIMITED: Final = "2147483647"
 
 _RESOURCE_PACKAGE = "org.apache.hadoop.yarn.util.resource"
 
@@ -44,6 +45,30 @@ MAXIMUM_ALLOCATION_VCORES = IntSetting(
 )
 MAX_APPLICATION_PRIORITY = IntSetting(
     "yarn.cluster.max-application-priority", "0", "the highest priority an application may have", minimum=0
+)
+RESOURCE_TYPES = ListSetting("yarn.resource-types", None, "names of resource types besides memory and vcores")
+TYPE_MINIMUM_ALLOCATION = IntSetting(
+    "yarn.resource-types.<type>.minimum-allocation",
+    None,
+    "least of a resource type in an ask; -1: as without it",
+    long=True,
+)
+TYPE_MAXIMUM_ALLOCATION = IntSetting(
+    "yarn.resource-types.<type>.maximum-allocation",
+    None,
+    "most of a resource type in an ask; -1: as without it",
+    long=True,
+)
+SCHEDULING_WAIT = TimeSetting(
+    "yarn.resourcemanager.work-preserving-recovery.scheduling-wait-ms",
+    "10000",
+    "how long a RM that has recovered applications places nothing (none recovers yet)",
+    minimum=0,
+)
+AM_ON_NON_EXCLUSIVE_LABELS = BoolSetting(
+    "yarn.resourcemanager.node-labels.am.allow-non-exclusive-allocation",
+    "false",
+    "whether AMs may run on nodes lent by a label (no node has labels yet)",
 )
 INCLUDE_PORT_IN_NODE_NAME = BoolSetting(
     "yarn.scheduler.include-port-in-node-name", "false", "whether asks name nodes as host:port"
@@ -75,10 +100,6 @@ MAXIMUM_AM_RESOURCE_PERCENT = FloatSetting(
     minimum=0.0,
     maximum=1.0,
     lenient=True,
-)
-MAX_PARALLEL_APPS = IntSetting(f"{PREFIX}max-parallel-apps", UNLIMITED, "applications of a queue that may run at once")
-USER_MAX_PARALLEL_APPS = IntSetting(
-    f"{PREFIX}user.max-parallel-apps", UNLIMITED, "applications of a user that may run at once"
 )
 MINIMUM_USER_LIMIT_PERCENT = FloatSetting(
     f"{PREFIX}minimum-user-limit-percent", "100", "for queues without their own", unit="%", maximum=100.0, lenient=True
@@ -156,26 +177,29 @@ QUEUE_SETTINGS: tuple[Setting[Any], ...] = (
         maximum=1.0,
         lenient=True,
     ),
-    IntSetting("max-parallel-apps", None, "applications that may run at once"),
     TextSetting("ordering-policy", None, "of a leaf's applications (fifo) or a parent's queues (utilization)"),
     IntSetting("default-application-priority", "0", "priority of an application that has none"),
+    TextSetting("maximum-allocation", None, "the largest container, as memory-mb=8192,vcores=4"),
     IntSetting("maximum-allocation-mb", None, "a larger ask is refused", unit="MB", minimum=1),
     IntSetting("maximum-allocation-vcores", None, "a larger ask is refused", minimum=1),
-    TextSetting("acl_submit_applications", None, "who may submit"),
-    TextSetting("acl_administer_queue", None, "who may move and kill applications"),
+    IntSetting("priority", "0", "of the queue among its siblings, if the parent's policy is priority-utilization"),
+    BoolSetting("allow-zero-capacity-sum", "false", "whether the capacities below it may all be 0"),
+    FloatSetting("user-settings.<user>.weight", "1.0", "weight of a user's limit"),
 )
 
-_QUEUE_KEY = re.compile(
-    rf"{re.escape(PREFIX)}{_QUEUE_PATH}\.(?P<name>{'|'.join(re.escape(s.key) for s in QUEUE_SETTINGS)})\Z"
+_QUEUE_KEYS = tuple(
+    (re.compile(rf"{re.escape(PREFIX)}{_QUEUE_PATH}\.{key_pattern(setting.key)}"), setting)
+    for setting in QUEUE_SETTINGS
 )
 
 
 def queue_setting(key: str) -> Setting[Any] | None:
-    """The setting that a full key sets for some queue, under that full key; None if it is not a queue's."""
-    match = _QUEUE_KEY.match(key)
-    if match is None or not is_queue_path(match["queue"]):
-        return None
-    return next(setting for setting in QUEUE_SETTINGS if setting.key == match["name"])
+    """The setting that a full key sets for some queue; None if it is not a queue's."""
+    for pattern, setting in _QUEUE_KEYS:
+        match = pattern.fullmatch(key)
+        if match is not None and is_queue_path(match["queue"]):
+            return setting
+    return None
 
 
 def is_queue_path(text: str) -> bool:

@@ -1,0 +1,117 @@
+"""The keys that the ResourceManager reads are those that yarn.settings lists, with the same defaults."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from rm.core import ResourceManagerCore
+from rm.scheduler import unsupported
+from rm.scheduler.configuration import CapacitySchedulerConfiguration
+from yarn.configuration import Configuration, ConfigurationException, Entry
+from yarn.faults import OVERRIDE
+from yarn.settings import setting_of
+from yarn.settings.scheduler import PREFIX
+
+TREE = {
+    "queues": "a,b",
+    "a.capacity": "40",
+    "b.capacity": "60",
+    "a.user-settings.ann.weight": "0.5",
+}
+
+
+class Recording(Configuration):
+    """A configuration that notes each key that is asked for, with the default that was given."""
+
+    __slots__ = ("asked",)
+
+    def __init__(self, values: dict[str, str]) -> None:
+        super().__init__({key: Entry(value, OVERRIDE) for key, value in values.items()})
+        self.asked: dict[str, list[object]] = {}
+
+    def get(self, key: str, default: str | None = None) -> str | None:
+        self.asked.setdefault(key, [])
+        return super().get(key, default)
+
+    def _read(self, key: str, default: Any, parse: Callable[[str], Any], remedy: str) -> Any:
+        self.asked.setdefault(key, []).append(default)
+        return super()._read(key, default, parse, remedy)
+
+
+@pytest.fixture
+def conf() -> Recording:
+    return Recording({f"{PREFIX}root.{name}": value for name, value in TREE.items()} | {"user.name": "ann"})
+
+
+def is_refused_when_asked_for(key: str) -> bool:
+    """Keys that are looked at only to say that what they ask for is not there yet."""
+    return any(key.endswith(name) for name in unsupported.names())
+
+
+def test_what_is_read_is_listed(conf: Recording) -> None:
+    ResourceManagerCore(conf, cluster_timestamp=1)
+    assert len(conf.asked) > 50
+    unlisted = [key for key in conf.asked if setting_of(key) is None and not is_refused_when_asked_for(key)]
+    assert unlisted == []
+
+
+def test_the_defaults_are_those_listed(conf: Recording) -> None:
+    """Where reader and list both give a default they give the same; a queue's may be another key's value."""
+    CapacitySchedulerConfiguration.read(conf)
+    for key, defaults in conf.asked.items():
+        setting = setting_of(key)
+        if setting is None or setting.default is None or not defaults:
+            continue
+        assert {setting.parse(setting.default)} == set(defaults), key
+
+
+SHIPPED = {
+    "root.default.acl_application_max_priority": "*",
+    "root.default.maximum-application-lifetime": "-1",
+    "root.default.default-application-lifetime": "-1",
+    "queue-mappings": "",
+    "queue-mappings-override.enable": "false",
+    "legacy-queue-mode.enabled": "true",
+}
+
+
+def test_the_file_that_hadoop_ships_is_taken() -> None:
+    """It writes out defaults of what is not supported here; they ask for nothing."""
+    values = {"root.queues": "default", "root.default.capacity": "100", **SHIPPED}
+    conf = Configuration.of({f"{PREFIX}{name}": value for name, value in values.items()})
+    assert list(CapacitySchedulerConfiguration.read(conf).queues) == ["root", "root.default"]
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("root.default.maximum-application-lifetime", "3600"),
+        ("root.default.acl_application_max_priority", "[user=ann max_priority=3]"),
+        ("root.default.default-node-label-expression", "gpu"),
+        ("root.default.auto-create-child-queue.enabled", "true"),
+        ("queue-mappings", "u:%user:%user"),
+        ("legacy-queue-mode.enabled", "false"),
+        ("user.ann.max-parallel-apps", "2"),
+    ],
+)
+def test_what_is_not_supported_is_refused_by_name(name: str, value: str) -> None:
+    tree = {"root.queues": "default", "root.default.capacity": "100"}
+    conf = Configuration.of({f"{PREFIX}{key}": text for key, text in {**tree, name: value}.items()}, "x.xml")
+    with pytest.raises(ConfigurationException) as refusal:
+        CapacitySchedulerConfiguration.read(conf)
+    (fault,) = refusal.value.faults
+    assert (fault.key, fault.value) == (PREFIX + name, value)
+    assert "not supported" in fault.problem
+
+
+def test_labels_that_no_node_has_are_passed_over() -> None:
+    """What a queue may have of a label that does not exist changes nothing, in Hadoop neither."""
+    values = {
+        "root.queues": "default",
+        "root.default.capacity": "100",
+        "root.default.accessible-node-labels": "gpu",
+        "root.default.accessible-node-labels.gpu.capacity": "100",
+    }
+    conf = Configuration.of({f"{PREFIX}{name}": value for name, value in values.items()})
+    assert list(CapacitySchedulerConfiguration.read(conf).queues) == ["root", "root.default"]
