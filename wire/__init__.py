@@ -2,6 +2,6 @@
 
 import os
 
-# gRPC's C core writes its own lines to standard error (every GOAWAY of a server that stops); what matters of them
+# gRPC's C core writes lines of its own to standard error (a server that stops, a port in use); what matters of them
 # comes as errors of calls. It reads this when it is first imported.
-os.environ.setdefault("GRPC_VERBOSITY", "ERROR")
+os.environ.setdefault("GRPC_VERBOSITY", "NONE")

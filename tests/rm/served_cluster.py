@@ -72,22 +72,24 @@ def configuration(directory: Path, **overrides: str) -> Configuration:
 
 
 class Cluster:
-    """A served RM and the ways to it."""
+    """The ways to an RM that is served at `addresses` {key: host:port}; `rm` itself, if it is in this process."""
 
-    def __init__(self, rm: ResourceManager, conf: Configuration, stack: AsyncExitStack) -> None:
-        self.rm = rm
+    rm: ResourceManager
+
+    def __init__(self, addresses: dict[str, str], conf: Configuration, stack: AsyncExitStack) -> None:
+        self.addresses = addresses
         self.node_tokens = NodeTokenSecretManager(read_cluster_secret(conf))
         self._stack = stack
 
     async def client(self, user: str = "ann") -> ApplicationClientProxy:
-        proxy = ApplicationClientProxy(self.rm.addresses[CLIENT], user=user)
+        proxy = ApplicationClientProxy(self.addresses[CLIENT], user=user)
         return await self._stack.enter_async_context(proxy)
 
     async def admin(self) -> AdminProxy:
-        return await self._stack.enter_async_context(AdminProxy(self.rm.addresses[ADMIN]))
+        return await self._stack.enter_async_context(AdminProxy(self.addresses[ADMIN]))
 
     async def master(self, token: Token | None) -> ApplicationMasterProxy:
-        proxy = ApplicationMasterProxy(self.rm.addresses[SCHEDULER], token=token)
+        proxy = ApplicationMasterProxy(self.addresses[SCHEDULER], token=token)
         return await self._stack.enter_async_context(proxy)
 
     async def node(self, host: str = "127.0.0.2", memory_mb: int = 8192) -> Node:
@@ -98,7 +100,7 @@ class Cluster:
         return node
 
     async def tracker(self, token: Token | None) -> ResourceTrackerProxy:
-        proxy = ResourceTrackerProxy(self.rm.addresses[TRACKER], token=token)
+        proxy = ResourceTrackerProxy(self.addresses[TRACKER], token=token)
         return await self._stack.enter_async_context(proxy)
 
 
@@ -106,7 +108,9 @@ class Cluster:
 async def serving(conf: Configuration, **options: object) -> AsyncIterator[Cluster]:
     rm = ResourceManager(conf, **options)  # type: ignore[arg-type]
     async with rm.running(), AsyncExitStack() as stack:
-        yield Cluster(rm, conf, stack)
+        cluster = Cluster(rm.addresses, conf, stack)
+        cluster.rm = rm
+        yield cluster
 
 
 @dataclass

@@ -393,7 +393,7 @@ async def test_a_malformed_submission_changes_nothing(cluster: Cluster) -> None:
     with pytest.raises(InvalidArgumentException, match="submitApplication: Value out of range"):
         await submit_with_memory(client, 1 << 70)
     assert await client.get_applications() == ()
-    assert CLIENT in cluster.rm.addresses
+    assert CLIENT in cluster.addresses
 
 
 async def submit_with_memory(client: ApplicationClientProxy, memory_mb: int) -> None:

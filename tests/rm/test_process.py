@@ -1,0 +1,226 @@
+"""The ResourceManager as a process of its own: ready line, signals, what keeps it from starting, its event log."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import socket
+import sys
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rm.core import ResourceManagerCore
+from rm.daemon import CoreStart
+from tests.rm.builders import ask, done
+from tests.rm.served_cluster import ADMIN, CLIENT, SOON_S, Node, configuration, submit, until
+from tests.rm.served_cluster import Cluster as ServedCluster
+from wire.event_log import read_event_log
+from wire.json_records import to_json
+from yarn.configuration import Configuration
+from yarn.errors import ServerUnavailable
+from yarn.protocols.master import (
+    AllocateRequest,
+    FinishApplicationMasterRequest,
+    RegisterApplicationMasterRequest,
+)
+from yarn.states import FinalApplicationStatus, YarnApplicationState
+
+pytestmark = pytest.mark.cluster
+
+ROOT = Path(__file__).resolve().parents[2]
+START_S = 20.0
+
+
+def write_files(directory: Path, conf: Configuration) -> None:
+    properties = "".join(
+        f"<property><name>{key}</name><value>{value}</value></property>" for key, value in conf.values().items()
+    )
+    (directory / "yarn-site.xml").write_text(f"<configuration>{properties}</configuration>")
+
+
+class Process:
+    """`python -m rm`. `facts` is its ready line."""
+
+    def __init__(self, process: asyncio.subprocess.Process, facts: dict[str, Any]) -> None:
+        self.process = process
+        self.facts = facts
+
+    @property
+    def addresses(self) -> dict[str, str]:
+        addresses: dict[str, str] = self.facts["addresses"]
+        return addresses
+
+    async def stop(self, number: signal.Signals) -> int:
+        self.process.send_signal(number)
+        async with asyncio.timeout(SOON_S):
+            return await self.process.wait()
+
+
+async def _spawn(directory: Path, *options: str) -> asyncio.subprocess.Process:
+    return await asyncio.create_subprocess_exec(
+        sys.executable,
+        "-m",
+        "rm",
+        "--conf",
+        str(directory),
+        *options,
+        cwd=ROOT,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+    )
+
+
+@asynccontextmanager
+async def running(directory: Path, *options: str) -> AsyncIterator[Process]:
+    process = await _spawn(directory, *options)
+    assert process.stdout is not None
+    try:
+        async with asyncio.timeout(START_S):
+            line = await process.stdout.readline()
+        assert line, (await process.communicate())[1].decode()
+        yield Process(process, json.loads(line))
+    finally:
+        if process.returncode is None:
+            process.kill()
+        await process.communicate()
+
+
+async def refusal(directory: Path, *options: str) -> str:
+    """What a daemon that will not start says on standard error."""
+    process = await _spawn(directory, *options)
+    async with asyncio.timeout(START_S):
+        out, err = await process.communicate()
+    assert process.returncode == 2, err.decode()
+    assert out == b""
+    return err.decode()
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+async def test_a_signal_ends_it_cleanly(tmp_path: Path, number: signal.Signals) -> None:
+    write_files(tmp_path, configuration(tmp_path))
+    async with running(tmp_path) as rm:
+        assert rm.facts["role"] == "resourcemanager"
+        assert rm.facts["pid"] == rm.process.pid
+        assert await rm.stop(number) == 0
+
+
+async def test_every_fault_of_its_files_is_told_at_once(tmp_path: Path) -> None:
+    conf = configuration(tmp_path).overridden(
+        {
+            "yarn.am.liveness-monitor.expiry-interval-ms": "soon",
+            "yarn.scheduler.capacity.root.default.capacity": "130",
+            "yarn.resourcemanager.address": "nowhere",
+        }
+    )
+    write_files(tmp_path, conf)
+    told = await refusal(tmp_path)
+    for key in ("yarn.am.liveness-monitor.expiry-interval-ms = 'soon'", "yarn.resourcemanager.address = 'nowhere'"):
+        assert key in told
+    assert "Traceback" not in told
+
+
+async def test_a_port_in_use_is_told_with_its_key(tmp_path: Path) -> None:
+    write_files(tmp_path, configuration(tmp_path))
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        told = await refusal(tmp_path, "-D", f"{ADMIN}=127.0.0.1:{port}")
+    assert told.startswith(f"resourcemanager: cannot listen on {ADMIN} = 127.0.0.1:{port}: the port is in use")
+    assert "Traceback" not in told
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "problem"),
+    [
+        ("yarn.yarnling.cluster-secret-file", "/nowhere/secret", "No such file or directory"),
+        ("yarn.yarnling.event-log", "/dev/full", "No space left on device"),
+        (CLIENT, "0.0.0.0:0", "can be reached from other machines"),
+    ],
+)
+async def test_what_keeps_it_from_starting_is_told(tmp_path: Path, key: str, value: str, problem: str) -> None:
+    write_files(tmp_path, configuration(tmp_path))
+    told = await refusal(tmp_path, "-D", f"{key}={value}")
+    assert f"{key} = {value}" in told
+    assert problem in told
+    assert "Traceback" not in told
+
+
+async def test_its_event_log_replays_into_the_same_effects(tmp_path: Path) -> None:
+    """Two nodes, an application that ends well, one that is killed, a refused call: recorded, killed -9, replayed."""
+    log = tmp_path / "events"
+    conf = configuration(tmp_path, yarn__yarnling__event_log=str(log))
+    write_files(tmp_path, conf)
+    async with running(tmp_path) as rm:
+        await _live_a_little(rm, conf)
+        os.kill(rm.process.pid, signal.SIGKILL)
+    start, steps = read_event_log(log)
+    assert isinstance(start, CoreStart)
+    core = ResourceManagerCore(start.configuration, cluster_timestamp=start.cluster_timestamp)
+    kinds = set()
+    for step in steps:
+        kinds.add(type(step.event).__name__)
+        effects = core.handle(step.event, step.now_ms)
+        assert to_json(tuple(effects)) == to_json(step.effects), step.event
+    assert kinds >= {
+        "Allocate",
+        "FinishApplicationMaster",
+        "GetNewApplication",
+        "KillApplication",
+        "MasterLaunched",
+        "NodeHeartbeat",
+        "RegisterApplicationMaster",
+        "RegisterNode",
+        "SubmitApplication",
+    }
+
+
+async def _live_a_little(rm: Process, conf: Configuration) -> None:
+    async with AsyncExitStack() as stack:
+        cluster = ServedCluster(rm.addresses, conf, stack)
+        nodes = [await cluster.node("127.0.0.2"), await cluster.node("127.0.0.3")]
+        client = await cluster.client()
+        app = await submit(client, tokens=b"HDTS\x00\x00\x00")
+        home = await _beat_until_started(nodes)
+        master_container = home.started[0].identifier.container_id
+        master = await cluster.master(home.amrm_token())
+        await master.register_application_master(RegisterApplicationMasterRequest("here"))
+        await master.allocate(AllocateRequest(0, asks=(ask(3),)))
+        for node in nodes:
+            await node.beat(*([node.running(master_container)] if node is home else []))
+        reply = await master.allocate(AllocateRequest(1))
+        assert reply.allocated
+        killed = await submit(client)
+        await client.force_kill_application(killed)
+        finish = FinishApplicationMasterRequest(FinalApplicationStatus.SUCCEEDED)
+        while not (await master.finish_application_master(finish)).is_unregistered:
+            continue
+        await home.beat(done(master_container))
+        async with asyncio.timeout(SOON_S):
+            while (await client.get_application_report(app)).state is not YarnApplicationState.FINISHED:
+                continue
+
+
+async def _beat_until_started(nodes: list[Node]) -> Node:
+    for node in nodes:
+        await node.beat()
+    await until(lambda: any(node.started for node in nodes))
+    return next(node for node in nodes if node.started)
+
+
+async def test_its_end_is_noticed_by_those_who_call(tmp_path: Path) -> None:
+    conf = configuration(tmp_path)
+    write_files(tmp_path, conf)
+    async with running(tmp_path) as rm, AsyncExitStack() as stack:
+        cluster = ServedCluster(rm.addresses, conf, stack)
+        client = await cluster.client()
+        await client.get_cluster_metrics()
+        assert await rm.stop(signal.SIGTERM) == 0
+        with pytest.raises(ServerUnavailable):
+            await client.get_cluster_metrics()
