@@ -21,7 +21,7 @@ from wire.credentials import Credentials
 from wire.proxies import ContainerManagementProxy
 from wire.retry import RetryPolicy
 from yarn.configuration import Configuration
-from yarn.containers import ContainerLaunchContext
+from yarn.containers import ContainerLaunchContext, Token
 from yarn.errors import InvalidContainerException, YarnException
 from yarn.ids import ApplicationAttemptId, NodeId
 from yarn.protocols.container_management import StartContainerRequest
@@ -70,7 +70,9 @@ class MasterLauncher:
 
     def launch(self, effect: LaunchMaster) -> None:
         """Start the master; the outcome is reported as an event."""
-        self._launching[effect.attempt_id] = self._start_task(self._launch(effect))
+        # Made now, not when there is a slot: an attempt that ends meanwhile takes its token with it.
+        token = self._keys.masters.create(effect.attempt_id)
+        self._launching[effect.attempt_id] = self._start_task(self._launch(effect, token))
 
     def clean_up(self, effect: CleanUpMaster) -> None:
         """Stop the master's container, once a launch under way is over; what fails is left to the node's heartbeat."""
@@ -82,11 +84,11 @@ class MasterLauncher:
         task.add_done_callback(self._running.discard)
         return task
 
-    async def _launch(self, effect: LaunchMaster) -> None:
+    async def _launch(self, effect: LaunchMaster, token: Token) -> None:
         attempt_id = effect.attempt_id
         try:
             async with self._slots:
-                await self._start_container(effect)
+                await self._start_container(effect, token)
         except YarnException as error:
             _logger.warning("launch failed attempt=%s node=%s %s", attempt_id, effect.container.node_id, error.message)
             text = f"Error launching {attempt_id}. Got exception: {error.java_class}: {error.message}"
@@ -100,10 +102,10 @@ class MasterLauncher:
         finally:
             self._launching.pop(attempt_id, None)
 
-    async def _start_container(self, effect: LaunchMaster) -> None:
+    async def _start_container(self, effect: LaunchMaster, token: Token) -> None:
         container = effect.container
         request = StartContainerRequest(
-            self._launch_context(effect), self._signer.master_container_token(container, effect.user)
+            _launch_context(effect, token), self._signer.master_container_token(container, effect.user)
         )
         async with self._proxy(effect.attempt_id, container.node_id, effect.user, self._retry) as node:
             reply = await node.start_containers((request,))
@@ -112,18 +114,6 @@ class MasterLauncher:
             raise error
         if container.id not in reply.succeeded:
             raise InvalidContainerException(f"{container.node_id} did not say that it started {container.id}")
-
-    def _launch_context(self, effect: LaunchMaster) -> ContainerLaunchContext:
-        """The client's context with the AMRM token and the RM's variables (AMLauncher.setupTokens)."""
-        context = effect.context.am_container
-        token = self._keys.masters.create(effect.attempt_id)
-        credentials = Credentials.from_bytes(context.tokens).with_token(token.service, token)
-        environment = {
-            **context.environment,
-            WEB_PROXY_BASE: f"/proxy/{effect.attempt_id.application_id}",
-            SUBMIT_TIME: str(effect.submit_time_ms),
-        }
-        return replace(context, environment=environment, tokens=credentials.to_bytes())
 
     async def _clean_up(self, effect: CleanUpMaster) -> None:
         launching = self._launching.get(effect.attempt_id)
@@ -144,3 +134,15 @@ class MasterLauncher:
         return ContainerManagementProxy(
             str(node_id), token=token, retry=retry, timeout_s=CALL_TIMEOUT_S, channels=self._channels
         )
+
+
+def _launch_context(effect: LaunchMaster, token: Token) -> ContainerLaunchContext:
+    """The client's context with the AMRM token and the RM's variables (AMLauncher.setupTokens)."""
+    context = effect.context.am_container
+    credentials = Credentials.from_bytes(context.tokens).with_token(token.service, token)
+    environment = {
+        **context.environment,
+        WEB_PROXY_BASE: f"/proxy/{effect.attempt_id.application_id}",
+        SUBMIT_TIME: str(effect.submit_time_ms),
+    }
+    return replace(context, environment=environment, tokens=credentials.to_bytes())

@@ -9,7 +9,6 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import replace
 from typing import Any, TypeVar
 
 import grpc
@@ -116,8 +115,8 @@ class RpcServer:
             caller: Caller[Any] = Caller("", None, context.peer(), None)
             error: YarnException
             try:
-                caller = read_caller(context.invocation_metadata() or (), context.peer())
-                caller = replace(caller, verified=authenticate(caller))
+                known = read_caller(context.invocation_metadata() or (), context.peer())
+                caller = Caller(known.user, known.token, known.peer, authenticate(known))
                 record = rpc.request.decode(request)
                 for observer in self._observers:
                     observer.received(caller, rpc, record)
