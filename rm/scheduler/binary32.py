@@ -53,5 +53,5 @@ def shortest(number: float) -> str:
     value = float(digits)
     if value == 0 or 1e-3 <= abs(value) < 1e7:
         return repr(value)
-    mantissa, exponent = f"{value:e}".split("e")
+    mantissa, exponent = f"{value:.8e}".split("e")
     return f"{float(mantissa)!r}E{int(exponent)}"

@@ -85,12 +85,12 @@ class Script:
 
     def _set(self, words: list[str]) -> list[str]:
         """conf KEY=VALUE...: before the start."""
-        self._conf.update(word.split("=", 1) for word in words)
+        self._conf.update(_settings(words))
         return []
 
     def _refresh(self, words: list[str]) -> list[str]:
         """refresh KEY=VALUE...: these on top of the present configuration; KEY= takes a key away."""
-        conf = self._conf | dict(word.split("=", 1) for word in words)
+        conf = self._conf | _settings(words)
         conf = {key: value for key, value in conf.items() if value}
         self._cluster.refresh(conf)
         self._conf = conf
@@ -103,8 +103,8 @@ class Script:
     def _node(self, words: list[str]) -> list[str]:
         """node NAME MB [VCORES] [/RACK]"""
         rack = next((word for word in words if word.startswith("/")), "/r1")
-        name, *sizes = [word for word in words if not word.startswith("/")]
-        self._cluster.node(name, *map(int, sizes), rack=rack)
+        name, memory_mb, *vcores = [word for word in words if not word.startswith("/")]
+        self._cluster.node(name, int(memory_mb), int(vcores[0]) if vcores else None, rack)
         self._nodes.append(name)
         return self._cluster.read_story()
 
@@ -260,6 +260,10 @@ class Script:
         "held": _held,
         "explain": _explain,
     }
+
+
+def _settings(words: list[str]) -> dict[str, str]:
+    return {key: value for key, _, value in (word.partition("=") for word in words)}
 
 
 def _times(words: list[str]) -> int:

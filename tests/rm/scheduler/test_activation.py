@@ -1,0 +1,162 @@
+"""Limits on masters and on applications: Hadoop's TestApplicationLimits, with its numbers (spec 2.6, 2.7, B.4)."""
+
+from __future__ import annotations
+
+import pytest
+
+from rm.scheduler.activation import user_am_limit
+from rm.scheduler.reasons import Reason
+from tests.rm.scheduler.cluster import GB, Cluster
+from tests.rm.scheduler.conftest import StartCluster
+
+
+def start_a_of_ten(start_cluster: StartCluster, memory_mb: int, **conf: str) -> Cluster:
+    """Queue a: 10 %, minimum-user-limit-percent 50, user-limit-factor 5; masters 10 %; one node."""
+    cluster = start_cluster(
+        {
+            "root.queues": "a,b",
+            "root.a.capacity": "10",
+            "root.b.capacity": "90",
+            "root.a.minimum-user-limit-percent": "50",
+            "root.a.user-limit-factor": "5",
+            "yarn.scheduler.maximum-allocation-mb": str(16 * GB),
+            **{key.replace("_", "-"): value for key, value in conf.items()},
+        },
+        alone=True,
+    )
+    cluster.node("n1", memory_mb)
+    return cluster
+
+
+@pytest.mark.parametrize(
+    ("nodes", "percent", "queue_gb", "user_gb"), [(100, "0.1", 160, 80), (120, "0.1", 192, 96), (100, "0.5", 800, 400)]
+)
+def test_limits_follow_the_cluster(
+    start_cluster: StartCluster, nodes: int, percent: str, queue_gb: int, user_gb: int
+) -> None:
+    """testLimitsComputation: the queue's is of its maximum (all), one user's of its guarantee: 10 % x 5."""
+    cluster = start_a_of_ten(start_cluster, 16 * GB, maximum_am_resource_percent=percent)
+    for i in range(2, nodes + 1):
+        cluster.node(f"n{i}", 16 * GB)
+    leaf = cluster.leaf()
+    assert leaf.am_limit("").memory_mb == queue_gb * GB
+    assert user_am_limit(leaf, "", 1.0).memory_mb == user_gb * GB
+
+
+def test_one_users_masters_have_a_limit_of_their_own(start_cluster: StartCluster) -> None:
+    """testAMResourceLimit: 80 GB: the queue may hold 8 GB of masters, one user of one 4 GB."""
+    cluster = start_a_of_ten(start_cluster, 80 * GB)
+    cluster.submit("app1", "user0", am_mb=2 * GB)
+    cluster.submit("app2", "user0", am_mb=2 * GB)
+    cluster.submit("app3", "user0", am_mb=2 * GB)
+    leaf = cluster.leaf()
+    assert leaf.am_limit("").memory_mb == 8 * GB
+    assert (leaf.active_count, leaf.pending_count) == (2, 1)
+    refusal = cluster.attempt("app3").am_refusal
+    assert refusal is not None
+    assert refusal.reason is Reason.AM_USER_LIMIT
+    cluster.end("app1")
+    assert (leaf.active_count, leaf.pending_count) == (2, 0)
+
+
+def test_what_does_not_fit_does_not_hold_up_what_does(start_cluster: StartCluster) -> None:
+    """testActiveApplicationLimits, 160 GB: user0's third waits for its user's limit, user2's first for the queue's."""
+    cluster = start_a_of_ten(start_cluster, 160 * GB)
+    for app in ("u0-1", "u0-2", "u0-3"):
+        cluster.submit(app, "user0", am_mb=4 * GB)
+    assert [app for app in ("u0-1", "u0-2", "u0-3") if cluster.attempt(app).am_refusal] == ["u0-3"]
+    cluster.end("u0-1")
+    assert cluster.attempt("u0-3").am_refusal is None
+    cluster.submit("u0-4", "user0", am_mb=4 * GB)
+    cluster.submit("u1", "user1", am_mb=8 * GB)
+    cluster.submit("u2", "user2", am_mb=4 * GB)
+    refusals = {app: cluster.attempt(app).am_refusal for app in ("u0-4", "u1", "u2")}
+    assert refusals["u1"] is None
+    assert refusals["u0-4"] is not None
+    assert refusals["u2"] is not None
+    assert refusals["u2"].reason is Reason.AM_QUEUE_LIMIT
+    cluster.end("u1")
+    assert cluster.attempt("u2").am_refusal is None
+    assert cluster.attempt("u0-4").am_refusal is not None
+
+
+def test_no_master_is_let_in_before_there_is_a_cluster(start_cluster: StartCluster) -> None:
+    """Spec 2.7: submitted to an empty cluster it waits; the first node brings the activation."""
+    cluster = start_cluster()
+    cluster.submit("app1")
+    assert cluster.leaf().pending_count == 1
+    cluster.node("n1", 8 * GB)
+    assert cluster.leaf().active_count == 1
+
+
+def test_activation_comes_with_room_in_the_cluster_not_with_ends_of_containers(start_cluster: StartCluster) -> None:
+    """Spec 3.9: activateApplications is not called when a container ends."""
+    cluster = start_cluster({"maximum-am-resource-percent": "0.1"})
+    cluster.node("n1", 10 * GB)
+    cluster.run("app1", "n1")
+    cluster.submit("app2")
+    cluster.ask("app1", 1)
+    cluster.beat("n1")
+    cluster.poll("app1")
+    cluster.beat("n1")
+    cluster.finish("app1", 2)
+    cluster.beat("n1")
+    assert cluster.leaf().pending_count == 1
+    cluster.node("n2", 10 * GB)
+    assert cluster.leaf().pending_count == 0
+
+
+def test_an_application_activated_late_leaves_its_user_idle(start_cluster: StartCluster) -> None:
+    """Quirk 9: its master's ask came while it waited, so only its next new ask makes the user active."""
+    cluster = start_cluster({"maximum-am-resource-percent": "0.1"})
+    cluster.node("n1", 10 * GB)
+    cluster.submit("app1", "user0")
+    cluster.submit("app2", "user1")
+    assert not cluster.leaf().users.is_active("user1")
+    cluster.end("app1")
+    assert cluster.leaf().active_count == 1
+    assert not cluster.leaf().users.is_active("user1")
+    cluster.beat("n1")
+    cluster.ask("app2", 1)
+    assert cluster.leaf().users.is_active("user1")
+
+
+@pytest.mark.parametrize(
+    ("conf", "expected"),
+    [
+        ({"root.a.capacity": "1", "root.b.capacity": "99"}, (100, 50)),
+        ({"root.a.capacity": "0.009", "root.b.capacity": "99.991", "maximum-applications": "10000"}, (0, 0)),
+        ({"root.a.maximum-applications": "7"}, (7, 3)),
+        ({"global-queue-max-application": "30"}, (30, 15)),
+        ({"root.a.maximum-applications": "7", "root.a.user-limit-factor": "-1"}, (7, 7)),
+    ],
+)
+def test_the_number_of_applications_is_a_share_cut_off(
+    start_cluster: StartCluster, conf: dict[str, str], expected: tuple[int, int]
+) -> None:
+    """Spec 2.6, quirk 30: 10000 x the absolute capacity, no rounding up; one user's part by MULP and factor."""
+    cluster = start_cluster(
+        {
+            "root.queues": "a,b",
+            "root.a.capacity": "10",
+            "root.b.capacity": "90",
+            "root.a.minimum-user-limit-percent": "50",
+            **conf,
+        },
+        alone=True,
+    )
+    leaf = cluster.leaf()
+    assert (leaf.maximum_applications, leaf.maximum_applications_per_user) == expected
+
+
+def test_a_refused_submission_leaves_nothing_but_the_users_entry(start_cluster: StartCluster) -> None:
+    """Spec 4.1: the entry is made when the check gets to the user's limit, also if it then refuses."""
+    cluster = start_cluster({"root.a.maximum-applications": "2", "root.a.minimum-user-limit-percent": "1"})
+    cluster.node("n1", 8 * GB)
+    story = cluster.submit("app1", "user0")
+    assert story == [
+        "refused: org.apache.hadoop.security.AccessControlException: Queue root.a already has 0 applications from "
+        "user user0 cannot accept submission of application: application_1700000000000_0001"
+    ]
+    assert list(cluster.leaf().users.users) == ["user0"]
+    assert cluster.scheduler.queues["root"].application_total() == 0

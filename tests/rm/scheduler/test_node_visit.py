@@ -1,0 +1,98 @@
+"""What one heartbeat may place (spec 3.2, B.5)."""
+
+from __future__ import annotations
+
+from rm.scheduler.asks import SchedulerKey
+from tests.rm.scheduler.cluster import GB, ONE_QUEUE, row
+from tests.rm.scheduler.conftest import StartCluster
+
+ALL = {
+    "per-node-heartbeat.maximum-offswitch-assignments": "1000",
+    "per-node-heartbeat.maximum-container-assignments": "-1",
+}
+
+
+def test_off_switch_containers_have_a_limit_of_their_own(start_cluster: StartCluster) -> None:
+    """testAssignMultipleOffswitchContainers: 1 by default, 3 if so configured."""
+    cluster = start_cluster()
+    cluster.node("n1", 80 * GB)
+    cluster.run("app1", "n1")
+    cluster.ask("app1", 5)
+    assert len(cluster.beat("n1")) == 1
+    cluster.refresh({**ONE_QUEUE, "per-node-heartbeat.maximum-offswitch-assignments": "3"})
+    assert len(cluster.beat("n1")) == 3
+
+
+def test_local_containers_are_bounded_by_the_heartbeats_limit(start_cluster: StartCluster) -> None:
+    """maximum-container-assignments 2 of what is node-local."""
+    cluster = start_cluster({"per-node-heartbeat.maximum-container-assignments": "2"})
+    cluster.node("n1", 80 * GB)
+    cluster.run("app1", "n1")
+    cluster.send("app1", [row(9, name="n1"), row(9, name="/r1"), row(9)])
+    assert len(cluster.beat("n1")) == 2
+
+
+def test_multiple_assignments_can_be_switched_off(start_cluster: StartCluster) -> None:
+    cluster = start_cluster({**ALL, "per-node-heartbeat.multiple-assignments-enabled": "false"})
+    cluster.node("n1", 80 * GB)
+    cluster.run("app1", "n1")
+    cluster.ask("app1", 5)
+    assert len(cluster.beat("n1")) == 1
+
+
+def test_one_heartbeat_can_fill_a_node_for_two_users(start_cluster: StartCluster) -> None:
+    """testUserLimitAllocationMultipleContainers: 1000 GB, MULP 50, 5 GB node-local containers: 101 and 100 live."""
+    cluster = start_cluster(
+        {
+            "root.a.minimum-user-limit-percent": "50",
+            "per-node-heartbeat.maximum-container-assignments": "-1",
+            "yarn.scheduler.maximum-allocation-mb": str(16 * GB),
+        }
+    )
+    cluster.node("n1", 1000 * GB)
+    cluster.run("app1", "n1", "user1")
+    cluster.run("app2", "n1", "user2")
+    for app in ("app1", "app2"):
+        cluster.send(app, [row(1000, 5 * GB, name=name) for name in ("n1", "/r1", "*")])
+    cluster.beat("n1")
+    assert [len(cluster.attempt(app).live_containers) for app in ("app1", "app2")] == [101, 100]
+
+
+def test_a_filled_reservation_ends_the_heartbeat(start_cluster: StartCluster) -> None:
+    """Quirk 5."""
+    cluster = start_cluster(ALL)
+    cluster.node("n1", 8 * GB)
+    cluster.run("app1", "n1")
+    cluster.ask("app1", 1, 4 * GB)
+    cluster.beat("n1")
+    cluster.poll("app1")
+    cluster.beat("n1")
+    # A second node keeps the queue from being at its maximum, which would refuse the reservation.
+    cluster.node("n2", 8 * GB)
+    cluster.ask("app1", 1, 5 * GB, priority=2)
+    cluster.beat("n1")
+    cluster.ask("app1", 2, priority=3)
+    cluster.finish("app1", 2)
+    assert cluster.beat("n1") == ["app1/2 ended 0", "app1/3 not reserved on n1 any more", "app1/3 on n1 5120"]
+    assert cluster.beat("n1") == ["app1/4 on n1 1024", "app1/5 on n1 1024"]
+
+
+def test_container_ids_have_no_gaps_where_a_commit_was_refused(start_cluster: StartCluster) -> None:
+    """Quirk 29: a number is drawn when a placement is booked."""
+    cluster = start_cluster()
+    cluster.node("n1", 4 * GB)
+    cluster.run("app1", "n1")
+    cluster.ask("app1", 10)
+    cluster.beat("n1", 10)
+    assert sorted(container.number for container in cluster.attempt("app1").live_containers) == [1, 2, 3, 4]
+
+
+def test_a_node_below_the_minimum_is_not_looked_at(start_cluster: StartCluster) -> None:
+    """Spec 3.3 step 3: and no chance is counted."""
+    cluster = start_cluster()
+    cluster.node("n1", 1500)
+    cluster.node("n2", 8 * GB)
+    cluster.run("app1", "n1")
+    cluster.ask("app1", 1)
+    assert cluster.beat("n1") == []
+    assert list(cluster.attempt("app1").opportunities) == [SchedulerKey(False, 0, -1)], "that of the master alone"

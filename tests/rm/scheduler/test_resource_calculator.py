@@ -1,0 +1,99 @@
+"""DefaultResourceCalculator (spec 1.2): memory alone counts, and whatever is made new has 1 vcore."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from rm.scheduler.resource_calculator import DefaultResourceCalculator, multiplied, subtracted_non_negative
+from yarn.resource import NONE, Resource
+
+CALCULATOR = DefaultResourceCalculator(NONE)
+STEP = Resource(1024, 1)
+CLUSTER = Resource(102400, 100)
+
+
+@pytest.mark.parametrize(
+    ("asked", "expected"),
+    [
+        (Resource(0, 0), Resource(1024, 1)),
+        (Resource(1, 7), Resource(1024, 1)),
+        (Resource(4608, 2), Resource(5120, 1)),
+        (Resource(5500, 1), Resource(6000, 1)),
+    ],
+)
+def test_an_ask_is_rounded_up_and_loses_its_vcores(asked: Resource, expected: Resource) -> None:
+    """Spec 1.5: at least the minimum, a multiple of it, at most the maximum, which need not be one."""
+    assert CALCULATOR.normalize(asked, STEP, Resource(6000, 4), STEP) == expected
+
+
+def test_without_a_step_the_minimum_is_the_step() -> None:
+    assert CALCULATOR.normalize(Resource(1500, 1), STEP, CLUSTER, NONE) == Resource(2048, 1)
+
+
+def test_ties_give_the_first() -> None:
+    """Spec 1.1: min and max return a whole vector; vcores do not decide."""
+    few, many = Resource(1024, 1), Resource(1024, 9)
+    assert CALCULATOR.min_of(CLUSTER, few, many) is few
+    assert CALCULATOR.max_of(CLUSTER, many, few) is many
+    assert CALCULATOR.compare(CLUSTER, few, many) == 0
+
+
+def test_comparisons_agree_with_compare() -> None:
+    small, big = Resource(1, 9), Resource(2, 0)
+    assert CALCULATOR.less(CLUSTER, small, big)
+    assert CALCULATOR.less_or_equal(CLUSTER, small, small)
+    assert CALCULATOR.greater(CLUSTER, big, small)
+    assert CALCULATOR.greater_or_equal(CLUSTER, big, big)
+    assert not CALCULATOR.is_some(CLUSTER, Resource(0, 5))
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "expected"),
+    [(0, 0, 0.0), (5, 0, math.inf), (-5, 0, -math.inf), (1, 3, 0.3333333432674408)],
+)
+def test_ratios_are_32_bit(a: int, b: int, expected: float) -> None:
+    assert CALCULATOR.ratio(Resource(a, 1), Resource(b, 1)) == expected
+    assert CALCULATOR.divide(CLUSTER, Resource(a, 1), Resource(b, 1)) == expected
+
+
+def test_a_ratio_converts_each_side_first() -> None:
+    """divideSafelyAsFloat: 2^24 + 1 has no 32-bit form of its own."""
+    assert CALCULATOR.ratio(Resource((1 << 24) + 1, 1), Resource(1 << 24, 1)) == 1.0
+
+
+def test_products_are_rounded_half_up_then_to_the_step() -> None:
+    """Spec 1.2: multiplyAndNormalizeUp adds a half before it cuts off; the other way it only cuts off."""
+    assert CALCULATOR.multiply_and_normalize_up(Resource(2047, 5), 0.5, Resource(1, 1)) == Resource(1024, 1)
+    assert CALCULATOR.multiply_and_normalize_down(Resource(2047, 5), 0.5, Resource(1, 1)) == Resource(1023, 1)
+    assert CALCULATOR.multiply_and_normalize_up(Resource(1025, 1), 1.0, STEP) == Resource(2048, 1)
+
+
+def test_rounding_of_negative_amounts_goes_towards_zero() -> None:
+    """Java's integer division: -5 to steps of 4 is 0 upwards and -4 downwards."""
+    assert CALCULATOR.round_up(Resource(-5, 1), Resource(4, 1)) == Resource(0, 0)
+    assert CALCULATOR.round_down(Resource(-5, 1), Resource(4, 1)) == Resource(-4, 0)
+
+
+def test_divisions_are_rounded_up() -> None:
+    assert CALCULATOR.divide_and_ceil(Resource(1000, 9), 3.0) == Resource(334, 1)
+    assert CALCULATOR.divide_and_ceil(Resource(1000, 9), 0.0) == Resource(0, 0)
+    assert CALCULATOR.divide_and_ceil_by(Resource(1001, 9), 100) == Resource(11, 1)
+    assert CALCULATOR.divide_and_ceil_by(Resource(1001, 9), 0) == Resource(0, 0)
+
+
+def test_an_over_committed_node_has_less_than_no_room() -> None:
+    """Spec 5.4: neither 0 nor above: such a node goes to the branch that reserves."""
+    assert CALCULATOR.available_containers(Resource(-2048, 0), STEP) == -2
+    assert CALCULATOR.available_containers(Resource(3000, 0), STEP) == 2
+
+
+def test_products_cut_off_each_type() -> None:
+    assert multiplied(Resource(102400, 10), 0.699999988079071) == Resource(71679, 6)
+    assert multiplied(Resource(10, 10, (("gpu", 3),)), 0.5) == Resource(5, 5, (("gpu", 1),))
+
+
+def test_differences_stop_at_zero_for_memory_and_vcores_only() -> None:
+    left = subtracted_non_negative(Resource(1, 1, (("gpu", 1),)), Resource(2, 2, (("gpu", 2),)))
+    assert left == Resource(0, 0, (("gpu", -1),))
