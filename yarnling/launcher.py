@@ -68,6 +68,8 @@ class Launcher:
         self._process: subprocess.Popen[bytes] | None = None
         self._pidfd = -1
         self._gone = asyncio.Event()
+        # A loop keeps one writer a socket: a second sock_sendall that has to wait would make the first wait for ever.
+        self._sending = asyncio.Lock()
         self.daemons: dict[str, Daemon] = {}
 
     @property
@@ -101,7 +103,8 @@ class Launcher:
             raise DaemonFailed(f"{request.name} did not start: {self._end_of_fork_server()}")
         daemon = Daemon(request.name, Path(request.log_file))
         self.daemons[request.name] = daemon
-        await asyncio.get_running_loop().sock_sendall(self._socket, encode(request))
+        async with self._sending:
+            await asyncio.get_running_loop().sock_sendall(self._socket, encode(request))
         await daemon.ready
         return daemon
 

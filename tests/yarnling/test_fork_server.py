@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import signal
 import subprocess
 import sys
 import time
 from collections.abc import AsyncIterator, Callable
+from dataclasses import replace
 from pathlib import Path
 
 import psutil
@@ -84,6 +86,19 @@ async def test_a_daemon_has_its_own_session_files_environment_and_configuration(
     own = {"/dev/null", str(daemon.log_file), "pipe", "anon_inode", "socket"}
     assert set(daemon.facts["files"]) <= own
     assert len(daemon.facts["files"]) <= 8, daemon.facts["files"]
+
+
+async def test_more_requests_at_once_than_the_socket_holds_are_all_served(
+    launcher: Launcher, request_for: Request, way: str
+) -> None:
+    if way == "plain":
+        pytest.skip("it is the same socket")
+    request = request_for()
+    padding = {**request.environment, "PADDING": "x" * 8_000}
+    requests = [replace(request, name=f"probe-{number}", environment=padding) for number in range(40)]
+    async with asyncio.timeout(20):
+        daemons = await asyncio.gather(*(launcher.start(request) for request in requests))
+    assert len({daemon.pid for daemon in daemons}) == len(requests)
 
 
 async def test_closing_ends_the_daemons_and_what_they_run_and_deletes_the_directory(
