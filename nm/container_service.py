@@ -10,7 +10,7 @@ from nm.effects import Refuse, Reply, Signal
 from nm.events import GetContainerStatuses, SignalToContainer, StartContainers, StartRequest, StopContainers
 from nm.lifecycles.application import NMApplicationEvent
 from nm.lifecycles.container import Kill, NMContainerEvent
-from nm.start_checks import StartedContainers, check_launch_context, check_owner, check_start
+from nm.start_checks import StartedContainers, check_launch_context, check_owner, check_start, check_user
 from nm.status_updater import NodeStatusUpdater
 from yarn.containers import ContainerStatus, NMTokenIdentifier
 from yarn.errors import YarnException
@@ -106,6 +106,7 @@ class ContainerService:
             rm_identifier=self._status.rm_identifier,
             now_ms=context.outbox.now_ms,
         )
+        check_user(token.user)
         check_launch_context(request.launch_context, self._auxiliary_services)
         if container_id in context.containers:
             raise YarnException(f"Container {container_id} already is running on this node!!")

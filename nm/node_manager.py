@@ -87,7 +87,7 @@ class NodeManager:
         door = _Door(conf)
         directories = NodeDirectories(nodemanager.LOCAL_DIRS.of(conf), nodemanager.LOG_DIRS.of(conf), random.Random())
         deletion = DeletionService(directories)
-        held = await asyncio.to_thread(_take_directories, directories, deletion)
+        held = _take_directories(directories, deletion)
         try:
             node = NodeManager(conf, await door.listen())
             secret = read_cluster_secret(conf)

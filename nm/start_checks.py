@@ -55,6 +55,12 @@ def check_start(
         raise InvalidContainerException(f"\nContainer {container_id} rejected as it is allocated by a previous RM")
 
 
+def check_user(user: str) -> None:
+    """Raise for a name that is no single part of a path: it becomes a directory. (The RM refuses it as well.)"""
+    if user in ("", ".", "..") or any(letter in "/\0" or letter < " " for letter in user):
+        raise YarnException(f"user {user!r} cannot be the name of a directory (use letters, digits, . _ -)")
+
+
 def check_launch_context(launch: ContainerLaunchContext, auxiliary_services: dict[str, bytes]) -> None:
     """Raise if the context names a service that the node does not have, or a resource without a place."""
     for name in launch.service_data:

@@ -1,0 +1,210 @@
+"""ContainerManagementProtocol: who may do what, in the order in which Hadoop checks it (protocol 1.3)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from nm.effects import Refuse, Reply
+from nm.events import (
+    ContainerExited,
+    ContainerLaunched,
+    GetContainerStatuses,
+    SignalToContainer,
+    StartContainers,
+    StartRequest,
+    StopContainers,
+    Tick,
+)
+from nm.settings import CoreSettings
+from tests.nm.nodes import ATTEMPT, NOW_MS, OTHER_ATTEMPT, Node, container_id, container_token, nm_token
+from yarn.containers import ContainerLaunchContext, LocalResource, NMTokenIdentifier
+from yarn.errors import InvalidAuxServiceException, InvalidContainerException, InvalidToken, YarnException
+from yarn.ids import ApplicationAttemptId, ContainerId
+from yarn.protocols.container_management import (
+    GetContainerStatusesResponse,
+    SignalContainerRequest,
+    StopContainersResponse,
+)
+from yarn.states import ContainerState, ContainerSubState, SignalContainerCommand
+
+
+@pytest.fixture
+def node() -> Node:
+    return Node().register()
+
+
+def refusal(node: Node, **start: object) -> YarnException:
+    (error,) = node.start(**start).failed.values()  # type: ignore[arg-type]
+    return error
+
+
+def statuses(
+    node: Node, *container_ids: ContainerId, caller: NMTokenIdentifier | None = None
+) -> GetContainerStatusesResponse:
+    node.step(GetContainerStatuses(1, caller or nm_token(), container_ids))
+    value = node.one(Reply).value
+    assert isinstance(value, GetContainerStatusesResponse)
+    return value
+
+
+def stop(node: Node, container_id: ContainerId, caller: NMTokenIdentifier | None = None) -> StopContainersResponse:
+    node.step(StopContainers(1, caller or nm_token(), (container_id,)))
+    value = node.one(Reply).value
+    assert isinstance(value, StopContainersResponse)
+    return value
+
+
+def test_a_container_of_another_application_is_refused(node: Node) -> None:
+    error = refusal(node, tokens=(container_token(1, attempt=OTHER_ATTEMPT),))
+    assert error.message == (
+        "Unauthorized request to start container."
+        f"\nNMToken for application attempt : {ATTEMPT} was used for starting container with container token "
+        f"issued for application attempt : {OTHER_ATTEMPT}"
+    )
+
+
+def test_a_later_attempt_may_start_containers_of_its_application(node: Node) -> None:
+    """The check compares applications: a second master works with what the first one was given."""
+    second = ApplicationAttemptId(ATTEMPT.application_id, 2)
+    assert node.start(1, caller=nm_token(second)).succeeded == (container_id(1),)
+
+
+def test_a_token_starts_its_container_once(node: Node) -> None:
+    node.start(1)
+    expected = (
+        f"Unauthorized request to start container.\n Attempt to relaunch the same container with id {container_id(1)}."
+    )
+    assert refusal(node, tokens=(container_token(1),)).message == expected
+    node.step(ContainerLaunched(container_id(1), 1))
+    node.step(ContainerExited(container_id(1), 1, 0))
+    assert refusal(node, tokens=(container_token(1),)).message == expected
+
+
+def test_an_expired_token_is_refused_with_both_times(node: Node) -> None:
+    error = refusal(node, tokens=(container_token(1, expiry_ms=NOW_MS - 1),))
+    assert error.message == (
+        "Unauthorized request to start container."
+        f"\nThis token is expired. current time is {NOW_MS} found {NOW_MS - 1}"
+        "\nNote: System times on machines may be out of sync. Check system time and time zones."
+    )
+
+
+def test_a_container_of_an_earlier_rm_is_refused(node: Node) -> None:
+    error = refusal(node, tokens=(container_token(1, rm_identifier=1),))
+    assert isinstance(error, InvalidContainerException)
+    assert error.message == f"\nContainer {container_id(1)} rejected as it is allocated by a previous RM"
+
+
+def test_an_unknown_auxiliary_service_is_refused(node: Node) -> None:
+    launch = ContainerLaunchContext(("true",), service_data={"nosuch_service": b""})
+    error = refusal(node, tokens=(container_token(1),), launch=launch)
+    assert isinstance(error, InvalidAuxServiceException)
+    assert error.message == "The auxService:nosuch_service does not exist"
+
+
+def test_a_known_auxiliary_service_answers_with_its_data() -> None:
+    node = Node(CoreSettings(auxiliary_services=(("mapreduce_shuffle", b"\0\0\x34\xfa"),))).register()
+    launch = ContainerLaunchContext(("true",), service_data={"mapreduce_shuffle": b""})
+    response = node.start(1, launch=launch)
+    assert response.succeeded == (container_id(1),)
+    assert response.services_metadata == {"mapreduce_shuffle": b"\0\0\x34\xfa"}
+
+
+def test_a_resource_without_a_place_is_refused(node: Node) -> None:
+    launch = ContainerLaunchContext(("true",), local_resources={"x": LocalResource("", 1, 1)})
+    assert (
+        "Null resource URL for local resource x" in refusal(node, tokens=(container_token(1),), launch=launch).message
+    )
+
+
+@pytest.mark.parametrize("user", ["", ".", "..", "a/b", "../../etc", "a\nb", "a\0b"])
+def test_a_user_that_is_no_directorys_name_is_refused(node: Node, user: str) -> None:
+    """The name becomes a directory below usercache and a line of the launch script."""
+    error = refusal(node, tokens=(replace(container_token(1), user=user),))
+    assert "cannot be the name of a directory" in error.message
+    assert node.core.context.containers == {}
+
+
+def test_one_refusal_does_not_touch_the_others(node: Node) -> None:
+    response = node.start(tokens=(container_token(1), container_token(2, rm_identifier=1), container_token(3)))
+    assert response.succeeded == (container_id(1), container_id(3))
+    assert list(response.failed) == [container_id(2)]
+
+
+def test_a_forged_token_refuses_the_call_but_not_what_came_before_it(node: Node) -> None:
+    """As in Hadoop: InvalidToken leaves the loop, with the containers before it started."""
+    forged = InvalidToken("the ContainerToken's seal is wrong")
+    node.step(
+        StartContainers(7, nm_token(), (StartRequest(ContainerLaunchContext(("true",)), container_token(1)),), forged)
+    )
+    assert node.one(Refuse).error is forged
+    assert container_id(1) in node.core.context.containers
+
+
+def test_the_status_of_a_container_is_running_from_its_accepted_start(node: Node) -> None:
+    launch = ContainerLaunchContext(("true",), local_resources={"x": LocalResource("file:/x", 1, 1)})
+    node.start(1, launch=launch)
+    assert node.state(1) == "LOCALIZING"
+    (status,) = statuses(node, container_id(1)).statuses
+    assert (status.state, status.sub_state) == (ContainerState.RUNNING, ContainerSubState.SCHEDULED)
+    assert (status.exit_status, status.diagnostics) == (-1000, "")
+
+
+def test_containers_that_are_not_known_are_told_so(node: Node) -> None:
+    unknown = f"Container {container_id(9)} is not handled by this NodeManager"
+    assert statuses(node, container_id(9)).failed[container_id(9)].message == unknown
+    assert stop(node, container_id(9)).failed[container_id(9)].message == unknown
+
+
+def test_a_container_that_was_forgotten_is_remembered_as_recently_stopped(node: Node) -> None:
+    """Stopping it again is no error, its status is: "was recently stopped"."""
+    node.start(1)
+    node.step(ContainerLaunched(container_id(1), 1))
+    node.step(ContainerExited(container_id(1), 1, 0))
+    node.answer(containers_to_forget=(container_id(1),))
+    error = statuses(node, container_id(1)).failed[container_id(1)]
+    assert error.message == f"Container {container_id(1)} was recently stopped on node manager."
+    assert stop(node, container_id(1)).succeeded == (container_id(1),)
+
+
+def test_a_complete_container_can_be_asked_for_and_stopped_until_it_is_forgotten(node: Node) -> None:
+    node.start(1)
+    node.step(ContainerLaunched(container_id(1), 1))
+    node.step(ContainerExited(container_id(1), 1, 0))
+    (status,) = statuses(node, container_id(1)).statuses
+    assert (status.state, status.sub_state, status.exit_status) == (ContainerState.COMPLETE, ContainerSubState.DONE, 0)
+    assert stop(node, container_id(1)).succeeded == (container_id(1),)
+    (again,) = statuses(node, container_id(1)).statuses
+    assert again == status
+
+
+def test_another_applications_master_can_neither_look_nor_stop_nor_signal(node: Node) -> None:
+    node.start(1)
+    stranger = nm_token(OTHER_ATTEMPT)
+    looked = statuses(node, container_id(1), caller=stranger).failed[container_id(1)]
+    assert looked.message == (
+        f"{OTHER_ATTEMPT} attempted to get status for non-application container : {container_id(1)}"
+    )
+    stopped = stop(node, container_id(1), stranger).failed[container_id(1)]
+    assert stopped.message == f"{OTHER_ATTEMPT} attempted to stop non-application container : {container_id(1)}"
+    request = SignalContainerRequest(container_id(1), SignalContainerCommand.FORCEFUL_SHUTDOWN)
+    node.step(SignalToContainer(1, stranger, request))
+    assert node.one(Refuse).error.message == stopped.message
+    assert node.state(1) == "SCHEDULED"
+
+
+def test_recently_stopped_containers_are_forgotten_in_the_end() -> None:
+    """Once their application is over and their time as well, when the next container ends."""
+    node = Node(CoreSettings(stopped_containers_kept_ms=5000)).register()
+    for attempt in (ATTEMPT, OTHER_ATTEMPT):
+        container = container_id(1, attempt)
+        node.start(tokens=(container_token(1, attempt=attempt),), caller=nm_token(attempt))
+        node.step(ContainerLaunched(container, 1))
+        node.step(ContainerExited(container, 1, 0))
+        node.answer(containers_to_forget=(container,), applications_to_clean_up=(attempt.application_id,))
+        node.after(6000, Tick())
+        node.answer()
+    unknown = f"Container {container_id(1)} is not handled by this NodeManager"
+    assert statuses(node, container_id(1)).failed[container_id(1)].message == unknown

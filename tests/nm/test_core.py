@@ -1,0 +1,446 @@
+"""The NodeManager's core: events in, effects out."""
+
+from __future__ import annotations
+
+import pytest
+
+from nm.effects import (
+    DeleteApplicationFiles,
+    DeleteApplicationLogs,
+    DeleteContainerFiles,
+    LaunchContainer,
+    RegisterNode,
+    SendHeartbeat,
+    Signal,
+    SignalContainer,
+    Stop,
+    UnregisterNode,
+)
+from nm.events import (
+    ContainerExited,
+    ContainerLaunched,
+    ContainerSignalled,
+    HealthChecked,
+    HeartbeatAnswered,
+    HeartbeatFailed,
+    LaunchCancelled,
+    LaunchFailed,
+    MemoryExceeded,
+    NodeRegistered,
+    RegistrationFailed,
+    ShutDown,
+    Start,
+    StopContainers,
+    Tick,
+    UtilizationSampled,
+)
+from nm.settings import CoreSettings
+from tests.nm.nodes import APP, NODE, RM, Node, container_id, nm_token
+from yarn.containers import ContainerLaunchContext, ContainerRetryContext
+from yarn.nodes import NodeHealth, ResourceUtilization
+from yarn.protocols.tracker import NodeHeartbeatResponse, RegisterNodeManagerResponse
+from yarn.resource import Resource
+from yarn.states import ContainerRetryPolicy, ContainerState, NodeAction, SignalContainerCommand
+
+RETRY_TWICE = ContainerLaunchContext(
+    ("exit 3",), retry=ContainerRetryContext(ContainerRetryPolicy.RETRY_ON_ALL_ERRORS, max_retries=2)
+)
+
+
+@pytest.fixture
+def node() -> Node:
+    return Node().register()
+
+
+def launched(node: Node, number: int, launch: ContainerLaunchContext | None = None) -> Node:
+    node.start(number, launch=launch)
+    node.step(ContainerLaunched(container_id(number), 1))
+    return node
+
+
+def stop(node: Node, number: int) -> None:
+    node.calls += 1
+    node.step(StopContainers(node.calls, nm_token(), (container_id(number),)))
+
+
+def exited(number: int, code: int, launch: int = 1) -> ContainerExited:
+    return ContainerExited(container_id(number), launch, code)
+
+
+# Registration
+
+
+def test_a_node_registers_with_what_it_has_and_beats_at_once_when_it_is_taken() -> None:
+    node = Node()
+    node.step(Start())
+    request = node.one(RegisterNode).request
+    assert (request.node_id, request.resource, request.physical_resource) == (
+        NODE,
+        Resource(2048, 4),
+        Resource(8192, 2),
+    )
+
+    node.step(NodeRegistered(RegisterNodeManagerResponse(NodeAction.NORMAL, RM)))
+    assert node.one(SendHeartbeat).request.response_id == 0
+
+
+def test_a_node_that_the_rm_refuses_ends_with_the_rms_words() -> None:
+    node = Node()
+    node.step(Start())
+    node.step(
+        NodeRegistered(RegisterNodeManagerResponse(NodeAction.SHUTDOWN, RM, diagnostics="Disallowed NodeManager"))
+    )
+    assert "Message from ResourceManager: Disallowed NodeManager" in node.one(Stop).failure
+    assert node.of(UnregisterNode) == []
+
+
+def test_a_node_that_never_reaches_the_rm_ends() -> None:
+    node = Node()
+    node.step(Start())
+    node.step(RegistrationFailed("127.0.0.1:8031 cannot be reached"))
+    assert "127.0.0.1:8031 cannot be reached" in node.one(Stop).failure
+
+
+def test_the_rm_may_say_what_the_node_is_taken_for(node: Node) -> None:
+    node.after(1000, Tick())
+    node.answer(resource=Resource(1024, 2))
+    node.step(HeartbeatFailed("lost", unreachable=False))
+    node.after(1000, Tick())
+    node.step(HeartbeatAnswered(NodeHeartbeatResponse(1, NodeAction.RESYNC)))
+    assert node.one(RegisterNode).request.resource == Resource(1024, 2)
+
+
+# Heartbeats
+
+
+def test_beats_follow_one_another_at_the_interval_that_the_rm_tells(node: Node) -> None:
+    node.after(999, Tick())
+    assert node.effects == []
+    node.after(1, Tick())
+    assert node.one(SendHeartbeat).request.response_id == 1
+    node.answer(next_heartbeat_ms=250)
+    assert node.core.next_deadline_ms() == node.now_ms + 250
+
+
+def test_a_containers_end_is_told_at_once(node: Node) -> None:
+    launched(node, 1).step(exited(1, 0))
+    (status,) = node.one(SendHeartbeat).request.containers
+    assert (status.state, status.exit_status) == (ContainerState.COMPLETE, 0)
+
+
+def test_there_is_never_a_second_beat_on_its_way(node: Node) -> None:
+    """An end while a beat is out is told by the next one, which follows the answer at once (I-24)."""
+    launched(launched(node, 1), 2).step(exited(1, 0))
+    node.one(SendHeartbeat)
+    node.step(exited(2, 0))
+    assert node.of(SendHeartbeat) == []
+    node.answer()
+    assert [status.container_id for status in node.one(SendHeartbeat).request.containers] == [container_id(2)]
+
+
+def test_an_answer_that_nobody_waits_for_is_passed_over(node: Node) -> None:
+    assert node.step(HeartbeatAnswered(NodeHeartbeatResponse(9, NodeAction.NORMAL))) == []
+    assert node.core.status.state.name == "IDLE"
+
+
+def test_an_end_is_told_again_after_a_lost_answer(node: Node) -> None:
+    """The first answer after a failed beat may be that beat's: only the one after it has surely taken the end."""
+    launched(node, 1).step(exited(1, 0))
+    node.step(HeartbeatFailed("lost", unreachable=False))
+    for told in (True, True, False):
+        node.after(1000, Tick())
+        request = node.one(SendHeartbeat).request
+        assert [status.container_id for status in request.containers] == [container_id(1)] * told
+        node.answer()
+
+
+def test_a_container_is_kept_until_the_rm_says_that_its_end_is_known(node: Node) -> None:
+    launched(node, 1).step(exited(1, 0))
+    node.answer()
+    assert container_id(1) in node.core.context.containers
+    node.after(1000, Tick())
+    node.answer(containers_to_forget=(container_id(1),))
+    assert container_id(1) not in node.core.context.containers
+
+
+def test_an_end_that_is_acknowledged_too_early_is_forgotten_when_it_comes(node: Node) -> None:
+    launched(node, 1)
+    node.after(1000, Tick())
+    node.answer(containers_to_forget=(container_id(1),))
+    assert container_id(1) in node.core.context.containers
+    node.step(exited(1, 0))
+    node.answer()
+    assert container_id(1) not in node.core.context.containers
+
+
+def test_a_beat_tells_health_and_real_use(node: Node) -> None:
+    node.step(HealthChecked(NodeHealth(False, "1/1 local-dirs have errors", 5)))
+    node.step(UtilizationSampled(ResourceUtilization(10, 20, 0.5), ResourceUtilization(100, 200, 1.5)))
+    node.after(1000, Tick())
+    request = node.one(SendHeartbeat).request
+    assert request.health == NodeHealth(False, "1/1 local-dirs have errors", 5)
+    assert request.containers_utilization == ResourceUtilization(10, 20, 0.5)
+    assert request.node_utilization == ResourceUtilization(100, 200, 1.5)
+
+
+def test_a_node_that_loses_the_rm_ends_its_containers_and_stops(node: Node) -> None:
+    launched(node, 1)
+    node.after(1000, Tick())
+    node.step(HeartbeatFailed("connection refused", unreachable=True))
+    assert node.one(SignalContainer).signal is Signal.TERM
+    node.step(exited(1, 143))
+    assert "connection refused" in node.one(Stop).failure
+    assert node.of(UnregisterNode) == []
+
+
+# Orders
+
+
+def test_the_rm_stops_a_container(node: Node) -> None:
+    launched(node, 1)
+    node.after(1000, Tick())
+    node.answer(containers_to_clean_up=(container_id(1), container_id(77)))
+    node.step(exited(1, 143))
+    (status,) = node.one(SendHeartbeat).request.containers
+    assert status.exit_status == -106
+    assert "Container Killed by ResourceManager\n" in status.diagnostics
+
+
+def test_an_applications_end_ends_its_containers_then_its_directories_then_its_logs(node: Node) -> None:
+    launched(launched(node, 1), 2)
+    node.after(1000, Tick())
+    node.answer(applications_to_clean_up=(APP,))
+    assert [effect.signal for effect in node.of(SignalContainer)] == [Signal.TERM, Signal.TERM]
+    node.step(exited(1, 143))
+    assert node.of(DeleteApplicationFiles) == []
+    node.step(exited(2, 143))
+    assert node.one(DeleteApplicationFiles).application_id == APP
+    assert node.core.context.applications == {}
+    (status,) = [s for s in node.core.status._pending_completed.values() if s.container_id == container_id(1)]
+    assert status.exit_status == -107
+    assert "Container killed on application-finish event: Application killed by ResourceManager\n" in status.diagnostics
+    node.after(CoreSettings().log_retain_ms, Tick())
+    assert node.one(DeleteApplicationLogs).application_id == APP
+
+
+def test_a_container_that_comes_with_its_applications_end_is_killed_before_it_runs(node: Node) -> None:
+    """`Application no longer running.`: the application still waits for another container's end."""
+    launched(node, 1)
+    node.after(1000, Tick())
+    node.answer(applications_to_clean_up=(APP,))
+    assert node.start(2).succeeded == (container_id(2),)
+    assert node.of(LaunchContainer) == []
+    (status,) = [s for s in node.one(SendHeartbeat).request.containers if s.container_id == container_id(2)]
+    assert (status.state, status.exit_status) == (ContainerState.COMPLETE, -107)
+    assert "Application no longer running.\n" in status.diagnostics
+    assert "Container is killed before being launched.\n" in status.diagnostics
+
+
+def test_a_signal_that_a_user_ordered_is_kept_in_the_diagnostics(node: Node) -> None:
+    launched(node, 1)
+    node.after(1000, Tick())
+    node.answer(containers_to_signal=((container_id(1), SignalContainerCommand.OUTPUT_THREAD_DUMP),))
+    signal = node.one(SignalContainer)
+    assert (signal.signal, signal.told) == (Signal.QUIT, "OUTPUT_THREAD_DUMP")
+    node.step(ContainerSignalled(container_id(1), signal.told, signal.signal, 4711, True))
+    assert (
+        "Sent signal OUTPUT_THREAD_DUMP (SIGQUIT) to pid 4711 as user alice for container "
+        f"{container_id(1)}, result=success\n"
+    ) in node.core.context.containers[container_id(1)].status().diagnostics
+
+
+def test_a_resync_keeps_the_containers_and_refuses_new_ones_meanwhile(node: Node) -> None:
+    launched(node, 1)
+    launched(node, 2).step(exited(2, 0))
+    node.step(HeartbeatAnswered(NodeHeartbeatResponse(0, NodeAction.RESYNC)))
+    request = node.one(RegisterNode).request
+    assert {(status.container_id, status.state) for status in request.containers} == {
+        (container_id(1), ContainerState.RUNNING),
+        (container_id(2), ContainerState.COMPLETE),
+    }
+    assert request.running_applications == (APP,)
+    refused = node.start(3).failed[container_id(3)]
+    assert "rejected as it is allocated by a previous RM" in refused.message
+
+    node.step(NodeRegistered(RegisterNodeManagerResponse(NodeAction.NORMAL, RM)))
+    assert node.one(SendHeartbeat).request.response_id == 0
+
+
+def test_a_resync_that_is_not_work_preserving_ends_the_containers_first() -> None:
+    node = launched(Node(CoreSettings(work_preserving=False)).register(), 1)
+    node.after(1000, Tick())
+    node.step(HeartbeatAnswered(NodeHeartbeatResponse(0, NodeAction.RESYNC)))
+    assert node.of(RegisterNode) == []
+    node.step(exited(1, 143))
+    (status,) = node.one(RegisterNode).request.containers
+    assert (status.state, status.exit_status) == (ContainerState.COMPLETE, -106)
+
+
+def test_a_node_that_is_sent_away_ends_its_containers_without_a_good_bye(node: Node) -> None:
+    launched(node, 1)
+    node.after(1000, Tick())
+    node.step(HeartbeatAnswered(NodeHeartbeatResponse(0, NodeAction.SHUTDOWN, diagnostics="excluded")))
+    node.step(exited(1, 143))
+    assert node.one(Stop).failure == ""
+    assert node.of(UnregisterNode) == []
+
+
+# The end of the node
+
+
+def test_a_node_that_stops_says_good_bye_first_then_ends_its_containers(node: Node) -> None:
+    launched(node, 1).step(ShutDown())
+    assert isinstance(node.effects[0], UnregisterNode)
+    assert node.one(SignalContainer).signal is Signal.TERM
+    assert node.of(Stop) == []
+    node.after(250, Tick())
+    assert node.one(SignalContainer).signal is Signal.KILL
+    node.step(exited(1, 137))
+    assert node.one(Stop).failure == ""
+
+
+def test_a_node_that_stops_takes_no_more_containers(node: Node) -> None:
+    launched(node, 1).step(ShutDown())
+    refused = node.start(2).failed[container_id(2)]
+    assert refused.message == "Container start failed as the NodeManager is in the process of shutting down"
+
+
+def test_a_node_that_stops_does_not_wait_for_ever(node: Node) -> None:
+    launched(node, 1).step(ShutDown())
+    node.after(CoreSettings().shutdown_wait_ms, Tick())
+    assert node.one(Stop).failure == ""
+
+
+def test_a_second_order_to_stop_changes_nothing(node: Node) -> None:
+    launched(node, 1).step(ShutDown())
+    assert node.step(ShutDown()) == []
+
+
+# Containers
+
+
+def test_a_kill_is_term_then_kill(node: Node) -> None:
+    launched(node, 1)
+    stop(node, 1)
+    assert [effect.signal for effect in node.of(SignalContainer)] == [Signal.TERM]
+    node.after(249, Tick())
+    assert node.of(SignalContainer) == []
+    node.after(1, Tick())
+    assert [effect.signal for effect in node.of(SignalContainer)] == [Signal.KILL]
+
+
+def test_without_a_delay_a_kill_is_kill() -> None:
+    node = launched(Node(CoreSettings(sigkill_delay_ms=0)).register(), 1)
+    stop(node, 1)
+    assert [effect.signal for effect in node.of(SignalContainer)] == [Signal.KILL]
+
+
+@pytest.mark.parametrize(("code", "status"), [(143, -105), (137, -105), (0, 0), (7, 7)])
+def test_a_process_that_ends_by_itself_wins_over_the_reason_of_its_kill(node: Node, code: int, status: int) -> None:
+    launched(node, 1)
+    stop(node, 1)
+    node.step(exited(1, code))
+    (told,) = node.one(SendHeartbeat).request.containers
+    assert told.exit_status == status
+    assert told.diagnostics.startswith("[2023-11-14 22:15:00.000]Container killed by the ApplicationMaster.\n")
+
+
+def test_what_a_process_leaves_behind_is_ended_too(node: Node) -> None:
+    launched(node, 1).step(exited(1, 0))
+    assert [effect.signal for effect in node.of(SignalContainer)] == [Signal.TERM]
+    node.after(250, Tick())
+    assert [effect.signal for effect in node.of(SignalContainer)] == [Signal.KILL]
+
+
+def test_a_container_that_is_killed_before_its_process_started_ends_as_killed(node: Node) -> None:
+    node.start(1)
+    stop(node, 1)
+    node.step(LaunchCancelled(container_id(1), 1))
+    (told,) = node.one(SendHeartbeat).request.containers
+    assert told.exit_status == -105
+    assert "Container terminated before launch.\n" in told.diagnostics
+
+
+def test_disks_that_fail_are_the_containers_end(node: Node) -> None:
+    node.start(1)
+    node.step(LaunchFailed(container_id(1), 1, -101, "Most of the disks failed. 1/1 local-dirs have errors"))
+    (told,) = node.one(SendHeartbeat).request.containers
+    assert told.exit_status == -101
+    assert "Most of the disks failed. 1/1 local-dirs have errors\n" in told.diagnostics
+
+
+@pytest.mark.case("H4")
+def test_a_container_over_its_memory_dies_with_minus_104_and_the_numbers(node: Node) -> None:
+    launched(node, 1)
+    node.step(MemoryExceeded(container_id(1), 1, -104, "Container is running 5B beyond the 'PHYSICAL' memory limit."))
+    node.step(exited(1, 143))
+    (told,) = node.one(SendHeartbeat).request.containers
+    assert told.exit_status == -104
+    assert "running 5B beyond the 'PHYSICAL' memory limit.\n" in told.diagnostics
+    assert "Container killed on request. Exit code is 143\n" in told.diagnostics
+    assert "Killed by external signal" not in told.diagnostics
+
+
+def test_a_failed_container_starts_again_in_its_place_as_often_as_it_may(node: Node) -> None:
+    launched(node, 1, RETRY_TWICE)
+    for launch in (2, 3):
+        node.step(exited(1, 3, launch - 1))
+        assert node.state(1) == "RELAUNCHING"
+        assert node.of(LaunchContainer) == []
+        node.after(1000, Tick())
+        assert node.one(LaunchContainer).launch == launch
+        node.step(ContainerLaunched(container_id(1), launch))
+    node.step(exited(1, 3, 3))
+    told = node.core.context.containers[container_id(1)].status()
+    assert (told.state, told.exit_status) == (ContainerState.COMPLETE, 3)
+    assert told.diagnostics.count("Diagnostic message from attempt : ") == 3
+
+
+def test_a_container_that_is_killed_between_two_tries_does_not_start_again(node: Node) -> None:
+    launched(node, 1, RETRY_TWICE).step(exited(1, 3))
+    stop(node, 1)
+    (told,) = node.one(SendHeartbeat).request.containers
+    assert told.exit_status == -105
+    node.after(1000, Tick())
+    assert node.of(LaunchContainer) == []
+
+
+def test_news_of_an_earlier_start_is_passed_over(node: Node) -> None:
+    launched(node, 1, RETRY_TWICE).step(exited(1, 3))
+    node.after(1000, Tick())
+    node.step(ContainerLaunched(container_id(1), 2))
+    node.step(exited(1, 3, launch=1))
+    assert node.state(1) == "RUNNING"
+
+
+def test_news_of_an_unknown_container_is_passed_over(node: Node) -> None:
+    assert node.step(exited(9, 0)) == []
+    assert node.step(MemoryExceeded(container_id(9), 1, -104, "")) == []
+
+
+def test_diagnostics_keep_their_end() -> None:
+    node = launched(Node(CoreSettings(diagnostics_max_chars=60)).register(), 1)
+    node.step(exited(1, 143))
+    (told,) = node.one(SendHeartbeat).request.containers
+    assert len(told.diagnostics) == 60
+    assert told.diagnostics.endswith("Killed by external signal\n")
+
+
+def test_files_can_be_kept_a_while_for_people_to_look_at() -> None:
+    node = launched(Node(CoreSettings(deletion_delay_ms=5000)).register(), 1)
+    node.step(exited(1, 1))
+    assert node.of(DeleteContainerFiles) == []
+    node.after(5000, Tick())
+    assert node.one(DeleteContainerFiles).container_id == container_id(1)
+
+
+def test_files_can_be_kept_for_ever() -> None:
+    node = launched(Node(CoreSettings(deletion_delay_ms=-1000)).register(), 1)
+    node.step(exited(1, 1))
+    node.after(10**9, Tick())
+    assert node.of(DeleteContainerFiles) == []
+
+
+def test_time_does_not_go_back(node: Node) -> None:
+    with pytest.raises(AssertionError, match="time goes forward"):
+        node.core.handle(Tick(), node.now_ms - 1)
