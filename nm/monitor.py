@@ -142,22 +142,21 @@ class ContainersMonitor:
 
 def process_trees(roots: Iterable[int]) -> dict[int, list[psutil.Process]]:
     """{root: the processes of its tree, the root first} of those roots that are alive."""
+    alive = {process.pid: process for process in psutil.process_iter(["ppid"])}
+    sessions = {pid: _session_of(pid) for pid in alive}
     children: dict[int, list[psutil.Process]] = {}
-    alive: dict[int, psutil.Process] = {}
-    for process in psutil.process_iter(["ppid"]):
-        parent = process.info["ppid"]
-        if parent == 1:
-            parent = _session_of(process.pid)
-        if parent is not None and parent != process.pid:
-            children.setdefault(parent, []).append(process)
-        alive[process.pid] = process
+    for pid, process in alive.items():
+        parent, session = process.info["ppid"], sessions[pid]
+        if session != pid and sessions.get(parent) != session:
+            # An orphan: it belongs to init (or to who takes orphans here), and still to its session.
+            parent = session
+        children.setdefault(parent, []).append(process)
     trees: dict[int, list[psutil.Process]] = {}
     for root in roots:
-        if root not in alive:
-            continue
-        tree = trees[root] = [alive[root]]
-        for process in tree:
-            tree.extend(children.get(process.pid, ()))
+        if root in alive:
+            tree = trees[root] = [alive[root]]
+            for process in tree:
+                tree.extend(children.get(process.pid, ()))
     return trees
 
 
@@ -195,8 +194,9 @@ def _sample(process: psutil.Process, ages: dict[int, int]) -> ProcessSample | No
         return None
 
 
-def _session_of(pid: int) -> int | None:
+def _session_of(pid: int) -> int:
+    """The process's session; 0, which is no process, if it is gone."""
     try:
         return os.getsid(pid)
     except OSError:
-        return None
+        return 0

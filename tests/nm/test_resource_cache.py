@@ -61,9 +61,7 @@ def test_a_changed_file_is_another_copy(node: Node) -> None:
     assert node.one(FetchResource).number == 11
 
 
-@pytest.mark.parametrize(
-    ("visibility", "is_shared"), [(PUBLIC, True), (PRIVATE, True), (APPLICATION, False)], ids=str
-)
+@pytest.mark.parametrize(("visibility", "is_shared"), [(PUBLIC, True), (PRIVATE, True), (APPLICATION, False)], ids=str)
 def test_who_shares_a_copy(node: Node, visibility: LocalResourceVisibility, is_shared: bool) -> None:
     """One user's applications share PUBLIC and PRIVATE copies; numbers count in each cache."""
     node.start(1, launch=launch(words=file(visibility=visibility)))

@@ -1,0 +1,217 @@
+"""One resource into a cache: Hadoop's checks, and copies that nobody can change."""
+
+from __future__ import annotations
+
+import os
+import random
+import stat
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from nm.disk_health import DirectoryHealth
+from nm.effects import FetchResource
+from nm.launcher.directories import NodeDirectories
+from nm.localizer.fetch import FetchFailed, diagnostics, fetch, hadoop_path, is_public, source_path
+from tests.nm.nodes import APP, container_id
+from yarn.containers import LocalResource
+from yarn.states import LocalResourceType, LocalResourceVisibility
+
+PUBLIC, PRIVATE, APPLICATION = (
+    LocalResourceVisibility.PUBLIC,
+    LocalResourceVisibility.PRIVATE,
+    LocalResourceVisibility.APPLICATION,
+)
+HOMES = {
+    PUBLIC: "filecache",
+    PRIVATE: "usercache/alice/filecache",
+    APPLICATION: f"usercache/alice/appcache/{APP}/filecache",
+}
+
+
+@pytest.fixture
+def directories(tmp_path: Path) -> NodeDirectories:
+    (tmp_path / "local").mkdir()
+    (tmp_path / "logs").mkdir()
+    return NodeDirectories([str(tmp_path / "local")], [str(tmp_path / "logs")], random.Random(1))
+
+
+@pytest.fixture
+def source(tmp_path: Path) -> Path:
+    file = tmp_path / "words.txt"
+    file.write_text("hello\n")
+    return file
+
+
+def request(resource: LocalResource, number: int = 10) -> FetchResource:
+    return FetchResource(1, container_id(1), "alice", APP, number, resource)
+
+
+def resource(
+    file: Path,
+    visibility: LocalResourceVisibility = APPLICATION,
+    kind: LocalResourceType = LocalResourceType.FILE,
+    *,
+    late_ms: int = 0,
+) -> LocalResource:
+    found = file.stat()
+    return LocalResource(f"file:{file}", found.st_size, found.st_mtime_ns // 1_000_000 + late_ms, kind, visibility)
+
+
+def mode(path: str | Path) -> int:
+    return stat.S_IMODE(os.stat(path).st_mode)
+
+
+@pytest.mark.parametrize(
+    ("visibility", "file_mode"), [(PUBLIC, 0o555), (PRIVATE, 0o500), (APPLICATION, 0o500)], ids=str
+)
+def test_a_copy_lies_where_its_visibility_says(
+    visibility: LocalResourceVisibility,
+    file_mode: int,
+    directories: NodeDirectories,
+    source: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("nm.localizer.fetch.is_public", lambda _: True)
+    path, size_bytes = fetch(request(resource(source, visibility)), directories)
+    assert path == f"{directories.local_dirs[0]}/{HOMES[visibility]}/10/words.txt"
+    assert (Path(path).read_text(), size_bytes, mode(path)) == ("hello\n", 6, file_mode)
+
+
+def test_a_file_that_changed_is_refused_with_all_three_times(directories: NodeDirectories, source: Path) -> None:
+    os.utime(source, ns=(0, 1_234_567_890_123_000_000))
+    with pytest.raises(FetchFailed) as failed:
+        fetch(request(resource(source, late_ms=1)), directories)
+    assert failed.value.sentence.startswith(
+        f"Resource file:{source} changed on src filesystem - expected: "
+        '"2009-02-13T23:31:30.124+0000", was: "2009-02-13T23:31:30.123+0000", current time: "'
+    )
+    assert not list(Path(directories.local_dirs[0]).rglob("words.txt"))
+
+
+def test_the_size_that_was_told_is_not_compared(directories: NodeDirectories, source: Path) -> None:
+    """As in Hadoop, where the time alone decides (golden case "resource with a wrong size")."""
+    told = resource(source)
+    wrong = LocalResource(told.url, 999, told.timestamp_ms)
+    assert fetch(request(wrong), directories)[1] == 6
+
+
+def test_a_file_that_is_not_there_is_told_by_its_name(directories: NodeDirectories, tmp_path: Path) -> None:
+    missing = LocalResource(f"file://{tmp_path}/nothere.txt", 1, 0)
+    with pytest.raises(FetchFailed) as failed:
+        fetch(request(missing), directories)
+    sentence = f"File file:{tmp_path}/nothere.txt does not exist"
+    assert (
+        diagnostics(failed.value, missing, container_id(1))
+        == f"{sentence}\njava.io.FileNotFoundException: {sentence}\n"
+    )
+
+
+def test_a_public_file_that_is_not_for_everybody_is_refused(directories: NodeDirectories, source: Path) -> None:
+    source.chmod(0o640)
+    told = resource(source, PUBLIC)
+    with pytest.raises(FetchFailed) as failed:
+        fetch(request(told), directories)
+    text = diagnostics(failed.value, told, container_id(1))
+    assert text.endswith("is not publicly accessible and as such cannot be part of the public cache.")
+    assert text.startswith(
+        f"Failed to download resource {{ {{ file:{source}, {told.timestamp_ms}, FILE, null }},pending,"
+    )
+
+
+def test_public_means_readable_and_the_whole_way_open(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    inner = tmp_path / "a" / "b"
+    inner.mkdir(parents=True)
+    file = inner / "f"
+    file.write_text("x")
+    for directory in (inner, inner.parent, *tmp_path.parents, tmp_path):
+        if directory.stat().st_uid == os.getuid() and directory != Path("/"):
+            directory.chmod(mode(directory) | 0o005)
+    file.chmod(0o644)
+    assert is_public(str(file))
+    inner.parent.chmod(0o750)
+    assert not is_public(str(file))
+
+
+@pytest.mark.parametrize("url", ["nosuch://h/x", "hdfs://nn:8020/x", "http://h/x"])
+def test_only_files_can_be_fetched(url: str) -> None:
+    scheme = url.partition(":")[0]
+    with pytest.raises(FetchFailed, match=f'No FileSystem for scheme "{scheme}"') as failed:
+        source_path(url)
+    assert failed.value.java_class == "org.apache.hadoop.fs.UnsupportedFileSystemException"
+
+
+@pytest.mark.parametrize(
+    ("url", "path"),
+    [
+        ("file:/a/b", "/a/b"),
+        ("file:///a/b", "/a/b"),
+        ("file://localhost/a/b", "/a/b"),
+        ("/a/b", "/a/b"),
+        ("file:/a/../b", "/b"),
+        ("file:/a%20b", "/a%20b"),
+    ],
+)
+def test_urls_of_files(url: str, path: str) -> None:
+    assert source_path(url) == path
+    assert hadoop_path(url) == f"file:{path}"
+
+
+def test_an_archive_becomes_a_directory_of_its_name(directories: NodeDirectories, tmp_path: Path) -> None:
+    jar = make_jar(tmp_path)
+    path, size_bytes = fetch(request(resource(jar, PRIVATE, LocalResourceType.ARCHIVE)), directories)
+    assert path.endswith("/10/prog.jar")
+    assert (mode(path), mode(f"{path}/lib"), mode(f"{path}/lib/a.txt")) == (0o700, 0o700, 0o500)
+    assert size_bytes == 2
+    assert not Path(path, "prog.jar").exists()
+
+
+def test_a_pattern_keeps_the_jar_beside_its_content(directories: NodeDirectories, tmp_path: Path) -> None:
+    jar = make_jar(tmp_path)
+    path, _ = fetch(request(resource(jar, APPLICATION, LocalResourceType.PATTERN)), directories)
+    assert sorted(str(p.relative_to(path)) for p in Path(path).rglob("*")) == ["lib", "lib/a.txt", "prog.jar"]
+    assert Path(path, "prog.jar").read_bytes() == jar.read_bytes()
+
+
+def test_an_archive_of_no_known_kind_is_copied(directories: NodeDirectories, source: Path) -> None:
+    path, _ = fetch(request(resource(source, APPLICATION, LocalResourceType.ARCHIVE)), directories)
+    assert Path(path).read_text() == "hello\n"
+
+
+def test_a_directory_is_copied_with_all_that_is_in_it(directories: NodeDirectories, tmp_path: Path) -> None:
+    (tmp_path / "tree" / "sub").mkdir(parents=True)
+    (tmp_path / "tree" / "sub" / "f").write_text("x")
+    path, _ = fetch(request(resource(tmp_path / "tree")), directories)
+    assert (Path(path) / "sub" / "f").read_text() == "x"
+    assert mode(f"{path}/sub/f") == 0o500
+
+
+def test_what_is_no_regular_file_is_refused(directories: NodeDirectories, tmp_path: Path) -> None:
+    """A device or a socket: /dev/zero would never end."""
+    zero = Path("/dev/zero")
+    with pytest.raises(FetchFailed, match="is no regular file"):
+        fetch(request(resource(zero)), directories)
+
+
+def test_a_broken_archive_leaves_nothing(directories: NodeDirectories, tmp_path: Path) -> None:
+    broken = tmp_path / "broken.tgz"
+    broken.write_text("this is no tgz\n")
+    told = resource(broken, APPLICATION, LocalResourceType.ARCHIVE)
+    with pytest.raises(FetchFailed) as failed:
+        fetch(request(told), directories)
+    assert "not a tar archive that can be read" in failed.value.sentence
+    assert not list(Path(directories.local_dirs[0]).rglob("10*"))
+
+
+def test_without_a_good_disk_nothing_is_fetched(directories: NodeDirectories, source: Path) -> None:
+    directories.local_health = DirectoryHealth((), {directories.local_dirs[0]: "broken"}, {})
+    with pytest.raises(FetchFailed, match="No space available in any of the local directories"):
+        fetch(request(resource(source)), directories)
+
+
+def make_jar(directory: Path) -> Path:
+    jar = directory / "prog.jar"
+    with zipfile.ZipFile(jar, "w") as archive:
+        archive.writestr("lib/a.txt", "a\n")
+    return jar

@@ -1,0 +1,107 @@
+"""Real processes are looked at: what they use is told, who uses too much is killed (H4)."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from nm.monitor import MonitorSettings, process_trees
+from tests.nm.lone_node import lone_node
+from yarn.configuration import Configuration
+from yarn.containers import ContainerLaunchContext
+from yarn.nodes import ResourceUtilization
+
+pytestmark = pytest.mark.cluster
+
+EVERY_200_MS = {"yarn.nodemanager.container-monitor.interval-ms": "200"}
+HOLDS_200_MB = f"{sys.executable} -c 'import time; x=bytearray(200<<20); time.sleep(2)'"
+
+
+@pytest.mark.case("H4")
+async def test_a_process_above_its_memory_is_killed_with_minus_104_and_the_numbers(tmp_path: Path) -> None:
+    async with lone_node(tmp_path, EVERY_200_MS) as node:
+        end = await node.run(ContainerLaunchContext((HOLDS_200_MB,)), memory_mb=128)
+    assert end.exit_status == -104
+    match = re.search(
+        r"is running (\d+)B beyond the 'PHYSICAL' memory limit\. Current usage: ([\d.]+) MB of 128 MB physical memory",
+        end.diagnostics,
+    )
+    assert match is not None, end.diagnostics
+    assert 72 << 20 < int(match[1]) < 150 << 20
+    assert 200 < float(match[2]) < 280
+    assert "x=bytearray(200<<20)" in end.diagnostics
+    assert "Container killed on request. Exit code is 143\n" in end.diagnostics
+
+
+async def test_a_child_counts_for_its_container(tmp_path: Path) -> None:
+    """Two processes of 90 MB each in a container of 128: the tree is over, neither of them is."""
+    hold = f"{sys.executable} -c 'import time; x=bytearray(90<<20); time.sleep(5)'"
+    async with lone_node(tmp_path, EVERY_200_MS) as node:
+        end = await node.run(ContainerLaunchContext((f"{hold} & {hold}",)), memory_mb=128)
+    assert end.exit_status == -104
+    assert end.diagnostics.count("x=bytearray(90<<20)") >= 2
+
+
+async def test_with_memory_left_to_cgroups_nothing_is_killed(tmp_path: Path) -> None:
+    """yarn.nodemanager.resource.memory.enforced=true is Hadoop's default and ends its polling: so it does here."""
+    settings = EVERY_200_MS | {"yarn.nodemanager.resource.memory.enforced": "true"}
+    async with lone_node(tmp_path, settings) as node:
+        end = await node.run(ContainerLaunchContext((HOLDS_200_MB,)), memory_mb=128)
+    assert (end.exit_status, end.diagnostics) == (0, "")
+
+
+def test_what_is_looked_at_can_be_switched_off_one_by_one() -> None:
+    def read(**settings: str) -> MonitorSettings:
+        return MonitorSettings.read(Configuration.of({f"yarn.nodemanager.{k}": v for k, v in settings.items()}))
+
+    assert read() == MonitorSettings(3000, True, True, True)
+    assert not read(**{"vmem-check-enabled": "false"}).check_virtual
+    assert not read(**{"pmem-check-enabled": "false"}).check_physical
+    assert not read(**{"container-monitor.enabled": "false"}).watch_containers
+    assert read(**{"resource-monitor.interval-ms": "500"}).interval_ms == 500
+
+
+async def test_heartbeats_tell_what_containers_and_the_node_really_use(tmp_path: Path) -> None:
+    busy = f"{sys.executable} -c 'x=bytearray(60<<20)\nwhile True: pass'"
+    async with lone_node(tmp_path, EVERY_200_MS) as node:
+        await node.start(ContainerLaunchContext((busy,)), memory_mb=1024)
+        await node.rm.wait_for(
+            lambda: any(
+                (beat.containers_utilization is not None and beat.containers_utilization.physical_memory_mb >= 60)
+                for beat in node.rm.heartbeats
+            )
+        )
+        await node.rm.wait_for(
+            lambda: (node.rm.heartbeats[-1].containers_utilization or ResourceUtilization()).cpu > 0.1
+        )
+        use = node.rm.heartbeats[-1].node_utilization
+    assert use is not None
+    assert use.physical_memory_mb > 60
+    assert use.virtual_memory_mb >= use.physical_memory_mb
+
+
+def test_a_tree_holds_orphans_of_its_session() -> None:
+    """A child whose parent has ended belongs to init, or to who takes orphans, and still to its container's session."""
+    script = "(sleep 30 & echo $!); echo ended; exec sleep 30"
+    process = subprocess.Popen(["bash", "-c", script], stdout=subprocess.PIPE, start_new_session=True)
+    try:
+        assert process.stdout is not None
+        orphan = int(process.stdout.readline())
+        assert process.stdout.readline() == b"ended\n"
+        with process.stdout:
+            assert {member.pid for member in process_trees([process.pid])[process.pid]} == {process.pid, orphan}
+    finally:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+
+
+def test_a_root_that_is_gone_has_no_tree() -> None:
+    process = subprocess.Popen(["true"])
+    process.wait()
+    assert process_trees([process.pid]) == {}
