@@ -1,0 +1,1 @@
+"""The demonstration: `python -m yarnling.demo`, or scripts/demo on a fresh machine."""

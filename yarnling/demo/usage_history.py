@@ -1,0 +1,117 @@
+"""Queue usage over time, and its picture in characters.
+
+One band a queue: its height is the share of the cluster that it used, green up to what it is guaranteed, yellow above,
+where it used what others left. All bands have one scale.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from rich.text import Text
+
+BLOCKS = " ▁▂▃▄▅▆▇█"
+LEVELS = len(BLOCKS) - 1
+BAND_LINES = 3
+GUARANTEE_MARK = "┄"
+WITHIN, ABOVE, MARK = "green", "yellow", "bold red"
+LABEL_CHARS = 30
+SCALE_STEPS = (0.1, 0.2, 0.25, 0.5, 0.75, 1.0)
+"""A band's full height is the least of these that holds every value."""
+
+
+@dataclass
+class QueueUsage:
+    """One queue: `guaranteed` and `samples` as fractions of the cluster."""
+
+    path: str
+    guaranteed: float
+    samples: list[float] = field(default_factory=list)
+
+
+@dataclass
+class UsageHistory:
+    """Samples of all leaf queues at `times_s`; `marks` {time in s: what happened then}."""
+
+    times_s: list[float] = field(default_factory=list)
+    queues: dict[str, QueueUsage] = field(default_factory=dict)
+    marks: dict[float, str] = field(default_factory=dict)
+
+    def add(self, time_s: float, used: dict[str, tuple[float, float]]) -> None:
+        """A sample: {queue path: (guaranteed, used)}, the same queues each time."""
+        for path, (guaranteed, share) in used.items():
+            queue = self.queues.setdefault(path, QueueUsage(path, guaranteed, [0.0] * len(self.times_s)))
+            queue.samples.append(share)
+        self.times_s.append(time_s)
+
+
+def usage_chart(history: UsageHistory, columns: int) -> Text:
+    """The picture, `columns` characters of time wide, beside its labels."""
+    if not history.times_s:
+        return Text("no samples")
+    end_s = max(history.times_s[-1], 0.001)
+    busy = [queue for queue in history.queues.values() if max(queue.samples) > 0]
+    scale = full_scale(max((share for queue in busy for share in (*queue.samples, queue.guaranteed)), default=1.0))
+    chart = Text()
+    for queue in busy:
+        shares = resampled(history.times_s, queue.samples, columns, end_s)
+        chart.append_text(_band(queue, shares, scale))
+    chart.append_text(_axis(history, columns, end_s))
+    idle = [queue.path for queue in history.queues.values() if queue not in busy]
+    if idle:
+        chart.append(f"never used: {', '.join(idle)}\n", "dim")
+    return chart
+
+
+def full_scale(largest: float) -> float:
+    """What a band's full height stands for."""
+    return next((step for step in SCALE_STEPS if step >= largest), 1.0)
+
+
+def resampled(times_s: Sequence[float], samples: Sequence[float], columns: int, end_s: float) -> list[float]:
+    """The mean of the samples of each column's time; a column without any repeats the one before."""
+    sums, counts = [0.0] * columns, [0] * columns
+    for time_s, sample in zip(times_s, samples, strict=True):
+        column = min(columns - 1, int(time_s / end_s * columns))
+        sums[column] += sample
+        counts[column] += 1
+    shares: list[float] = []
+    for total, count in zip(sums, counts, strict=True):
+        shares.append(total / count if count else (shares[-1] if shares else 0.0))
+    return shares
+
+
+def _band(queue: QueueUsage, shares: Sequence[float], scale: float) -> Text:
+    """BAND_LINES lines, the top one first, with the queue's name and figures on the left."""
+    labels = [queue.path.removeprefix("root."), f"peak {max(queue.samples):.0%}", f"guaranteed {queue.guaranteed:.0%}"]
+    band = Text()
+    for row in reversed(range(BAND_LINES)):
+        band.append(f"{labels[BAND_LINES - 1 - row]:<{LABEL_CHARS}}│", "" if row == BAND_LINES - 1 else "dim")
+        for share in shares:
+            band.append(*_cell(share / scale, queue.guaranteed / scale, row))
+        band.append("\n")
+    return band
+
+
+def _cell(height: float, guaranteed: float, row: int) -> tuple[str, str]:
+    """The character and its style; heights are fractions of the band, row 0 is the lowest."""
+    filled = min(LEVELS, max(0, round((height * BAND_LINES - row) * LEVELS)))
+    if filled == 0:
+        is_guarantee = row <= guaranteed * BAND_LINES < row + 1
+        return (GUARANTEE_MARK, "dim") if is_guarantee else (" ", "")
+    return BLOCKS[filled], ABOVE if (row + 0.5) / BAND_LINES > guaranteed else WITHIN
+
+
+def _axis(history: UsageHistory, columns: int, end_s: float) -> Text:
+    line = ["─"] * columns
+    axis = Text(f"{'':<{LABEL_CHARS}}└")
+    for time_s in history.marks:
+        line[min(columns - 1, int(time_s / end_s * columns))] = "✗"
+    for letter in line:
+        axis.append(letter, MARK if letter == "✗" else "")
+    last = f"{end_s:.0f} s"
+    axis.append(f"\n{'':<{LABEL_CHARS}} 0 s{last:>{columns - 3}}\n", "dim")
+    for time_s, text in history.marks.items():
+        axis.append(f"{'':<{LABEL_CHARS}} ✗ {time_s:.1f} s: {text}\n", MARK)
+    return axis

@@ -1,0 +1,86 @@
+"""Three users' applications of three departments, submitted at once."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from dataclasses import dataclass
+from pathlib import Path
+
+from am.programs.distributed_shell.client import DistributedShell
+from am.programs.fixed_width import Width
+from am.programs.mapreduce.client import status_file, word_count
+from am.programs.sleep import sleep_submission
+from am.submission import ApplicationOptions, Submission
+from yarn.ids import ApplicationId
+from yarn.resource import Resource
+from yarnling.client import Client
+from yarnling.demo.input_text import InputText
+
+MASTER = Resource(256, 1)
+SPLIT_BYTES = 256 << 10
+REDUCES = 2
+DIGESTS = 8
+DIGEST_ROUNDS = 25
+SERVICES = 4
+SERVICE_S = 14.0
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """One application of the demonstration."""
+
+    user: str
+    what: str
+    submission: Submission
+
+
+@dataclass(frozen=True, slots=True)
+class Submitted:
+    """A Work under its id; `client` is its user's."""
+
+    work: Work
+    application_id: ApplicationId
+    client: Client
+
+
+def workload(text: InputText, output: Path) -> list[Work]:
+    """alice counts words, bob takes digests, carol keeps a service up for a while."""
+    counting = word_count(
+        text.files,
+        output,
+        options=ApplicationOptions("word count", queue="root.engineering.development", master_resource=MASTER),
+        reduces=REDUCES,
+        split_bytes=SPLIT_BYTES,
+    )
+    digests = DistributedShell(
+        digest_command(list(text.files)),
+        Width(DIGESTS, Resource(512, 1)),
+        ApplicationOptions("digests", queue="root.marketing.sales", master_resource=MASTER),
+    )
+    service = sleep_submission(
+        SERVICES,
+        SERVICE_S,
+        resource=Resource(768, 1),
+        options=ApplicationOptions("service", queue="root.support.services", master_resource=MASTER),
+    )
+    return [
+        Work("alice", f"word count over {len(text.files)} files", counting),
+        Work("bob", f"digests in {DIGESTS} containers", digests),
+        Work("carol", f"service of {SERVICES} containers", service),
+    ]
+
+
+def digest_command(files: list[Path]) -> str:
+    """Digests of the first files again and again, with a pause: some ten seconds of light work."""
+    names = shlex.join(str(path) for path in files[:20])
+    return f"for round in {{1..{DIGEST_ROUNDS}}}; do sha256sum {names} || exit 1; sleep 0.4; done"
+
+
+def map_reduce_status(application_id: ApplicationId, staging_root: Path) -> dict[str, object]:
+    """How the job stands as its master last told; empty before the first time."""
+    try:
+        status: dict[str, object] = json.loads(status_file(application_id, staging_root).read_text())
+    except (OSError, ValueError):
+        return {}
+    return status
