@@ -9,10 +9,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
+from rm.scheduler.configuration import check_scheduler
 from wire.hadoop_xml import read_configuration
 from yarn.configuration import Configuration
 from yarn.faults import refuse_if_faulty
-from yarn.settings import check_settings, nodemanager, resourcemanager, yarnling
+from yarn.settings import check_settings, nodemanager, resourcemanager, with_further, yarnling
 from yarnling.cluster_directory import ClusterDirectory, NodePlace
 
 ANY_PORT = "127.0.0.1:0"
@@ -44,7 +45,7 @@ def composed(conf_dir: Path | None, settings: Mapping[str, str], sizes: Mapping[
     own = {key: value for key, value in DEFAULTS.items() if key not in conf}
     own |= {key: value for key, value in sizes.items() if key not in settings}
     conf = conf.overridden(own, "LocalCluster")
-    refuse_if_faulty(check_settings(conf))
+    refuse_if_faulty(with_further(check_settings(conf), check_scheduler(conf)))
     return conf
 
 

@@ -14,7 +14,7 @@ from rm.scheduler.queue_configuration import PREFIX, ROOT, QueueConfiguration, q
 from rm.scheduler.reading import Reader
 from rm.scheduler.unsupported import note_unsupported
 from yarn.configuration import Configuration
-from yarn.faults import refuse_if_faulty
+from yarn.faults import ConfigurationException, Fault, refuse_if_faulty
 from yarn.resource import INT32_MAX, INT64_MAX, MEMORY_MB, VCORES, Resource, ResourceTypes
 from yarn.states import QueueState
 
@@ -98,6 +98,15 @@ class CapacitySchedulerConfiguration:
 
 def _heartbeat(name: str) -> str:
     return f"{PREFIX}per-node-heartbeat.{name}"
+
+
+def check_scheduler(configuration: Configuration) -> list[Fault]:
+    """Everything the scheduler would refuse in the configuration; empty if it takes it."""
+    try:
+        CapacitySchedulerConfiguration.read(configuration)
+    except ConfigurationException as refusal:
+        return list(refusal.faults)
+    return []
 
 
 def _calculator(reader: Reader, types: ResourceTypes) -> str:

@@ -10,7 +10,8 @@ from rm.scheduler import unsupported
 from rm.scheduler.configuration import CapacitySchedulerConfiguration
 from yarn.configuration import Configuration, ConfigurationException, Entry
 from yarn.faults import OVERRIDE
-from yarn.settings import setting_of
+from yarn.settings import scheduler, setting_of
+from yarn.settings.kinds import Setting
 from yarn.settings.scheduler import PREFIX
 
 TREE = {
@@ -54,6 +55,15 @@ def test_what_is_read_is_listed(conf: Recording) -> None:
     assert len(conf.asked) > 50
     unlisted = [key for key in conf.asked if setting_of(key) is None and not is_refused_when_asked_for(key)]
     assert unlisted == []
+
+
+def test_what_is_listed_is_read(conf: Recording) -> None:
+    """But for the scheduler's class, which is checked and not read, and the core's own part."""
+    CapacitySchedulerConfiguration.read(conf)
+    listed = {setting for setting in vars(scheduler).values() if isinstance(setting, Setting)}
+    listed |= set(scheduler.QUEUE_SETTINGS)
+    asked = {setting_of(key) for key in conf.asked}
+    assert {s.key for s in listed - asked} == {scheduler.SCHEDULER_CLASS.key, scheduler.MAX_APPLICATION_PRIORITY.key}
 
 
 def test_the_defaults_are_those_listed(conf: Recording) -> None:

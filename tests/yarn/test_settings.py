@@ -3,7 +3,7 @@
 import pytest
 
 from yarn.configuration import Configuration, ConfigurationException, Entry
-from yarn.faults import Origin, Severity
+from yarn.faults import Fault, Origin, Severity
 from yarn.settings import (
     BY_KEY,
     FAST_TIME_FACTOR,
@@ -16,6 +16,7 @@ from yarn.settings import (
     scaled,
     scheduler,
     setting_of,
+    with_further,
 )
 from yarn.settings.kinds import TimeSetting
 
@@ -52,7 +53,7 @@ def test_values_and_defaults_are_typed() -> None:
     assert resourcemanager.ADDRESS.of(conf) == ("rm", 0)
     assert resourcemanager.NM_HEARTBEAT_INTERVAL.of(conf) == 1000
     assert resourcemanager.NM_TOKEN_ROLLING_INTERVAL.of(conf) == 86_400_000
-    assert resourcemanager.ACL_ENABLE.of(conf) is False
+    assert nodemanager.PMEM_CHECK_ENABLED.of(conf) is True
 
 
 def test_a_default_may_refer_to_another_key() -> None:
@@ -143,10 +144,29 @@ def test_an_expiry_of_less_than_three_heartbeats_is_warned_of() -> None:
 
 
 def test_what_hadoop_takes_although_it_is_odd_is_warned_of_and_taken() -> None:
-    conf = conf_of(yarn__scheduler__capacity__maximum_am_resource_percent="100", yarn__acl__enable="yes")
+    conf = conf_of(
+        yarn__scheduler__capacity__maximum_am_resource_percent="100", yarn__nodemanager__pmem_check_enabled="yes"
+    )
     assert {fault.severity for fault in check_settings(conf)} == {Severity.WARNING}
     assert scheduler.MAXIMUM_AM_RESOURCE_PERCENT.of(conf) == 100.0
-    assert resourcemanager.ACL_ENABLE.of(conf) is False
+    assert nodemanager.PMEM_CHECK_ENABLED.of(conf) is True
+
+
+def test_what_is_switched_on_and_not_there_is_told() -> None:
+    conf = conf_of(yarn__acl__enable="true", yarn__resourcemanager__recovery__enabled="false")
+    (fault,) = check_settings(conf)
+    assert str(fault) == (
+        "yarn-site.xml: yarn.acl.enable = 'true': has no effect: ACLs are not looked at yet: everybody may"
+        " do everything (set it to false)"
+    )
+    assert fault.severity is Severity.WARNING
+
+
+def test_a_key_is_told_as_faulty_once() -> None:
+    conf = conf_of(yarn__scheduler__minimum_allocation_mb="x")
+    known = check_settings(conf)
+    other = Fault("yarn.x", "1", conf.origin("yarn.x"), "is odd", "change it")
+    assert with_further(known, [*known, other]) == [*known, other]
 
 
 def test_a_variable_that_stands_for_nothing_is_warned_of() -> None:
@@ -200,7 +220,7 @@ def test_the_keys_of_queues_are_known_at_any_depth() -> None:
 def test_the_report_sorts_every_key() -> None:
     conf = Configuration(
         {
-            "yarn.acl.enable": Entry("true", Origin("yarn-site.xml", 3)),
+            "yarn.nodemanager.pmem-check-enabled": Entry("true", Origin("yarn-site.xml", 3)),
             "yarn.web-proxy.address": Entry("x:1", Origin("yarn-site.xml", 5)),
             "yarn.nodemanager.vmem-pmem-ration": Entry("3", Origin("yarn-site.xml", 7)),
             "yarn.scheduler.capacity.root.a.maximum-capactiy": Entry("3", Origin("capacity-scheduler.xml", 2)),
@@ -208,7 +228,9 @@ def test_the_report_sorts_every_key() -> None:
         }
     )
     report = describe(conf, HadoopKeys(["yarn.web-proxy.address", "yarn.scheduler.capacity.<queue>.reservable"]))
-    assert [(key.key, str(key.origin)) for key in report.read] == [("yarn.acl.enable", "yarn-site.xml:3")]
+    assert [(key.key, str(key.origin)) for key in report.read] == [
+        ("yarn.nodemanager.pmem-check-enabled", "yarn-site.xml:3")
+    ]
     assert [key.key for key in report.ignored] == ["yarn.web-proxy.address"]
     assert [(key.key, key.nearest) for key in report.unknown] == [
         ("yarn.nodemanager.vmem-pmem-ration", "yarn.nodemanager.vmem-pmem-ratio"),
@@ -218,12 +240,12 @@ def test_the_report_sorts_every_key() -> None:
         ),
         ("com.example.mine", None),
     ]
-    assert {key.key for key in report.defaulted} == BY_KEY.keys() - {"yarn.acl.enable"}
+    assert {key.key for key in report.defaulted} == BY_KEY.keys() - {"yarn.nodemanager.pmem-check-enabled"}
     assert report.faults == ()
 
 
 def test_the_report_tells_errors_before_warnings() -> None:
-    conf = conf_of(yarn__acl__enable="yes", yarn__resourcemanager__am__max_attempts="0")
+    conf = conf_of(yarn__nodemanager__pmem_check_enabled="yes", yarn__resourcemanager__am__max_attempts="0")
     report = describe(conf, HadoopKeys([]))
     assert [fault.severity for fault in report.faults] == [Severity.ERROR, Severity.WARNING]
 

@@ -8,7 +8,7 @@ what is read. To add a key, add a setting to the module it belongs to.
 """
 
 from yarn.settings.pace import FAST_TIME_FACTOR, scaled
-from yarn.settings.registry import BY_KEY, check_settings, defaults, setting_of
+from yarn.settings.registry import BY_KEY, check_settings, defaults, setting_of, with_further
 from yarn.settings.report import ConfigurationReport, HadoopKeys, describe
 
 __all__ = [
@@ -21,4 +21,5 @@ __all__ = [
     "describe",
     "scaled",
     "setting_of",
+    "with_further",
 ]

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from typing import Any, Final
 
 from yarn.configuration import Configuration, find_variable
 from yarn.faults import Fault, Severity
 from yarn.settings import applicationmaster, nodemanager, resourcemanager, scheduler, yarnling
+from yarn.settings.absent import check_absent
 from yarn.settings.kinds import IntSetting, NumberSetting, Setting, TimeSetting, key_pattern
 
 _WRITTEN: Final[tuple[Setting[Any], ...]] = tuple(
@@ -45,7 +47,13 @@ def check_settings(conf: Configuration) -> list[Fault]:
     sound = _Sound(conf, faulty)
     for check in (_check_allocations, _check_expiry, _check_attempts, _check_waits, _check_node):
         faults += check(sound)
-    return [*faults, *_unbound(conf)]
+    return [*faults, *check_absent(conf), *_unbound(conf)]
+
+
+def with_further(faults: list[Fault], further: Iterable[Fault]) -> list[Fault]:
+    """`faults`, and those of `further` about keys that are not told as faulty already."""
+    told = {fault.key for fault in faults if fault.severity is Severity.ERROR}
+    return [*faults, *(fault for fault in further if fault.key not in told)]
 
 
 def _unbound(conf: Configuration) -> list[Fault]:

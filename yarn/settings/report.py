@@ -16,7 +16,7 @@ from yarn.configuration import Configuration
 from yarn.faults import Fault, Origin, Severity
 from yarn.settings import scheduler
 from yarn.settings.kinds import Setting, key_pattern
-from yarn.settings.registry import BY_KEY, check_settings, setting_of
+from yarn.settings.registry import BY_KEY, check_settings, setting_of, with_further
 
 NEAREST_CUTOFF = 0.8
 """How alike (0..1, difflib) a known key must be to be suggested; below, suggestions were mostly wrong."""
@@ -102,7 +102,7 @@ def describe(conf: Configuration, hadoop: HadoopKeys, faults: Iterable[Fault] = 
         for setting in BY_KEY.values()
         if setting.key not in conf
     ]
-    found = [*check_settings(conf), *faults, *conf.notes]
+    found = [*with_further(check_settings(conf), faults), *conf.notes]
     found.sort(key=lambda fault: fault.severity is not Severity.ERROR)
     return ConfigurationReport(tuple(read), tuple(defaulted), tuple(ignored), tuple(unknown), tuple(found))
 

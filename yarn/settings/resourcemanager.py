@@ -5,7 +5,7 @@ Defaults are yarn-default.xml's of Hadoop 3.4.1, but for addresses: yarnling bin
 
 from __future__ import annotations
 
-from yarn.settings.kinds import AddressSetting, BoolSetting, IntSetting, TextSetting, TimeSetting
+from yarn.settings.kinds import AddressSetting, IntSetting, TextSetting, TimeSetting
 
 HOSTNAME = TextSetting("yarn.resourcemanager.hostname", "127.0.0.1", "host that the RM's addresses stand on")
 ADDRESS = AddressSetting(
@@ -108,12 +108,6 @@ NODEMANAGER_CONNECT_RETRIES = IntSetting(
 AM_LAUNCHER_THREAD_COUNT = IntSetting(
     "yarn.resourcemanager.amlauncher.thread-count", "50", "AMs that are started or stopped at once", minimum=1
 )
-NODES_INCLUDE_PATH = TextSetting(
-    "yarn.resourcemanager.nodes.include-path", "", "file of the hosts that may join; empty: all"
-)
-NODES_EXCLUDE_PATH = TextSetting(
-    "yarn.resourcemanager.nodes.exclude-path", "", "file of the hosts that may not; empty: none"
-)
 AM_RM_TOKEN_ROLLING_INTERVAL = TimeSetting(
     "yarn.resourcemanager.am-rm-tokens.master-key-rolling-interval-secs",
     "86400",
@@ -138,7 +132,6 @@ CONTAINER_TOKEN_ROLLING_INTERVAL = TimeSetting(
     minimum=1,
     paced=False,
 )
-ACL_ENABLE = BoolSetting("yarn.acl.enable", "false", "whether queue and application ACLs are looked at")
 
 CONNECT_MAX_WAIT = TimeSetting(
     "yarn.resourcemanager.connect.max-wait.ms",

@@ -62,7 +62,7 @@ TYPE_MAXIMUM_ALLOCATION = IntSetting(
 SCHEDULING_WAIT = TimeSetting(
     "yarn.resourcemanager.work-preserving-recovery.scheduling-wait-ms",
     "10000",
-    "how long a RM that has recovered applications places nothing (none recovers yet)",
+    "how long after its start the RM takes asks up to the configured maximum, whatever its nodes have",
     minimum=0,
 )
 AM_ON_NON_EXCLUSIVE_LABELS = BoolSetting(

@@ -8,6 +8,7 @@ from pathlib import Path
 from rich import box
 from rich.table import Table
 
+from rm.scheduler.configuration import check_scheduler
 from wire.hadoop_xml import hadoop_keys, read_configuration
 from yarn.faults import ConfigurationException, Severity
 from yarn.settings import ConfigurationReport, describe
@@ -22,7 +23,7 @@ def report(conf: Path | None, define: list[str], name: str | None, *, every: boo
     if name is not None:
         conf = Path(find_cluster(name).conf_dir)
     configuration = read_configuration(conf, definitions(define))
-    found = describe(configuration, hadoop_keys())
+    found = describe(configuration, hadoop_keys(), check_scheduler(configuration))
     if as_json:
         sys.stdout.write(json_form.text(found) + "\n")
     else:
