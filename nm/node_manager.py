@@ -10,7 +10,6 @@ import time
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from nm.core import NodeManagerCore
@@ -32,7 +31,7 @@ from nm.shell import NodeShell, WallClock
 from nm.status_updater import RM_INVALID_IDENTIFIER
 from wire.address import Address
 from wire.cluster_secret import read_cluster_secret
-from wire.event_log import EventLog
+from wire.event_log import open_event_log
 from wire.protocols import container_management
 from wire.proxies import ResourceTrackerProxy
 from wire.retry import RetryPolicy
@@ -41,7 +40,7 @@ from wire.tokens import ContainerTokenSecretManager, KeyRing, NMTokenSecretManag
 from yarn.configuration import Configuration
 from yarn.ids import NodeId
 from yarn.settings import nodemanager, resourcemanager
-from yarn.settings.yarnling import EVENT_LOG, LISTEN_BEYOND_LOOPBACK
+from yarn.settings.yarnling import LISTEN_BEYOND_LOOPBACK
 
 _EXITS_WAIT_S = 1.0
 """What killed containers' wrappers get to end, at the node's end."""
@@ -70,7 +69,7 @@ class NodeManager:
         self.settings = core_settings(conf, utc_offset_ms=(time.localtime().tm_gmtoff or 0) * 1000)
         self.core = NodeManagerCore(node_id, self.facts, self.settings)
         start = CoreStart(node_id, self.facts, self.settings)
-        self.shell = NodeShell(self.core, clock, _open_event_log(conf, start))
+        self.shell = NodeShell(self.core, clock, open_event_log(conf, f"nodemanager-{node_id}", start))
         self.clock = clock
         self.registered: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
@@ -243,11 +242,6 @@ def _tracker_proxy(conf: Configuration, node_id: NodeId, secret: bytes) -> Resou
     host, port = resourcemanager.RESOURCE_TRACKER_ADDRESS.of(conf)
     token = NodeTokenSecretManager(secret).create(node_id)
     return ResourceTrackerProxy(f"{host}:{port}", token=token, retry=_tracker_retry(conf))
-
-
-def _open_event_log(conf: Configuration, start: CoreStart) -> EventLog | None:
-    name = EVENT_LOG.maybe_of(conf)
-    return EventLog(Path(name), start, key=EVENT_LOG.key) if name else None
 
 
 async def _end_processes(launcher: ContainersLauncher, directories: NodeDirectories) -> None:

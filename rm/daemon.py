@@ -12,7 +12,6 @@ import signal
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from rm.core import ResourceManagerCore
@@ -26,7 +25,7 @@ from rm.topology import Topology
 from wire.address import Address
 from wire.channel import Channels
 from wire.cluster_secret import read_cluster_secret
-from wire.event_log import EventLog
+from wire.event_log import open_event_log
 from wire.observer import RpcObserver
 from wire.protocols import admin, client, master, tracker
 from wire.server import RpcServer, anybody
@@ -35,7 +34,7 @@ from yarn.configuration import Configuration
 from yarn.ids import ApplicationAttemptId
 from yarn.settings import resourcemanager
 from yarn.settings.kinds import AddressSetting
-from yarn.settings.yarnling import EVENT_LOG, LISTEN_BEYOND_LOOPBACK
+from yarn.settings.yarnling import LISTEN_BEYOND_LOOPBACK
 
 ROLE = "resourcemanager"
 _logger = logging.getLogger(__name__)
@@ -112,7 +111,7 @@ class ResourceManager:
     async def running(self) -> AsyncIterator[None]:
         """Serve while the context is open. What fails to start leaves nothing behind."""
         shell = self._shell
-        shell.event_log = _open_event_log(self._conf, self.cluster_timestamp)
+        shell.event_log = open_event_log(self._conf, ROLE, CoreStart(self._conf, self.cluster_timestamp))
         try:
             async with Channels() as channels, _background_tasks() as tasks:
                 launcher = MasterLauncher(
@@ -210,13 +209,6 @@ def _event_sink(shell: CoreShell) -> Callable[[MasterLaunched | MasterLaunchFail
             _logger.exception("a step failed attempt=%s", event.attempt_id)
 
     return report
-
-
-def _open_event_log(conf: Configuration, cluster_timestamp: int) -> EventLog | None:
-    name = EVENT_LOG.maybe_of(conf)
-    if not name:
-        return None
-    return EventLog(Path(name), CoreStart(conf, cluster_timestamp), key=EVENT_LOG.key)
 
 
 @asynccontextmanager

@@ -1,20 +1,26 @@
 """The event log: every event that a core handled, and the effects it answered with, one JSON line each.
 
+yarn.yarnling.event-log names a file, or a directory in which each daemon has a file of its own.
+
 Replayed into a fresh core, which is pure, the events give the same effects: a run that went wrong can be looked at
 step by step. The first line holds what the core was made of. Secrets are left out (wire.json_records).
 """
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
+import stat
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from wire.json_records import Json, from_json, to_json
+from yarn.configuration import Configuration
 from yarn.errors import InvalidArgumentException, YarnException
+from yarn.settings.yarnling import EVENT_LOG
 
 FORMAT = 1
 
@@ -36,12 +42,13 @@ class EventLog:
         self.path = path
         self._key = key
         try:
-            descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+            descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
         except OSError as error:
             raise self._refusal(error) from None
         # Not buffered: what was written survives this process, and closing has nothing left that could fail.
         self._file = open(descriptor, "wb", buffering=0)  # noqa: SIM115  closed by close()
         try:
+            self._claim()
             self._write({"format": FORMAT, "start": to_json(start)})
         except YarnException:
             self.close()
@@ -55,6 +62,18 @@ class EventLog:
         """Close the file; twice is once."""
         self._file.close()
 
+    def _claim(self) -> None:
+        """Empty the file, unless another daemon writes to it."""
+        try:
+            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise YarnException(
+                f"{self._said()}: another daemon writes its events there "
+                f"(name a directory: each daemon then has a file of its own)"
+            ) from None
+        if stat.S_ISREG(os.fstat(self._file.fileno()).st_mode):
+            self._file.truncate(0)
+
     def _write(self, line: dict[str, Json]) -> None:
         data = json.dumps(line, separators=(",", ":")).encode() + b"\n"
         try:
@@ -64,10 +83,25 @@ class EventLog:
             raise self._refusal(error) from None
 
     def _refusal(self, error: OSError) -> YarnException:
-        name = f"{self._key} = {self.path}" if self._key else str(self.path)
         return YarnException(
-            f"the event log cannot be written: {name}: {error.strerror} (make room, or give a file that can be written)"
+            f"the event log cannot be written: {self._said()}: {error.strerror} "
+            f"(make room, or give a file that can be written)"
         )
+
+    def _said(self) -> str:
+        return f"{self._key} = {self.path}" if self._key else str(self.path)
+
+
+def open_event_log(conf: Configuration, daemon: str, start: object) -> EventLog | None:
+    """The log of a daemon as `conf` wants it; None if it wants none. Raises YarnException if it cannot be written.
+
+    `daemon` names the file in a directory: resourcemanager, nodemanager-127.0.0.2:45454.
+    """
+    name = EVENT_LOG.maybe_of(conf)
+    if not name:
+        return None
+    path = Path(name)
+    return EventLog(path / f"{daemon}.jsonl" if path.is_dir() else path, start, key=EVENT_LOG.key)
 
 
 def read_event_log(path: Path) -> tuple[Any, Iterator[Step]]:

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 import rm.effects
 import rm.events
 from tests.wire.random_records import random_record
-from wire.event_log import EventLog, Step, read_event_log
+from wire.event_log import EventLog, Step, open_event_log, read_event_log
 from wire.json_records import from_json, to_json
 from yarn.asks import ResourceRequest
 from yarn.configuration import Configuration
@@ -175,3 +175,21 @@ def test_a_full_disk_is_told(tmp_path: Path) -> None:
         pytest.skip("there is no /dev/full here")
     with pytest.raises(YarnException, match=r"yarn[.]x = /dev/full: No space left on device"):
         EventLog(Path("/dev/full"), None, key="yarn.x")
+
+
+def test_two_daemons_do_not_write_to_one_file(tmp_path: Path) -> None:
+    first = EventLog(tmp_path / "log", "first", key="yarn.x")
+    with pytest.raises(YarnException, match=r"yarn[.]x = .*log: another daemon writes its events there .name a dir"):
+        EventLog(tmp_path / "log", "second", key="yarn.x")
+    first.close()
+    assert read_event_log(tmp_path / "log")[0] == "first"
+
+
+def test_in_a_directory_each_daemon_has_a_file(tmp_path: Path) -> None:
+    conf = Configuration.of({"yarn.yarnling.event-log": str(tmp_path)})
+    logs = [open_event_log(conf, daemon, daemon) for daemon in ("resourcemanager", "nodemanager-127.0.0.2:1")]
+    for log in logs:
+        assert log is not None
+        log.close()
+    assert read_event_log(tmp_path / "nodemanager-127.0.0.2:1.jsonl")[0] == "nodemanager-127.0.0.2:1"
+    assert open_event_log(Configuration(), "resourcemanager", None) is None

@@ -17,7 +17,9 @@ CLUSTER_SECRET_FILE = TextSetting(
     "file (mode 0600) with the secret that RM and NMs share",
 )
 EVENT_LOG = TextSetting(
-    "yarn.yarnling.event-log", None, "file that a daemon's core writes its events and effects to; unset: none"
+    "yarn.yarnling.event-log",
+    None,
+    "file, or directory of one file a daemon, for the events of cores and their effects",
 )
 LISTEN_BEYOND_LOOPBACK = BoolSetting(
     "yarn.yarnling.listen-beyond-loopback",
