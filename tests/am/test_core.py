@@ -245,7 +245,7 @@ STEPS = st.one_of(
 )
 
 
-@settings(max_examples=200)
+@settings(max_examples=100)
 @given(st.lists(STEPS, max_size=40))
 def test_whatever_is_lost_the_rm_ends_up_knowing_what_the_book_wants(steps: list[tuple[str, object]]) -> None:
     """Requests and replies may be lost, calls refused, the RM restarted: after one good exchange both agree."""

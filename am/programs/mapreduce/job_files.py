@@ -86,19 +86,19 @@ class JobFiles:
 
 
 class LineWriter:
-    """Appends records to a file, a line each, seen by readers at once. Close it."""
+    """Appends records to a file, a line each, seen by readers at once."""
 
     def __init__(self, path: Path) -> None:
-        self._file = path.open("ab", buffering=0)
-        if self._file.tell() > 0:
-            # A predecessor may have died inside a line: it ends here, and no reader takes it for one.
-            self._file.write(b"\n")
+        self._path = path
+        with path.open("ab") as file:
+            if file.tell() > 0:
+                # A predecessor may have died inside a line: it ends here, and no reader takes it for one.
+                file.write(b"\n")
 
     def write(self, record: object) -> None:
-        self._file.write(json.dumps(to_json(record)).encode() + b"\n")
-
-    def close(self) -> None:
-        self._file.close()
+        line = json.dumps(to_json(record)).encode() + b"\n"
+        with self._path.open("ab", buffering=0) as file:
+            file.write(line)
 
 
 class LineReader:

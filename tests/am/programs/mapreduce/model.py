@@ -128,15 +128,17 @@ class Model:
         return self.tell(HeartbeatDone(room, len(self.hosts) - len(self.lost)))
 
     def place(self, count: int | None = None) -> None:
-        """Give containers for what is wanted, lowest priority number first, while there are slots (or `count`)."""
-        while self.wanted and (count is None or count > 0):
+        """Give containers for what is wanted now, lowest priority number first, while there are slots (or `count`).
+
+        What is asked for in answer has to wait: an RM hears of it with the next heartbeat.
+        """
+        for _ in range(min(len(self.wanted), len(self.wanted) if count is None else count)):
             host = next((h for h, free in self.free_slots().items() if free and h not in self.blacklist), None)
             if host is None:
                 return
             request = min(self.wanted, key=lambda wanted: wanted.priority)
             self.wanted.remove(request)
             self.give(host, request)
-            count = None if count is None else count - 1
 
     def give(self, host: str, request: ContainerRequest | None, priority: int = 20) -> list[Order]:
         self.containers += 1

@@ -1,0 +1,79 @@
+"""The files of a job: whole records only, whatever was cut off."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from am.programs.mapreduce.job import TaskAttemptId, TaskId, TaskKind
+from am.programs.mapreduce.job_files import JobEnded, JobFiles, LineReader, LineWriter, MapOutput
+from am.programs.mapreduce.orders import TaskReport
+from tests.am.builders import APP
+from tests.am.programs.mapreduce.model import job
+from yarn.errors import InvalidArgumentException
+
+ATTEMPT = TaskAttemptId(TaskId(APP, TaskKind.MAP, 1), 0)
+OUTPUT = MapOutput(1, ATTEMPT, "/local/1")
+
+
+def test_a_job_is_read_as_it_was_written(tmp_path: Path) -> None:
+    files = JobFiles(tmp_path)
+    files.write_job(job())
+    assert files.read_job() == job()
+
+
+def test_no_job_is_told_by_its_path(tmp_path: Path) -> None:
+    with pytest.raises(InvalidArgumentException, match=r"job\.json"):
+        JobFiles(tmp_path).read_job()
+    (tmp_path / "job.json").write_text("{")
+    with pytest.raises(InvalidArgumentException, match="no JSON"):
+        JobFiles(tmp_path).read_job()
+
+
+def test_a_report_that_is_not_there_or_cut_off_is_none(tmp_path: Path) -> None:
+    files = JobFiles(tmp_path)
+    files.write_job(job())
+    assert files.read_report(ATTEMPT) is None
+    files.write_report(ATTEMPT, TaskReport(output="/x"))
+    assert files.read_report(ATTEMPT) == TaskReport(output="/x")
+    (tmp_path / "reports" / str(ATTEMPT)).write_text('{"$": "am.')
+    assert files.read_report(ATTEMPT) is None
+
+
+def test_the_attempt_in_charge(tmp_path: Path) -> None:
+    files = JobFiles(tmp_path)
+    assert files.attempt_in_charge() == 0
+    files.take_charge(2)
+    assert files.attempt_in_charge() == 2
+
+
+def test_a_reader_follows_a_writer_line_by_line(tmp_path: Path) -> None:
+    path = tmp_path / "lines"
+    reader = LineReader(path)
+    assert list(reader.read_new()) == []
+    writer = LineWriter(path)
+    writer.write(OUTPUT)
+    assert list(reader.read_new()) == [OUTPUT]
+    assert list(reader.read_new()) == []
+    writer.write(JobEnded())
+    assert list(reader.read_new()) == [JobEnded()]
+
+
+def test_a_line_that_is_being_written_is_read_when_it_is_whole(tmp_path: Path) -> None:
+    path = tmp_path / "lines"
+    LineWriter(path).write(OUTPUT)
+    line = path.read_bytes()
+    path.write_bytes(line[:20])
+    reader = LineReader(path)
+    assert list(reader.read_new()) == []
+    path.write_bytes(line)
+    assert list(reader.read_new()) == [OUTPUT]
+
+
+def test_a_line_that_a_crash_cut_off_spoils_no_other(tmp_path: Path) -> None:
+    path = tmp_path / "lines"
+    LineWriter(path).write(OUTPUT)
+    path.write_bytes(path.read_bytes() + b'{"$": "am.programs')
+    LineWriter(path).write(JobEnded())
+    assert list(LineReader(path).read_new()) == [OUTPUT, JobEnded()]

@@ -1,0 +1,138 @@
+"""Map-reduce on real processes: right counts, whatever is killed."""
+
+from __future__ import annotations
+
+import dataclasses
+import random
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+import pytest_asyncio
+
+from am.programs.mapreduce import client as mapreduce
+from am.programs.mapreduce.client import MapReduceSubmission, find_inputs, word_count
+from am.submission import ApplicationOptions
+from tests.am.programs.on_cluster import Cluster, cluster, counts_in, plain_counts
+from yarn.resource import Resource
+from yarn.states import FinalApplicationStatus
+
+pytestmark = [pytest.mark.cluster, pytest.mark.slow]
+
+MAPS = 12
+OPTIONS = ApplicationOptions(name="words", master_resource=Resource(256, 1))
+
+
+@pytest.fixture
+def books(tmp_path: Path) -> list[Path]:
+    """Files of random words that fill MAPS splits."""
+    rng = random.Random(7)
+    directory = tmp_path / "books"
+    directory.mkdir()
+    paths = [directory / f"book-{number}.txt" for number in range(5)]
+    for path in paths:
+        lines = (" ".join(f"w{rng.randrange(500)}" for _ in range(rng.randrange(12))) for _ in range(400))
+        path.write_text("\n".join(lines))
+    return paths
+
+
+def counting(books: list[Path], output: Path, *, pause: str = "", reduces: int = 2) -> MapReduceSubmission:
+    """A word count in MAPS maps, each of which may first pause."""
+    inputs = find_inputs(map(str, books))
+    split_bytes = -(-sum(inputs.values()) // MAPS)
+    submission = word_count(inputs, output, options=OPTIONS, reduces=reduces, split_bytes=split_bytes)
+    return dataclasses.replace(submission, map_command=f"{pause}{submission.map_command}")
+
+
+@pytest_asyncio.fixture
+async def four_nodes(tmp_path: Path) -> AsyncIterator[Cluster]:
+    async with cluster(tmp_path, nodes=4) as it:
+        yield it
+
+
+async def test_the_counts_are_those_of_a_plain_count(four_nodes: Cluster, books: list[Path], tmp_path: Path) -> None:
+    application_id = await four_nodes.submit(counting(books, tmp_path / "out"))
+    report = await four_nodes.end_of(application_id)
+    assert report.final_status is FinalApplicationStatus.SUCCEEDED, report.diagnostics
+    assert counts_in(tmp_path / "out") == plain_counts(books)
+    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["_SUCCESS", "part-r-00000", "part-r-00001"]
+    status = four_nodes.job_status(application_id)
+    assert (status["state"], status["maps"]["SUCCEEDED"], status["reduces"]["SUCCEEDED"]) == ("SUCCEEDED", MAPS, 2)
+
+
+@pytest.mark.case("I2")
+async def test_a_killed_node_costs_time_but_no_count(four_nodes: Cluster, books: list[Path], tmp_path: Path) -> None:
+    """kill -9 of a NM with map output on it: lost output is made again, and the result is right."""
+    application_id = await four_nodes.submit(counting(books, tmp_path / "out", pause="sleep 0.5; "))
+    await four_nodes.until_job(application_id, lambda status: status["maps"]["SUCCEEDED"] >= 3)
+    report = await four_nodes.client.report(application_id)
+    master = next(
+        container
+        for container in await four_nodes.client.containers(report.current_attempt_id)
+        if container.container_id.number == 1
+    )
+    succeeded = [a for a in four_nodes.job_status(application_id)["attempts"] if a["state"] == "SUCCEEDED"]
+    nodes = {a["node"] for a in succeeded} - {str(master.node_id)}
+    victim = next(n for n, node in enumerate(four_nodes.local.nodes, start=1) if str(node.id) in nodes)
+    await four_nodes.local.kill_node(victim)
+    report = await four_nodes.end_of(application_id)
+    assert report.final_status is FinalApplicationStatus.SUCCEEDED, report.diagnostics
+    assert report.current_attempt_id.attempt == 1
+    assert counts_in(tmp_path / "out") == plain_counts(books)
+    status = four_nodes.job_status(application_id)
+    lost = [a for a in status["attempts"] if a["node"] == str(four_nodes.local.node(victim).id)]
+    assert {a["state"] for a in lost} == {"KILLED"}
+    assert status["lost_outputs"] == sum(a["output_lost"] for a in lost) >= 1
+
+
+@pytest.mark.case("I3")
+async def test_a_killed_master_repeats_only_what_was_not_done(
+    four_nodes: Cluster, books: list[Path], tmp_path: Path
+) -> None:
+    application_id = await four_nodes.submit(counting(books, tmp_path / "out", pause="sleep 0.3; "))
+    await four_nodes.until_job(application_id, lambda status: status["maps"]["SUCCEEDED"] >= 4)
+    await four_nodes.kill_master(application_id)
+    report = await four_nodes.end_of(application_id)
+    assert report.final_status is FinalApplicationStatus.SUCCEEDED, report.diagnostics
+    assert report.current_attempt_id.attempt == 2
+    assert counts_in(tmp_path / "out") == plain_counts(books)
+    status = four_nodes.job_status(application_id)
+    assert status["recovered_tasks"] >= 4
+    assert any(a["why"] == "its master ended" for a in status["attempts"])
+
+
+async def test_a_task_that_fails_at_first_is_tried_again(
+    four_nodes: Cluster, books: list[Path], tmp_path: Path
+) -> None:
+    """The first attempt of each map fails; the word `_0` at the end of an attempt's id tells it."""
+    fails_first = 'case "$mapreduce_task_attempt_id" in *_m_*_0) exit 7;; esac; '
+    application_id = await four_nodes.submit(counting(books, tmp_path / "out", pause=fails_first))
+    report = await four_nodes.end_of(application_id)
+    assert report.final_status is FinalApplicationStatus.SUCCEEDED, report.diagnostics
+    assert counts_in(tmp_path / "out") == plain_counts(books)
+    failed = [a for a in four_nodes.job_status(application_id)["attempts"] if a["state"] == "FAILED"]
+    assert len(failed) == MAPS
+    assert all("subprocess failed with code 7" in a["why"] for a in failed)
+
+
+async def test_a_task_that_always_fails_fails_the_job_and_leaves_no_output(
+    four_nodes: Cluster, books: list[Path], tmp_path: Path
+) -> None:
+    report = await four_nodes.run(counting(books, tmp_path / "out", pause="exit 9; "))
+    assert report.final_status is FinalApplicationStatus.FAILED
+    assert "Task failed task_" in report.diagnostics
+    assert "subprocess failed with code 9" in report.diagnostics
+    assert not (tmp_path / "out").exists()
+
+
+async def test_a_job_without_reduces_keeps_the_lines_of_its_maps(four_nodes: Cluster, tmp_path: Path) -> None:
+    text = tmp_path / "text"
+    text.write_text("".join(f"line {number}\n" for number in range(1000)))
+    files = ("-input", str(text), "-output", str(tmp_path / "out"))
+    submission = mapreduce.parse([*files, "-mapper", "tac", "-numReduceTasks", "0", "-split_size", "2000"])
+    report = await four_nodes.run(submission)
+    assert report.final_status is FinalApplicationStatus.SUCCEEDED, report.diagnostics
+    parts = sorted((tmp_path / "out").glob("part-m-*"))
+    assert len(parts) == -(-text.stat().st_size // 2000)
+    lines = [line for part in parts for line in reversed(part.read_text().splitlines(keepends=True))]
+    assert "".join(lines) == text.read_text()

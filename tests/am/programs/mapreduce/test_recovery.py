@@ -1,0 +1,59 @@
+"""What a second attempt of the AM takes over: only what its journal says and the files confirm."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from am.programs.mapreduce.job import TaskAttemptId, TaskId, TaskKind
+from am.programs.mapreduce.recovery import recover
+from am.programs.mapreduce.tasks import Attempt, AttemptState
+from tests.am.builders import APP, GB, container_id, node_id
+
+
+def attempt(task: int, number: int, state: AttemptState, kind: TaskKind = TaskKind.MAP) -> Attempt:
+    attempt_id = TaskAttemptId(TaskId(APP, kind, task), number)
+    return Attempt(attempt_id, container_id(2), node_id("n1"), GB, started_ms=1, state=state, output="/local")
+
+
+RUNNING, SUCCEEDED, FAILED, KILLED = (
+    AttemptState.RUNNING,
+    AttemptState.SUCCEEDED,
+    AttemptState.FAILED,
+    AttemptState.KILLED,
+)
+
+
+def test_what_succeeded_is_recovered_with_its_earlier_attempts() -> None:
+    first, second = attempt(0, 0, FAILED), attempt(0, 1, SUCCEEDED)
+    recovery = recover([attempt(0, 0, RUNNING), first, attempt(0, 1, RUNNING), second], lambda _: True, 9)
+    assert [(task.task_id, task.attempts) for task in recovery.tasks] == [(first.id.task_id, (first, second))]
+    assert recovery.attempts == ()
+
+
+def test_output_that_was_lost_or_is_gone_is_not_recovered() -> None:
+    lost = [attempt(0, 0, SUCCEEDED), attempt(0, 0, KILLED)]
+    assert recover(lost, lambda _: True, 9).tasks == ()
+    gone = recover([attempt(0, 0, SUCCEEDED)], lambda _: False, 9)
+    assert gone.tasks == ()
+    assert gone.attempts == (attempt(0, 0, SUCCEEDED),)
+
+
+def test_a_task_that_ran_again_after_its_output_was_lost_is_recovered() -> None:
+    records = [attempt(0, 0, SUCCEEDED), attempt(0, 0, KILLED), attempt(0, 1, SUCCEEDED)]
+    (task,) = recover(records, lambda _: True, 9).tasks
+    assert [(a.id.number, a.state) for a in task.attempts] == [(0, KILLED), (1, SUCCEEDED)]
+
+
+def test_what_ran_was_killed_with_its_master() -> None:
+    (killed,) = recover([attempt(0, 0, RUNNING)], lambda _: True, 9).attempts
+    assert killed == replace(attempt(0, 0, KILLED), finished_ms=9, why="its master ended")
+
+
+def test_maps_come_before_reduces_and_strange_records_are_passed_over() -> None:
+    records = [attempt(1, 0, SUCCEEDED, TaskKind.REDUCE), "what", attempt(3, 0, SUCCEEDED), attempt(2, 0, SUCCEEDED)]
+    tasks = recover(records, lambda _: True, 9).tasks
+    assert [(task.task_id.kind, task.task_id.number) for task in tasks] == [
+        (TaskKind.MAP, 2),
+        (TaskKind.MAP, 3),
+        (TaskKind.REDUCE, 1),
+    ]

@@ -1,0 +1,119 @@
+"""Applications of ours on a LocalCluster: submitting, waiting for a state of things, killing a master."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import signal
+from collections import Counter
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+from am.submission import Submission
+from yarn.applications import ApplicationReport
+from yarn.ids import ApplicationId
+from yarnling.local_cluster import LocalCluster
+
+QUICK_EXPIRY = {
+    # Times the fast factor: a dead node is lost after one second, a silent master after two.
+    "yarn.nm.liveness-monitor.expiry-interval-ms": "20000",
+    "yarn.am.liveness-monitor.expiry-interval-ms": "40000",
+}
+DEADLINE_S = 30.0
+
+
+async def until(condition: Callable[[], bool]) -> None:
+    """Wait for something outside this process; TimeoutError after the deadline."""
+    async with asyncio.timeout(DEADLINE_S):
+        while not condition():  # noqa: ASYNC110  files and processes set no event
+            await asyncio.sleep(0.01)
+
+
+class Cluster:
+    """A LocalCluster with a staging root beside its files."""
+
+    def __init__(self, local: LocalCluster, staging_root: Path) -> None:
+        self.local = local
+        self.client = local.client
+        self.staging_root = staging_root
+
+    async def submit(self, submission: Submission) -> ApplicationId:
+        new = await self.client.new_application()
+        await self.client.submit(submission.build(new.application_id, self.staging_root))
+        return new.application_id
+
+    async def run(self, submission: Submission) -> ApplicationReport:
+        return await self.end_of(await self.submit(submission))
+
+    async def end_of(self, application_id: ApplicationId) -> ApplicationReport:
+        return await self.client.wait(application_id, timeout_s=DEADLINE_S)
+
+    def job_status(self, application_id: ApplicationId) -> dict[str, Any]:
+        """status.json of a map-reduce; {} before its first writing."""
+        path = self.staging_root / str(application_id) / "status.json"
+        status: dict[str, Any] = json.loads(path.read_text()) if path.exists() else {}
+        return status
+
+    async def until_job(self, application_id: ApplicationId, condition: Callable[[dict[str, Any]], bool]) -> None:
+        """Wait until a map-reduce stands so."""
+        await until(lambda: bool(status := self.job_status(application_id)) and condition(status))
+
+    async def kill_master(self, application_id: ApplicationId) -> None:
+        """SIGKILL to the process of the application's current master, once there is one."""
+        await until(lambda: bool(self._masters(application_id)))
+        for master in self._masters(application_id):
+            master.send_signal(signal.SIGKILL)
+
+    def stdouts(self, application_id: ApplicationId) -> list[str]:
+        """What the application's tasks wrote, sorted; the master's (container 1 of an attempt) left out."""
+        paths = [log.path for log in self.client.logs(application_id) if log.path.name == "stdout"]
+        return sorted(path.read_text() for path in paths if not path.parent.name.endswith("_000001"))
+
+    def _masters(self, application_id: ApplicationId) -> list[psutil.Process]:
+        """Masters are the processes of our programs in the first container of an attempt."""
+        found = []
+        for process in psutil.process_iter():
+            try:
+                words = process.cmdline()
+                container = process.environ().get("CONTAINER_ID", "") if "-P" in words else ""
+            except (psutil.NoSuchProcess, psutil.AccessDenied, psutil.ZombieProcess):
+                continue
+            if container.endswith("_000001") and str(application_id).removeprefix("application_") in container:
+                found.append(process)
+        return found
+
+
+@asynccontextmanager
+async def cluster(tmp_path: Path, nodes: int = 3, **settings: str) -> AsyncIterator[Cluster]:
+    local = LocalCluster(
+        nodes=nodes,
+        memory_mb=2048,
+        vcores=16,
+        fast=True,
+        settings={**QUICK_EXPIRY, **settings},
+        directory=tmp_path / "cluster",
+    )
+    async with local:
+        yield Cluster(local, tmp_path / "staging")
+
+
+def counts_in(output: Path) -> Counter[str]:
+    """{word: count} of a word count's output."""
+    counts: Counter[str] = Counter()
+    for part in sorted(output.glob("part-r-*")):
+        for line in part.read_text().splitlines():
+            word, _, count = line.rpartition("\t")
+            assert word not in counts, f"{word} is in two places of the output"
+            counts[word] = int(count)
+    return counts
+
+
+def plain_counts(inputs: list[Path]) -> Counter[str]:
+    counts: Counter[str] = Counter()
+    for path in inputs:
+        counts.update(path.read_text().split())
+    return counts

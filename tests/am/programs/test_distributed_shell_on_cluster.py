@@ -1,0 +1,108 @@
+"""The distributed shell on real processes."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+import pytest_asyncio
+
+from am.programs.distributed_shell.client import DistributedShell, parse
+from am.programs.sleep import sleep_submission
+from tests.am.programs.on_cluster import DEADLINE_S, Cluster, cluster, until
+from yarn.applications import ContainerReport
+from yarn.ids import ApplicationAttemptId
+from yarn.states import FinalApplicationStatus, YarnApplicationState
+
+pytestmark = [pytest.mark.cluster, pytest.mark.slow]
+
+RUNNING = frozenset({YarnApplicationState.RUNNING})
+
+
+def shell(command: str, *options: str, count: int) -> DistributedShell:
+    return parse(["-shell_command", command, *options, "-num_containers", str(count)])
+
+
+@pytest_asyncio.fixture
+async def three_nodes(tmp_path: Path) -> AsyncIterator[Cluster]:
+    async with cluster(tmp_path, nodes=3) as it:
+        yield it
+
+
+@pytest.mark.case("I1")
+async def test_the_round_trip(three_nodes: Cluster) -> None:
+    """Submitted, launched, registered, asked, started, ended, unregistered: each container has said its number."""
+    submission = shell("echo", "-shell_args", "$GREETING", "$YARN_SHELL_ID", "-shell_env", "GREETING=hello", count=3)
+    application_id = await three_nodes.submit(submission)
+    report = await three_nodes.end_of(application_id)
+    assert (report.state, report.final_status) == (YarnApplicationState.FINISHED, FinalApplicationStatus.SUCCEEDED)
+    assert report.progress == 1.0
+    assert three_nodes.stdouts(application_id) == ["hello 1\n", "hello 2\n", "hello 3\n"]
+    await until(lambda: not (three_nodes.staging_root / str(application_id)).exists())
+
+
+async def test_a_script_is_shipped_with_its_files(three_nodes: Cluster, tmp_path: Path) -> None:
+    script, words = tmp_path / "count.sh", tmp_path / "words.txt"
+    script.write_text('echo "$1: $(wc -w < words.txt)"\n')
+    words.write_text("one two three\n")
+    submission = parse(["-shell_script", str(script), "-shell_args", "words", "-localize_files", str(words)])
+    application_id = await three_nodes.submit(submission)
+    assert (await three_nodes.end_of(application_id)).final_status is FinalApplicationStatus.SUCCEEDED
+    assert three_nodes.stdouts(application_id) == ["words: 3\n"]
+
+
+async def test_failed_containers_fail_the_application_with_the_counts(three_nodes: Cluster) -> None:
+    report = await three_nodes.run(shell("exit 3", count=2))
+    assert report.final_status is FinalApplicationStatus.FAILED
+    assert "desired = 2, completed = 2, allocated = 2, failed = 2" in report.diagnostics
+
+
+@pytest.mark.case("I3")
+async def test_a_killed_master_is_tried_again(three_nodes: Cluster) -> None:
+    application_id = await three_nodes.submit(sleep_submission(2, 1.0))
+    await three_nodes.client.wait(application_id, states=RUNNING, timeout_s=20)
+    await three_nodes.kill_master(application_id)
+    report = await three_nodes.end_of(application_id)
+    assert report.final_status is FinalApplicationStatus.SUCCEEDED
+    assert report.current_attempt_id.attempt == 2
+
+
+@pytest.mark.case("I3")
+async def test_containers_are_kept_across_attempts(three_nodes: Cluster, tmp_path: Path) -> None:
+    """With keep-containers the second master adopts what the first one left: no container says hello twice."""
+    script = tmp_path / "hello.sh"
+    script.write_text("echo hello\nsleep 2\n")
+    keep = "-keep_containers_across_application_attempts"
+    submission = parse(["-shell_script", str(script), "-num_containers", "2", keep])
+    application_id = await three_nodes.submit(submission)
+    await until(lambda: three_nodes.stdouts(application_id) == ["hello\n"] * 2)
+    await three_nodes.kill_master(application_id)
+    report = await three_nodes.end_of(application_id)
+    assert report.final_status is FinalApplicationStatus.SUCCEEDED
+    assert report.current_attempt_id.attempt == 2
+    assert three_nodes.stdouts(application_id) == ["hello\n"] * 2
+
+
+@pytest.mark.case("I2")
+async def test_containers_of_a_lost_node_run_elsewhere(three_nodes: Cluster) -> None:
+    """-100 is asked for again: DistributedShell ends with all containers completed."""
+    application_id = await three_nodes.submit(sleep_submission(4, 1.0))
+    report = await three_nodes.client.wait(application_id, states=RUNNING, timeout_s=20)
+    master = (await three_nodes.client.attempts(application_id))[0].am_container_id
+    containers = await all_containers(three_nodes, report.current_attempt_id, 5)
+    master_node = next(c.node_id for c in containers if c.container_id == master)
+    victim = next(n for n, node in enumerate(three_nodes.local.nodes, start=1) if node.id != master_node)
+    await three_nodes.local.kill_node(victim)
+    report = await three_nodes.end_of(application_id)
+    assert report.final_status is FinalApplicationStatus.SUCCEEDED
+    assert report.current_attempt_id.attempt == 1
+
+
+async def all_containers(it: Cluster, attempt_id: ApplicationAttemptId, count: int) -> tuple[ContainerReport, ...]:
+    """The attempt's containers once there are so many of them."""
+    async with asyncio.timeout(DEADLINE_S):
+        while len(containers := await it.client.containers(attempt_id)) < count:  # noqa: ASYNC110  the RM must be asked
+            await asyncio.sleep(0.01)
+    return containers
