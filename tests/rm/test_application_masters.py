@@ -176,6 +176,7 @@ def test_progress_is_brought_into_bounds(rm: RM, app: ApplicationId) -> None:
 # Refused calls
 
 
+@pytest.mark.case("C3")
 def test_nothing_of_a_refused_allocate_is_applied(rm: RM, app: ApplicationId) -> None:
     """The ask is too large: the good ask and the release beside it are not applied, the id has not moved."""
     held = rm.get(app, 1)[0]

@@ -58,6 +58,7 @@ def beats(rm: RM, duration_ms: int, app: ApplicationId | None = None) -> None:
 # The way in and through
 
 
+@pytest.mark.case("I1")
 def test_the_happy_path_in_hadoops_order(rm: RM) -> None:
     """protocol.md G1: every state an application and its attempt pass, in order."""
     app = rm.submit()
@@ -164,6 +165,7 @@ def test_priorities_are_cut_to_the_clusters_maximum(wanted: int | None, maximum:
 # Retries
 
 
+@pytest.mark.case("I3")
 def test_a_crash_counts_and_the_second_is_the_last(rm: RM) -> None:
     """golden-runs: `AM exits 1, 2 attempts (the default)`."""
     app = rm.submit()
@@ -282,6 +284,7 @@ def test_without_keeping_the_next_attempt_starts_with_nothing(rm: RM) -> None:
     assert rm.allocate(app).completed == ()
 
 
+@pytest.mark.case("I3")
 def test_kept_containers_go_to_the_next_attempt(rm: RM) -> None:
     """Running ones are kept; what was only allocated dies; what nobody heard of yet is told to the new master."""
     app = rm.submit(keep_containers_across_attempts=True)

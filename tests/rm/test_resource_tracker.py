@@ -160,6 +160,7 @@ def test_another_nm_at_the_same_port_takes_the_place_of_the_old(rm: RM, app: App
 # Loss
 
 
+@pytest.mark.case("I2")
 def test_a_silent_node_is_lost_and_its_containers_with_it(rm: RM, app: ApplicationId) -> None:
     """Seen at the first check after the interval: between T and 4/3 T."""
     rm.allocate(app, [ask(1)])
@@ -248,6 +249,7 @@ def test_containers_of_an_unknown_application_are_cleaned_up(rm: RM) -> None:
     assert rm.beat().applications_to_clean_up == (stranger,)
 
 
+@pytest.mark.case("H1")
 def test_resizing_a_node_reaches_the_scheduler_and_the_node(rm: RM) -> None:
     rm.send(UpdateNodeResource(rm.call(), ((rm.nodes["n1"].node_id, Resource(4096, 4)),)))
     assert rm.core.scheduler.cluster_resource == Resource(4096 + 8192, 12)

@@ -1,0 +1,249 @@
+"""A store that takes its time: what happens to applications and attempts while their state is being written."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from rm.events import FailApplicationAttempt, UnregisterNode
+from rm.lifecycles.events import RMAppAttemptEventType, RMAppEventType
+from rm.lifecycles.rm_app import RMApp
+from rm.lifecycles.rm_app_attempt import RMAppAttempt
+from rm.reports import application_report, attempt_report
+from rm.state_store import StateStore
+from tests.rm.builders import RM, ask, done
+from yarn.ids import ApplicationId
+from yarn.protocols.master import FinishApplicationMasterRequest
+from yarn.states import FinalApplicationStatus, YarnApplicationAttemptState, YarnApplicationState
+
+
+class SlowStore(StateStore):
+    """Everything waits until `write` is called; while `quick`, nothing does."""
+
+    def __init__(self, rm: RM) -> None:
+        super().__init__(rm.core.context)
+        self.quick = True
+        self._waiting: list[Callable[[], None]] = []
+
+    def write(self) -> None:
+        """What has been handed over so far is durable now."""
+        waiting, self._waiting = self._waiting, []
+        for answer in waiting:
+            answer()
+        self._context.drain()
+
+    def store_application(self, app: RMApp) -> None:
+        self._take(lambda: super(SlowStore, self).store_application(app))
+
+    def update_application(self, app: RMApp) -> None:
+        self._take(lambda: super(SlowStore, self).update_application(app))
+
+    def store_attempt(self, attempt: RMAppAttempt) -> None:
+        self._take(lambda: super(SlowStore, self).store_attempt(attempt))
+
+    def update_attempt(self, attempt: RMAppAttempt) -> None:
+        self._take(lambda: super(SlowStore, self).update_attempt(attempt))
+
+    def _take(self, answer: Callable[[], None]) -> None:
+        if self.quick:
+            answer()
+        else:
+            self._waiting.append(answer)
+
+
+@pytest.fixture
+def rm() -> RM:
+    rm = RM()
+    rm.node("n1")
+    return rm
+
+
+@pytest.fixture
+def store(rm: RM) -> SlowStore:
+    store = SlowStore(rm)
+    rm.core.context.store = store
+    return store
+
+
+def states(rm: RM, app: ApplicationId) -> tuple[str, str]:
+    return rm.state(app), rm.attempt_state(app)
+
+
+def write_all(store: SlowStore) -> None:
+    """Write until nothing waits any more: one write may lead to the next."""
+    while store._waiting:
+        store.write()
+
+
+# The way in
+
+
+def test_the_scheduler_hears_of_an_application_once_it_is_stored(rm: RM, store: SlowStore) -> None:
+    store.quick = False
+    app = rm.submit()
+    assert rm.state(app) == "NEW_SAVING"
+    assert app not in rm.core.scheduler.applications
+    store.write()
+    assert rm.state(app) == "ACCEPTED"
+
+
+def test_killed_while_it_is_being_stored(rm: RM, store: SlowStore) -> None:
+    """The write that was under way ends too; its word is of no interest any more."""
+    store.quick = False
+    app = rm.submit()
+    assert rm.kill(app) is False
+    assert rm.state(app) == "FINAL_SAVING"
+    assert application_report(rm.core.context, app).state is YarnApplicationState.NEW_SAVING
+    store.write()
+    assert rm.state(app) == "KILLED"
+    assert app not in rm.core.scheduler.applications
+
+
+def test_a_master_is_started_once_its_attempt_is_stored(rm: RM, store: SlowStore) -> None:
+    app = rm.submit()
+    store.quick = False
+    rm.beat()
+    assert states(rm, app) == ("ACCEPTED", "ALLOCATED_SAVING")
+    store.write()
+    assert states(rm, app) == ("ACCEPTED", "ALLOCATED")
+
+
+@pytest.mark.parametrize(
+    ("end", "ends_as"),
+    [
+        (lambda rm, app: rm.kill(app), "KILLED"),
+        (lambda rm, app: rm.send(FailApplicationAttempt(rm.call(), rm.attempt_id(app))), "FAILED"),
+        (lambda rm, app: rm.send(UnregisterNode(rm.call(), rm.nodes["n1"].node_id)), "FAILED"),
+    ],
+    ids=["killed", "failed", "its node left"],
+)
+def test_ended_while_its_attempt_is_being_stored(
+    rm: RM, store: SlowStore, end: Callable[[RM, ApplicationId], object], ends_as: str
+) -> None:
+    app = rm.submit(max_app_attempts=1)
+    store.quick = False
+    rm.beat()
+    end(rm, app)
+    assert rm.attempt_state(app) == "FINAL_SAVING"
+    write_all(store)
+    assert states(rm, app) == (ends_as, ends_as)
+    assert rm.core.scheduler.containers_of(app) == {}
+
+
+# The way out
+
+
+def test_a_masters_container_that_ends_before_its_last_word_is_stored(rm: RM, store: SlowStore) -> None:
+    """Both skip FINISHING; other ends meanwhile are for their nodes to forget."""
+    app = rm.submit()
+    master = rm.run_master(app)
+    task = rm.get(app, 1)[0]
+    store.quick = False
+    assert rm.finish(app) is False
+    assert states(rm, app) == ("FINAL_SAVING", "FINAL_SAVING")
+    report = attempt_report(rm.core.context, rm.attempt_id(app))
+    assert report.state is YarnApplicationAttemptState.RUNNING
+    rm.beat(ended=[done(task.id), done(master.id)])
+    assert states(rm, app) == ("FINAL_SAVING", "FINAL_SAVING")
+    write_all(store)
+    assert states(rm, app) == ("FINISHED", "FINISHED")
+    assert application_report(rm.core.context, app).final_status is FinalApplicationStatus.SUCCEEDED
+    assert set(rm.beat().containers_to_forget) == {task.id, master.id}
+
+
+def test_a_master_that_expires_before_its_last_word_is_stored(rm: RM, store: SlowStore) -> None:
+    app = rm.submit()
+    rm.run_master(app)
+    store.quick = False
+    rm.finish(app)
+    for _ in range(13):
+        rm.wait(100_000)
+        rm.beat()
+    assert states(rm, app) == ("FINAL_SAVING", "FINAL_SAVING")
+    write_all(store)
+    assert states(rm, app) == ("FINISHED", "FINISHED")
+
+
+def test_a_kill_comes_too_late_for_a_master_that_unregistered(rm: RM, store: SlowStore) -> None:
+    app = rm.submit()
+    rm.run_master(app)
+    store.quick = False
+    rm.finish(app)
+    rm.kill(app)
+    write_all(store)
+    assert rm.state(app) == "FINISHING"
+
+
+def test_a_master_that_unregisters_wins_over_the_kill_behind_it(rm: RM) -> None:
+    """protocol.md G9: the application is being killed when it hears of the master's last word."""
+    app = rm.submit()
+    rm.run_master(app)
+    context = rm.core.context
+    last_word = FinishApplicationMasterRequest(FinalApplicationStatus.SUCCEEDED)
+    context.send_app(app, RMAppEventType.KILL, "killed")
+    context.send_attempt(rm.attempt_id(app), RMAppAttemptEventType.UNREGISTERED, last_word)
+    context.drain()
+    assert states(rm, app) == ("FINISHING", "FINISHING")
+
+
+def test_an_attempt_that_fails_while_it_is_killed_is_not_tried_again(rm: RM, store: SlowStore) -> None:
+    app = rm.submit()
+    master = rm.run_master(app)
+    store.quick = False
+    rm.beat(ended=[done(master.id, 1)])
+    rm.kill(app)
+    assert states(rm, app) == ("KILLING", "FINAL_SAVING")
+    assert application_report(rm.core.context, app).state is YarnApplicationState.RUNNING
+    write_all(store)
+    assert (rm.state(app), rm.attempt_id(app).attempt) == ("KILLED", 1)
+
+
+# Unmanaged masters
+
+
+def test_an_unmanaged_master_needs_no_container(rm: RM) -> None:
+    app = rm.submit(unmanaged_am=True)
+    assert states(rm, app) == ("ACCEPTED", "LAUNCHED")
+    rm.register(app)
+    rm.allocate(app, [ask(1)])
+    rm.beat()
+    assert len(rm.allocate(app).allocated) == 1
+    assert rm.finish(app) is True
+    assert states(rm, app) == ("FINISHED", "FINISHED")
+
+
+def test_an_unmanaged_master_that_falls_silent_is_not_tried_again(rm: RM) -> None:
+    """golden-runs: am-expiry, `unmanaged AM that registered and fell silent`."""
+    app = rm.submit(unmanaged_am=True)
+    rm.register(app)
+    for _ in range(13):
+        rm.wait(100_000)
+        rm.beat()
+    assert rm.state(app) == "FAILED"
+    assert application_report(rm.core.context, app).diagnostics == (
+        f"Unmanaged application {app} failed due to ApplicationMaster for attempt {rm.attempt_id(app)} timed out."
+        " Failing the application."
+    )
+
+
+def test_an_unmanaged_master_that_registers_too_early_fails(rm: RM, store: SlowStore) -> None:
+    store.quick = False
+    app = rm.submit(unmanaged_am=True)
+    store.write()
+    assert rm.attempt_state(app) == "LAUNCHED_UNMANAGED_SAVING"
+    rm.register(app)
+    write_all(store)
+    assert rm.state(app) == "FAILED"
+    report = attempt_report(rm.core.context, rm.attempt_id(app))
+    assert report.diagnostics == "Unmanaged AM must register after AM attempt reaches LAUNCHED state."
+
+
+def test_an_unmanaged_master_that_keeps_containers_may_register_again(rm: RM) -> None:
+    app = rm.submit(unmanaged_am=True, keep_containers_across_attempts=True)
+    rm.register(app)
+    rm.allocate(app, [ask(1)])
+    rm.beat()
+    (container,) = rm.allocate(app).allocated
+    assert [kept.id for kept in rm.register(app).containers_from_previous_attempts] == [container.id]
+    assert rm.allocate(app).response_id == 1
