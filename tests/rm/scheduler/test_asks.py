@@ -1,0 +1,147 @@
+"""What an attempt asks for, in step with what its queue has pending (spec 5.1)."""
+
+from __future__ import annotations
+
+import pytest
+
+from rm.scheduler.asks import NodeType, SchedulerKey
+from tests.rm.scheduler.cluster import GB, Cluster, row
+from tests.rm.scheduler.conftest import StartCluster
+from yarn.errors import InvalidLabelResourceRequestException, InvalidResourceRequestException
+from yarn.ids import ApplicationAttemptId, ApplicationId, ContainerId
+from yarn.resource import Resource
+
+KEY = SchedulerKey(False, 1, -1)
+
+
+@pytest.fixture
+def cluster(start_cluster: StartCluster) -> Cluster:
+    """An application whose master runs."""
+    cluster = start_cluster()
+    cluster.node("n1", 16 * GB)
+    cluster.run("app1", "n1")
+    return cluster
+
+
+def pending(cluster: Cluster) -> int:
+    return cluster.leaf().usage.pending("").memory_mb // GB
+
+
+def test_keys_are_served_by_priority_then_request_id_updates_last() -> None:
+    """Quirk 1."""
+    attempt_id = ApplicationAttemptId(ApplicationId(1, 1), 1)
+    keys = [
+        SchedulerKey(True, 0, -1, ContainerId(attempt_id, 1)),
+        SchedulerKey(False, 5, 3),
+        SchedulerKey(False, 5, -1),
+        SchedulerKey(False, 0, 9),
+    ]
+    assert sorted(keys) == [keys[3], keys[2], keys[1], keys[0]]
+
+
+def test_an_ask_replaces_the_earlier_one(cluster: Cluster) -> None:
+    cluster.ask("app1", 5)
+    cluster.ask("app1", 2, 2 * GB)
+    assert pending(cluster) == 4
+    assert cluster.attempt("app1").asks.count(KEY) == 2
+
+
+def test_in_one_call_the_last_row_for_a_name_wins(cluster: Cluster) -> None:
+    cluster.send("app1", [row(5), row(1)])
+    assert pending(cluster) == 1
+
+
+def test_request_ids_keep_asks_of_one_priority_apart(cluster: Cluster) -> None:
+    cluster.send("app1", [row(1, request_id=1), row(2, 2 * GB, request_id=2)])
+    assert pending(cluster) == 5
+
+
+def test_hosts_without_anywhere_are_not_pending(cluster: Cluster) -> None:
+    cluster.send("app1", [row(3, name="n1"), row(3, name="/r1")])
+    assert pending(cluster) == 0
+    assert cluster.attempt("app1").asks.keys == []
+
+
+def test_withdrawing_forgets_the_rows_of_the_key(cluster: Cluster) -> None:
+    cluster.send("app1", [row(1, name="n1"), row(1, name="/r1"), row(1)])
+    cluster.ask("app1", 0)
+    assert pending(cluster) == 0
+    assert cluster.attempt("app1").asks.at(KEY) is None
+    assert not cluster.leaf().users.is_active("user")
+
+
+def test_a_new_ask_makes_the_user_active_again(cluster: Cluster) -> None:
+    assert not cluster.leaf().users.is_active("user"), "the master was its last ask"
+    cluster.ask("app1", 1)
+    assert cluster.leaf().users.is_active("user")
+    cluster.beat("n1")
+    assert not cluster.leaf().users.is_active("user")
+
+
+def test_rows_that_are_left_over_wait_for_the_next_ask(cluster: Cluster) -> None:
+    """Spec 5.1: an off-switch container takes `*` to 0 and leaves host and rack rows behind."""
+    asks = cluster.attempt("app1").asks
+    cluster.send("app1", [row(1, name="far"), row(1, name="/far"), row(1)])
+    asks.allocate(NodeType.OFF_SWITCH, "n1", "/r1", KEY)
+    keyed = asks.at(KEY)
+    assert keyed is not None
+    assert sorted(keyed.rows) == ["/far", "far"]
+    assert pending(cluster) == 0
+    cluster.ask("app1", 1)
+    assert sorted(keyed.rows) == ["*", "/far", "far"]
+
+
+def test_a_rack_local_container_takes_one_off_two_rows(cluster: Cluster) -> None:
+    asks = cluster.attempt("app1").asks
+    cluster.send("app1", [row(2, name="n1"), row(2, name="/r1"), row(2)])
+    terms = asks.allocate(NodeType.RACK_LOCAL, "n2", "/r1", KEY)
+    assert [term.resource_name for term in terms] == ["/r1", "*"]
+    assert [asks.count(KEY, name) for name in ("n1", "/r1", "*")] == [2, 1, 1]
+
+
+def test_what_was_lost_is_asked_for_again(cluster: Cluster) -> None:
+    """Spec 3.9: each row's count + 1; a row that is gone is made anew with 1."""
+    asks = cluster.attempt("app1").asks
+    cluster.send("app1", [row(1, name="n1"), row(1, name="/r1"), row(2)])
+    terms = asks.allocate(NodeType.NODE_LOCAL, "n1", "/r1", KEY)
+    asks.restore(KEY, terms)
+    assert [asks.count(KEY, name) for name in ("n1", "/r1", "*")] == [1, 1, 2]
+    assert pending(cluster) == 2
+
+
+def test_asks_are_normalised_and_the_rest_of_the_row_is_kept(cluster: Cluster) -> None:
+    cluster.send("app1", [row(1, 1500, 3, priority=7, request_id=4, relax=False)])
+    keyed = cluster.attempt("app1").asks.at(SchedulerKey(False, 7, 4))
+    assert keyed is not None
+    assert keyed.rows["*"].terms.capability == Resource(2048, 1)
+    assert not keyed.rows["*"].terms.relax_locality
+
+
+@pytest.mark.parametrize("size", [(-1, 1), (8193, 1), (1024, 5), (1024, -1)])
+def test_an_ask_that_cannot_be_refuses_the_whole_call(cluster: Cluster, size: tuple[int, int]) -> None:
+    """Spec 1.5: every type is checked, vcores too though the calculator does not look at them."""
+    with pytest.raises(InvalidResourceRequestException):
+        cluster.send("app1", [row(1), row(1, *size, priority=2)])
+    assert pending(cluster) == 0
+
+
+@pytest.mark.parametrize("name", ["*", "n1"])
+def test_labels_are_refused(cluster: Cluster, name: str) -> None:
+    ask = row(1, name=name)
+    labelled = type(ask)(ask.priority, name, ask.capability, 1, label="gpu")
+    with pytest.raises(InvalidLabelResourceRequestException):
+        cluster.send("app1", [labelled])
+
+
+def test_the_largest_node_caps_what_can_be_asked(start_cluster: StartCluster) -> None:
+    """testContainerRejectionWhenAskBeyondDynamicMax; while no node is there the configured maximum holds."""
+    cluster = start_cluster()
+    assert cluster.scheduler.maximum_allocation() == Resource(8192, 4)
+    cluster.node("n1", 4 * GB, 2)
+    cluster.node("n2", 2 * GB, 3)
+    assert cluster.scheduler.maximum_allocation() == Resource(4096, 3)
+    cluster.run("app1", "n1")
+    with pytest.raises(InvalidResourceRequestException):
+        cluster.ask("app1", 1, 5 * GB)
+    cluster.lose("n1")
+    assert cluster.scheduler.maximum_allocation() == Resource(2048, 3)

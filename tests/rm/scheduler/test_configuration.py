@@ -1,0 +1,200 @@
+"""capacity-scheduler.xml read whole: values as Hadoop holds them, and every fault at once (spec 2.1, 2.2)."""
+
+from __future__ import annotations
+
+import pytest
+
+from rm.scheduler.binary32 import f32
+from rm.scheduler.configuration import CapacitySchedulerConfiguration
+from tests.rm.scheduler.cluster import configuration
+from yarn.faults import ConfigurationException, Fault
+from yarn.resource import Resource
+from yarn.states import QueueState
+
+TWO = {"root.queues": "a,b", "root.a.capacity": "60", "root.b.capacity": "40"}
+
+
+def read(conf: dict[str, str]) -> CapacitySchedulerConfiguration:
+    return CapacitySchedulerConfiguration.read(configuration(conf))
+
+
+def faults_of(conf: dict[str, str]) -> tuple[Fault, ...]:
+    with pytest.raises(ConfigurationException) as caught:
+        read(conf)
+    return caught.value.faults
+
+
+def test_defaults_are_hadoops() -> None:
+    settings = read(TWO)
+    assert settings.minimum_allocation == Resource(1024, 1)
+    assert settings.maximum_allocation == Resource(8192, 4)
+    assert (settings.node_locality_delay, settings.rack_locality_additional_delay) == (40, -1)
+    assert (settings.maximum_container_assignments, settings.maximum_offswitch_assignments) == (100, 1)
+    assert settings.reservations_continue_looking
+    a = settings.queues["root.a"]
+    assert (a.capacity, a.maximum_capacity, a.maximum_am_percent) == (f32(0.6), 1.0, f32(0.1))
+    assert (a.user_limit, a.user_limit_factor, a.maximum_applications) == (100.0, 1.0, -1)
+    assert (a.state, a.ordering_policy) == (None, "fifo")
+
+
+def test_queues_come_parents_first_in_the_order_of_the_file() -> None:
+    settings = read({**TWO, "root.a.queues": "z, y", "root.a.z.capacity": "50", "root.a.y.capacity": "50"})
+    assert list(settings.queues) == ["root", "root.a", "root.a.z", "root.a.y", "root.b"]
+
+
+def test_the_capacity_of_root_is_100_whatever_is_written() -> None:
+    settings = read({**TWO, "root.capacity": "7", "root.maximum-capacity": "80"})
+    assert settings.queues["root"].capacity == 1.0
+    assert settings.queues["root"].maximum_capacity == f32(0.8)
+
+
+def test_a_maximum_of_minus_one_is_all() -> None:
+    assert read({**TWO, "root.a.maximum-capacity": "-1"}).queues["root.a"].maximum_capacity == 1.0
+
+
+def test_global_values_are_overridden_by_the_queues_own() -> None:
+    settings = read(
+        {**TWO, "user-limit-factor": "3", "root.b.user-limit-factor": "2", "minimum-user-limit-percent": "9"}
+    )
+    assert [settings.queues[path].user_limit_factor for path in ("root.a", "root.b")] == [3.0, 2.0]
+    assert settings.queues["root.b"].user_limit == 9.0
+
+
+def test_weights_are_inherited() -> None:
+    conf = {**TWO, "root.a.queues": "x", "root.a.x.capacity": "100", "root.a.x.minimum-user-limit-percent": "50"}
+    settings = read({**conf, "root.a.user-settings.ann.weight": "2", "root.a.x.user-settings.bob.weight": "0.5"})
+    assert settings.queues["root.a.x"].user_weights == {"ann": 2.0, "bob": 0.5}
+
+
+def test_a_parents_order_of_children_is_inherited() -> None:
+    conf = {**TWO, "root.ordering-policy": "priority-utilization", "root.a.queues": "x", "root.a.x.capacity": "100"}
+    settings = read(conf)
+    assert settings.queues["root.a"].ordering_policy == "priority-utilization"
+    assert settings.queues["root.a.x"].ordering_policy == "fifo"
+
+
+def test_a_maximum_allocation_that_names_one_type_zeroes_the_others() -> None:
+    """Quirk 41; the older keys replace their own type only."""
+    settings = read({**TWO, "root.a.maximum-allocation": "memory-mb=4096", "root.b.maximum-allocation-mb": "2048"})
+    assert settings.queues["root.a"].maximum_allocation == Resource(4096, 0)
+    assert settings.queues["root.b"].maximum_allocation == Resource(2048, 4)
+
+
+def test_resource_types_have_sizes_of_their_own() -> None:
+    settings = read(
+        {
+            **TWO,
+            "resource-calculator": "org.apache.hadoop.yarn.util.resource.DominantResourceCalculator",
+            "yarn.resource-types": "gpu",
+            "yarn.resource-types.gpu.maximum-allocation": "8",
+            "yarn.resource-types.memory-mb.minimum-allocation": "512",
+        }
+    )
+    assert settings.minimum_allocation == Resource(512, 1, (("gpu", 0),))
+    assert settings.maximum_allocation == Resource(8192, 4, (("gpu", 8),))
+
+
+def test_the_state_of_a_queue_is_read_in_any_case() -> None:
+    assert read({**TWO, "root.a.state": "stopped"}).queues["root.a"].state is QueueState.STOPPED
+
+
+@pytest.mark.parametrize(
+    ("conf", "key", "problem"),
+    [
+        (
+            {"root.a.capacity": "70"},
+            "root.queues",
+            "Illegal capacity sum of 1.1 for children of queue root for label=.",
+        ),
+        ({"root.a.capacity": "101"}, "root.a.capacity", "Illegal capacity of 101.0 for queue root.a"),
+        ({"root.a.capacity": "much"}, "root.a.capacity", "not a number"),
+        ({"root.a.capacity": "5w"}, "root.a.capacity", "weights are not supported yet"),
+        ({"root.a.capacity": "[memory=1024]"}, "root.a.capacity", "absolute capacities are not supported yet"),
+        ({"root.queues": ""}, "root.queues", "Queue configuration missing child queue names for root"),
+        ({"root.queues": "a,b,a"}, "root.queues", "queue a is listed twice"),
+        ({"root.a.state": "PAUSED"}, "root.a.state", "Invalid queue state configuration."),
+        ({"root.a.ordering-policy": "lifo"}, "root.a.ordering-policy", "Unable to construct ordering policy for: lifo"),
+        ({"root.a.ordering-policy": "fair"}, "root.a.ordering-policy", "not supported yet"),
+        ({"root.ordering-policy": "fifo"}, "root.ordering-policy", "Unable to construct ordering policy for: fifo"),
+        ({"root.a.maximum-allocation-mb": "9000"}, "root.a.maximum-allocation-mb", "cannot be larger than the cluster"),
+        ({"root.a.maximum-allocation": "disks=3"}, "root.a.maximum-allocation", "'disks=3' is not one of memory-mb"),
+        ({"root.a.user-settings.u.weight": "2"}, "root.a.user-settings.u.weight", 'Weight (2.0) for user "u" must be'),
+        ({"node-locality-delay": "soon"}, "node-locality-delay", "not a whole number"),
+        ({"resource-calculator": "Best"}, "resource-calculator", "no such resource calculator"),
+        ({"yarn.resource-types": "gpu"}, "resource-calculator", "RM uses DefaultResourceCalculator"),
+        ({"queue-mappings": "u:ann:root.a"}, "queue-mappings", "queue mappings are not supported yet"),
+        ({"root.a.default-node-label-expression": "x"}, "root.a.default-node-label-expression", "node labels are not"),
+        ({"root.a.max-parallel-apps": "3"}, "root.a.max-parallel-apps", "parallel applications are not supported yet"),
+        ({"user.ann.max-parallel-apps": "3"}, "user.ann.max-parallel-apps", "are not supported yet"),
+        ({"root.a.reservable": "true"}, "root.a.reservable", "the reservation system is not supported"),
+        ({"legacy-queue-mode.enabled": "false"}, "legacy-queue-mode.enabled", "not supported yet"),
+        ({"schedule-asynchronously.enable": "true"}, "schedule-asynchronously.enable", "is not supported"),
+        (
+            {"root.a.auto-queue-creation-v2.enabled": "true"},
+            "root.a.auto-queue-creation-v2.enabled",
+            "created on demand",
+        ),
+    ],
+)
+def test_a_fault_names_key_value_bound_and_remedy(conf: dict[str, str], key: str, problem: str) -> None:
+    faults = faults_of({**TWO, **conf})
+    fault = next(fault for fault in faults if fault.key == f"yarn.scheduler.capacity.{key}")
+    assert problem in fault.problem
+    assert fault.remedy
+    assert fault.origin.source in ("capacity-scheduler.xml", "default")
+
+
+@pytest.mark.parametrize(
+    ("low", "high"), [("0", "8192"), ("9000", "8192")], ids=["minimum of zero", "minimum above maximum"]
+)
+def test_sizes_that_contradict_each_other_are_refused(low: str, high: str) -> None:
+    """Spec 1.4."""
+    conf = {"yarn.scheduler.minimum-allocation-mb": low, "yarn.scheduler.maximum-allocation-mb": high}
+    (fault,) = faults_of({**TWO, **conf})
+    assert fault.problem.startswith("Invalid resource scheduler memory allocation configuration")
+    assert fault.value == low
+
+
+def test_all_faults_are_told_at_once() -> None:
+    faults = faults_of(
+        {
+            **TWO,
+            "root.a.state": "PAUSED",
+            "root.b.capacity": "50",
+            "node-locality-delay": "soon",
+            "yarn.scheduler.minimum-allocation-vcores": "0",
+        }
+    )
+    assert len(faults) == 4
+
+
+@pytest.mark.parametrize(
+    ("conf", "problem"),
+    [
+        ({"root.a.x.capacity": "0"}, "It is set to 0, but parent percent != 0"),
+        (
+            {"root.a.x.capacity": "100", "root.a.capacity": "0"},
+            "queue=a has zero capacity, but childqueues have positive",
+        ),
+        ({"root.a.x.capacity": "0", "root.a.allow-zero-capacity-sum": "true"}, None),
+        ({"root.a.x.capacity": "0", "root.a.capacity": "0"}, None),
+        ({"root.a.x.capacity": "100.04"}, "Illegal capacity of 100.04"),
+        ({"root.a.x.capacity": "99.96"}, None),
+    ],
+)
+def test_children_add_up_to_all_or_nothing(conf: dict[str, str], problem: str | None) -> None:
+    """testQueueCapacitySettingChildZero, ...ParentZero, ...ZeroSumAllowed; within 0.0005."""
+    base = {"root.queues": "a,b", "root.a.capacity": "60", "root.a.queues": "x", **conf}
+    base["root.b.capacity"] = str(100 - int(base["root.a.capacity"]))
+    if problem is None:
+        read(base)
+    else:
+        assert any(problem in fault.problem for fault in faults_of(base))
+
+
+def test_a_tree_without_end_is_refused() -> None:
+    conf, path = {"root.queues": "q"}, "root.q"
+    for _ in range(80):
+        conf |= {f"{path}.capacity": "100", f"{path}.queues": "q"}
+        path += ".q"
+    assert any("levels of queues" in fault.problem for fault in faults_of(conf))

@@ -1,0 +1,78 @@
+"""Why a container is not here: each refusal with Hadoop's words and its numbers (spec 9.3)."""
+
+from __future__ import annotations
+
+import pytest
+
+from rm.scheduler.reasons import REFUSALS_MAX, Reason, Refusals
+from tests.rm.scheduler.cluster import GB, Cluster, row
+from tests.rm.scheduler.conftest import StartCluster
+from yarn.ids import ApplicationId, NodeId
+
+
+def explain(cluster: Cluster, app: str) -> list[str]:
+    """What the last visits say, without the attempt's id."""
+    attempt_id = cluster.attempt(app).attempt_id
+    obstacles = cluster.scheduler.explain(attempt_id.application_id)
+    return [str(obstacle).replace(str(attempt_id), app) for obstacle in obstacles]
+
+
+@pytest.fixture
+def cluster(start_cluster: StartCluster) -> Cluster:
+    cluster = start_cluster()
+    cluster.node("n1", 4 * GB)
+    cluster.node("n2", 4 * GB)
+    cluster.run("app1", "n1")
+    return cluster
+
+
+def test_a_full_node_is_told_with_what_it_has_left(cluster: Cluster) -> None:
+    cluster.ask("app1", 1, 4 * GB)
+    cluster.beat("n1")
+    assert explain(cluster, "app1") == [
+        "app1 on n1: Node does not have sufficient resource for request "
+        "(asked <memory:4096, vCores:1>, bound <memory:3072, vCores:3>)"
+    ]
+
+
+def test_a_blacklisted_node_is_told(cluster: Cluster) -> None:
+    cluster.ask("app1", 1)
+    cluster.avoid("app1", "n2")
+    cluster.beat("n2")
+    assert explain(cluster, "app1") == ["app1 on n2: Node is blacklisted"]
+
+
+def test_waiting_for_a_better_place_is_told(cluster: Cluster) -> None:
+    cluster.send("app1", [row(2, name="far"), row(2, name="/far"), row(2)])
+    cluster.beat("n2")
+    assert explain(cluster, "app1") == [
+        "app1 on n2: Node skipped because of off-switch delay (asked <memory:1024, vCores:1>)"
+    ]
+
+
+def test_the_newest_refusal_of_a_node_takes_the_place_of_the_last(cluster: Cluster) -> None:
+    cluster.ask("app1", 1)
+    cluster.avoid("app1", "n2")
+    cluster.beat("n2")
+    cluster.scheduler.allocate(cluster.attempt("app1").attempt_id, [], [], [], ["n2"], [], cluster.now_ms)
+    cluster.send("app1", [row(2, name="far"), row(2, name="/far"), row(2)])
+    cluster.beat("n2")
+    assert [line.split(" (")[0] for line in explain(cluster, "app1")] == [
+        "app1 on n2: Node skipped because of off-switch delay"
+    ]
+
+
+def test_an_unknown_application_has_no_obstacles(cluster: Cluster) -> None:
+    assert cluster.scheduler.explain(ApplicationId(1, 99)) == []
+
+
+def test_only_the_last_nodes_are_remembered() -> None:
+    refusals = Refusals()
+    for i in range(REFUSALS_MAX + 5):
+        refusals.note(NodeId(f"n{i}", 1), Reason.NODE_FULL, i)
+    refusals.note(NodeId("n5", 1), Reason.NODE_BLACKLISTED, 999)
+    refusals.note(NodeId("new", 1), Reason.NODE_FULL, 1000)
+    kept = refusals.by_node()
+    assert len(kept) == REFUSALS_MAX
+    assert NodeId("n4", 1) not in kept
+    assert kept[NodeId("n5", 1)].at_ms == 999

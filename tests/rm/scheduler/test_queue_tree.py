@@ -1,0 +1,176 @@
+"""Looking queues up, their states, and refreshing them whole or not at all (spec 2.1, 2.8, 2.10)."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.rm.scheduler.cluster import GB, ONE_QUEUE, Cluster
+from tests.rm.scheduler.conftest import StartCluster
+from yarn.faults import ConfigurationException
+from yarn.states import QueueState
+
+TWO = {
+    "root.queues": "a,b",
+    "root.a.capacity": "60",
+    "root.b.capacity": "40",
+    "maximum-am-resource-percent": "1",
+    "user-limit-factor": "10",
+}
+
+
+def start_two(start_cluster: StartCluster, conf: dict[str, str] | None = None) -> Cluster:
+    cluster = start_cluster({**TWO, **(conf or {})}, alone=True)
+    cluster.node("n1", 10 * GB)
+    return cluster
+
+
+def problems(cluster: Cluster, conf: dict[str, str]) -> list[str]:
+    """What a refused refresh says."""
+    with pytest.raises(ConfigurationException) as caught:
+        cluster.refresh(conf)
+    return [fault.problem for fault in caught.value.faults]
+
+
+def states(cluster: Cluster) -> dict[str, str]:
+    return {path: queue.state.name for path, queue in cluster.scheduler.queues.items()}
+
+
+def test_a_short_name_stands_for_the_only_queue_of_that_name(start_cluster: StartCluster) -> None:
+    cluster = start_two(start_cluster, {"root.a.queues": "b", "root.a.b.capacity": "100"})
+    assert cluster.scheduler.queue_path("a") == "root.a"
+    assert cluster.scheduler.queue("b") is None, "there are two"
+    assert cluster.scheduler.queue_path("b") == "b"
+    assert cluster.scheduler.queue_path("root") == "root"
+
+
+def test_a_refresh_changes_guarantees_and_keeps_what_is_held(start_cluster: StartCluster) -> None:
+    cluster = start_two(start_cluster)
+    cluster.run("app1", "n1", queue="b")
+    cluster.ask("app1", 5)
+    cluster.beat("n1", 5)
+    cluster.refresh({**TWO, "root.a.capacity": "80", "root.b.capacity": "20"})
+    assert cluster.leaf("b").effective_minimum("").memory_mb == 2 * GB
+    assert cluster.used("b") == 6 * GB
+    assert cluster.leaf("b").active_count == 1
+
+
+def test_after_a_refresh_children_are_in_javas_hash_order(start_cluster: StartCluster) -> None:
+    """Quirk 22."""
+    conf = {"root.queues": "c,b,a", **{f"root.{name}.capacity": "30" for name in "cb"}, "root.a.capacity": "40"}
+    cluster = start_cluster(conf, alone=True)
+    assert list(cluster.scheduler.queues) == ["root", "root.c", "root.b", "root.a"]
+    cluster.refresh(conf)
+    assert list(cluster.scheduler.queues) == ["root", "root.a", "root.b", "root.c"]
+
+
+def test_a_refused_refresh_changes_nothing_but_that_order(start_cluster: StartCluster) -> None:
+    conf = {"root.queues": "c,a", "root.c.capacity": "60", "root.a.capacity": "40"}
+    cluster = start_cluster(conf, alone=True)
+    cluster.node("n1", 10 * GB)
+    problems(cluster, {**conf, "root.a.capacity": "50"})
+    assert cluster.leaf("a").effective_minimum("").memory_mb == 4 * GB
+    assert list(cluster.scheduler.queues) == ["root", "root.a", "root.c"]
+
+
+def test_queues_come_and_go(start_cluster: StartCluster) -> None:
+    """A queue may go once it is stopped; until then the refresh is refused."""
+    cluster = start_two(start_cluster)
+    only_a = {"root.queues": "a", "root.a.capacity": "100"}
+    assert problems(cluster, only_a) == [
+        "root.b cannot be deleted from the capacity scheduler configuration, as the queue is not yet in stopped state. "
+        "Current State : RUNNING"
+    ]
+    cluster.refresh({**TWO, "root.b.state": "STOPPED"})
+    cluster.refresh(only_a)
+    assert list(cluster.scheduler.queues) == ["root", "root.a"]
+    cluster.refresh({**only_a, "root.queues": "a,n", "root.a.capacity": "70", "root.n.capacity": "30"})
+    assert cluster.leaf("n").effective_minimum("").memory_mb == 3 * GB
+    assert cluster.submit("app1", queue="n") == []
+
+
+def test_a_leaf_becomes_a_parent_only_when_stopped(start_cluster: StartCluster) -> None:
+    cluster = start_two(start_cluster)
+    parted = {**TWO, "root.b.queues": "x", "root.b.x.capacity": "100"}
+    assert problems(cluster, parted) == [
+        "Can not convert the leaf queue: root.b to parent queue since it is not yet in stopped state. "
+        "Current State : RUNNING"
+    ]
+    cluster.refresh({**TWO, "root.b.state": "STOPPED"})
+    cluster.refresh(parted)
+    assert states(cluster)["root.b.x"] == "RUNNING"
+    cluster.refresh({**parted, "root.b.x.state": "STOPPED"})
+    cluster.refresh(TWO)
+    assert "root.b.x" not in states(cluster)
+
+
+def test_the_largest_container_of_a_leaf_may_not_shrink(start_cluster: StartCluster) -> None:
+    cluster = start_two(start_cluster)
+    (problem,) = problems(cluster, {**TWO, "root.a.maximum-allocation-mb": "4096"})
+    assert problem == (
+        "Trying to reinitialize root.a the maximum allocation size can not be decreased! Current setting: "
+        "<memory:8192, vCores:4>, trying to set it to: <memory:4096, vCores:4>"
+    )
+
+
+def test_a_stopped_queue_drains_first(start_cluster: StartCluster) -> None:
+    """Spec 2.8: DRAINING while it has applications, which go on; STOPPED with the last one's end."""
+    cluster = start_two(start_cluster)
+    cluster.run("app1", "n1", queue="a")
+    cluster.refresh({**TWO, "root.a.state": "STOPPED"})
+    assert states(cluster)["root.a"] == "DRAINING"
+    cluster.ask("app1", 1)
+    assert cluster.beat("n1") == ["app1/2 on n1 1024"]
+    (refusal,) = cluster.submit("app2", queue="a")
+    assert refusal.endswith(
+        "Queue root.a is STOPPED. Cannot accept submission of application: application_1700000000000_0002"
+    )
+    cluster.end("app1")
+    assert states(cluster)["root.a"] == "STOPPED"
+    cluster.refresh(TWO)
+    assert states(cluster)["root.a"] == "STOPPED", "not configured: nothing changes"
+    cluster.refresh({**TWO, "root.a.state": "RUNNING"})
+    assert cluster.submit("app3", queue="a") == []
+
+
+def test_stopping_a_parent_stops_what_is_below(start_cluster: StartCluster) -> None:
+    conf = {**TWO, "root.a.queues": "x", "root.a.x.capacity": "100"}
+    cluster = start_two(start_cluster, conf)
+    cluster.refresh({**conf, "root.a.state": "STOPPED"})
+    assert states(cluster) | {"root": "", "root.b": ""} == {
+        "root": "",
+        "root.a": "STOPPED",
+        "root.a.x": "STOPPED",
+        "root.b": "",
+    }
+
+
+def test_a_queue_cannot_run_below_a_stopped_one(start_cluster: StartCluster) -> None:
+    with pytest.raises(ConfigurationException) as caught:
+        start_cluster({**ONE_QUEUE, "root.state": "STOPPED", "root.a.state": "RUNNING"})
+    assert str(caught.value.faults[0].problem) == (
+        "The parent queue:root cannot be STOPPED as the child queue:root.a is in RUNNING state."
+    )
+    cluster = start_two(start_cluster, {"root.a.state": "RUNNING"})
+    (problem,) = problems(cluster, {**TWO, "root.state": "STOPPED", "root.a.state": "RUNNING"})
+    assert problem == "The parent Queue:root is not running. Please activate the parent queue first"
+
+
+def test_a_queue_starts_in_the_state_of_its_parent(start_cluster: StartCluster) -> None:
+    cluster = start_cluster({**ONE_QUEUE, "root.state": "STOPPED"})
+    assert cluster.leaf().state is QueueState.STOPPED
+
+
+def test_settings_of_the_scheduler_are_taken_over_too(start_cluster: StartCluster) -> None:
+    """Locality delays and sizes are read anew; the calculator and the minimum are not (spec 2.10)."""
+    cluster = start_two(start_cluster)
+    cluster.refresh(
+        {
+            **TWO,
+            "node-locality-delay": "7",
+            "yarn.scheduler.minimum-allocation-mb": "2048",
+            "yarn.scheduler.maximum-allocation-mb": "9216",
+        }
+    )
+    assert cluster.scheduler.context.settings.node_locality_delay == 7
+    assert cluster.scheduler.minimum_allocation.memory_mb == 1024
+    assert cluster.scheduler.maximum_allocation().memory_mb == 9 * GB

@@ -1,0 +1,182 @@
+"""Active users and their limits (spec 4.1 to 4.4)."""
+
+from __future__ import annotations
+
+import pytest
+
+from rm.scheduler.configuration import CapacitySchedulerConfiguration
+from rm.scheduler.context import IGNORE, RESPECT, SchedulerContext
+from rm.scheduler.users import QueueShape, UsersManager
+from tests.rm.scheduler.cluster import GB, ONE_QUEUE, START_MS, configuration
+from yarn.ids import ApplicationId
+from yarn.resource import Resource
+
+APP = ApplicationId(START_MS, 1)
+OTHER = ApplicationId(START_MS, 2)
+
+
+def users_of(
+    capacity_gb: int, *, cluster_gb: int = 100, user_limit: float = 100, factor: float = 1, **weights: float
+) -> UsersManager:
+    """A queue with this guarantee in a cluster of one partition."""
+    settings = CapacitySchedulerConfiguration.read(configuration(ONE_QUEUE))
+    context = SchedulerContext(settings, lambda notice: None)
+    context.change_partition("", Resource(cluster_gb * GB, cluster_gb))
+    shape = QueueShape()
+    shape.user_limit, shape.user_limit_factor, shape.weights = user_limit, factor, weights
+    shape.effective_minimum[""] = Resource(capacity_gb * GB, capacity_gb)
+    shape.effective_maximum_down[""] = Resource(cluster_gb * GB, 1)
+    return UsersManager(context, shape)
+
+
+def join(users: UsersManager, name: str, used_gb: int, *, asks: bool = True) -> None:
+    """A user with one active application and so much in use."""
+    user = users.get_or_add(name)
+    users.submitted(user)
+    users.activated(user)
+    if asks:
+        users.activate_application(name, APP)
+    users.change_used(name, "", Resource(used_gb * GB, used_gb))
+
+
+def limit_gb(users: UsersManager, name: str) -> float:
+    return users.limit_of(name, "", RESPECT).memory_mb / GB
+
+
+@pytest.mark.parametrize(("used", "expected"), [([2], 5), ([7], 8), ([11], 12), ([12, 10], 12), ([13, 10, 2], 9)])
+def test_the_limit_is_what_active_users_hold_and_one_more_shared(used: list[int], expected: int) -> None:
+    """Mission B1 as Hadoop has it: 25 % of 20 GB, or (held + 1) / users if that is more."""
+    users = users_of(20, cluster_gb=40, user_limit=25, factor=1.5)
+    for number, amount in enumerate(used):
+        join(users, f"u{number}", amount)
+    assert limit_gb(users, "u0") == expected
+
+
+def test_the_factor_bounds_the_limit_by_the_guarantee() -> None:
+    users = users_of(20, factor=0.5)
+    join(users, "ann", 15)
+    assert limit_gb(users, "ann") == 10
+
+
+def test_without_a_factor_the_queues_maximum_bounds_it() -> None:
+    users = users_of(20, factor=-1)
+    join(users, "ann", 60)
+    assert limit_gb(users, "ann") == 61
+
+
+def test_in_a_queue_without_guarantee_the_maximum_bounds_it_too() -> None:
+    """Spec 4.4: maxUL is the maximum if the guarantee is nothing; the capacity counts as one container."""
+    users = users_of(0)
+    join(users, "ann", 5)
+    assert limit_gb(users, "ann") == 6
+
+
+def test_on_a_shared_partition_the_partition_bounds_it() -> None:
+    users = users_of(20, factor=0.5)
+    join(users, "ann", 60)
+    assert users.limit_of("ann", "", IGNORE).memory_mb == 61 * GB
+
+
+def test_idle_users_do_not_count() -> None:
+    """What they hold is left out of the share, and they are no divisor."""
+    users = users_of(100, user_limit=1, factor=10)
+    join(users, "idle", 50, asks=False)
+    join(users, "ann", 9)
+    assert limit_gb(users, "ann") == 10
+
+
+def test_the_variant_for_all_users_shares_the_current_capacity() -> None:
+    users = users_of(100, user_limit=1, factor=10)
+    join(users, "idle", 50, asks=False)
+    join(users, "ann", 9)
+    assert users.limit_of("ann", "", RESPECT, active_only=False).memory_mb == 50 * GB
+    assert users.users["ann"].limit.is_none(), "only the variant that decides is stored"
+
+
+def test_weights_divide_and_multiply() -> None:
+    """Spec 4.4: the share is per weight; one's own limit is the share times one's weight, rounded down."""
+    users = users_of(100, user_limit=1, factor=10, heavy=2.0)
+    join(users, "heavy", 20)
+    join(users, "light", 9)
+    assert limit_gb(users, "light") == 10
+    assert limit_gb(users, "heavy") == 20
+
+
+def test_a_limit_is_kept_until_the_version_moves() -> None:
+    users = users_of(100, user_limit=1, factor=10)
+    join(users, "ann", 9)
+    assert limit_gb(users, "ann") == 10
+    version = users.version
+    user = users.get_or_add("bob")
+    assert users.version == version, "a new entry alone moves nothing"
+    users.submitted(user)
+    assert limit_gb(users, "ann") == 10
+    users.change_used("ann", "", Resource(5 * GB, 5))
+    assert limit_gb(users, "ann") == 15
+
+
+def test_users_who_only_wait_are_counted_when_a_limit_is_computed() -> None:
+    """Quirk 32: the number behind the limit for masters can be out of date."""
+    users = users_of(100)
+    join(users, "ann", 1)
+    limit_gb(users, "ann")
+    users.submitted(users.get_or_add("bob"))
+    assert users.active_count == 1
+    users.version += 1
+    limit_gb(users, "ann")
+    assert users.active_count == 2
+
+
+def test_a_user_whose_applications_all_wait_does_not_become_active() -> None:
+    users = users_of(100)
+    users.submitted(users.get_or_add("ann"))
+    users.activate_application("ann", APP)
+    assert not users.is_active("ann")
+    assert users.active_count == 0
+
+
+def test_a_user_is_active_until_the_last_application_asks_no_more() -> None:
+    users = users_of(100)
+    join(users, "ann", 3)
+    users.activate_application("ann", OTHER)
+    users.deactivate_application("ann", APP)
+    assert users.is_active("ann")
+    users.deactivate_application("ann", OTHER)
+    assert not users.is_active("ann")
+    users.deactivate_application("ann", OTHER)
+    assert users.active_count == 0
+
+
+def test_a_dropped_entry_leaves_the_two_notions_of_active_apart() -> None:
+    """Spec 4.2: counted by its applications' asks, but idle, weightless and with its usage among the idle."""
+    users = users_of(100, user_limit=1, factor=10)
+    join(users, "ann", 9)
+    users.finished(users.users["ann"], was_active=True)
+    assert "ann" not in users.users
+    user = users.get_or_add("ann")
+    users.submitted(user)
+    users.activated(user)
+    users.activate_application("ann", APP)
+    assert users.active_count == 1
+    assert not users.is_active("ann")
+    users.deactivate_application("ann", APP)
+    users.activate_application("ann", APP)
+    assert users.is_active("ann")
+
+
+def test_usage_of_an_absent_user_makes_the_entry() -> None:
+    users = users_of(100)
+    users.change_used("ann", "", Resource(-GB, -1))
+    assert users.users["ann"].usage.used("").memory_mb == -GB
+
+
+def test_the_ratio_is_taken_anew_when_the_cluster_changes() -> None:
+    """What is consumed is a sum of 32-bit shares (quirk 10)."""
+    users = users_of(10, cluster_gb=100, factor=100)
+    join(users, "ann", 5)
+    join(users, "bob", 6)
+    assert limit_gb(users, "ann") == 12, "consumed 11 of 10 GB and one more"
+    users._context.change_partition("", Resource(100 * GB, 100))
+    users.rebuild_ratio("")
+    users.version += 1
+    assert limit_gb(users, "ann") == 12
