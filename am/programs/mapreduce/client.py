@@ -33,7 +33,7 @@ from yarn.errors import InvalidArgumentException
 from yarn.ids import ApplicationId
 from yarn.resource import Resource
 
-PROG = "map-reduce"
+PROG = "mapreduce"
 APPLICATION_TYPE = "MAPREDUCE"
 DEFAULT_TASK_MEMORY_MB = 256
 """Small against Hadoop's 1024 MB: tasks here are scripts, not JVMs."""

@@ -1,0 +1,156 @@
+"""An RM and NMs for the tests of am's clients: real servers on loopback, whose answers the test has written down."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field, replace
+
+from tests.am.builders import GB, ended
+from wire.address import Address
+from wire.caller import Caller
+from wire.protocols import container_management, master
+from wire.server import RpcServer
+from yarn.containers import Token
+from yarn.errors import (
+    ApplicationMasterNotRegisteredException,
+    InvalidApplicationMasterRequestException,
+    YarnException,
+)
+from yarn.ids import ContainerId, NodeId
+from yarn.protocols.container_management import (
+    GetContainerStatusesResponse,
+    SignalContainerRequest,
+    StartContainerRequest,
+    StartContainersResponse,
+    StopContainersResponse,
+)
+from yarn.protocols.master import (
+    AllocateRequest,
+    AllocateResponse,
+    FinishApplicationMasterRequest,
+    FinishApplicationMasterResponse,
+    RegisterApplicationMasterRequest,
+    RegisterApplicationMasterResponse,
+)
+
+Reply = AllocateResponse | YarnException
+
+
+@dataclass
+class PlayedManager:
+    """The RM's service for masters, by Hadoop's rules of response ids; `replies` are given out one a heartbeat.
+
+    A reply's response id is set here. An exception among them is raised, once. Nothing left: empty replies.
+    """
+
+    replies: list[Reply] = field(default_factory=list)
+    finishes_needed: int = 1
+    heard: list[AllocateRequest] = field(default_factory=list)
+    tokens: list[Token | None] = field(default_factory=list)
+    registered: int = 0
+    finished: list[FinishApplicationMasterRequest] = field(default_factory=list)
+    is_registered: bool = False
+    last: AllocateResponse | None = None
+    before_reply: Callable[[AllocateRequest], None] = lambda request: None
+    changed: asyncio.Event = field(default_factory=asyncio.Event)
+
+    async def register_application_master(
+        self, caller: Caller[None], request: RegisterApplicationMasterRequest
+    ) -> RegisterApplicationMasterResponse:
+        if self.is_registered:
+            raise InvalidApplicationMasterRequestException("Application Master is already registered")
+        self.is_registered = True
+        self.registered += 1
+        self.last = AllocateResponse(0, GB, 1)
+        return RegisterApplicationMasterResponse(GB, "root.default")
+
+    async def allocate(self, caller: Caller[None], request: AllocateRequest) -> AllocateResponse:
+        self.tokens.append(caller.token)
+        if not self.is_registered or self.last is None:
+            raise ApplicationMasterNotRegisteredException("not registered")
+        if request.response_id == self.last.response_id - 1:
+            return self.last
+        assert request.response_id == self.last.response_id
+        self.before_reply(request)
+        reply = self.replies.pop(0) if self.replies else AllocateResponse(0, GB, 1)
+        if isinstance(reply, YarnException):
+            raise reply
+        self.heard.append(request)
+        self.changed.set()
+        self.last = with_response_id(reply, request.response_id + 1)
+        return self.last
+
+    async def finish_application_master(
+        self, caller: Caller[None], request: FinishApplicationMasterRequest
+    ) -> FinishApplicationMasterResponse:
+        if not self.is_registered:
+            raise ApplicationMasterNotRegisteredException("not registered")
+        self.finished.append(request)
+        return FinishApplicationMasterResponse(len(self.finished) >= self.finishes_needed)
+
+    def forget(self) -> None:
+        """As after a restart without recovery of what AMs asked for."""
+        self.is_registered = False
+
+
+def with_response_id(reply: AllocateResponse, response_id: int) -> AllocateResponse:
+
+    return replace(reply, response_id=response_id)
+
+
+@dataclass
+class PlayedNode:
+    """An NM's service: starts what it is told to, unless `refusals` says otherwise (one a call)."""
+
+    refusals: list[YarnException] = field(default_factory=list)
+    started: list[ContainerId] = field(default_factory=list)
+    stopped: list[ContainerId] = field(default_factory=list)
+    signalled: list[SignalContainerRequest] = field(default_factory=list)
+    tokens: list[Token | None] = field(default_factory=list)
+
+    async def start_containers(
+        self, caller: Caller[None], requests: tuple[StartContainerRequest, ...]
+    ) -> StartContainersResponse:
+        self.tokens.append(caller.token)
+        container_id = ContainerId.parse(requests[0].token.identifier.decode())
+        if self.refusals:
+            return StartContainersResponse(failed={container_id: self.refusals.pop(0)})
+        self.started.append(container_id)
+        return StartContainersResponse(succeeded=(container_id,))
+
+    async def stop_containers(
+        self, caller: Caller[None], container_ids: tuple[ContainerId, ...]
+    ) -> StopContainersResponse:
+        if container_ids[0] not in self.started:
+            return StopContainersResponse(failed={container_ids[0]: self.unknown(container_ids[0])})
+        self.stopped += container_ids
+        return StopContainersResponse(succeeded=container_ids)
+
+    async def get_container_statuses(
+        self, caller: Caller[None], container_ids: tuple[ContainerId, ...]
+    ) -> GetContainerStatusesResponse:
+        known = tuple(ended(found.number) for found in container_ids if found in self.started)
+        failed = {found: self.unknown(found) for found in container_ids if found not in self.started}
+        return GetContainerStatusesResponse(known, failed)
+
+    async def signal_to_container(self, caller: Caller[None], request: SignalContainerRequest) -> None:
+        self.signalled.append(request)
+
+    @staticmethod
+    def unknown(container_id: ContainerId) -> YarnException:
+        return YarnException(f"Container {container_id} is not handled by this NodeManager")
+
+
+@asynccontextmanager
+async def served(handler: PlayedManager | PlayedNode) -> AsyncIterator[NodeId]:
+    """Serve a played handler; where."""
+    server = RpcServer(Address("127.0.0.1", 0))
+    rpcs = master.RPCS if isinstance(handler, PlayedManager) else container_management.RPCS
+    server.add(rpcs, handler, lambda caller: None)
+    port = await server.start()
+    try:
+        yield NodeId("127.0.0.1", port)
+    finally:
+        await server.stop(0)

@@ -1,0 +1,183 @@
+"""AMRMClient over the wire, against an RM that the test plays."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import replace
+
+import pytest
+
+from am.client import AMRMClient
+from am.events import (
+    ContainersAllocated,
+    ContainersCompleted,
+    Event,
+    HeartbeatDone,
+    HeartbeatFailed,
+    Registered,
+    ShutdownOrdered,
+)
+from am.requests import ContainerRequest
+from tests.am.builders import GB, container, container_id, ended, reply
+from tests.am.played_servers import PlayedManager, served
+from wire.proxies import ApplicationMasterProxy
+from yarn.containers import Token
+from yarn.errors import (
+    ApplicationAttemptNotFoundException,
+    CallOutcomeUnknown,
+    InvalidResourceRequestException,
+    InvalidToken,
+    YarnException,
+)
+from yarn.protocols.master import AllocateRequest, AllocateResponse
+from yarn.states import FinalApplicationStatus
+
+REQUEST = ContainerRequest(GB, priority=1)
+TIMEOUT_S = 10.0
+
+
+@asynccontextmanager
+async def registered(manager: PlayedManager) -> AsyncIterator[AMRMClient]:
+    async with asyncio.timeout(TIMEOUT_S), served(manager) as address:
+        proxy = ApplicationMasterProxy(str(address), token=Token(b"i", b"p", "AMRM", ""))
+        async with AMRMClient(proxy, heartbeat_interval_ms=5) as rm:
+            await rm.register("am-host")
+            yield rm
+
+
+async def events_until(rm: AMRMClient, kind: type[Event]) -> list[Event]:
+    """What is told up to the first event of that kind, beats without news left out."""
+    found: list[Event] = []
+    async for event in rm.events():
+        if not isinstance(event, HeartbeatDone) or kind is HeartbeatDone:
+            found.append(event)
+        if isinstance(event, kind):
+            return found
+    return found
+
+
+async def test_the_first_event_is_the_registration() -> None:
+    async with registered(PlayedManager()) as rm:
+        assert await events_until(rm, HeartbeatDone) == [Registered(GB, "root.default"), HeartbeatDone(GB, 1)]
+
+
+async def test_asks_go_out_and_containers_come_in() -> None:
+    manager = PlayedManager(replies=[reply(), reply(allocated=(container(2),))])
+    async with registered(manager) as rm:
+        rm.add_request(REQUEST)
+        found = await events_until(rm, ContainersAllocated)
+        assert isinstance(found[-1], ContainersAllocated)
+        assert found[-1].allocations[0].request == REQUEST
+    assert [ask.count for ask in manager.heard[0].asks] == [1]
+
+
+async def test_progress_is_asked_for_with_each_heartbeat() -> None:
+    manager = PlayedManager()
+    async with registered(manager) as rm:
+        rm.progress = lambda: 0.25
+        await heard(manager, lambda requests: requests[-1].progress == 0.25)
+
+
+async def heard(manager: PlayedManager, condition: object) -> None:
+    assert callable(condition)
+    while not (manager.heard and condition(manager.heard)):
+        manager.changed.clear()
+        await manager.changed.wait()
+
+
+async def test_a_heartbeat_whose_answer_is_lost_is_repeated_and_counts_once() -> None:
+    """The RM handles the call, the answer is lost: the client repeats it under the same response id."""
+    manager = PlayedManager()
+    lost = replace(reply(completed=(ended(2),)), response_id=1)
+
+    def lose_once(request: AllocateRequest) -> None:
+        if request.response_id == 0:
+            manager.heard.append(request)
+            manager.last = lost
+            raise CallOutcomeUnknown("the answer is lost")
+
+    manager.before_reply = lose_once
+    async with registered(manager) as rm:
+        rm.add_request(REQUEST)
+        found = await events_until(rm, ContainersCompleted)
+        assert found[-1] == ContainersCompleted((ended(2),))
+        await heard(manager, lambda requests: len(requests) >= 4)
+    assert [len(request.asks) for request in manager.heard[:3]] == [1, 0, 0]
+    assert [request.response_id for request in manager.heard[:3]] == [0, 1, 2]
+
+
+async def test_after_a_restart_of_the_rm_it_registers_and_asks_again() -> None:
+    manager = PlayedManager()
+    async with registered(manager) as rm:
+        rm.add_request(REQUEST)
+        rm.release(container_id(5))
+        await heard(manager, lambda requests: bool(requests[-1].releases or len(requests) > 1))
+        count = len(manager.heard)
+        manager.forget()
+        await heard(manager, lambda requests: len(requests) > count)
+        again = manager.heard[count]
+    assert manager.registered == 2
+    assert [ask.count for ask in again.asks] == [1]
+    assert again.releases == (container_id(5),)
+
+
+@pytest.mark.parametrize("error", [ApplicationAttemptNotFoundException("gone"), InvalidToken("not found")])
+async def test_an_attempt_that_the_rm_does_not_know_is_told_to_stop(error: YarnException) -> None:
+    async with registered(PlayedManager(replies=[error])) as rm:
+        found = await events_until(rm, ShutdownOrdered)
+        assert found[-1] == ShutdownOrdered(error.message)
+
+
+async def test_a_refused_call_ends_the_events_with_the_error() -> None:
+    async with registered(PlayedManager(replies=[InvalidResourceRequestException("too large")])) as rm:
+        found = [event async for event in rm.events()]
+        assert isinstance(found[-1], HeartbeatFailed)
+        assert isinstance(found[-1].error, InvalidResourceRequestException)
+
+
+async def test_a_new_amrm_token_is_used_from_then_on() -> None:
+    renewed = Token(b"new", b"p", "AMRM", "")
+    manager = PlayedManager(replies=[replace(reply(), am_rm_token=renewed)])
+    async with registered(manager):
+        await heard(manager, lambda requests: len(requests) >= 2)
+    assert manager.tokens[0] == Token(b"i", b"p", "AMRM", "")
+    assert manager.tokens[1] == renewed
+
+
+async def test_unregister_asks_until_the_rm_has_stored_the_end() -> None:
+    manager = PlayedManager(finishes_needed=3)
+    async with registered(manager) as rm:
+        await rm.unregister(FinalApplicationStatus.SUCCEEDED, "done")
+        beats = len(manager.heard)
+        await asyncio.sleep(0.02)
+        assert len(manager.heard) == beats
+    assert [(request.final_status, request.diagnostics) for request in manager.finished] == [
+        (FinalApplicationStatus.SUCCEEDED, "done")
+    ] * 3
+
+
+async def test_unregister_registers_again_with_an_rm_that_has_restarted() -> None:
+    manager = PlayedManager()
+    async with registered(manager) as rm:
+        await events_until(rm, HeartbeatDone)
+        await rm._stop_heartbeats()
+        manager.forget()
+        await rm.unregister(FinalApplicationStatus.FAILED)
+    assert manager.registered == 2
+    assert len(manager.finished) == 1
+
+
+async def test_silence_for_too_long_ends_the_events() -> None:
+    def always_lose(request: AllocateRequest) -> AllocateResponse:
+        raise CallOutcomeUnknown("no answer")
+
+    manager = PlayedManager()
+    manager.before_reply = always_lose
+    async with asyncio.timeout(TIMEOUT_S), served(manager) as address:
+        proxy = ApplicationMasterProxy(str(address))
+        async with AMRMClient(proxy, heartbeat_interval_ms=1, silence_max_ms=20) as rm:
+            await rm.register()
+            found = [event async for event in rm.events()]
+    assert isinstance(found[-1], HeartbeatFailed)

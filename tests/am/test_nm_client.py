@@ -1,0 +1,128 @@
+"""NMClient over the wire, against an NM that the test plays."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import replace
+
+import pytest
+
+from am.nm_client import NMClient
+from tests.am.builders import container, container_id
+from tests.am.played_servers import PlayedNode, served
+from wire.retry import RetryPolicy
+from yarn.containers import Container, ContainerLaunchContext, Token
+from yarn.errors import (
+    CallOutcomeUnknown,
+    InvalidContainerException,
+    InvalidToken,
+    NMNotYetReadyException,
+    ServerUnavailable,
+    YarnException,
+)
+from yarn.ids import NodeId
+from yarn.protocols.container_management import SignalContainerRequest
+from yarn.states import SignalContainerCommand
+
+SLEEP = ContainerLaunchContext(commands=("sleep 1",))
+NM_TOKEN = Token(b"i", b"p", "NMToken", "")
+QUICK = RetryPolicy(max_wait_ms=300, interval_ms=1)
+
+
+@asynccontextmanager
+async def connected(node: PlayedNode) -> AsyncIterator[tuple[NMClient, NodeId]]:
+    async with asyncio.timeout(10), served(node) as node_id, NMClient({node_id: NM_TOKEN}, QUICK) as nms:
+        yield nms, node_id
+
+
+def container_on(node_id: NodeId, number: int = 2) -> Container:
+    token = Token(str(container_id(number)).encode(), b"p", "ContainerToken", str(node_id))
+    return replace(container(number), node_id=node_id, token=token)
+
+
+async def test_a_container_is_started_stopped_and_asked_after_with_the_nodes_token() -> None:
+    node = PlayedNode()
+    async with connected(node) as (nms, node_id):
+        await nms.start(container_on(node_id), SLEEP)
+        assert (await nms.status(container_id(2), node_id)).container_id == container_id(2)
+        await nms.signal(container_id(2), node_id, SignalContainerCommand.GRACEFUL_SHUTDOWN)
+        await nms.stop(container_id(2), node_id)
+    assert node.started == node.stopped == [container_id(2)]
+    assert node.tokens == [NM_TOKEN]
+    assert node.signalled == [SignalContainerRequest(container_id(2), SignalContainerCommand.GRACEFUL_SHUTDOWN)]
+
+
+async def test_an_nm_that_is_not_ready_yet_is_asked_again() -> None:
+    node = PlayedNode(refusals=[NMNotYetReadyException("recovering")] * 2)
+    async with connected(node) as (nms, node_id):
+        await nms.start(container_on(node_id), SLEEP)
+    assert node.started == [container_id(2)]
+
+
+async def test_a_refusal_is_raised_at_once() -> None:
+    node = PlayedNode(refusals=[InvalidContainerException("of an earlier RM")])
+    async with connected(node) as (nms, node_id):
+        with pytest.raises(InvalidContainerException, match="earlier RM"):
+            await nms.start(container_on(node_id), SLEEP)
+    assert node.started == []
+
+
+async def test_a_start_whose_answer_is_lost_is_settled_by_asking() -> None:
+    """The NM started it, the answer got lost: it is not started again, and the caller hears of no error."""
+    node = PlayedNode()
+    started = node.start_containers
+
+    async def lose_answer(caller: object, requests: object) -> object:
+        await started(caller, requests)  # type: ignore[arg-type]
+        raise CallOutcomeUnknown("lost")
+
+    node.start_containers = lose_answer  # type: ignore[method-assign,assignment]
+    async with connected(node) as (nms, node_id):
+        await nms.start(container_on(node_id), SLEEP)
+    assert node.started == [container_id(2)]
+
+
+async def test_a_start_that_got_lost_before_it_had_an_effect_is_repeated() -> None:
+    node = PlayedNode()
+    started = node.start_containers
+    calls: list[object] = []
+
+    async def lose_first(caller: object, requests: object) -> object:
+        calls.append(requests)
+        if len(calls) == 1:
+            raise CallOutcomeUnknown("lost")
+        return await started(caller, requests)  # type: ignore[arg-type]
+
+    node.start_containers = lose_first  # type: ignore[method-assign,assignment]
+    async with connected(node) as (nms, node_id):
+        await nms.start(container_on(node_id), SLEEP)
+    assert node.started == [container_id(2)]
+    assert len(calls) == 2
+
+
+async def test_what_the_nm_does_not_handle_is_an_error() -> None:
+    async with connected(PlayedNode()) as (nms, node_id):
+        with pytest.raises(YarnException, match="is not handled by this NodeManager"):
+            await nms.stop(container_id(9), node_id)
+        with pytest.raises(YarnException, match="is not handled by this NodeManager"):
+            await nms.status(container_id(9), node_id)
+
+
+async def test_without_tokens_nothing_is_sent() -> None:
+    nowhere = NodeId("127.0.0.1", 9)
+    async with NMClient({}, QUICK) as nms:
+        with pytest.raises(InvalidToken, match="No token available"):
+            await nms.start(container_on(nowhere), SLEEP)
+        with pytest.raises(InvalidToken, match="no container token"):
+            await nms.start(replace(container_on(nowhere), token=None), SLEEP)
+
+
+async def test_an_nm_that_is_gone_is_given_up_after_the_wait() -> None:
+    node = PlayedNode()
+    async with served(node) as node_id:
+        pass
+    async with asyncio.timeout(10), NMClient({node_id: NM_TOKEN}, QUICK) as nms:
+        with pytest.raises(ServerUnavailable):
+            await nms.start(container_on(node_id), SLEEP)
