@@ -17,6 +17,11 @@ METADATA_BYTES_MAX = 64 * 1024
 CHANNELS_MAX = 1000
 """Open channels of one process; above it the one unused for longest is closed, if no call is on it."""
 
+RECONNECT_BACKOFF_MS_MAX = 1000
+FAILED_WAIT_S = 1.5 * RECONNECT_BACKOFF_MS_MAX / 1000
+"""How long a channel that has failed may take to connect: gRPC's longest pause between two tries (varied by a fifth),
+and the try."""
+
 _OPTIONS: tuple[tuple[str, int], ...] = (
     ("grpc.max_receive_message_length", MESSAGE_BYTES_MAX),
     ("grpc.max_send_message_length", MESSAGE_BYTES_MAX),
@@ -25,7 +30,7 @@ _OPTIONS: tuple[tuple[str, int], ...] = (
     ("grpc.enable_retries", 0),
     ("grpc.initial_reconnect_backoff_ms", 100),
     ("grpc.min_reconnect_backoff_ms", 100),
-    ("grpc.max_reconnect_backoff_ms", 1000),
+    ("grpc.max_reconnect_backoff_ms", RECONNECT_BACKOFF_MS_MAX),
     ("grpc.keepalive_time_ms", 60_000),
     ("grpc.keepalive_timeout_ms", 20_000),
     # A proxy from the environment would get calls that are meant for loopback.
@@ -111,9 +116,26 @@ class Channel:
             async with asyncio.timeout(timeout_s):
                 while state is not _READY:
                     # A failure from before this call says nothing about now: only a change counts.
-                    await channel.wait_for_state_change(state)
+                    if not await _has_changed(channel, state):
+                        raise ServerUnavailable(f"{self.target} cannot be reached: it is still gone")
                     state = channel.get_state(try_to_connect=True)
                     if state in _BROKEN:
                         raise ServerUnavailable(f"{self.target} cannot be reached: connection refused or no route")
         except TimeoutError:
             raise ServerUnavailable(f"{self.target} cannot be reached in {timeout_s:g} s") from None
+
+
+async def _has_changed(channel: grpc.aio.Channel, state: grpc.ChannelConnectivity) -> bool:
+    """Wait until the channel leaves `state`; False if it failed before and stays so for longer than a try takes.
+
+    A channel that has failed tries again by itself but does not tell: it says TRANSIENT_FAILURE until it is READY.
+    """
+    if state is not grpc.ChannelConnectivity.TRANSIENT_FAILURE:
+        await channel.wait_for_state_change(state)
+        return True
+    try:
+        async with asyncio.timeout(FAILED_WAIT_S):
+            await channel.wait_for_state_change(state)
+    except TimeoutError:
+        return False
+    return True

@@ -1,0 +1,47 @@
+"""A channel whose server is gone: each call is told so soon, and the first call after its return gets through."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+
+import pytest
+
+from wire import channel
+from wire.address import Address
+from wire.channel import Channels
+from wire.server import RpcServer
+from yarn.errors import ServerUnavailable
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+async def test_every_call_to_a_server_that_is_gone_is_told_so_long_before_its_deadline(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """gRPC says TRANSIENT_FAILURE all the time between two tries: without a bound the second call waits it out."""
+    monkeypatch.setattr(channel, "FAILED_WAIT_S", 0.05)
+    async with Channels() as channels, asyncio.timeout(5):
+        gone = channels.get(f"127.0.0.1:{free_port()}")
+        for _ in range(3):
+            with pytest.raises(ServerUnavailable, match="cannot be reached"):
+                await gone.send("/a/b", b"", metadata=(), timeout_s=60)
+
+
+async def test_a_server_that_comes_back_is_found_again() -> None:
+    port = free_port()
+    async with Channels() as channels, asyncio.timeout(10):
+        target = channels.get(f"127.0.0.1:{port}")
+        with pytest.raises(ServerUnavailable):
+            await target.send("/a/b", b"", metadata=(), timeout_s=5)
+        server = RpcServer(Address("127.0.0.1", port))
+        await server.start()
+        try:
+            with pytest.raises(Exception, match="UNIMPLEMENTED"):
+                await target.send("/a/b", b"", metadata=(), timeout_s=5)
+        finally:
+            await server.stop(0)
