@@ -157,9 +157,9 @@ class ApplicationMasterService:
         app, attempt = self._known(attempt_id)
         asks = tuple(_with_label(ask, app.submission.node_label_expression) for ask in request.asks)
         self._check(app, attempt_id, asks, request)
+        allocation = self._allocate(app, attempt, asks, request)
         status = (_fraction(request.progress), request.tracking_url)
         context.send_attempt(attempt_id, RMAppAttemptEventType.STATUS_UPDATE, status)
-        allocation = self._allocate(app, attempt, asks, request)
         attempt.let_nodes_forget(attempt.finished_containers.take_heard())
         containers = allocation.containers
         return AllocateResponse(
