@@ -91,6 +91,8 @@ def sample(directory: str) -> DiskSample:
         make_dir(directory, 0o755)
     except OSError as error:
         return DiskSample(f"Cannot create directory : {directory}, error {error.strerror}")
+    if not os.path.isdir(directory):
+        return DiskSample(f"Not a directory: {directory}")
     for right, name in ((os.R_OK, "readable"), (os.W_OK, "writable"), (os.X_OK, "executable")):
         if not os.access(directory, right):
             return DiskSample(f"Directory is not {name}: {directory}")

@@ -105,8 +105,8 @@ def cache_dir(local: str, visibility: LocalResourceVisibility, user: str, applic
 
 
 def make_dir(path: str, mode: int) -> None:
-    """Make a directory with exactly this mode; its parents, if they are missing, with 0755. An existing one stays."""
-    if os.path.isdir(path):
+    """Make a directory with exactly this mode; its parents, if they are missing, with 0755. What exists stays."""
+    if os.path.lexists(path):
         return
     parent = os.path.dirname(path)
     if not os.path.isdir(parent):

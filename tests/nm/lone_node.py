@@ -206,6 +206,15 @@ def node_configuration(directory: Path, tracker_port: int, settings: dict[str, s
 
 
 @asynccontextmanager
+async def played_resource_manager(directory: Path) -> AsyncIterator[tuple[PlayedResourceManager, int]]:
+    """A played RM for nodes that the test starts itself, and its tracker's port; its secret is `directory`/secret."""
+    rm = PlayedResourceManager()
+    write_cluster_secret(directory / "secret")
+    async with _tracker(rm, directory / "secret") as port:
+        yield rm, port
+
+
+@asynccontextmanager
 async def _tracker(rm: PlayedResourceManager, secret: Path) -> AsyncIterator[int]:
     conf = Configuration.of({"yarn.yarnling.cluster-secret-file": str(secret)})
     tokens = NodeTokenSecretManager(read_cluster_secret(conf))

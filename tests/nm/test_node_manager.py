@@ -1,0 +1,334 @@
+"""A NodeManager with real processes: kills, leftovers, disks, orders, and a clean end."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+import signal
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from nm.core import NodeManagerCore
+from nm.launcher.leftovers import DirectoriesInUse
+from nm.launcher.processes import all_processes, environment_of, stat_of
+from nm.node_manager import CoreStart, NodeManager
+from tests.nm.lone_node import LoneNode, lone_node, node_configuration, played_resource_manager
+from wire.event_log import read_event_log
+from wire.proxies import ContainerManagementProxy
+from wire.tokens import ContainerTokenSecretManager, KeyRing, NMTokenSecretManager, new_master_key
+from yarn.containers import ContainerLaunchContext, ContainerRetryContext, LocalResource
+from yarn.errors import InvalidToken, YarnException
+from yarn.ids import ApplicationAttemptId, ContainerId, NodeId
+from yarn.protocols.container_management import StartContainerRequest
+from yarn.states import ContainerRetryPolicy, ContainerState, LocalResourceType, NodeAction
+
+pytestmark = pytest.mark.cluster
+
+
+def run(*commands: str) -> ContainerLaunchContext:
+    return ContainerLaunchContext(commands)
+
+
+def tagged(container_id: ContainerId) -> list[int]:
+    """The processes that carry the container's tag."""
+    return [p.pid for p in all_processes() if environment_of(p.pid).get("CONTAINER_ID") == str(container_id)]
+
+
+def sessions(container_id: ContainerId) -> set[int]:
+    """Those of the container's processes: the wrapper's, the container's own, and any that a child made."""
+    return {found.session for pid in tagged(container_id) if (found := stat_of(pid)) is not None}
+
+
+async def until(condition: Callable[[], object], what: str) -> None:
+    try:
+        async with asyncio.timeout(10):
+            while not condition():  # noqa: ASYNC110  processes have no event here
+                await asyncio.sleep(0.01)
+    except TimeoutError:
+        pytest.fail(f"still not so: {what}")
+
+
+async def stop(node: LoneNode, container_id: ContainerId) -> None:
+    async with node.master() as master:
+        assert (await master.stop_containers((container_id,))).succeeded == (container_id,)
+
+
+# The end of the node
+
+
+async def test_a_node_that_stops_leaves_no_process_no_port_no_lock(tmp_path: Path) -> None:
+    """Also what left its session, and what ignores TERM, is gone; the RM has had the good-bye."""
+    async with lone_node(tmp_path) as node:
+        stubborn = await node.start(run("trap '' TERM; while true; do sleep 1; done"))
+        escaped = await node.start(run("setsid sleep 301 & sleep 60"))
+        for container_id in (stubborn, escaped):
+            await node.running(container_id)
+        await until(lambda: len(sessions(escaped)) == 3, "the container has a child in another session")
+    assert tagged(stubborn) == tagged(escaped) == []
+    assert node.rm.unregistered == [node.node.node_id]
+    with pytest.raises(ConnectionRefusedError):
+        await asyncio.open_connection(*node.node.node_id)
+    assert sorted(os.listdir(tmp_path / "local" / "nmPrivate")) == []
+    async with lone_node(tmp_path):
+        pass
+
+
+async def test_a_node_that_the_rm_sends_away_ends_its_containers(tmp_path: Path) -> None:
+    async with lone_node(tmp_path) as node:
+        container_id = await node.start(run("sleep 60"))
+        await node.running(container_id)
+        node.rm.action = NodeAction.SHUTDOWN
+        async with asyncio.timeout(10):
+            assert await asyncio.shield(node.node.shell.stopped) == ""
+        await until(lambda: tagged(container_id) == [], "the container is gone")
+    assert node.rm.unregistered == []
+
+
+async def test_a_node_that_is_not_known_any_more_registers_again_with_its_containers(tmp_path: Path) -> None:
+    async with lone_node(tmp_path) as node:
+        container_id = await node.start(run("sleep 60"))
+        await node.running(container_id)
+        node.rm.action = NodeAction.RESYNC
+        await node.rm.wait_for(lambda: len(node.rm.registrations) == 2)
+        (status,) = node.rm.registrations[1].containers
+        assert (status.container_id, status.state) == (container_id, ContainerState.RUNNING)
+        await stop(node, container_id)
+        assert (await node.end_of(container_id)).exit_status == -105
+
+
+# Kills
+
+
+async def test_what_a_container_left_in_its_group_is_ended_after_its_exit(tmp_path: Path) -> None:
+    async with lone_node(tmp_path) as node:
+        end = await node.run(run("(trap '' TERM; sleep 300 & wait) & sleep 0.2; exit 0"))
+        assert end.exit_status == 0
+        await until(lambda: tagged(end.container_id) == [], "the children are gone")
+
+
+async def test_a_child_that_left_its_session_survives_its_container_as_in_hadoop(tmp_path: Path) -> None:
+    async with lone_node(tmp_path) as node:
+        container_id = await node.start(run("setsid sleep 301 & sleep 60"))
+        await until(lambda: len(sessions(container_id)) == 3, "the child has its own session")
+        await stop(node, container_id)
+        await node.end_of(container_id)
+        await asyncio.sleep(0.4)
+        (survivor,) = tagged(container_id)
+        found = stat_of(survivor)
+        assert found is not None
+        assert found.session == survivor
+    assert tagged(container_id) == []
+
+
+async def test_a_container_can_be_stopped_at_any_moment_of_its_start(tmp_path: Path) -> None:
+    """Stopped at once, 40 times with growing delays: it always ends, with -105, and nothing runs on."""
+    async with lone_node(tmp_path) as node:
+        for delay_ms in range(20):
+            container_id = await node.start(run("sleep 60"))
+            await asyncio.sleep(delay_ms / 1000)
+            await stop(node, container_id)
+            end = await node.end_of(container_id)
+            assert end.exit_status == -105, end
+            await until(lambda gone=container_id: tagged(gone) == [], "the container is gone")
+
+
+async def test_a_process_that_has_the_old_id_of_a_container_is_not_signalled(tmp_path: Path) -> None:
+    """The pid file names a process that is not the wrapper's child: whoever it is, it is left alone."""
+    stranger = await asyncio.create_subprocess_exec("sleep", "30", start_new_session=True)
+    async with lone_node(tmp_path) as node:
+        container_id = await node.start(run("sleep 60"))
+        await node.running(container_id)
+        launched = node.node.shell.parts.launcher.launched[container_id]  # type: ignore[union-attr]
+        real = launched.pid or int(Path(launched.prepared.pid_file).read_text())
+        launched.pid = None
+        Path(launched.prepared.pid_file).write_text(str(stranger.pid))
+        await stop(node, container_id)
+        await asyncio.sleep(0.5)
+        assert stranger.returncode is None
+        assert stat_of(stranger.pid) is not None
+        os.killpg(real, signal.SIGKILL)
+        await node.end_of(container_id)
+    stranger.kill()
+    await stranger.wait()
+
+
+# Starts
+
+
+async def test_many_containers_start_at_once(tmp_path: Path) -> None:
+    async with lone_node(tmp_path) as node:
+        ids = [node.container_id() for _ in range(40)]
+        response = await node.start_all(tuple(node.request(run("exit 0"), container_id) for container_id in ids))
+        assert response.succeeded == tuple(ids)
+        for container_id in ids:
+            assert (await node.end_of(container_id)).exit_status == 0
+
+
+async def test_a_retry_finds_its_links_anew_and_its_files_again(tmp_path: Path) -> None:
+    """A second start in the same directory: what it wrote is there, and a link to a directory still leads there."""
+    (tmp_path / "tree").mkdir()
+    (tmp_path / "tree" / "inside").write_text("x")
+    archive = shutil.make_archive(str(tmp_path / "data"), "gztar", tmp_path / "tree")
+    changed_ms = os.stat(archive).st_mtime_ns // 1_000_000
+    resource = LocalResource(f"file:{archive}", 1, changed_ms, LocalResourceType.ARCHIVE)
+    launch = ContainerLaunchContext(
+        ("[ -e once ] && ls -d link/* > <LOG_DIR>/stdout; touch once; exit 3",),
+        local_resources={"link": resource},
+        retry=ContainerRetryContext(ContainerRetryPolicy.RETRY_ON_ALL_ERRORS, max_retries=1),
+    )
+    settings = {"yarn.nodemanager.container-retry-minimum-interval-ms": "10"}
+    async with lone_node(tmp_path, settings) as node:
+        end = await node.run(launch)
+        assert end.exit_status == 3
+        assert (node.logs_of(end.container_id) / "stdout").read_text() == "link/inside\n"
+
+
+async def test_tokens_are_needed_and_must_be_the_rms(tmp_path: Path) -> None:
+    """F49: missing, forged, another node's; and a container token sealed by somebody else refuses its call."""
+    async with lone_node(tmp_path) as node:
+        container_id = node.container_id()
+        request = node.request(run("true"), container_id)
+        attempt, name = node.attempt, node.node.node_id
+        forger = KeyRing(new_master_key())
+        for token in (
+            None,
+            NMTokenSecretManager(forger).create(attempt, name, "alice"),
+            node.rm.nm_tokens.create(attempt, NodeId("127.0.0.1", 1), "alice"),
+        ):
+            async with ContainerManagementProxy(str(name), token=token) as master:
+                with pytest.raises(InvalidToken):
+                    await master.start_containers((request,))
+        forged = ContainerTokenSecretManager(forger).sign(node.rm.container_tokens.check(request.token))
+        with pytest.raises(InvalidToken):
+            await node.start_all((StartContainerRequest(request.launch_context, forged),))
+        assert node.node.core.context.containers == {}
+        stranger = ApplicationAttemptId(attempt.application_id._replace(id=99), 1)
+        token = node.rm.nm_tokens.create(stranger, name, "bob")
+        async with ContainerManagementProxy(str(name), token=token) as master:
+            response = await master.start_containers((request,))
+        assert "Unauthorized request to start container." in response.failed[container_id].message
+
+
+# Disks
+
+
+async def test_a_disk_that_cannot_be_written_drops_out_and_the_other_one_serves(tmp_path: Path) -> None:
+    (tmp_path / "broken").write_text("a file where a directory should be")
+    settings = {
+        "yarn.nodemanager.local-dirs": f"{tmp_path}/broken,{tmp_path}/local",
+        "yarn.nodemanager.log-dirs": f"{tmp_path}/logs",
+    }
+    async with lone_node(tmp_path, settings) as node:
+        for _ in range(3):
+            assert (await node.run(run("pwd > <LOG_DIR>/stdout"))).exit_status == 0
+        health = node.rm.registrations[0].health
+    assert health.healthy
+    assert health.report.startswith(f"1/2 local-dirs have errors:  [ {tmp_path}/broken : Not a directory: ")
+
+
+async def test_without_a_good_disk_a_node_is_unhealthy_and_its_containers_end_with_minus_101(tmp_path: Path) -> None:
+    settings = {"yarn.nodemanager.disk-health-checker.interval-ms": "50"}
+    async with lone_node(tmp_path, settings) as node:
+        assert (await node.run(run("true"))).exit_status == 0
+        logs = tmp_path / "logs"
+        shutil.rmtree(logs)
+        logs.write_text("the disk is gone")
+        await node.rm.wait_for(lambda: not node.rm.heartbeats[-1].health.healthy)
+        assert node.rm.heartbeats[-1].health.report.startswith("1/1 log-dirs have errors:  [ ")
+        end = await node.run(run("true"))
+        assert end.exit_status == -101
+        assert "Most of the disks failed. 1/1 log-dirs have errors:  [ " in end.diagnostics
+        logs.unlink()
+        await node.rm.wait_for(lambda: node.rm.heartbeats[-1].health.healthy)
+        assert (await node.run(run("true"))).exit_status == 0
+
+
+async def test_a_full_disk_is_told(tmp_path: Path) -> None:
+    """Full as configured: no disk is below 0 % use."""
+    key = "yarn.nodemanager.disk-health-checker.max-disk-utilization-per-disk-percentage"
+    async with lone_node(tmp_path, {key: "0"}) as node:
+        health = node.rm.registrations[0].health
+        end = await node.run(run("true"))
+    assert not health.healthy
+    assert f"[ {tmp_path}/local : used space above threshold of 0.0% ] ; 1/1 log-dirs" in health.report
+    assert end.exit_status == -101
+
+
+# What keeps a node from starting
+
+
+async def test_two_nodes_cannot_have_one_directory(tmp_path: Path) -> None:
+    async with lone_node(tmp_path) as node:
+        container_id = await node.start(run("sleep 60"))
+        await node.running(container_id)
+        with pytest.raises(DirectoriesInUse, match=r"yarn\.nodemanager\.local-dirs: another NodeManager runs over"):
+            async with lone_node(tmp_path):
+                pass
+        assert tagged(container_id) != []
+
+
+async def test_a_node_names_what_keeps_it_from_starting(tmp_path: Path) -> None:
+    async with played_resource_manager(tmp_path) as (_, port):
+        taken = await asyncio.start_server(lambda r, w: None, "127.0.0.1", 0)
+        taken_port = taken.sockets[0].getsockname()[1]
+        for settings, match in (
+            ({"yarn.nodemanager.address": f"127.0.0.1:{taken_port}"}, r"yarn\.nodemanager\.address = .*port is in use"),
+            ({"yarn.nodemanager.address": "10.255.255.1:0"}, r"yarn\.nodemanager\.address"),
+            ({"yarn.yarnling.cluster-secret-file": str(tmp_path / "none")}, r"cluster-secret-file = .*No such file"),
+            ({"yarn.nodemanager.resource.memory-mb": "-7"}, r"yarn\.nodemanager\.resource\.memory-mb = '-7'"),
+        ):
+            conf = node_configuration(tmp_path, port, settings)
+            with pytest.raises(YarnException, match=match):
+                async with NodeManager.start(conf, {}, asyncio.Event()):
+                    pytest.fail("it started")
+        taken.close()
+        await taken.wait_closed()
+
+
+async def test_a_node_with_another_clusters_secret_is_refused(tmp_path: Path) -> None:
+    async with played_resource_manager(tmp_path) as (rm, port):
+        (tmp_path / "other").write_bytes(b"x" * 32)
+        (tmp_path / "other").chmod(0o600)
+        conf = node_configuration(tmp_path, port, {"yarn.yarnling.cluster-secret-file": str(tmp_path / "other")})
+        async with NodeManager.start(conf, {}, asyncio.Event()) as node:
+            assert not await node.wait_registered()
+            assert "secret of another cluster" in await node.shell.stopped
+        assert rm.registrations == []
+
+
+async def test_a_node_that_cannot_reach_the_rm_ends_when_its_patience_does(tmp_path: Path) -> None:
+    async with played_resource_manager(tmp_path) as (_, port):
+        pass
+    settings = {
+        "yarn.resourcemanager.connect.max-wait.ms": "200",
+        "yarn.resourcemanager.connect.retry-interval.ms": "50",
+    }
+    async with NodeManager.start(node_configuration(tmp_path, port, settings), {}, asyncio.Event()) as node:
+        assert not await node.wait_registered()
+        assert f"127.0.0.1:{port} cannot be reached" in await node.shell.stopped
+
+
+# The event log
+
+
+async def test_a_recorded_run_replayed_into_a_new_core_gives_the_same_effects(tmp_path: Path) -> None:
+    log = tmp_path / "events"
+    async with lone_node(tmp_path, {"yarn.yarnling.event-log": str(log)}) as node:
+        await node.run(run("exit 0"))
+        await node.run(run("echo oops >&2; exit 42"))
+        container_id = await node.start(run("sleep 60"))
+        await node.running(container_id)
+        await stop(node, container_id)
+        await node.end_of(container_id)
+        await node.finish_application()
+    start, steps = read_event_log(log)
+    assert isinstance(start, CoreStart)
+    core = NodeManagerCore(start.node_id, start.facts, start.settings)
+    count = 0
+    for step in steps:
+        assert tuple(core.handle(step.event, step.now_ms)) == step.effects
+        count += 1
+    assert count > 20
