@@ -1,0 +1,145 @@
+"""`python -m nm`: one ready line, a clean stop by a signal, and a start over what a killed one has left."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import sys
+from asyncio.subprocess import PIPE, Process
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+
+from nm.launcher.processes import all_processes, environment_of, stat_of
+from tests.nm.lone_node import RM_IDENTIFIER, PlayedResourceManager, node_configuration, played_resource_manager
+from wire.proxies import ContainerManagementProxy
+from yarn.containers import ContainerLaunchContext, ContainerTokenIdentifier
+from yarn.ids import ApplicationAttemptId, ApplicationId, ContainerId, NodeId
+from yarn.protocols.container_management import StartContainerRequest
+from yarn.resource import Resource
+
+pytestmark = pytest.mark.cluster
+
+ROOT = Path(__file__).resolve().parents[2]
+ATTEMPT = ApplicationAttemptId(ApplicationId(RM_IDENTIFIER, 1), 1)
+CONTAINER = ContainerId(ATTEMPT, 1)
+
+
+@asynccontextmanager
+async def daemon(directory: Path, port: int, *options: str) -> AsyncIterator[Process]:
+    """A NodeManager over `directory`; killed at the end if it has not ended."""
+    conf = node_configuration(directory, port, {})
+    settings = [part for key in conf for part in ("-D", f"{key}={conf.get(key)}")]
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-m", "nm", *settings, *options, cwd=ROOT, stdout=PIPE, stderr=PIPE, start_new_session=True
+    )
+    try:
+        yield process
+    finally:
+        if process.returncode is None:
+            process.kill()
+        await process.communicate()
+
+
+async def ready_line(process: Process) -> dict[str, object]:
+    assert process.stdout is not None
+    async with asyncio.timeout(20):
+        facts: dict[str, object] = json.loads(await process.stdout.readline())
+    return facts
+
+
+async def start_container(rm: PlayedResourceManager, node_id: NodeId, command: str) -> None:
+    token = ContainerTokenIdentifier(CONTAINER, node_id, "alice", Resource(128, 1), 1 << 45, 0, RM_IDENTIFIER, 0, 0)
+    request = StartContainerRequest(ContainerLaunchContext((command,)), rm.container_tokens.create(token))
+    nm_token = rm.nm_tokens.create(ATTEMPT, node_id, "alice")
+    async with ContainerManagementProxy(str(node_id), token=nm_token) as master:
+        response = await master.start_containers((request,))
+    assert response.succeeded == (CONTAINER,), response.failed
+
+
+def tagged(directory: Path) -> list[int]:
+    """The processes of containers that ran over `directory`."""
+    return [
+        process.pid
+        for process in all_processes()
+        if environment_of(process.pid).get("HADOOP_TOKEN_FILE_LOCATION", "").startswith(str(directory))
+    ]
+
+
+async def until(condition: Callable[[], object], what: str) -> None:
+    try:
+        async with asyncio.timeout(10):
+            while not condition():  # noqa: ASYNC110  processes have no event here
+                await asyncio.sleep(0.01)
+    except TimeoutError:
+        pytest.fail(f"still not so: {what}")
+
+
+async def test_a_daemon_says_once_that_it_is_registered_and_stops_at_a_signal(tmp_path: Path) -> None:
+    async with played_resource_manager(tmp_path) as (rm, port), daemon(tmp_path, port) as process:
+        facts = await ready_line(process)
+        node_id = NodeId.parse(str(facts["node_id"]))
+        assert facts == {
+            "role": "nodemanager",
+            "pid": process.pid,
+            "node_id": str(rm.registrations[0].node_id),
+            "http_port": 0,
+            "registered": True,
+        }
+        await start_container(rm, node_id, "sleep 300")
+        await until(lambda: tagged(tmp_path), "the container runs")
+        process.send_signal(signal.SIGTERM)
+        async with asyncio.timeout(2):
+            assert await process.wait() == 0
+    assert rm.unregistered == [node_id]
+    assert tagged(tmp_path) == []
+
+
+async def test_a_daemon_that_cannot_start_says_why(tmp_path: Path) -> None:
+    async with (
+        played_resource_manager(tmp_path) as (_, port),
+        daemon(tmp_path, port, "-D", "yarn.nodemanager.resource.memory-mb=lots") as process,
+    ):
+        out, err = await process.communicate()
+        assert process.returncode == 1
+    assert out == b""
+    assert b"yarn.nodemanager.resource.memory-mb = 'lots'" in err
+    assert b"Traceback" not in err
+
+
+@pytest.mark.case("I2")
+async def test_what_a_killed_node_left_is_gone_before_the_next_one_registers(tmp_path: Path) -> None:
+    """kill -9 of the NM alone: its containers live on, in their sessions and out of them, until it starts again."""
+    bystander = await asyncio.create_subprocess_exec("sleep", "60", start_new_session=True)
+    async with played_resource_manager(tmp_path) as (rm, port):
+        async with daemon(tmp_path, port) as process:
+            node_id = NodeId.parse(str((await ready_line(process))["node_id"]))
+            await start_container(rm, node_id, "setsid sleep 301 & sleep 302")
+            await until(lambda: len({sid(pid) for pid in tagged(tmp_path)}) == 3, "the escaped child is there")
+            process.kill()
+            await process.wait()
+        left = tagged(tmp_path)
+        assert len(left) >= 3
+        # Whoever has a pid that a stale pid file names is not the container: it stays.
+        pid_file = next((tmp_path / "local").glob("nmPrivate/*/*/*.pid"))
+        pid_file.write_text(str(bystander.pid))
+
+        async with daemon(tmp_path, port) as process:
+            await ready_line(process)
+            assert tagged(tmp_path) == []
+            assert len(rm.registrations) == 2
+            assert rm.registrations[1].containers == ()
+            assert os.listdir(tmp_path / "local" / "nmPrivate") == []
+            await until(lambda: not list((tmp_path / "local").glob("*_DEL_*")), "the old directories are deleted")
+        assert stat_of(bystander.pid) is not None
+    bystander.kill()
+    await bystander.wait()
+
+
+def sid(pid: int) -> int | None:
+    found = stat_of(pid)
+    return None if found is None else found.session
