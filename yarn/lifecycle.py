@@ -20,7 +20,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 from yarn.errors import InternalError
 
@@ -51,17 +51,16 @@ class Row(Generic[S, E]):
         return self.target if isinstance(self.target, tuple) else (self.target,)
 
 
-@dataclass(frozen=True, slots=True)
-class Transition:
+class Transition(NamedTuple):
     """What happened once: for the story that an error about an object tells."""
 
-    event: str
+    event: Enum
     at_ms: int
-    source: str
-    target: str
+    source: Enum
+    target: Enum
 
     def __str__(self) -> str:
-        return f"{self.at_ms}: {self.source} --{self.event}--> {self.target}"
+        return f"{self.at_ms}: {self.source.name} --{self.event.name}--> {self.target.name}"
 
 
 def ignored(state: S, events: Iterable[E], reason: str) -> list[Row[S, E]]:
@@ -78,21 +77,22 @@ class Lifecycle(Generic[S, E]):
         self.rows = tuple(rows)
         self.states: type[S] = type(initial)
         self.events: type[E] = type(self.rows[0].event)
-        self._table: dict[S, dict[E, Row[S, E]]] = {state: {} for state in self.states}
+        # By the identity of the members: they live for ever, and an Enum's own hash is computed in Python each time.
+        self._table: dict[int, dict[int, Row[S, E]]] = {id(state): {} for state in self.states}
         for row in self.rows:
-            if row.event in self._table[row.source]:
+            if id(row.event) in self._table[id(row.source)]:
                 raise InternalError(f"{name}: two rows for {row.source.name} --{row.event.name}-->")
             if len(row.targets) > 1 and row.action is None:
                 raise InternalError(f"{name}: {row.source.name} --{row.event.name}--> has nobody to choose")
-            self._table[row.source][row.event] = row
+            self._table[id(row.source)][id(row.event)] = row
 
     def row(self, state: S, event: E) -> Row[S, E] | None:
         """The row for an event in a state, None if it is illegal there."""
-        return self._table[state].get(event)
+        return self._table[id(state)].get(id(event))
 
     def is_final(self, state: S) -> bool:
         """True if no event leads away from the state."""
-        return all(row.targets == (state,) for row in self._table[state].values())
+        return all(row.targets == (state,) for row in self._table[id(state)].values())
 
     def mermaid(self) -> str:
         """The table as a Mermaid state diagram; self-loops without an action are left out."""
@@ -136,14 +136,15 @@ class Machine(Generic[S, E]):
                 f"{self._lifecycle.name} {self._subject}: {event.name} is illegal in {source.name}{self.story()}"
             )
         chosen = row.action(self._subject, detail) if row.action is not None else None
-        target = chosen if chosen is not None else row.targets[0]
-        if target not in row.targets:
+        named = row.targets
+        target = chosen if chosen is not None else named[0]
+        if target is not named[0] and target not in named:
             raise InternalError(f"{self._lifecycle.name}: {source.name} --{event.name}--> {target.name}?")
         if target is not source:
             self.state = target
             if len(self.history) == HISTORY_MAX:
                 del self.history[0]
-            self.history.append(Transition(event.name, now_ms, source.name, target.name))
+            self.history.append(Transition(event, now_ms, source, target))
         return target
 
     def story(self) -> str:
