@@ -7,6 +7,7 @@ while the old one still counts. After a delay in which every live node must have
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
 from wire.tokens import (
@@ -23,6 +24,8 @@ from yarn.settings.kinds import TimeSetting
 
 EXPIRIES_PER_INTERVAL = 3
 """A key must last for more than so many liveness intervals (Hadoop's managers refuse to start otherwise)."""
+
+Sleep = Callable[[float], Awaitable[object]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,18 +52,18 @@ class MasterKeys:
             _rolling(conf, self.containers.keys, resourcemanager.CONTAINER_TOKEN_ROLLING_INTERVAL, node_expiry),
         )
 
-    async def roll_for_ever(self) -> None:
-        """Change the keys in time, until cancelled."""
+    async def roll_for_ever(self, sleep: Sleep = asyncio.sleep) -> None:
+        """Change the keys in time, until cancelled; `sleep` takes seconds."""
         async with asyncio.TaskGroup() as group:
             for rolling in self._rollings:
-                group.create_task(_roll(rolling))
+                group.create_task(_roll(rolling, sleep))
 
 
-async def _roll(rolling: Rolling) -> None:
+async def _roll(rolling: Rolling, sleep: Sleep) -> None:
     while True:
-        await asyncio.sleep((rolling.interval_ms - rolling.activation_ms) / 1000)
+        await sleep((rolling.interval_ms - rolling.activation_ms) / 1000)
         rolling.keys.roll()
-        await asyncio.sleep(rolling.activation_ms / 1000)
+        await sleep(rolling.activation_ms / 1000)
         rolling.keys.activate_next()
 
 

@@ -19,18 +19,45 @@ INTERVALS = {
 }
 
 
+class Sleeper:
+    """A sleep that lasts until `wake`; `slept` are the seconds asked for, in order."""
+
+    def __init__(self) -> None:
+        self.slept: list[float] = []
+        self._sleeping: list[asyncio.Future[None]] = []
+
+    async def __call__(self, seconds: float) -> None:
+        self.slept.append(seconds)
+        future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._sleeping.append(future)
+        await future
+
+    async def wake(self, sleepers: int) -> None:
+        """Wake all, once so many sleep."""
+        await until(lambda: len(self._sleeping) == sleepers)
+        sleeping, self._sleeping = self._sleeping, []
+        for future in sleeping:
+            future.set_result(None)
+        await until(lambda: len(self._sleeping) == sleepers)
+
+
 async def test_each_key_is_announced_and_then_comes_into_force() -> None:
-    keys = MasterKeys(Configuration.of({NODE_EXPIRY: "10", MASTER_EXPIRY: "10", **INTERVALS}))
+    """In force 1.5 liveness intervals after it was made: by then every live node has beaten."""
+    keys = MasterKeys(Configuration.of({NODE_EXPIRY: "10", MASTER_EXPIRY: "12", **INTERVALS}))
     rings = (keys.masters.keys, keys.nodes.keys, keys.containers.keys)
     first = [ring.current for ring in rings]
+    sleeper = Sleeper()
     async with asyncio.TaskGroup() as tasks:
-        rolling = tasks.create_task(keys.roll_for_ever())
-        await until(lambda: all(ring.next is not None for ring in rings))
+        rolling = tasks.create_task(keys.roll_for_ever(sleeper))
+        await sleeper.wake(len(rings))
         announced = [ring.next for ring in rings]
+        assert None not in announced
         assert [ring.current for ring in rings] == first
-        await until(lambda: all(ring.current not in first for ring in rings))
+        await sleeper.wake(len(rings))
         assert [ring.current for ring in rings] == announced
+        assert [ring.next for ring in rings] == [None] * len(rings)
         rolling.cancel()
+    assert sleeper.slept[:6] == [0.022, 0.025, 0.025, 0.018, 0.015, 0.015]
 
 
 @pytest.mark.parametrize("key", sorted(INTERVALS))

@@ -58,7 +58,7 @@ async def test_a_call_has_a_deadline_and_its_outcome_is_then_unknown() -> None:
     sleeper = Sleeper()
     async with (
         serving(tracker.RPCS, sleeper) as server,
-        ResourceTrackerProxy(target(server), timeout_s=0.1, retry=RetryPolicy(5000, 10)) as proxy,
+        ResourceTrackerProxy(target(server), timeout_s=0.5, retry=RetryPolicy(5000, 10)) as proxy,
     ):
         with pytest.raises(CallOutcomeUnknown, match=r"nodeHeartbeat at .*: no answer in time") as caught:
             await proxy.node_heartbeat(NodeHeartbeatRequest(NODE, 0))
@@ -78,7 +78,7 @@ async def test_a_call_that_only_reads_is_sent_again() -> None:
     handler = Slow({})
     async with (
         serving(client.RPCS, handler) as server,
-        ApplicationClientProxy(target(server), timeout_s=0.2, retry=RetryPolicy(5000, 10)) as proxy,
+        ApplicationClientProxy(target(server), timeout_s=0.5, retry=RetryPolicy(5000, 10)) as proxy,
     ):
         assert await proxy.get_applications() == ()
     assert len(handler.calls) == 2
@@ -108,14 +108,21 @@ async def test_a_server_that_stops_ends_the_calls_that_run() -> None:
             tasks.create_task(_expect_unknown_outcome(proxy))
             await _soon(sleeper.entered)
             await server.stop(0)
-        with pytest.raises(ServerUnavailable) as caught:
-            await proxy.node_heartbeat(NodeHeartbeatRequest(NODE, 0))
-        assert caught.value.definite
+        # The first call may still be sent on a connection whose end has not been noticed: then nobody knows.
+        async with asyncio.timeout(5):
+            while not await _is_refused_definitely(proxy):
+                continue
 
 
 async def _expect_unknown_outcome(proxy: ResourceTrackerProxy) -> None:
     with pytest.raises(CallOutcomeUnknown):
         await proxy.node_heartbeat(NodeHeartbeatRequest(NODE, 0))
+
+
+async def _is_refused_definitely(proxy: ResourceTrackerProxy) -> bool:
+    with pytest.raises(ServerUnavailable) as caught:
+        await proxy.node_heartbeat(NodeHeartbeatRequest(NODE, 0))
+    return caught.value.definite
 
 
 async def _soon(event: asyncio.Event) -> None:
