@@ -7,12 +7,13 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from rm.events import UnregisterNode
+from rm.events import Allocate, NodeHeartbeat, UnregisterNode
 from rm.lifecycles.rm_container import RMContainer, RMContainerState
 from rm.lifecycles.states import RMAppState
 from tests.rm.builders import RM, ask, done
 from yarn.ids import ApplicationId, ContainerId
-from yarn.protocols.master import AllocateResponse
+from yarn.protocols.master import AllocateRequest, AllocateResponse
+from yarn.protocols.tracker import NodeHeartbeatRequest
 from yarn.states import NodeAction
 
 HOSTS = ("n1", "n2", "n3")
@@ -97,6 +98,29 @@ class ResourceManagerMachine(RuleBasedStateMachine):
             self.note_told(self.rm.allocate(app, release=[task.id]))
         elif task.id in self.rm.nodes[task.node_id.host].running:
             self.rm.beat(task.node_id.host, ended=[done(task.id, exit_status)])
+
+    # Lost replies: the same call once more is answered with the same object, and does nothing else
+
+    @rule(host=st.sampled_from(HOSTS))
+    def resend_a_heartbeat(self, host: str) -> None:
+        nm = self.rm.nodes[host]
+        node = self.rm.core.context.nodes.get(nm.node_id)
+        if node is None or nm.response_id == 0:
+            return
+        request = NodeHeartbeatRequest(nm.node_id, nm.response_id - 1)
+        assert self.rm.send(NodeHeartbeat(self.rm.call(), request)) is node.last_response
+        assert len(self.rm.effects) == 1
+
+    @precondition(lambda self: self.running())
+    @rule(data=st.data())
+    def resend_an_allocate(self, data: st.DataObject) -> None:
+        app = data.draw(st.sampled_from(self.running()))
+        first = self.rm.allocate(app)
+        self.note_told(first)
+        self.rm.run(*first.allocated)
+        request = AllocateRequest(first.response_id - 1, asks=(ask(5),))
+        assert self.rm.send(Allocate(self.rm.call(), self.rm.attempt_id(app), request)) is first
+        assert len(self.rm.effects) == 1
 
     # What goes wrong, or comes to its end
 
