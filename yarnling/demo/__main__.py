@@ -17,10 +17,9 @@ from rich.console import Console
 from yarn.errors import YarnException
 from yarnling.demo.input_text import DEFAULT_BYTES_MAX, find_text
 from yarnling.demo.screen import Screen
-from yarnling.demo.story import Story
+from yarnling.demo.story import CONF, Story
 
 PLAIN_WIDTH = 120
-CONF = Path(__file__).resolve().parent.parent.parent / "conf"
 
 
 def main() -> int:

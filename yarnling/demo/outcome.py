@@ -40,7 +40,8 @@ class Verdict:
 def judge(text: InputText, output: Path) -> Verdict:
     """Hold the job's counts against a plain count of the same files."""
     counted, expected = read_counts(output), count_words(text.files)
-    size = f"{len(text.files)} files of {text.size_bytes / 1e6:.1f} MB, {expected.total():,} words, {len(expected):,} kinds"
+    words = f"{expected.total():,} words, {len(expected):,} kinds"
+    size = f"{len(text.files)} files of {text.size_bytes / 1e6:.1f} MB, {words}"
     if counted == expected:
         return Verdict(True, f"verified: {size}; every count equals that of a plain count")
     wrong = [word for word in counted | expected if counted[word] != expected[word]]

@@ -25,6 +25,8 @@ from yarnling.demo.usage_history import usage_chart
 from yarnling.demo.workload import Submitted, map_reduce_status, workload
 from yarnling.local_cluster import LocalCluster
 
+CONF = Path(__file__).resolve().parent.parent.parent / "conf"
+"""The queue tree of three departments; it belongs to the checkout."""
 LOOK_EVERY_S = 0.2
 HALF_WAY = 0.5
 """The share of the word count's maps that are done when the node dies."""

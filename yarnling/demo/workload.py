@@ -44,8 +44,11 @@ class Submitted:
     client: Client
 
 
-def workload(text: InputText, output: Path) -> list[Work]:
-    """alice counts words, bob takes digests, carol keeps a service up for a while."""
+def workload(text: InputText, output: Path, *, pace: float = 1.0) -> list[Work]:
+    """alice counts words, bob takes digests, carol keeps a service up for a while.
+
+    `pace` multiplies how long bob's and carol's containers take.
+    """
     counting = word_count(
         text.files,
         output,
@@ -54,13 +57,13 @@ def workload(text: InputText, output: Path) -> list[Work]:
         split_bytes=SPLIT_BYTES,
     )
     digests = DistributedShell(
-        digest_command(list(text.files)),
+        digest_command(list(text.files), max(1, round(DIGEST_ROUNDS * pace))),
         Width(DIGESTS, Resource(512, 1)),
         ApplicationOptions("digests", queue="root.marketing.sales", master_resource=MASTER),
     )
     service = sleep_submission(
         SERVICES,
-        SERVICE_S,
+        SERVICE_S * pace,
         resource=Resource(768, 1),
         options=ApplicationOptions("service", queue="root.support.services", master_resource=MASTER),
     )
@@ -71,10 +74,10 @@ def workload(text: InputText, output: Path) -> list[Work]:
     ]
 
 
-def digest_command(files: list[Path]) -> str:
-    """Digests of the first files again and again, with a pause: some ten seconds of light work."""
+def digest_command(files: list[Path], rounds: int) -> str:
+    """Digests of the first files, `rounds` times, each round followed by a pause of 0.4 s."""
     names = shlex.join(str(path) for path in files[:20])
-    return f"for round in {{1..{DIGEST_ROUNDS}}}; do sha256sum {names} || exit 1; sleep 0.4; done"
+    return f"for round in {{1..{rounds}}}; do sha256sum {names} || exit 1; sleep 0.4; done"
 
 
 def map_reduce_status(application_id: ApplicationId, staging_root: Path) -> dict[str, object]:

@@ -1,0 +1,98 @@
+"""Applications for these tests, and where their parts are."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from pathlib import Path
+
+import psutil
+
+from am.programs.distributed_shell.client import DistributedShell
+from am.programs.fixed_width import Width
+from am.submission import ApplicationOptions
+from tests.cluster.conftest import eventually
+from yarn.applications import ApplicationReport, ApplicationSubmissionContext, ContainerReport
+from yarn.containers import ContainerLaunchContext
+from yarn.ids import ApplicationId, ContainerId
+from yarn.resource import Resource
+from yarnling.blocking import BlockingClient
+
+MASTER = Resource(128, 1)
+TASK = Resource(128, 1)
+
+
+def options(name: str, *, keep_containers: bool = False) -> ApplicationOptions:
+    return ApplicationOptions(name, master_resource=MASTER, keep_containers=keep_containers)
+
+
+def shell(
+    command: str, containers: int, *, resource: Resource = TASK, keep_containers: bool = False
+) -> DistributedShell:
+    return DistributedShell(command, Width(containers, resource), options("shell", keep_containers=keep_containers))
+
+
+def until(file: Path) -> str:
+    """A command that ends once `file` is there: the test decides when, not a clock."""
+    return f"while ! test -e {shlex.quote(str(file))}; do sleep 0.02; done"
+
+
+def python(code: str) -> str:
+    """A command that runs `code`, which has no quotes that a shell would take: see the launch script."""
+    return f"exec {shlex.quote(sys.executable)} -c '{code}'"
+
+
+def bare_master(app_id: ApplicationId, command: str, resource: Resource) -> ApplicationSubmissionContext:
+    """An application whose master is just `command`, with one attempt."""
+    container = ContainerLaunchContext(commands=(f"{command} 1><LOG_DIR>/stdout 2><LOG_DIR>/stderr",))
+    return ApplicationSubmissionContext(app_id, container, resource, name="bare", max_app_attempts=1)
+
+
+def master_of(client: BlockingClient, app_id: ApplicationId) -> ContainerId | None:
+    """The container of the current attempt's master, once the RM has one."""
+    report = client.report(app_id)
+    for attempt in client.attempts(app_id):
+        if attempt.attempt_id == report.current_attempt_id:
+            return attempt.am_container_id
+    return None
+
+
+def tasks_of(client: BlockingClient, report: ApplicationReport) -> list[ContainerReport]:
+    """The live containers of the application but its master."""
+    app_id = report.application_id
+    master = master_of(client, app_id)
+    current = client.report(app_id).current_attempt_id
+    return [container for container in client.containers(current) if container.container_id != master]
+
+
+def wait_tasks(client: BlockingClient, report: ApplicationReport, count: int) -> list[ContainerReport]:
+    """The tasks, once `count` of them live and their processes run."""
+
+    def running() -> list[ContainerReport]:
+        tasks = tasks_of(client, report)
+        return tasks if len(tasks) == count and all(processes_of(task.container_id) for task in tasks) else []
+
+    return eventually(running, 20.0)
+
+
+def processes_of(container_id: ContainerId) -> list[psutil.Process]:
+    """The processes that a container runs, by the variable that YARN gives each."""
+    wanted = f"CONTAINER_ID={container_id}".encode()
+    found: list[psutil.Process] = []
+    for process in psutil.process_iter():
+        try:
+            environment = Path(f"/proc/{process.pid}/environ").read_bytes()
+        except OSError:
+            continue
+        if wanted in environment.split(b"\0"):
+            found.append(process)
+    return found
+
+
+def kill_container(container_id: ContainerId) -> None:
+    """SIGKILL to all its processes."""
+    for process in eventually(lambda: processes_of(container_id)):
+        try:
+            process.kill()
+        except psutil.NoSuchProcess:
+            continue

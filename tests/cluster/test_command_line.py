@@ -1,0 +1,192 @@
+"""The command line on real clusters: what it prints, what it leaves, how it ends."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import stat
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.cluster.conftest import QUICK, eventually, gone, names
+
+pytestmark = pytest.mark.cluster
+
+PROJECT = Path(__file__).resolve().parent.parent.parent
+COMMAND = [sys.executable, "-m", "yarnling"]
+DEFINITIONS = [part for key, value in QUICK.items() for part in ("-D", f"{key}={value}")]
+
+Yarnling = Callable[..., subprocess.CompletedProcess[str]]
+
+
+@pytest.fixture(scope="module")
+def environment(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """State files of their own."""
+    home = tmp_path_factory.mktemp("state")
+    return {**os.environ, "XDG_RUNTIME_DIR": str(home), "PYTHONPATH": str(PROJECT)}
+
+
+@pytest.fixture(scope="module")
+def yarnling(environment: dict[str, str]) -> Yarnling:
+    def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run([*COMMAND, *arguments], env=environment, capture_output=True, text=True, timeout=60)
+
+    return run
+
+
+@pytest.fixture(scope="module")
+def up(yarnling: Yarnling) -> Iterator[dict[str, object]]:
+    """A detached cluster of two nodes, which `down` ends; its state as `up --json` told it."""
+    started = yarnling("up", "--nodes", "2", "--fast", "--detach", "--json", *DEFINITIONS)
+    assert started.returncode == 0, started.stderr
+    state: dict[str, object] = json.loads(started.stdout)
+    yield state
+    ended = yarnling("down")
+    assert (ended.returncode, ended.stdout) == (0, "Cluster default has ended.\n")
+    directory = Path(str(state["directory"]))
+    assert not directory.exists()
+    assert not names(directory)
+
+
+def test_up_tells_where_the_cluster_is(up: dict[str, object], environment: dict[str, str]) -> None:
+    state_file = Path(environment["XDG_RUNTIME_DIR"]) / "yarnling" / "default.json"
+    assert stat.S_IMODE(state_file.stat().st_mode) == 0o600
+    assert json.loads(state_file.read_text())["directory"] == up["directory"]
+    assert (Path(str(up["conf_dir"])) / "yarn-site.xml").exists()
+
+
+def test_a_second_cluster_of_the_name_is_refused(up: dict[str, object], yarnling: Yarnling) -> None:
+    again = yarnling("up", "--detach")
+    assert again.returncode == 1
+    assert "a cluster 'default' is up" in again.stderr
+    assert "yarnling down" in again.stderr
+
+
+def test_status_for_people_and_programs(up: dict[str, object], yarnling: Yarnling) -> None:
+    shown = yarnling("status")
+    assert shown.stdout.count("RUNNING") >= 3
+    status = json.loads(yarnling("status", "--json").stdout)
+    assert [node["state"] for node in status["nodes"]] == ["RUNNING", "RUNNING"]
+    assert status["root"]["path"] == "root"
+
+
+def test_run_prints_each_containers_output_and_ends_with_the_worst_status(
+    up: dict[str, object], yarnling: Yarnling
+) -> None:
+    ran = yarnling("run", "-n", "2", "--", 'echo "it costs \\$5 in $YARN_SHELL_ID"; echo late >&2; exit $YARN_SHELL_ID')
+    assert ran.returncode == 2
+    assert [line.partition(" | ")[2] for line in sorted(ran.stdout.splitlines())] == [
+        "it costs $5 in 1",
+        "it costs $5 in 2",
+    ]
+    assert ran.stdout.startswith("container_")
+    assert "| late" in ran.stderr
+
+
+def test_run_for_programs(up: dict[str, object], yarnling: Yarnling) -> None:
+    ran = yarnling("run", "--json", "printf", "%s\\n", "two words")
+    assert ran.returncode == 0, ran.stderr
+    (container,) = json.loads(ran.stdout)["containers"]
+    assert (container["exit_status"], container["stdout"], container["stderr"]) == (0, "two words\n", "")
+
+
+def test_a_missing_command_is_127_as_in_a_shell(up: dict[str, object], yarnling: Yarnling) -> None:
+    ran = yarnling("run", "no-such-command-anywhere")
+    assert ran.returncode == 127
+    assert "not found" in ran.stderr
+
+
+def test_submit_with_hadoops_options_and_logs(up: dict[str, object], yarnling: Yarnling) -> None:
+    submitted = yarnling("submit", "distributed-shell", "-shell_command", "echo from the shell", "-num_containers", "2")
+    assert submitted.returncode == 0, submitted.stderr
+    app_id = submitted.stderr.split()[1]
+    shown = yarnling("logs", app_id, "--file", "stdout")
+    assert shown.stdout.count("from the shell") == 2
+    assert yarnling("logs", "application_1_0001").returncode == 1
+
+
+def test_submit_a_map_reduce(up: dict[str, object], yarnling: Yarnling, tmp_path: Path) -> None:
+    (tmp_path / "text").write_text("a b a\n")
+    output = tmp_path / "counts"
+    counting = ["-wordcount", "-input", str(tmp_path / "text"), "-output", str(output)]
+    submitted = yarnling("submit", "--json", "mapreduce", *counting)
+    assert submitted.returncode == 0, submitted.stderr
+    assert json.loads(submitted.stdout)["final_status"] == "SUCCEEDED"
+    assert (output / "part-r-00000").read_text() == "a\t2\nb\t1\n"
+    again = yarnling("submit", "mapreduce", *counting)
+    assert again.returncode == 1
+    assert "already exists" in again.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "told"),
+    [
+        (["submit", "--no-wait", "distributed-shell"], 1, "no command: give -shell_command or -shell_script"),
+        (["run", "--queue", "nowhere", "true"], 1, "unknown queue: nowhere"),
+        (["run", "--memory", "999999", "--timeout", "20", "true"], 0, ""),
+        (["kill-node", "7"], 1, "node 7: the cluster default has nm-1, nm-2"),
+        (["logs", "application_x"], 1, "Invalid ApplicationId: 'application_x'"),
+        (["status", "--name", "other"], 1, "no cluster 'other' is up (start one: yarnling up --detach --name other)"),
+        (["up", "--name", "../up"], 1, "--name '../up'"),
+        (["up", "--conf", "/nowhere/at/all"], 2, "/nowhere/at/all"),
+        (["up", "-D", "nonsense"], 1, "-D nonsense: must be KEY=VALUE"),
+        (["config", "-D", "yarn.nodemanager.resource.memory-mb=lots"], 2, "'lots'"),
+    ],
+)
+def test_wrong_input_is_told_in_a_line(
+    up: dict[str, object], yarnling: Yarnling, arguments: list[str], status: int, told: str
+) -> None:
+    ran = yarnling(*arguments)
+    assert (ran.returncode, "Traceback" in ran.stderr) == (status, False), ran.stderr
+    assert told in ran.stderr
+
+
+def test_kill_node(up: dict[str, object], yarnling: Yarnling) -> None:
+    assert yarnling("kill-node", "nm-2").returncode == 0
+
+    def states() -> list[str]:
+        return sorted(node["state"] for node in json.loads(yarnling("status", "--json").stdout)["nodes"])
+
+    eventually(lambda: states() == ["LOST", "RUNNING"], 20.0)
+    again = yarnling("kill-node", "nm-2")
+    assert (again.returncode, "has ended already" in again.stderr) == (1, True)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_ends_the_foreground_within_two_seconds(environment: dict[str, str], number: signal.Signals) -> None:
+    command = [*COMMAND, "up", "--nodes", "2", "--fast", "--name", "front", *DEFINITIONS]
+    with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        directory = ""
+        while not directory:
+            line = process.stdout.readline()
+            assert line, "it ended before it was ready"
+            directory = line.rpartition("files in ")[2].strip() if "Ready." in line else ""
+        started = time.monotonic()
+        process.send_signal(number)
+        assert process.wait() == 0
+        assert time.monotonic() - started < 2.0
+    assert not Path(directory).exists()
+    assert not names(Path(directory))
+    assert not (Path(environment["XDG_RUNTIME_DIR"]) / "yarnling" / "front.json").exists()
+
+
+def test_a_supervisor_that_was_killed_leaves_nothing_and_a_stale_state_is_no_hindrance(
+    yarnling: Yarnling, environment: dict[str, str]
+) -> None:
+    started = yarnling("up", "--fast", "--detach", "--json", "--name", "killed")
+    assert started.returncode == 0, started.stderr
+    state = json.loads(started.stdout)
+    os.kill(state["supervisor"]["pid"], signal.SIGKILL)
+    eventually(lambda: all(gone(node["process"]["pid"]) for node in state["nodes"]))
+    eventually(lambda: not Path(state["directory"]).exists())
+    asked = yarnling("status", "--name", "killed")
+    assert (asked.returncode, "has gone without a word" in asked.stderr) == (1, True)
+    assert yarnling("up", "--fast", "--detach", "--name", "killed").returncode == 0
+    assert yarnling("down", "--name", "killed").returncode == 0

@@ -1,0 +1,111 @@
+"""Mission cases I1 to I3 on real processes: the round trip, a NodeManager killed, a master killed."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import pytest
+
+from rm.events import Allocate, FinishApplicationMaster, RegisterApplicationMaster, SubmitApplication
+from tests.cluster.applications import (
+    kill_container,
+    master_of,
+    shell,
+    tasks_of,
+    until,
+    wait_tasks,
+)
+from tests.cluster.conftest import EXPIRY_MS, QUICK, eventually
+from wire.event_log import read_event_log
+from yarn.states import FinalApplicationStatus, NodeState, YarnApplicationState
+from yarnling.blocking import BlockingCluster
+from yarnling.local_cluster import LocalCluster
+
+pytestmark = pytest.mark.cluster
+
+SUCCEEDED = FinalApplicationStatus.SUCCEEDED
+
+
+@pytest.mark.case("I1")
+def test_the_round_trip(tmp_path: Path) -> None:
+    """Client submits, RM launches the AM, AM registers, asks, starts, hears of the ends, unregisters."""
+    settings = {**QUICK, "yarn.yarnling.event-log": str(tmp_path / "events")}
+    with LocalCluster(2, settings=settings, fast=True) as cluster:
+        client = cluster.client
+        report = client.start(shell("echo hello from $YARN_SHELL_ID", 3))
+        ended = client.wait(report.application_id, timeout_s=30)
+        assert (ended.state, ended.final_status) == (YarnApplicationState.FINISHED, SUCCEEDED)
+        assert ended.progress == 1.0
+        master = master_of(client, report.application_id)
+        stdout = {log.container_id: log.text() for log in client.logs(report.application_id) if log.name == "stdout"}
+        assert sorted(text for container, text in stdout.items() if container != master) == [
+            "hello from 1\n",
+            "hello from 2\n",
+            "hello from 3\n",
+        ]
+    _, steps = read_event_log(tmp_path / "events")
+    events = [type(step.event) for step in steps]
+    told = [SubmitApplication, RegisterApplicationMaster, Allocate, FinishApplicationMaster]
+    assert [events.index(kind) for kind in told] == sorted(events.index(kind) for kind in told)
+
+
+@pytest.mark.case("I2")
+def test_a_killed_node_manager(cluster: BlockingCluster, tmp_path: Path) -> None:
+    """Lost within expiry + a third; its containers are reported to their AM; the app still finishes."""
+    client, go = cluster.client, tmp_path / "go"
+    report = client.start(shell(until(go), 6))
+    tasks = wait_tasks(client, report, 6)
+    hosts = {task.node_id for task in tasks}
+    masters_host = next(c.node_id for c in client.containers(report.current_attempt_id) if c not in tasks)
+    victim = next(node for node in cluster.nodes if node.id in hosts - {masters_host})
+    lost = {task.container_id for task in tasks if task.node_id == victim.id}
+    assert lost
+    cluster.kill_node(victim.place.number)
+    killed = time.monotonic()
+    eventually(lambda: victim.id in {node.node_id for node in client.nodes(frozenset({NodeState.LOST}))})
+    assert time.monotonic() - killed < EXPIRY_MS / 1000 * 4 / 3 + 1.0
+
+    def replaced() -> bool:
+        now = tasks_of(client, report)
+        return len(now) == 6 and not lost & {task.container_id for task in now}
+
+    eventually(replaced, 20.0)
+    go.touch()
+    ended = client.wait(report.application_id, timeout_s=30)
+    assert (ended.final_status, ended.current_attempt_id.attempt) == (SUCCEEDED, 1)
+    cluster.restart_node(victim.place.number)
+    eventually(lambda: client.metrics().active == 4)
+
+
+@pytest.mark.case("I3")
+def test_a_killed_master_is_tried_again_up_to_the_limit(cluster: BlockingCluster, tmp_path: Path) -> None:
+    client = cluster.client
+    report = client.start(shell(until(tmp_path / "never"), 1))
+    for attempt in (1, 2):
+        eventually(lambda: client.report(report.application_id).current_attempt_id.attempt == attempt)  # noqa: B023
+        wait_tasks(client, report, 1)
+        master = master_of(client, report.application_id)
+        assert master is not None
+        kill_container(master)
+    ended = client.wait(report.application_id, timeout_s=30)
+    assert ended.state is YarnApplicationState.FAILED
+    assert "failed 2 times due to AM Container for" in ended.diagnostics
+    assert "exitCode: 137" in ended.diagnostics
+
+
+@pytest.mark.case("I3")
+def test_a_killed_master_finds_the_containers_that_were_kept(cluster: BlockingCluster, tmp_path: Path) -> None:
+    client, go = cluster.client, tmp_path / "go"
+    report = client.start(shell(until(go), 3, keep_containers=True))
+    tasks = {task.container_id for task in wait_tasks(client, report, 3)}
+    master = master_of(client, report.application_id)
+    assert master is not None
+    kill_container(master)
+    eventually(lambda: client.report(report.application_id).current_attempt_id.attempt == 2)
+    eventually(lambda: client.report(report.application_id).state is YarnApplicationState.RUNNING)
+    go.touch()
+    ended = client.wait(report.application_id, timeout_s=30)
+    assert (ended.final_status, ended.current_attempt_id.attempt) == (SUCCEEDED, 2)
+    ran = {log.container_id for log in client.logs(report.application_id)}
+    assert {container for container in ran if container.sequence > 1} == tasks, "nothing was started twice"

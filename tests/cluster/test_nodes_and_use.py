@@ -1,0 +1,112 @@
+"""Mission cases H1, H2 and H4 on real processes: what nodes have, what is asked, what is really used."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import psutil
+import pytest
+
+from tests.cluster.applications import bare_master, python, shell, tasks_of, until, wait_tasks
+from tests.cluster.conftest import QUICK, eventually
+from yarn.nodes import NodeReport
+from yarn.resource import Resource
+from yarn.states import FinalApplicationStatus, YarnApplicationState
+from yarnling.blocking import BlockingClient, BlockingCluster
+from yarnling.local_cluster import LocalCluster
+
+pytestmark = pytest.mark.cluster
+
+GB = 1024
+
+
+def node_of(client: BlockingClient) -> NodeReport:
+    (node,) = client.nodes()
+    return node
+
+
+@pytest.mark.case("H1")
+async def test_resources_are_read_from_the_machine_if_they_are_not_configured() -> None:
+    """Detected memory is what the machine has but a fifth; vcores are its cores."""
+    settings = {"yarn.nodemanager.resource.detect-hardware-capabilities": "true"}
+    async with LocalCluster(1, settings=settings, fast=True) as cluster:
+        (node,) = await cluster.client.nodes()
+    total_mb = psutil.virtual_memory().total >> 20
+    assert node.capability.vcores == psutil.cpu_count(logical=False)
+    assert 0 < node.capability.memory_mb < total_mb
+
+
+@pytest.mark.case("H1")
+async def test_an_operator_changes_a_running_nodes_resources() -> None:
+    """Available is total less allocated; an admin command changes the total."""
+    async with LocalCluster(1, memory_mb=4 * GB, vcores=4, fast=True) as cluster:
+        node = cluster.nodes[0].id
+        (before,) = await cluster.client.nodes()
+        assert before.capability == Resource(4 * GB, 4)
+        await cluster.client.admin.update_node_resource(((node, Resource(2 * GB, 3)),))
+        (after,) = await cluster.client.nodes()
+        assert after.capability == Resource(2 * GB, 3)
+        root = (await cluster.client.queue("root")).statistics
+        assert root.available_memory_mb == 2 * GB
+
+
+@pytest.mark.case("H2")
+def test_the_node_of_11_gb(tmp_path: Path) -> None:
+    """A asks 10 GB and uses 1; B waits although the memory is idle; asks of 5 GB let two run."""
+    settings = {
+        **QUICK,
+        "yarn.scheduler.maximum-allocation-mb": str(11 * GB),
+        "yarn.nodemanager.resource-monitor.interval-ms": "1000",
+    }
+    go, resident = tmp_path / "go", tmp_path / "resident"
+    hold = python(
+        "import pathlib, time; held = bytearray(1 << 30); held[::4096] = bytes(range(256)) * 1024; "
+        f'pathlib.Path(\\"{resident}\\").touch(); '
+        f'go = pathlib.Path(\\"{go}\\"); '
+        'exec(\\"while not go.exists(): time.sleep(0.02)\\")'
+    )
+    with LocalCluster(1, memory_mb=11 * GB, vcores=8, settings=settings, fast=True) as cluster:
+        a, b = cluster.client_of("a"), cluster.client_of("b")
+        first = a.start(shell(hold, 1, resource=Resource(10 * GB, 1)))
+        wait_tasks(a, first, 1)
+        eventually(resident.exists, 20.0)
+        second = b.start(shell(until(go), 1, resource=Resource(10 * GB, 1)))
+        eventually(lambda: b.report(second.application_id).state is YarnApplicationState.RUNNING)
+        eventually(lambda: b.queue("root").statistics.pending_memory_mb == 10 * GB)
+
+        node = eventually(lambda: seen if used_mb(seen := node_of(a)) >= GB else None)
+        assert node.used.memory_mb >= 10 * GB, "what was asked for"
+        assert used_mb(node) < 2 * GB, "what is used of it"
+        assert tasks_of(b, second) == []
+
+        go.touch()
+        for client, report in ((a, first), (b, second)):
+            assert client.wait(report.application_id, timeout_s=30).final_status is FinalApplicationStatus.SUCCEEDED
+        go.unlink()
+        both = [(user, user.start(shell(until(go), 1, resource=Resource(5 * GB, 1)))) for user in (a, b)]
+        for client, report in both:
+            wait_tasks(client, report, 1)
+        go.touch()
+        for client, report in both:
+            assert client.wait(report.application_id, timeout_s=30).final_status is FinalApplicationStatus.SUCCEEDED
+
+
+def used_mb(node: NodeReport) -> int:
+    """What the containers of the node really use."""
+    return node.containers_utilization.physical_memory_mb if node.containers_utilization else 0
+
+
+@pytest.mark.case("H4")
+def test_a_container_above_its_memory_is_killed_with_the_numbers(cluster: BlockingCluster) -> None:
+    client = cluster.client
+    hog = python("import time; held = bytearray(300 << 20); time.sleep(60)")
+    app_id = client.new_application().application_id
+    client.submit(bare_master(app_id, hog, Resource(128, 1)))
+    ended = client.wait(app_id, timeout_s=30)
+    assert ended.state is YarnApplicationState.FAILED
+    assert "exitCode: -104" in ended.diagnostics
+    assert re.search(
+        r"is running \d+B beyond the 'PHYSICAL' memory limit\. Current usage: [\d.]+ MB of 128 MB physical memory used",
+        ended.diagnostics,
+    )
