@@ -86,12 +86,17 @@ async def supervised(options: UpOptions) -> AsyncIterator[LocalCluster]:
             state.remove()
 
 
-async def wait_for_end(cluster: LocalCluster) -> None:
-    """Return at SIGTERM or SIGINT; YarnException if the ResourceManager ends by itself."""
+def set_by_signals() -> asyncio.Event:
+    """An event that SIGTERM and SIGINT set from now on, instead of what they did before."""
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop.set)
+    return stop
+
+
+async def wait_for_end(cluster: LocalCluster, stop: asyncio.Event) -> None:
+    """Return when `stop` is set; YarnException if the ResourceManager ends by itself."""
     async with asyncio.TaskGroup() as tasks:
         stopped = tasks.create_task(stop.wait())
         ended = tasks.create_task(cluster.rm.exited.wait())
@@ -123,8 +128,9 @@ def _entry(node: Node, cluster: LocalCluster) -> NodeEntry:
 
 async def _keep(options: UpOptions, tell: Callable[[dict[str, object]], None]) -> None:
     async with supervised(options) as cluster:
+        stop = set_by_signals()
         tell({"ready": True})
-        await wait_for_end(cluster)
+        await wait_for_end(cluster, stop)
 
 
 def main(arguments: list[str]) -> int:

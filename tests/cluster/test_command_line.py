@@ -35,7 +35,8 @@ def environment(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
 @pytest.fixture(scope="module")
 def yarnling(environment: dict[str, str]) -> Yarnling:
     def run(*arguments: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run([*COMMAND, *arguments], env=environment, capture_output=True, text=True, timeout=60)
+        command = [*COMMAND, *arguments]
+        return subprocess.run(command, check=False, env=environment, capture_output=True, text=True, timeout=60)
 
     return run
 
@@ -134,7 +135,7 @@ def test_submit_a_map_reduce(up: dict[str, object], yarnling: Yarnling, tmp_path
         (["logs", "application_x"], 1, "Invalid ApplicationId: 'application_x'"),
         (["status", "--name", "other"], 1, "no cluster 'other' is up (start one: yarnling up --detach --name other)"),
         (["up", "--name", "../up"], 1, "--name '../up'"),
-        (["up", "--conf", "/nowhere/at/all"], 2, "/nowhere/at/all"),
+        (["up", "--name", "other", "--conf", "/nowhere/at/all"], 2, "/nowhere/at/all"),
         (["up", "-D", "nonsense"], 1, "-D nonsense: must be KEY=VALUE"),
         (["config", "-D", "yarn.nodemanager.resource.memory-mb=lots"], 2, "'lots'"),
     ],

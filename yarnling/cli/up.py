@@ -15,7 +15,7 @@ from yarnling.cli.terminal import terminal
 from yarnling.cli.views import ClusterView, cluster_view, look
 from yarnling.cluster_state import find_cluster
 from yarnling.local_cluster import LocalCluster
-from yarnling.supervisor import UpOptions, check_free, start_detached, supervised, wait_for_end
+from yarnling.supervisor import UpOptions, check_free, set_by_signals, start_detached, supervised, wait_for_end
 
 __all__ = ["UpOptions", "definitions", "run_detached", "run_foreground"]
 
@@ -57,12 +57,13 @@ def run_foreground(options: UpOptions) -> None:
 async def _run(options: UpOptions, console: Console) -> None:
     console.print(f"Starting {options.nodes} NodeManagers ...")
     async with supervised(options) as cluster:
+        stop = set_by_signals()
         console.print(f"Ready. {_place(str(cluster.directory.conf), str(cluster.directory.path))}")
         console.print("Ctrl-C ends it.")
         async with asyncio.TaskGroup() as tasks:
             showing = tasks.create_task(_show(cluster, console))
             try:
-                await wait_for_end(cluster)
+                await wait_for_end(cluster, stop)
             finally:
                 showing.cancel()
         console.print("Ending ...")
