@@ -14,7 +14,7 @@ whole blacklist, the releases and updates that were not confirmed. The rules are
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 from am.events import (
     Allocation,
@@ -28,7 +28,7 @@ from am.events import (
     PreemptionAsked,
     Registered,
 )
-from am.requests import AskKey, AskTable, ContainerRequest, RackOf, default_rack_of
+from am.requests import AskKey, AskTable, ContainerRequest, RackOf, RowKey, default_rack_of, row_key
 from yarn.asks import ResourceRequest, UpdateContainerRequest
 from yarn.containers import Container, ContainerStatus, Token
 from yarn.errors import InternalError
@@ -124,6 +124,7 @@ class AskBook:
         """What a reply brought, in AMRMClientAsync's order of callbacks, with HeartbeatDone last."""
         if self._in_flight is None:
             raise InternalError(f"reply {response.response_id} without a request in flight")
+        just_told = frozenset(row_key(ask) for ask in self._in_flight.asks)
         self._in_flight = None
         self._response_id = response.response_id
         self._take_nm_tokens(response.nm_tokens)
@@ -139,7 +140,9 @@ class AskBook:
         if response.containers_from_previous_attempts:
             events.append(ContainersFromPreviousAttempts(response.containers_from_previous_attempts))
         if response.allocated:
-            events.append(ContainersAllocated(tuple(Allocation(c, self._meet(c)) for c in response.allocated)))
+            events.append(
+                ContainersAllocated(tuple(Allocation(c, self._meet(c, just_told)) for c in response.allocated))
+            )
         events.append(HeartbeatDone(response.headroom, response.cluster_nodes))
         return events
 
@@ -202,7 +205,7 @@ class AskBook:
             self._unconfirmed_updates.pop(error.request.container_id, None)
         return ContainersUpdated(response.updated_containers, response.update_errors)
 
-    def _meet(self, container: Container) -> ContainerRequest | None:
+    def _meet(self, container: Container, just_told: Collection[RowKey]) -> ContainerRequest | None:
         """Take out the request that `container` serves best: by host, then by rack, then anywhere; oldest first."""
         waiting = self._requests.get(AskKey(container.priority, container.allocation_request_id), [])
         fitting = [request for request in waiting if request.accepts(container)]
@@ -213,7 +216,7 @@ class AskBook:
         if self._distance(best, host) == _OUT_OF_REACH:
             return None
         waiting.remove(best)
-        self._table.remove(best)
+        self._table.meet(best, just_told)
         return best
 
     def _distance(self, request: ContainerRequest, host: str) -> int:

@@ -6,13 +6,14 @@ all its rows by one, removing it lowers them, and every row touched since the la
 
     request on n1 (rack /r1)  ->  n1: 1   /r1: 1   *: 1
 
-The rules are AMRMClientImpl's, with one that Hadoop leaves to the caller's care: all requests of one priority and
-allocation request id must have one size, because the RM keeps one size for them and would replace it silently.
+The rules are AMRMClientImpl's but for two. All requests of one priority and allocation request id must have one size,
+because the RM keeps one size for them and would replace it silently. And a request that was met is not told again where
+the RM knows it already (`AskTable.meet`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -111,6 +112,21 @@ class AskTable:
         for row in self._rows_of(request):
             self._change(row, -1)
 
+    def meet(self, request: ContainerRequest, just_told: Collection[RowKey]) -> None:
+        """Lower the counts of all rows of `request`: the call that told `just_told` brought a container for it.
+
+        The RM lowered its `*` row when it placed the container; telling the row again would undo what it has placed
+        since, a container too many each time (AMRMClientImpl does so). Only a row of the very call that brought the
+        container has to be told: the RM took its count after it had placed. Rows of hosts and racks are told in any
+        case: the RM has lowered only those of the host it chose.
+        """
+        is_located = bool(request.nodes or request.racks)
+        for row in self._rows_of(request):
+            key = row_key(row)
+            self._change(row, -1, tell=is_located or key in just_told)
+            if self._rows[key].count == 0 and key not in self._untold:
+                del self._rows[key]
+
     def take_untold(self) -> tuple[ResourceRequest, ...]:
         """The rows to send now, in the order of their keys. Rows of 0 are forgotten with this."""
         asks = tuple(self._rows[key] for key in sorted(self._untold))
@@ -123,7 +139,7 @@ class AskTable:
     def put_back(self, asks: Iterable[ResourceRequest]) -> None:
         """Tell these again: the call that carried them had no effect. Rows changed since then keep their new value."""
         for ask in asks:
-            key = _row_key(ask)
+            key = row_key(ask)
             self._rows.setdefault(key, ask)
             self._untold.add(key)
 
@@ -155,7 +171,7 @@ class AskTable:
         ]
 
     def _check_against_outstanding(self, row: ResourceRequest) -> None:
-        told = self._rows.get(_row_key(row))
+        told = self._rows.get(row_key(row))
         if told is None or told.count == 0:
             return
         where = f"priority {row.priority}, allocation request id {row.allocation_request_id}, {row.resource_name}"
@@ -170,14 +186,15 @@ class AskTable:
                 f"relax_locality={told.relax_locality}; use another priority"
             )
 
-    def _change(self, row: ResourceRequest, by: int) -> None:
-        key = _row_key(row)
+    def _change(self, row: ResourceRequest, by: int, *, tell: bool = True) -> None:
+        key = row_key(row)
         told = self._rows.get(key)
         count = (told.count if told else 0) + by
         assert count >= 0, f"row {key} would fall to {count}"
         self._rows[key] = replace(row, count=count)
-        self._untold.add(key)
+        if tell:
+            self._untold.add(key)
 
 
-def _row_key(row: ResourceRequest) -> RowKey:
+def row_key(row: ResourceRequest) -> RowKey:
     return RowKey(row.priority, row.allocation_request_id, row.resource_name)

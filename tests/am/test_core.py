@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -20,7 +22,7 @@ from am.events import (
 from am.requests import ContainerRequest
 from tests.am.builders import GB, container, container_id, ended, node_id, node_report, reply
 from yarn.asks import Preemption, ResourceRequest, UpdateContainerRequest
-from yarn.containers import Token
+from yarn.containers import Container, Token
 from yarn.errors import InternalError
 from yarn.protocols.master import AllocateRequest, AllocateResponse, NMToken, RegisterApplicationMasterResponse
 from yarn.states import ContainerUpdateType, NodeState
@@ -95,7 +97,38 @@ def test_an_allocated_container_takes_out_the_request_it_answers() -> None:
     events = exchange(book, reply(allocated=(container(2),)))
     assert allocation(events) == (Allocation(container(2), ANYWHERE),)
     assert book.requests() == (ANYWHERE,)
+
+
+def test_a_met_request_is_not_told_again_as_the_rm_has_counted_it_already() -> None:
+    """Otherwise what the RM places before it hears of the lower count would be placed twice."""
+    book = AskBook()
+    for _ in range(3):
+        book.add_request(ANYWHERE)
+    exchange(book, reply(1))
+    exchange(book, reply(2, allocated=(container(2), container(3))))
+    assert book.next_request(0.0).asks == ()
+    assert [ask.count for ask in book.asks()] == [1]
+    book.handle_reply(reply(3, allocated=(container(4),)))
+    assert book.asks() == ()
+
+
+def test_a_row_of_the_very_call_that_brought_the_container_is_told_again() -> None:
+    """The RM placed the container before it took the row's new count."""
+    book = AskBook()
+    book.add_request(ANYWHERE)
+    exchange(book, reply(1))
+    book.add_request(ANYWHERE)
+    exchange(book, reply(2, allocated=(container(2),)))
     assert [ask.count for ask in book.next_request(0.0).asks] == [1]
+
+
+def test_rows_of_hosts_and_racks_are_told_again_when_a_request_is_met() -> None:
+    """The RM lowers the rows of the host it chose, not those of the other hosts of the request."""
+    book = AskBook(rack_of)
+    book.add_request(ContainerRequest(GB, priority=1, nodes=("n1", "n3")))
+    exchange(book, reply(1, allocated=(container(2, "n1"),)))
+    rows = {ask.resource_name: ask.count for ask in book.next_request(0.0).asks}
+    assert rows == {"n1": 0, "n3": 0, "/r1": 0, "/r2": 0, "*": 0}
 
 
 def test_a_container_that_nothing_asks_for_is_told_as_surplus() -> None:
@@ -211,18 +244,40 @@ def test_a_reply_without_a_request_is_a_bug() -> None:
 
 
 class Manager:
-    """What an RM would know: the last count told for each row, the blacklist, the releases it has seen."""
+    """What an RM would know: rows as told and as lowered by placing, the blacklist, the releases it has seen.
+
+    It answers a repeated call as it did before. What it places is handed over with the next call, after that call's
+    asks have been taken.
+    """
 
     def __init__(self) -> None:
         self.rows: dict[tuple[int, str], int] = {}
         self.blacklist: set[str] = set()
         self.releases: set[object] = set()
+        self.ready: list[Container] = []
+        self.last: tuple[AllocateRequest, AllocateResponse] | None = None
 
-    def hear(self, request: AllocateRequest) -> None:
+    def place(self, given: Container) -> None:
+        """Place a container if one is wanted anywhere at its priority: its `*` row goes down by one."""
+        wanted = self.rows.get((given.priority, "*"), 0)
+        if wanted:
+            self.rows[given.priority, "*"] = wanted - 1
+            self.ready.append(given)
+
+    def answer(self, request: AllocateRequest) -> AllocateResponse:
+        if self.last is not None and self.last[0] is request:
+            return self.last[1]
         self.rows.update({(ask.priority, ask.resource_name): ask.count for ask in request.asks})
         self.blacklist |= set(request.blacklist_additions)
         self.blacklist -= set(request.blacklist_removals)
         self.releases |= set(request.releases)
+        response = reply(request.response_id + 1, allocated=tuple(self.ready))
+        self.ready = []
+        self.last = (request, response)
+        return response
+
+    def has_heard(self, request: AllocateRequest) -> bool:
+        return self.last is not None and self.last[0] is request
 
 
 def rows_of(asks: tuple[ResourceRequest, ...]) -> dict[tuple[int, str], int]:
@@ -241,6 +296,7 @@ STEPS = st.one_of(
     st.tuples(st.just("release"), st.integers(1, 5)),
     st.tuples(st.just("blacklist"), st.sampled_from(["n1", "n2"])),
     st.tuples(st.just("unblacklist"), st.sampled_from(["n1", "n2"])),
+    st.tuples(st.just("place"), st.integers(1, 2)),
     st.tuples(st.sampled_from(["heard", "answered", "refused", "restarted"]), st.none()),
 )
 
@@ -249,8 +305,9 @@ STEPS = st.one_of(
 @given(st.lists(STEPS, max_size=40))
 def test_whatever_is_lost_the_rm_ends_up_knowing_what_the_book_wants(steps: list[tuple[str, object]]) -> None:
     """Requests and replies may be lost, calls refused, the RM restarted: after one good exchange both agree."""
-    book, manager, was_heard = AskBook(rack_of), Manager(), False
-    for step, value in [*steps, ("answered", None), ("answered", None)]:
+    book, manager = AskBook(rack_of), Manager()
+    numbers = itertools.count(100)
+    for step, value in [*steps, *[("answered", None)] * 3]:
         match step, value:
             case "add", ContainerRequest() as request:
                 book.add_request(request)
@@ -262,19 +319,17 @@ def test_whatever_is_lost_the_rm_ends_up_knowing_what_the_book_wants(steps: list
                 book.change_blacklist([host])
             case "unblacklist", str(host):
                 book.change_blacklist((), [host])
+            case "place", int(priority):
+                manager.place(container(next(numbers), priority=priority))
             case "heard", _:
-                manager.hear(book.next_request(0.0))
-                was_heard = True
+                manager.answer(book.next_request(0.0))
             case "answered", _:
-                manager.hear(book.next_request(0.0))
-                book.handle_reply(reply())
-                was_heard = False
-            case "refused", _ if not was_heard:
-                book.next_request(0.0)
+                book.handle_reply(manager.answer(book.next_request(0.0)))
+            case "refused", _ if not manager.has_heard(book.next_request(0.0)):
                 book.handle_refused()
             case "restarted", _:
                 book.handle_not_registered()
-                manager, was_heard = Manager(), False
+                manager = Manager()
     assert {key: count for key, count in manager.rows.items() if count} == rows_of(book.asks())
     assert manager.blacklist == set(book._blacklist)
     assert manager.releases >= set(book._unconfirmed_releases)

@@ -1,0 +1,49 @@
+"""A whole ApplicationMaster: asks for containers, runs a command in each, and reports the outcome.
+
+It runs in a container, started by a NodeManager; examples/submit_minimal_master.py submits it to a cluster.
+"""
+
+import asyncio
+import sys
+
+from am.client import AMRMClient
+from am.environment import AMEnvironment
+from am.events import ContainersAllocated, ContainersCompleted, HeartbeatFailed, ShutdownOrdered
+from am.nm_client import NMClient
+from am.requests import ContainerRequest
+from yarn.containers import ContainerLaunchContext
+from yarn.resource import Resource
+from yarn.states import FinalApplicationStatus
+
+HELLO = ContainerLaunchContext(commands=("echo hello from $NM_HOST 1><LOG_DIR>/stdout 2><LOG_DIR>/stderr",))
+
+
+async def main(wanted: int) -> None:
+    environment = AMEnvironment.read()
+    async with AMRMClient.connect(environment) as rm, NMClient.connect(environment, rm.nm_tokens) as nms:
+        failed = ended = 0
+        rm.progress = lambda: ended / wanted
+        await rm.register()
+        for _ in range(wanted):
+            rm.add_request(ContainerRequest(Resource(64, 1), priority=0))
+        async for event in rm.events():
+            match event:
+                case ContainersAllocated(allocations):
+                    for allocation in allocations:
+                        if allocation.request is None:
+                            rm.release(allocation.container.id)  # one more than asked for
+                        else:
+                            await nms.start(allocation.container, HELLO)
+                case ContainersCompleted(statuses):
+                    ended += len(statuses)
+                    failed += sum(status.exit_status != 0 for status in statuses)
+                case ShutdownOrdered() | HeartbeatFailed():
+                    sys.exit(1)
+            if ended == wanted:
+                break
+        status = FinalApplicationStatus.FAILED if failed else FinalApplicationStatus.SUCCEEDED
+        await rm.unregister(status, f"{ended} ended, {failed} failed")
+
+
+if __name__ == "__main__":
+    asyncio.run(main(wanted=int(sys.argv[1])))

@@ -1,0 +1,36 @@
+"""Starts a cluster, submits examples/minimal_master.py to it and prints what its containers wrote.
+
+python examples/submit_minimal_master.py 3
+"""
+
+import shlex
+import sys
+from pathlib import Path
+
+from am.launching import TO_LOG_FILES, local_file, packages_dir
+from yarn.applications import ApplicationSubmissionContext
+from yarn.containers import ContainerLaunchContext
+from yarn.resource import Resource
+from yarnling.local_cluster import LocalCluster
+
+MASTER = Path(__file__).with_name("minimal_master.py")
+
+
+def main(containers: int) -> None:
+    launch_context = ContainerLaunchContext(
+        commands=(f"{shlex.quote(sys.executable)} {MASTER.name} {containers} {TO_LOG_FILES}",),
+        environment={"PYTHONPATH": packages_dir()},
+        local_resources={MASTER.name: local_file(MASTER)},
+    )
+    with LocalCluster(nodes=2, memory_mb=4096, vcores=8, fast=True) as cluster:
+        application_id = cluster.client.new_application().application_id
+        cluster.client.submit(ApplicationSubmissionContext(application_id, launch_context, Resource(128, 1), "minimal"))
+        report = cluster.client.wait(application_id, timeout_s=60)
+        print(report.final_status.name, report.diagnostics)
+        for log in cluster.client.logs(application_id):
+            if log.path.name == "stdout" and not log.path.parent.name.endswith("_000001"):
+                print(log.path.read_text(), end="")
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]))

@@ -1,0 +1,100 @@
+"""The distributed shell's options are Hadoop's, and all that is wrong with them is told at once."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from am.programs.distributed_shell.client import UNSUPPORTED, parse
+from am.programs.distributed_shell.shell_job import JOB_FILE, ShellJob
+from am.programs.sleep import sleep_submission
+from am.staging import read_record
+from tests.am.builders import APP
+from yarn.containers import ContainerRetryContext
+from yarn.errors import InvalidArgumentException
+from yarn.resource import Resource
+from yarn.states import ContainerRetryPolicy, LocalResourceVisibility
+
+
+def test_the_defaults_are_hadoops() -> None:
+    shell = parse(["-shell_command", "date"])
+    assert shell.options.name == "DistributedShell"
+    assert (shell.options.queue, shell.options.priority, shell.options.timeout_ms) == ("default", 0, 600_000)
+    assert shell.options.master_resource == Resource(100, 1)
+    assert (shell.width.containers, shell.width.capability, shell.width.priority) == (1, Resource(10, 1), 0)
+
+
+def test_options_may_have_one_dash_or_two() -> None:
+    assert parse(["--shell_command", "date", "--num_containers", "4"]).width.containers == 4
+
+
+def test_command_and_arguments_are_one_command_line() -> None:
+    shell = parse(["-shell_command", "echo", "-shell_args", "a", "b", "-shell_env", "X=1", "Y=a=b"])
+    assert shell.command == "echo a b"
+    assert shell.environment == {"X": "1", "Y": "a=b"}
+
+
+def test_the_application_options_are_taken() -> None:
+    names = "-appname n -queue q -priority 3 -timeout 5 -application_tags a,b"
+    master = "-master_memory 200 -master_vcores 2 -attempt_failures_validity_interval 1000"
+    keep = "-keep_containers_across_application_attempts"
+    shell = parse(f"-shell_command x {names} {master} {keep}".split())
+    options = shell.options
+    assert (options.name, options.queue, options.priority, options.timeout_ms) == ("n", "q", 3, 5)
+    assert (options.master_resource, options.keep_containers) == (Resource(200, 2), True)
+    assert (options.tags, options.attempt_failures_validity_interval_ms) == (frozenset({"a", "b"}), 1000)
+
+
+def test_the_retry_policy_of_containers() -> None:
+    policy = ["-container_retry_policy", "2", "-container_retry_error_codes", "1,143", "-container_max_retries", "-1"]
+    shell = parse(["-shell_command", "x", *policy, "-container_retry_interval", "50"])
+    assert shell.retry == ContainerRetryContext(
+        ContainerRetryPolicy.RETRY_ON_SPECIFIC_ERROR_CODES, frozenset({1, 143}), -1, 50
+    )
+
+
+@pytest.mark.parametrize("name", sorted(UNSUPPORTED))
+def test_what_is_not_supported_says_why(name: str) -> None:
+    with pytest.raises(InvalidArgumentException) as refused:
+        parse(["-shell_command", "x", f"-{name}", "y"])
+    assert f"-{name} is not supported: {UNSUPPORTED[name]}" in refused.value.message
+
+
+def test_all_faults_are_told_at_once() -> None:
+    faulty = ["-num_containers", "0", "-container_memory", "-5", "-container_retry_policy", "7", "-shell_env", "=x"]
+    with pytest.raises(InvalidArgumentException) as refused:
+        parse([*faulty, "-localize_files", "/no/such/file", "-timeout", "0"])
+    for fault in ("no command", "-num_containers 0", "-container_memory -5", "-container_retry_policy 7", "'=x'"):
+        assert fault in refused.value.message
+    assert "/no/such/file" in refused.value.message
+    assert "-timeout 0" in refused.value.message
+
+
+def test_an_unknown_option_and_a_missing_value_are_refused() -> None:
+    with pytest.raises(InvalidArgumentException, match="unrecognized arguments: -nonsense"):
+        parse(["-shell_command", "x", "-nonsense"])
+    with pytest.raises(InvalidArgumentException, match="expected one argument"):
+        parse(["-shell_command"])
+
+
+def test_a_submission_leaves_its_job_for_the_master(tmp_path: Path) -> None:
+    script = tmp_path / "s.sh"
+    script.write_text("true\n")
+    shell = parse(["-shell_script", str(script), "-shell_args", "1", "-num_containers", "2", "-queue", "a"])
+    context = shell.build(APP, tmp_path / "staging")
+    staging = tmp_path / "staging" / str(APP)
+    job = read_record(staging / JOB_FILE)
+    assert isinstance(job, ShellJob)
+    assert (job.command, job.width.containers, job.staging) == ("bash ExecScript.sh 1", 2, str(staging.resolve()))
+    assert (context.application_id, context.queue, context.type) == (APP, "a", "YARN")
+    assert context.am_container.local_resources[JOB_FILE].visibility is LocalResourceVisibility.APPLICATION
+    task = job.launch_context(2)
+    assert task.commands == ("bash ExecScript.sh 1 1><LOG_DIR>/stdout 2><LOG_DIR>/stderr",)
+    assert task.environment["YARN_SHELL_ID"] == "2"
+    assert set(task.local_resources) == {"ExecScript.sh"}
+
+
+def test_sleep_is_a_shell_that_sleeps() -> None:
+    submission = sleep_submission(3, 1.5)
+    assert (submission.command, submission.width.containers) == ("exec sleep 1.5", 3)
