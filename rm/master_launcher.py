@@ -70,9 +70,7 @@ class MasterLauncher:
 
     def launch(self, effect: LaunchMaster) -> None:
         """Start the master; the outcome is reported as an event."""
-        # Made now, not when there is a slot: an attempt that ends meanwhile takes its token with it.
-        token = self._keys.masters.create(effect.attempt_id)
-        self._launching[effect.attempt_id] = self._start_task(self._launch(effect, token))
+        self._launching[effect.attempt_id] = self._start_task(self._launch(effect))
 
     def clean_up(self, effect: CleanUpMaster) -> None:
         """Stop the master's container, once a launch under way is over; what fails is left to the node's heartbeat."""
@@ -84,11 +82,11 @@ class MasterLauncher:
         task.add_done_callback(self._running.discard)
         return task
 
-    async def _launch(self, effect: LaunchMaster, token: Token) -> None:
+    async def _launch(self, effect: LaunchMaster) -> None:
         attempt_id = effect.attempt_id
         try:
             async with self._slots:
-                await self._start_container(effect, token)
+                await self._start_container(effect)
         except YarnException as error:
             _logger.warning("launch failed attempt=%s node=%s %s", attempt_id, effect.container.node_id, error.message)
             text = f"Error launching {attempt_id}. Got exception: {error.java_class}: {error.message}"
@@ -102,8 +100,9 @@ class MasterLauncher:
         finally:
             self._launching.pop(attempt_id, None)
 
-    async def _start_container(self, effect: LaunchMaster, token: Token) -> None:
+    async def _start_container(self, effect: LaunchMaster) -> None:
         container = effect.container
+        token = self._keys.masters.create(effect.attempt_id)
         request = StartContainerRequest(
             _launch_context(effect, token), self._signer.master_container_token(container, effect.user)
         )

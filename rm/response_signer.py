@@ -52,9 +52,8 @@ class ResponseSigner:
         self._issued: dict[ApplicationAttemptId, _Issued] = {}
 
     def forget(self, attempt_id: ApplicationAttemptId) -> None:
-        """The attempt has ended: its master's token is good for nothing more."""
+        """The attempt has ended: nothing is signed for it any more."""
         self._issued.pop(attempt_id, None)
-        self._keys.masters.remove(attempt_id)
 
     # For nodes
 

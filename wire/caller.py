@@ -11,7 +11,7 @@ from google.protobuf.message import DecodeError
 from protos.security_pb2 import TokenProto
 from wire.codec.tokens import read_token, write_token
 from yarn.containers import Token
-from yarn.errors import InvalidToken
+from yarn.errors import InvalidArgumentException, InvalidToken
 
 USER_KEY = "yarn-user"
 """Metadata: the user's name (simple authentication: the server believes it)."""
@@ -41,7 +41,14 @@ class Caller(Generic[Verified]):
 
 
 def caller_metadata(user: str = "", token: Token | None = None) -> tuple[tuple[str, str | bytes], ...]:
-    """The metadata that tells a server who calls."""
+    """The metadata that tells a server who calls.
+
+    Raises InvalidArgumentException for a name that gRPC cannot carry; which names are users' is the server's to say.
+    """
+    if not (user.isascii() and user.isprintable() and len(user) <= USER_LENGTH_MAX):
+        raise InvalidArgumentException(
+            f"{user[:40]!r} is no name of a user (at most {USER_LENGTH_MAX} printable ASCII characters)"
+        )
     metadata: list[tuple[str, str | bytes]] = []
     if user:
         metadata.append((USER_KEY, user))

@@ -138,30 +138,22 @@ class TokenSecretManager(Generic[Identifier]):
 
 
 class AMRMTokenSecretManager(TokenSecretManager[AMRMTokenIdentifier]):
-    """Tokens of masters. One is good from its making until its attempt has ended."""
+    """Tokens of masters.
+
+    A token outlives its attempt: Hadoop looks at it once a connection, and what a master of an ended attempt then hears
+    on that connection comes from ApplicationMasterService. Here each call is looked at, and the core says the same.
+    """
 
     def __init__(self, keys: KeyRing) -> None:
         super().__init__(AMRM_KIND, keys, write_amrm_identifier, read_amrm_identifier)
-        self._attempts: set[ApplicationAttemptId] = set()
 
     def create(self, attempt_id: ApplicationAttemptId) -> Token:
-        """A token for the attempt's master, which may call from now on."""
-        self._attempts.add(attempt_id)
+        """A token for the attempt's master."""
         return self.sign(AMRMTokenIdentifier(attempt_id, 0))
-
-    def remove(self, attempt_id: ApplicationAttemptId) -> None:
-        """The attempt has ended: its token is good for nothing more."""
-        self._attempts.discard(attempt_id)
 
     def signing_key(self) -> MasterKey | None:
         """The next key as soon as there is one: only the RM checks these tokens."""
         return self.keys.newest()
-
-    def check(self, token: Token | None) -> AMRMTokenIdentifier:
-        identifier = super().check(token)
-        if identifier.attempt_id not in self._attempts:
-            raise InvalidToken(f"{identifier.attempt_id} not found in AMRMTokenSecretManager.")
-        return identifier
 
 
 class NMTokenSecretManager(TokenSecretManager[NMTokenIdentifier]):

@@ -20,6 +20,7 @@ from yarn.configuration import Configuration
 from yarn.containers import Token
 from yarn.errors import (
     AccessControlException,
+    ApplicationAttemptNotFoundException,
     ApplicationNotFoundException,
     InvalidArgumentException,
     InvalidContainerException,
@@ -193,7 +194,8 @@ async def test_a_master_speaks_for_the_attempt_of_its_token(cluster: Cluster) ->
     assert (await client.get_application_report(first)).progress == 0.0
 
 
-async def test_a_masters_token_ends_with_its_attempt(cluster: Cluster) -> None:
+async def test_a_master_that_has_ended_is_told_so(cluster: Cluster) -> None:
+    """As on a connection that is still open there (exit-refused-calls: allocate of an application that was killed)."""
     node, client = await cluster.node(), await cluster.client()
     app, master = await registered_master(cluster, node, client)
     finish = FinishApplicationMasterRequest(FinalApplicationStatus.SUCCEEDED, "well done")
@@ -201,8 +203,10 @@ async def test_a_masters_token_ends_with_its_attempt(cluster: Cluster) -> None:
         continue
     await node.beat(done(node.started[0].identifier.container_id))
     await _until_state(client, app, YarnApplicationState.FINISHED)
-    with pytest.raises(InvalidToken, match="not found in AMRMTokenSecretManager"):
-        await master.finish_application_master(finish)
+    assert (await master.finish_application_master(finish)).is_unregistered
+    attempt_id = ApplicationAttemptId(app, 1)
+    with pytest.raises(ApplicationAttemptNotFoundException, match=f"{attempt_id} doesn't exist in ApplicationMasterS"):
+        await master.allocate(AllocateRequest(0))
 
 
 async def _until_state(

@@ -25,7 +25,7 @@ from wire.tokens import (
 )
 from yarn.containers import ContainerTokenIdentifier, Token
 from yarn.errors import InvalidToken
-from yarn.ids import ApplicationAttemptId, ApplicationId, ContainerId, NodeId
+from yarn.ids import ApplicationAttemptId, ContainerId, NodeId
 from yarn.resource import Resource
 
 NODE = NodeId("127.0.0.2", 1)
@@ -65,7 +65,6 @@ async def test_no_other_token_opens_a_call(cluster: Cluster, rpc: Rpc[Any, Any])
     if rpc in master.RPCS:
         tokens["a node's token"] = cluster.node_tokens.create(node.node_id)
         tokens["an NM token"] = cluster.rm.keys.nodes.create(attempt_id, node.node_id, "ann")
-        tokens["an attempt that never was"] = _token_of_unknown_attempt(cluster)
     else:
         tokens["a master's token"] = node.amrm_token()
     before = await _state(cluster)
@@ -77,14 +76,6 @@ async def test_no_other_token_opens_a_call(cluster: Cluster, rpc: Rpc[Any, Any])
                 await call(b"", metadata=caller_metadata("ann", token))
             assert isinstance(error_of(caught.value, target="rm", method=rpc.name), InvalidToken), name
     assert await _state(cluster) == before
-
-
-def _token_of_unknown_attempt(cluster: Cluster) -> Token:
-    """Sealed with the RM's own key, for an attempt that it never started."""
-    attempt_id = ApplicationAttemptId(ApplicationId(1, 99), 1)
-    token = cluster.rm.keys.masters.create(attempt_id)
-    cluster.rm.keys.masters.remove(attempt_id)
-    return token
 
 
 async def _state(cluster: Cluster) -> object:

@@ -144,20 +144,21 @@ async def test_a_call_that_the_server_does_not_have_had_no_effect() -> None:
 
 
 async def test_a_caller_without_the_right_token_gets_nowhere() -> None:
-    """No token, one of another attempt that has ended, one of another cluster: nothing is applied."""
+    """No token, one of a key that is not taken any more, one of another cluster: nothing is applied."""
     masters = AMRMTokenSecretManager(KeyRing(new_master_key()))
-    ended = masters.create(ApplicationAttemptId(ATTEMPT.application_id, 2))
-    masters.remove(ApplicationAttemptId(ATTEMPT.application_id, 2))
+    expired = masters.create(ATTEMPT)
+    masters.keys.roll()
+    masters.keys.activate_next()
     foreign = AMRMTokenSecretManager(KeyRing(new_master_key())).create(ATTEMPT)
     recorder = Recorder({"allocate": AllocateResponse(1, Resource(0, 0), 0)})
     good = masters.create(ATTEMPT)
     async with serving(master.RPCS, recorder, lambda caller: masters.check(caller.token)) as server:
-        for token in (None, ended, foreign):
+        for token in (None, expired, foreign):
             async with ApplicationMasterProxy(target(server), token=token) as proxy:
                 with pytest.raises(InvalidToken):
                     await proxy.allocate(AllocateRequest(0))
         assert recorder.calls == []
-        async with ApplicationMasterProxy(target(server), token=ended) as proxy:
+        async with ApplicationMasterProxy(target(server), token=expired) as proxy:
             proxy.use_token(good)
             await proxy.allocate(AllocateRequest(0))
     ((_, caller, _),) = recorder.calls
