@@ -17,6 +17,7 @@ import psutil
 from nm.effects import MonitorContainer
 from nm.events import Event, MemoryExceeded, UtilizationSampled
 from nm.launcher.containers_launcher import ContainersLauncher
+from nm.launcher.processes import all_processes
 from nm.memory_limits import MemoryLimits, ProcessSample, check_memory
 from nm.node_resources import Hardware
 from yarn.configuration import Configuration
@@ -117,10 +118,10 @@ class ContainersMonitor:
                 cpu += used.cpu
         return ResourceUtilization(physical_mb, virtual_mb, cpu)
 
-    def _look_at(self, container_id: ContainerId, tree: list[psutil.Process]) -> ResourceUtilization | None:
+    def _look_at(self, container_id: ContainerId, tree: list[int]) -> ResourceUtilization | None:
         """What one container uses; None if it is gone, or seen for the first time (its CPU is not known then)."""
         watched = self._watched[container_id]
-        samples = [sample for process in tree if (sample := _sample(process, watched.ages)) is not None]
+        samples = [sample for pid in tree if (sample := _sample(pid, watched.ages)) is not None]
         watched.ages = {sample.pid: sample.age for sample in samples}
         now_s = time.monotonic()
         earlier_s, watched.looked_s = watched.looked_s, now_s
@@ -140,23 +141,21 @@ class ContainersMonitor:
         )
 
 
-def process_trees(roots: Iterable[int]) -> dict[int, list[psutil.Process]]:
-    """{root: the processes of its tree, the root first} of those roots that are alive."""
-    alive = {process.pid: process for process in psutil.process_iter(["ppid"])}
-    sessions = {pid: _session_of(pid) for pid in alive}
-    children: dict[int, list[psutil.Process]] = {}
-    for pid, process in alive.items():
-        parent, session = process.info["ppid"], sessions[pid]
-        if session != pid and sessions.get(parent) != session:
-            # An orphan: it belongs to init (or to who takes orphans here), and still to its session.
-            parent = session
-        children.setdefault(parent, []).append(process)
-    trees: dict[int, list[psutil.Process]] = {}
+def process_trees(roots: Iterable[int]) -> dict[int, list[int]]:
+    """{root: the process ids of its tree, the root first} of those roots that are alive."""
+    alive = {process.pid: process for process in all_processes()}
+    children: dict[int, list[int]] = {}
+    for process in alive.values():
+        parent = alive.get(process.parent)
+        # An orphan belongs to init (or to who takes orphans here), and still to its session.
+        is_orphan = process.session != process.pid and (parent is None or parent.session != process.session)
+        children.setdefault(process.session if is_orphan else process.parent, []).append(process.pid)
+    trees: dict[int, list[int]] = {}
     for root in roots:
         if root in alive:
-            tree = trees[root] = [alive[root]]
-            for process in tree:
-                tree.extend(children.get(process.pid, ()))
+            tree = trees[root] = [root]
+            for pid in tree:
+                tree.extend(children.get(pid, ()))
     return trees
 
 
@@ -173,30 +172,23 @@ def hardware() -> Hardware:
     return Hardware(psutil.virtual_memory().total >> _MB, psutil.cpu_count(logical=False) or threads, threads)
 
 
-def _sample(process: psutil.Process, ages: dict[int, int]) -> ProcessSample | None:
+def _sample(pid: int, ages: dict[int, int]) -> ProcessSample | None:
     try:
+        process = psutil.Process(pid)
         with process.oneshot():
             memory, cpu = process.memory_info(), process.cpu_times()
             return ProcessSample(
-                process.pid,
+                pid,
                 process.ppid(),
-                os.getpgid(process.pid),
-                os.getsid(process.pid),
+                os.getpgid(pid),
+                os.getsid(pid),
                 process.name(),
                 int(cpu.user * 1000),
                 int(cpu.system * 1000),
                 memory.vms,
                 memory.rss // _PAGE_BYTES,
                 tuple(process.cmdline()),
-                ages.get(process.pid, 0) + 1,
+                ages.get(pid, 0) + 1,
             )
     except (psutil.Error, OSError):
         return None
-
-
-def _session_of(pid: int) -> int:
-    """The process's session; 0, which is no process, if it is gone."""
-    try:
-        return os.getsid(pid)
-    except OSError:
-        return 0

@@ -10,6 +10,7 @@ import time
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from nm.core import NodeManagerCore
@@ -83,10 +84,9 @@ class NodeManager:
         `stopping` set: the node shuts down, and `shell.stopped` is done when it has.
         Raises YarnException for what keeps the node from starting; nothing is left behind then.
         """
+        ground = _Ground(conf, environ)
         door = _Door(conf)
-        directories = NodeDirectories(nodemanager.LOCAL_DIRS.of(conf), nodemanager.LOG_DIRS.of(conf), random.Random())
-        deletion = DeletionService(directories)
-        held = _take_directories(directories, deletion)
+        held = _take_directories(ground)
         try:
             node = NodeManager(conf, await door.listen())
             secret = read_cluster_secret(conf)
@@ -100,12 +100,10 @@ class NodeManager:
                     tasks=tasks,
                     send=node._heard_of_resource_manager,
                 )
-                async with node._run_parts(conf, environ, directories, deletion, tasks, calls, door):
-                    order = tasks.create_task(node._shut_down_when(stopping))
-                    try:
-                        yield node
-                    finally:
-                        order.cancel()
+                order = tasks.create_task(node._shut_down_when(stopping))
+                async with node._running(ground, door, calls, tasks):
+                    yield node
+                order.cancel()
         finally:
             await door.close()
             for descriptor in held:
@@ -123,25 +121,20 @@ class NodeManager:
         self.shell.send(ShutDown())
 
     @asynccontextmanager
-    async def _run_parts(
-        self,
-        conf: Configuration,
-        environ: Mapping[str, str],
-        directories: NodeDirectories,
-        deletion: DeletionService,
-        tasks: asyncio.TaskGroup,
-        calls: ResourceTrackerCalls,
-        door: _Door,
+    async def _running(
+        self, ground: _Ground, door: _Door, calls: ResourceTrackerCalls, tasks: asyncio.TaskGroup
     ) -> AsyncIterator[None]:
+        """Have every part at work while the context is open; then end what is left of containers."""
+        conf, directories, deletion = ground.conf, ground.directories, ground.deletion
         send = self.shell.send
         disks = DiskChecker(directories, DiskSettings.read(conf), send, self.clock)
-        launcher = _launcher(conf, _node_environment(conf, self, environ), directories, send, disks)
+        launcher = _launcher(ground, self, disks)
         watcher = ContainersMonitor(launcher, send, MonitorSettings.read(conf), self.facts.resource.vcores)
         localizer = Localizer(directories, send, tasks, nodemanager.LOCALIZER_FETCH_THREAD_COUNT.of(conf))
         self.shell.parts = RunningParts(calls, localizer, launcher, watcher, deletion, door.service)
         door.service.open(self.node_id, self.shell)
         disks.look()
-        loops = [tasks.create_task(loop.run()) for loop in (watcher, disks, deletion)]
+        loops = [tasks.create_task(part.run()) for part in (watcher, disks, deletion)]
         send(Start())
         try:
             yield
@@ -150,14 +143,26 @@ class NodeManager:
             calls.cancel()
             await _end_processes(launcher, directories)
             await _finish(deletion)
-            for task in loops:
-                task.cancel()
+            for loop in loops:
+                loop.cancel()
             self.shell.close()
 
     def _heard_of_resource_manager(self, event: Event) -> None:
         self.shell.send(event)
         if not self.registered.done() and self.core.status.rm_identifier != RM_INVALID_IDENTIFIER:
             self.registered.set_result(None)
+
+
+class _Ground:
+    """What a node stands on: its configuration, the NM's variables, its directories and who empties them."""
+
+    def __init__(self, conf: Configuration, environ: Mapping[str, str]) -> None:
+        self.conf = conf
+        self.environ = environ
+        self.directories = NodeDirectories(
+            nodemanager.LOCAL_DIRS.of(conf), nodemanager.LOG_DIRS.of(conf), random.Random()
+        )
+        self.deletion = DeletionService(self.directories)
 
 
 class _Door:
@@ -179,58 +184,56 @@ class _Door:
         await self._server.stop()
 
 
-def _take_directories(directories: NodeDirectories, deletion: DeletionService) -> list[int]:
+def _take_directories(ground: _Ground) -> list[int]:
     """Make the local directories ours, and end what an earlier NM has left in them. Raises DirectoriesInUse."""
-    for local in directories.local_dirs:
-        try:
-            make_dir(local, PLAIN_MODE)
-        except OSError as error:
-            _logger.warning("cannot make local directory=%s problem=%s", local, error.strerror)
-    held = lock_directories(directories.local_dirs)
-    if any(
-        os.path.isdir(f"{local}/{NM_PRIVATE}") and os.listdir(f"{local}/{NM_PRIVATE}")
-        for local in directories.local_dirs
-    ):
-        for process in end_leftovers(directories.local_dirs):
+    local_dirs = ground.directories.local_dirs
+    for local in local_dirs:
+        _make(partial(make_dir, mode=PLAIN_MODE), local)
+    held = lock_directories(local_dirs)
+    if any(_has_entries(f"{local}/{NM_PRIVATE}") for local in local_dirs):
+        for process in end_leftovers(local_dirs):
             _logger.warning("killed a process that an earlier NodeManager left pid=%d", process.pid)
-    for path in stale_paths(directories.local_dirs):
-        deletion.delete_tree(path)
-    for local in directories.local_dirs:
-        try:
-            make_node_dirs(local)
-        except OSError as error:
-            _logger.warning("cannot use local directory=%s problem=%s", local, error.strerror)
+    for path in stale_paths(local_dirs):
+        ground.deletion.delete_tree(path)
+    for local in local_dirs:
+        _make(make_node_dirs, local)
     return held
 
 
-def _launcher(
-    conf: Configuration,
-    environment: NodeEnvironment,
-    directories: NodeDirectories,
-    send: Callable[[Event], None],
-    disks: DiskChecker,
-) -> ContainersLauncher:
+def _make(make: Callable[[str], None], local: str) -> None:
+    """What cannot be made now is left out by the disk checker, which says so in the node's health."""
+    try:
+        make(local)
+    except OSError as error:
+        _logger.warning("cannot use local directory=%s problem=%s", local, error.strerror)
+
+
+def _has_entries(directory: str) -> bool:
+    try:
+        return bool(os.listdir(directory))
+    except OSError:
+        return False
+
+
+def _launcher(ground: _Ground, node: NodeManager, disks: DiskChecker) -> ContainersLauncher:
+    conf, environ = ground.conf, ground.environ
+    environment = NodeEnvironment(
+        node.node_id,
+        node.facts.http_port,
+        nodemanager.USER_HOME_DIR.of(conf),
+        {name: environ[name] for name in nodemanager.ENV_WHITELIST.of(conf) if name in environ},
+        nodemanager.ADMIN_ENV.of(conf),
+        environ,
+    )
     return ContainersLauncher(
         environment,
-        directories,
-        send,
+        ground.directories,
+        node.shell.send,
         stderr_pattern=nodemanager.STDERR_PATTERN.of(conf),
         stderr_tail_bytes=nodemanager.STDERR_TAIL_BYTES.of(conf),
         debug=nodemanager.LOG_CONTAINER_DEBUG_INFO.of(conf),
         kill_wait_ms=nodemanager.PROCESS_KILL_WAIT.of(conf),
         disks_problem=disks.problem,
-    )
-
-
-def _node_environment(conf: Configuration, node: NodeManager, environ: Mapping[str, str]) -> NodeEnvironment:
-    whitelist = nodemanager.ENV_WHITELIST.of(conf)
-    return NodeEnvironment(
-        node.node_id,
-        node.facts.http_port,
-        nodemanager.USER_HOME_DIR.of(conf),
-        {name: environ[name] for name in whitelist if name in environ},
-        nodemanager.ADMIN_ENV.of(conf),
-        environ,
     )
 
 

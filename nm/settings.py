@@ -65,6 +65,7 @@ def core_settings(conf: Configuration, utc_offset_ms: int) -> CoreSettings:
         log_retain_ms=nodemanager.LOG_RETAIN.of(conf),
         cache_target_bytes=nodemanager.LOCALIZER_CACHE_TARGET_SIZE_MB.of(conf) * _BYTES_PER_MB,
         cache_cleanup_interval_ms=nodemanager.LOCALIZER_CACHE_CLEANUP_INTERVAL.of(conf),
+        work_preserving=resourcemanager.WORK_PRESERVING_RECOVERY_ENABLED.of(conf),
     )
 
 

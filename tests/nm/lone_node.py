@@ -95,6 +95,7 @@ class LoneNode:
     def __init__(self, node: NodeManager, rm: PlayedResourceManager, directory: Path) -> None:
         self.node = node
         self.rm = rm
+        self.directory = directory
         self.local_dir = directory / "local"
         self.log_dir = directory / "logs"
         self.attempt = ApplicationAttemptId(ApplicationId(RM_IDENTIFIER, 8), 1)

@@ -33,8 +33,10 @@ async def test_a_process_above_its_memory_is_killed_with_minus_104_and_the_numbe
         end.diagnostics,
     )
     assert match is not None, end.diagnostics
-    assert 72 << 20 < int(match[1]) < 150 << 20
-    assert 200 < float(match[2]) < 280
+    # Some of the 200 MB, if the look came while they were being taken.
+    excess_mb, used_mb = int(match[1]) / (1 << 20), float(match[2])
+    assert 128 < used_mb < 280
+    assert used_mb - 128 == pytest.approx(excess_mb, abs=0.1)
     assert "x=bytearray(200<<20)" in end.diagnostics
     assert "Container killed on request. Exit code is 143\n" in end.diagnostics
 
@@ -95,7 +97,7 @@ def test_a_tree_holds_orphans_of_its_session() -> None:
         orphan = int(process.stdout.readline())
         assert process.stdout.readline() == b"ended\n"
         with process.stdout:
-            assert {member.pid for member in process_trees([process.pid])[process.pid]} == {process.pid, orphan}
+            assert set(process_trees([process.pid])[process.pid]) == {process.pid, orphan}
     finally:
         os.killpg(process.pid, signal.SIGKILL)
         process.wait()

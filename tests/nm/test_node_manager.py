@@ -32,14 +32,20 @@ def run(*commands: str) -> ContainerLaunchContext:
     return ContainerLaunchContext(commands)
 
 
-def tagged(container_id: ContainerId) -> list[int]:
-    """The processes that carry the container's tag."""
-    return [p.pid for p in all_processes() if environment_of(p.pid).get("CONTAINER_ID") == str(container_id)]
+def tagged(node: LoneNode, container_id: ContainerId) -> list[int]:
+    """The processes of a container: its tag is theirs, and its token lies below this node's directory."""
+    found = []
+    for process in all_processes():
+        variables = environment_of(process.pid)
+        token = variables.get("HADOOP_TOKEN_FILE_LOCATION", "")
+        if variables.get("CONTAINER_ID") == str(container_id) and token.startswith(str(node.directory)):
+            found.append(process.pid)
+    return found
 
 
-def sessions(container_id: ContainerId) -> set[int]:
+def sessions(node: LoneNode, container_id: ContainerId) -> set[int]:
     """Those of the container's processes: the wrapper's, the container's own, and any that a child made."""
-    return {found.session for pid in tagged(container_id) if (found := stat_of(pid)) is not None}
+    return {found.session for pid in tagged(node, container_id) if (found := stat_of(pid)) is not None}
 
 
 async def until(condition: Callable[[], object], what: str) -> None:
@@ -66,8 +72,8 @@ async def test_a_node_that_stops_leaves_no_process_no_port_no_lock(tmp_path: Pat
         escaped = await node.start(run("setsid sleep 301 & sleep 60"))
         for container_id in (stubborn, escaped):
             await node.running(container_id)
-        await until(lambda: len(sessions(escaped)) == 3, "the container has a child in another session")
-    assert tagged(stubborn) == tagged(escaped) == []
+        await until(lambda: len(sessions(node, escaped)) == 3, "the container has a child in another session")
+    assert tagged(node, stubborn) == tagged(node, escaped) == []
     assert node.rm.unregistered == [node.node.node_id]
     with pytest.raises(ConnectionRefusedError):
         await asyncio.open_connection(*node.node.node_id)
@@ -83,7 +89,7 @@ async def test_a_node_that_the_rm_sends_away_ends_its_containers(tmp_path: Path)
         node.rm.action = NodeAction.SHUTDOWN
         async with asyncio.timeout(10):
             assert await asyncio.shield(node.node.shell.stopped) == ""
-        await until(lambda: tagged(container_id) == [], "the container is gone")
+        await until(lambda: tagged(node, container_id) == [], "the container is gone")
     assert node.rm.unregistered == []
 
 
@@ -106,21 +112,21 @@ async def test_what_a_container_left_in_its_group_is_ended_after_its_exit(tmp_pa
     async with lone_node(tmp_path) as node:
         end = await node.run(run("(trap '' TERM; sleep 300 & wait) & sleep 0.2; exit 0"))
         assert end.exit_status == 0
-        await until(lambda: tagged(end.container_id) == [], "the children are gone")
+        await until(lambda: tagged(node, end.container_id) == [], "the children are gone")
 
 
 async def test_a_child_that_left_its_session_survives_its_container_as_in_hadoop(tmp_path: Path) -> None:
     async with lone_node(tmp_path) as node:
         container_id = await node.start(run("setsid sleep 301 & sleep 60"))
-        await until(lambda: len(sessions(container_id)) == 3, "the child has its own session")
+        await until(lambda: len(sessions(node, container_id)) == 3, "the child has its own session")
         await stop(node, container_id)
         await node.end_of(container_id)
         await asyncio.sleep(0.4)
-        (survivor,) = tagged(container_id)
+        (survivor,) = tagged(node, container_id)
         found = stat_of(survivor)
         assert found is not None
         assert found.session == survivor
-    assert tagged(container_id) == []
+    assert tagged(node, container_id) == []
 
 
 async def test_a_container_can_be_stopped_at_any_moment_of_its_start(tmp_path: Path) -> None:
@@ -132,7 +138,7 @@ async def test_a_container_can_be_stopped_at_any_moment_of_its_start(tmp_path: P
             await stop(node, container_id)
             end = await node.end_of(container_id)
             assert end.exit_status == -105, end
-            await until(lambda gone=container_id: tagged(gone) == [], "the container is gone")
+            await until(lambda gone=container_id: tagged(node, gone) == [], "the container is gone")
 
 
 async def test_a_process_that_has_the_old_id_of_a_container_is_not_signalled(tmp_path: Path) -> None:
@@ -267,7 +273,7 @@ async def test_two_nodes_cannot_have_one_directory(tmp_path: Path) -> None:
         with pytest.raises(DirectoriesInUse, match=r"yarn\.nodemanager\.local-dirs: another NodeManager runs over"):
             async with lone_node(tmp_path):
                 pass
-        assert tagged(container_id) != []
+        assert tagged(node, container_id) != []
 
 
 async def test_a_node_names_what_keeps_it_from_starting(tmp_path: Path) -> None:

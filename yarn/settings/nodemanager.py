@@ -92,14 +92,21 @@ RESOURCE_MEMORY_ENFORCED = BoolSetting(
     "false",
     "true leaves the memory to cgroups, which yarnling has not: nothing is then checked (Hadoop: true)",
 )
+LOOK_LEAST_MS = 1000
+"""What the pace of a cluster never goes below: a look reads every process of the machine, for each node."""
 RESOURCE_MONITOR_INTERVAL = TimeSetting(
-    "yarn.nodemanager.resource-monitor.interval-ms", "3000", "between two looks at the node's use", minimum=1
+    "yarn.nodemanager.resource-monitor.interval-ms",
+    "3000",
+    "between two looks at the node's use",
+    minimum=1,
+    least_ms=LOOK_LEAST_MS,
 )
 CONTAINER_MONITOR_INTERVAL = TimeSetting(
     "yarn.nodemanager.container-monitor.interval-ms",
     None,
     "between two looks at containers' use",
     minimum=1,
+    least_ms=LOOK_LEAST_MS,
     fallback=RESOURCE_MONITOR_INTERVAL,
 )
 CONTAINER_MONITOR_ENABLED = BoolSetting(

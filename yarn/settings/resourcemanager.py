@@ -5,7 +5,7 @@ Defaults are yarn-default.xml's of Hadoop 3.4.1, but for addresses: yarnling bin
 
 from __future__ import annotations
 
-from yarn.settings.kinds import AddressSetting, IntSetting, TextSetting, TimeSetting
+from yarn.settings.kinds import AddressSetting, BoolSetting, IntSetting, TextSetting, TimeSetting
 
 HOSTNAME = TextSetting("yarn.resourcemanager.hostname", "127.0.0.1", "host that the RM's addresses stand on")
 ADDRESS = AddressSetting(
@@ -131,6 +131,12 @@ CONTAINER_TOKEN_ROLLING_INTERVAL = TimeSetting(
     written_in="s",
     minimum=1,
     paced=False,
+)
+
+WORK_PRESERVING_RECOVERY_ENABLED = BoolSetting(
+    "yarn.resourcemanager.work-preserving-recovery.enabled",
+    "true",
+    "whether a node that registers again keeps its containers",
 )
 
 CONNECT_MAX_WAIT = TimeSetting(
