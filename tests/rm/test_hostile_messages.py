@@ -1,0 +1,123 @@
+"""Messages that no honest caller sends, with tokens that are good: refused or done, and the RM lives on.
+
+Records are random and well-formed, so that they get past the codec: negative sizes, ids of nobody, numbers at their
+ends. A step of the core that fails is a bug, which the server would log.
+"""
+
+from __future__ import annotations
+
+import logging
+import random
+import typing
+from collections.abc import AsyncIterator, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import grpc.aio
+import pytest
+
+from tests.rm.served_cluster import ADMIN, CLIENT, SCHEDULER, TRACKER, Cluster, configuration, serving, submit, until
+from tests.wire.random_records import random_value
+from wire.caller import caller_metadata
+from wire.protocols import admin, client, master, tracker
+from wire.rpc import Rpc
+from yarn.applications import ApplicationSubmissionContext
+from yarn.ids import ApplicationId, NodeId
+from yarn.protocols.client import KillApplicationRequest
+from yarn.protocols.master import AllocateRequest, RegisterApplicationMasterRequest
+from yarn.protocols.tracker import NodeHeartbeatRequest, RegisterNodeManagerRequest
+
+CALLS = 120
+"""Of each RPC; a larger number is for a long night."""
+
+NEVER_DONE = (
+    client.FAIL_APPLICATION_ATTEMPT,
+    client.FORCE_KILL_APPLICATION,
+    client.GET_APPLICATION_REPORT,
+    client.GET_APPLICATION_ATTEMPT_REPORT,
+    client.GET_APPLICATION_ATTEMPTS,
+    client.GET_CONTAINER_REPORT,
+    client.GET_CONTAINERS,
+    client.SUBMIT_APPLICATION,
+    master.REGISTER_APPLICATION_MASTER,
+    tracker.UNREGISTER_NODE_MANAGER,
+    admin.REFRESH_QUEUES,
+)
+"""They speak of what random ids never meet, or are done once."""
+
+PROTOCOLS: list[tuple[str, tuple[Rpc[Any, Any], ...], Any]] = [
+    (CLIENT, client.RPCS, client.ApplicationClientHandler),
+    (SCHEDULER, master.RPCS, master.ApplicationMasterHandler),
+    (TRACKER, tracker.RPCS, tracker.ResourceTrackerHandler),
+    (ADMIN, admin.RPCS, admin.AdminHandler),
+]
+
+
+@pytest.fixture
+async def cluster(tmp_path: Path) -> AsyncIterator[Cluster]:
+    async with serving(configuration(tmp_path)) as served:
+        yield served
+
+
+@pytest.mark.parametrize(
+    ("key", "rpc", "handler"),
+    [pytest.param(key, rpc, handler, id=rpc.method) for key, rpcs, handler in PROTOCOLS for rpc in rpcs],
+)
+async def test_no_message_breaks_the_rm(
+    cluster: Cluster, key: str, rpc: Rpc[Any, Any], handler: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    rng = random.Random(rpc.method)
+    kind = typing.get_type_hints(getattr(handler, rpc.method))["request"]
+    node, user = await cluster.node(), await cluster.client()
+    app = await submit(user)
+    await node.beat()
+    await until(lambda: bool(node.started))
+    token = {SCHEDULER: node.amrm_token, TRACKER: lambda: cluster.node_tokens.create(node.node_id)}.get(key)
+    metadata = caller_metadata("ann", token() if token else None)
+    if rpc in (master.ALLOCATE, master.FINISH_APPLICATION_MASTER):
+        await (await cluster.master(node.amrm_token())).register_application_master(RegisterApplicationMasterRequest())
+    done = 0
+    response_id = node.response_id if key == TRACKER else 0
+    async with grpc.aio.insecure_channel(cluster.addresses[key]) as channel:
+        call: Any = channel.unary_unary(rpc.path)
+        for number in range(CALLS):
+            record = _at_home(random_value(rng, kind), rng, app, node.node_id, number)
+            if isinstance(record, (AllocateRequest, NodeHeartbeatRequest)):
+                record = replace(record, response_id=response_id)
+            with refusals_passed_over():
+                reply = rpc.reply.decode(await call(rpc.request.encode(record), metadata=metadata, timeout=10))
+                response_id = getattr(reply, "response_id", 0)
+                done += 1
+    # Random asks fail one check or another nearly always; the other calls mostly go through.
+    assert done > (0 if rpc is master.ALLOCATE else CALLS // 10) or rpc in NEVER_DONE
+    assert [record.getMessage() for record in caplog.records if record.levelno >= logging.ERROR] == []
+    assert (await user.get_application_report(app)).application_id == app
+
+
+def _at_home(record: Any, rng: random.Random, app: ApplicationId, node_id: NodeId, number: int) -> Any:
+    """Every other record speaks of what is there, so that it gets further than the first check."""
+    if isinstance(record, (RegisterNodeManagerRequest, NodeHeartbeatRequest)):
+        return replace(record, node_id=node_id)
+    if rng.random() < 0.5:
+        return record
+    match record:
+        case AllocateRequest():
+            return replace(record, asks=(), releases=(), blacklist_additions=())
+        case ApplicationSubmissionContext():
+            return replace(record, application_id=ApplicationId(app.cluster_timestamp, number + 2), queue="default")
+        case KillApplicationRequest():
+            return replace(record, application_id=ApplicationId(1, 1))
+        case NodeId():
+            return NodeId("127.0.0.9", 1)
+    return record
+
+
+@contextmanager
+def refusals_passed_over() -> Iterator[None]:
+    """Lets calls be refused, but not fail inside."""
+    try:
+        yield
+    except grpc.aio.AioRpcError as error:
+        assert error.code() not in (grpc.StatusCode.INTERNAL, grpc.StatusCode.UNKNOWN), error.details()
