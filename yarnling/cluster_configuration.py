@@ -74,10 +74,8 @@ def file_values(
 
 
 def node_overrides(place: NodePlace, settings: Mapping[str, str]) -> dict[str, str]:
-    """What is one node's own. Files and directories of the settings become one for each node."""
-    event_log = settings.get(yarnling.EVENT_LOG.key)
+    """What is one node's own. Directories of the settings get a part for each node: two must not share one."""
     return {
-        **({yarnling.EVENT_LOG.key: f"{event_log}.{place.name}"} if event_log else {}),
         nodemanager.HOSTNAME.key: place.host,
         nodemanager.ADDRESS.key: f"{place.host}:0",
         nodemanager.LOCAL_DIRS.key: ",".join(map(str, local_dirs(place, settings))),

@@ -30,7 +30,7 @@ SUCCEEDED = FinalApplicationStatus.SUCCEEDED
 @pytest.mark.case("I1")
 def test_the_round_trip(tmp_path: Path) -> None:
     """Client submits, RM launches the AM, AM registers, asks, starts, hears of the ends, unregisters."""
-    settings = {**QUICK, "yarn.yarnling.event-log": str(tmp_path / "events")}
+    settings = {**QUICK, "yarn.yarnling.event-log": str(tmp_path)}
     with LocalCluster(2, settings=settings, fast=True) as cluster:
         client = cluster.client
         report = client.start(shell("echo hello from $YARN_SHELL_ID", 3))
@@ -44,7 +44,7 @@ def test_the_round_trip(tmp_path: Path) -> None:
             "hello from 2\n",
             "hello from 3\n",
         ]
-    _, steps = read_event_log(tmp_path / "events")
+    _, steps = read_event_log(tmp_path / "resourcemanager.jsonl")
     events = [type(step.event) for step in steps]
     told = [SubmitApplication, RegisterApplicationMaster, Allocate, FinishApplicationMaster]
     assert [events.index(kind) for kind in told] == sorted(events.index(kind) for kind in told)

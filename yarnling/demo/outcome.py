@@ -49,10 +49,8 @@ def judge(text: InputText, output: Path) -> Verdict:
     return Verdict(False, f"WRONG: {size}; {len(wrong)} words are counted wrongly ({shown})")
 
 
-def what_was_lost(
-    submitted: list[Submitted], memory: Memory, node: NodeId, lost: list[ContainerId], job: dict[str, object]
-) -> Loss:
-    """`lost` are the containers that lived on `node` when it was killed; `job` the word count's last status."""
+def what_was_lost(submitted: list[Submitted], memory: Memory, lost: list[ContainerId], job: dict[str, object]) -> Loss:
+    """`lost` are the containers that lived on the node when it was killed; `job` the word count's last status."""
     users = {one.application_id: one.work.user for one in submitted}
     containers: dict[str, list[ContainerId]] = {}
     masters: Counter[str] = Counter()

@@ -128,7 +128,7 @@ class Story:
         if self.killed is not None:
             job = map_reduce_status(self.submitted[0].application_id, cluster.directory.staging)
             screen.say(f"\nLost with {self.killed}, and done again:")
-            for line in loss_lines(what_was_lost(self.submitted, self.memory, self.killed, self.lost, job)):
+            for line in loss_lines(what_was_lost(self.submitted, self.memory, self.lost, job)):
                 screen.say(f"  {line}")
         verdict = judge(self.text, cluster.directory.path / "word-count")
         screen.say(f"\nThe word count is {verdict.text}.")

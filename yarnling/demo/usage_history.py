@@ -111,7 +111,7 @@ def _axis(history: UsageHistory, columns: int, end_s: float) -> Text:
     for letter in line:
         axis.append(letter, MARK if letter == "✗" else "")
     last = f"{end_s:.0f} s"
-    axis.append(f"\n{'':<{LABEL_CHARS}} 0 s{last:>{columns - 3}}\n", "dim")
+    axis.append(f"\n{'':<{LABEL_CHARS}} 0 s{last:>{max(0, columns - 3)}}\n", "dim")
     for time_s, text in history.marks.items():
         axis.append(f"{'':<{LABEL_CHARS}} ✗ {time_s:.1f} s: {text}\n", MARK)
     return axis

@@ -1,0 +1,75 @@
+"""Whose value holds in a local cluster: the user's files, what it must set itself, the user's settings."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from wire.hadoop_xml import load_configuration, to_xml
+from yarn.faults import ConfigurationException
+from yarn.settings import nodemanager, resourcemanager, yarnling
+from yarnling.cluster_configuration import composed, file_values, first_addresses, node_overrides, node_sizes
+from yarnling.cluster_directory import ClusterDirectory
+
+MEMORY = nodemanager.RESOURCE_MEMORY_MB.key
+VMEM = nodemanager.VMEM_CHECK_ENABLED.key
+
+
+def test_the_users_settings_win_over_sizes_and_those_over_files(tmp_path: Path) -> None:
+    (tmp_path / "yarn-site.xml").write_text(to_xml({MEMORY: "1111"}))
+    assert composed(tmp_path, {}, {}).get(MEMORY) == "1111"
+    assert composed(tmp_path, {}, node_sizes(2222, None)).get(MEMORY) == "2222"
+    assert composed(tmp_path, {MEMORY: "3333"}, node_sizes(2222, None)).get(MEMORY) == "3333"
+
+
+def test_its_own_defaults_give_way_to_files_and_settings(tmp_path: Path) -> None:
+    assert composed(None, {}, {}).get(VMEM) == "false"
+    assert composed(None, {VMEM: "true"}, {}).get(VMEM) == "true"
+    (tmp_path / "yarn-site.xml").write_text(to_xml({VMEM: "true"}))
+    assert composed(tmp_path, {}, {}).get(VMEM) == "true"
+
+
+def test_all_faults_of_files_and_settings_at_once(tmp_path: Path) -> None:
+    (tmp_path / "yarn-site.xml").write_text(to_xml({MEMORY: "lots"}))
+    with pytest.raises(ConfigurationException) as refusal:
+        composed(tmp_path, {VMEM: "true", nodemanager.RESOURCE_CPU_VCORES.key: "0"}, {})
+    assert {fault.key for fault in refusal.value.faults} == {MEMORY, nodemanager.RESOURCE_CPU_VCORES.key}
+
+
+def test_addresses_of_files_are_other_machines_but_those_of_settings_are_meant() -> None:
+    address = resourcemanager.ADDRESS.key
+    assert first_addresses({})[address] == "127.0.0.1:0"
+    assert first_addresses({address: "127.0.0.1:8032"})[address] == "127.0.0.1:8032"
+
+
+def test_the_clusters_files_read_back_as_the_configuration_with_its_places(tmp_path: Path) -> None:
+    directory = ClusterDirectory.make(tmp_path)
+    conf = composed(None, {MEMORY: "4096"}, {})
+    directory.write_configuration(
+        file_values(conf, {"yarn.resourcemanager.address": "127.0.0.1:7"}, directory, racks=True)
+    )
+    read = load_configuration(directory.conf)
+    assert read.get(MEMORY) == "4096"
+    assert resourcemanager.ADDRESS.of(read) == ("127.0.0.1", 7)
+    assert yarnling.TOPOLOGY_TABLE_FILE.of(read) == str(directory.topology_table)
+    assert read.keys("yarn.scheduler.capacity.root.")
+
+
+def test_nodes_have_hosts_and_directories_of_their_own(tmp_path: Path) -> None:
+    directory = ClusterDirectory(tmp_path, temporary=False)
+    settings = {nodemanager.LOCAL_DIRS.key: "/a, /b"}
+    first, second = (node_overrides(directory.node(number, 1), settings) for number in (1, 2))
+    assert first[nodemanager.LOCAL_DIRS.key] == "/a/nm-1,/b/nm-1"
+    assert all(first[key] != second[key] for key in first)
+
+
+def test_hosts_go_on_after_the_last_of_a_block(tmp_path: Path) -> None:
+    directory = ClusterDirectory(tmp_path, temporary=False)
+    assert [directory.node(number, 1).host for number in (1, 253, 254, 255, 300)] == [
+        "127.0.0.2",
+        "127.0.0.254",
+        "127.0.0.255",
+        "127.0.1.0",
+        "127.0.1.45",
+    ]

@@ -1,0 +1,93 @@
+"""State files: private, found again, and never mistaken for another process's."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+import stat
+from pathlib import Path
+
+import pytest
+
+from yarn.errors import YarnException
+from yarnling.cluster_state import (
+    ClusterState,
+    NoCluster,
+    NodeEntry,
+    ProcessIdentity,
+    find_cluster,
+    living_clusters,
+    read_state,
+    state_directory,
+    state_path,
+)
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
+    return tmp_path
+
+
+def state(name: str = "default", supervisor: ProcessIdentity | None = None) -> ClusterState:
+    here = ProcessIdentity.of(os.getpid())
+    node = NodeEntry(1, "nm-1", "127.0.0.2:4711", here, ("/logs",))
+    return ClusterState(name, supervisor or here, "/cluster", "/cluster/conf", {"a": "127.0.0.1:1"}, (node,), 0.05)
+
+
+def test_what_was_written_is_read_and_private() -> None:
+    state().write()
+    assert find_cluster("default") == state()
+    assert stat.S_IMODE(state_path("default").stat().st_mode) == 0o600
+
+
+def test_without_a_runtime_directory_it_is_in_the_cache(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.delenv("XDG_RUNTIME_DIR")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert state_directory() == tmp_path / ".cache" / "yarnling"
+
+
+def test_no_file_says_how_to_start_one() -> None:
+    with pytest.raises(NoCluster, match=r"no cluster 'mine' is up \(start one: yarnling up --detach --name mine\)"):
+        find_cluster("mine")
+
+
+def test_a_process_id_that_belongs_to_somebody_else_now_is_stale() -> None:
+    """The number lives on, the start time tells that it is another process."""
+    earlier = dataclasses.replace(ProcessIdentity.of(os.getpid()), started=1.0)
+    state(supervisor=earlier).write()
+    with pytest.raises(NoCluster, match="has gone without a word"):
+        find_cluster("default")
+    assert not state_path("default").exists()
+
+
+@pytest.mark.parametrize("content", ["", "[]", "{}", '{"version": 1}', "\x00", '{"version": 99}'])
+def test_a_file_that_is_no_state_is_told(content: str) -> None:
+    state().write()
+    state_path("default").write_text(content)
+    with pytest.raises(NoCluster, match=r"default\.json"):
+        read_state("default")
+
+
+@pytest.mark.parametrize("name", ["", "../x", "a/b", ".hidden", "x" * 65])
+def test_a_name_is_a_files(name: str) -> None:
+    with pytest.raises(YarnException, match="--name"):
+        state_path(name)
+
+
+def test_a_cluster_removes_its_own_file_only() -> None:
+    mine = state()
+    state(supervisor=dataclasses.replace(mine.supervisor, pid=1)).write()
+    mine.remove()
+    assert state_path("default").exists()
+    mine.write()
+    mine.remove()
+    assert not state_path("default").exists()
+
+
+def test_living_clusters_leave_out_stale_and_broken_files(home: Path) -> None:
+    state("one").write()
+    state("two", ProcessIdentity(os.getpid(), 1.0)).write()
+    (home / "yarnling" / "three.json").write_text(json.dumps({}))
+    assert [found.name for found in living_clusters()] == ["one"]
