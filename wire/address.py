@@ -40,7 +40,7 @@ async def resolve(address: Address, *, beyond_loopback: bool) -> str:
     """The IP address to listen on. Raises YarnException for an unknown host, or one that others can reach."""
     loop = asyncio.get_running_loop()
     try:
-        found = await loop.getaddrinfo(address.host, None, type=socket.SOCK_STREAM)
+        found = await loop.getaddrinfo(address.host.strip("[]"), None, type=socket.SOCK_STREAM)
     except OSError as error:
         raise YarnException(f"cannot listen on {address.said}: unknown host ({error.strerror})") from None
     # IPv4 first: `localhost` is both, and clients of one cluster should all take the same.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import random
+import socket
 import subprocess
 import sys
 import typing
@@ -29,7 +30,7 @@ from wire.proxies import (
     ResourceTrackerProxy,
 )
 from wire.rpc import Rpc
-from wire.server import RpcServer
+from wire.server import RpcServer, anybody
 from wire.tokens import AMRMTokenSecretManager, KeyRing, NodeTokenSecretManager, new_master_key
 from yarn.applications import ApplicationFilter
 from yarn.errors import (
@@ -226,6 +227,19 @@ async def test_an_unknown_host_is_told() -> None:
 async def test_localhost_is_a_host_as_well() -> None:
     server = RpcServer(Address("localhost", 0))
     assert await server.start() > 0
+    await server.stop(0)
+
+
+@pytest.mark.skipif(not socket.has_ipv6, reason="there is no IPv6 here")
+async def test_ipv6_is_written_in_brackets() -> None:
+    server = RpcServer(Address("[::1]", 0))
+    server.add(admin.RPCS, Recorder({}), anybody)
+    try:
+        port = await server.start()
+    except YarnException as error:
+        pytest.skip(f"IPv6 has no loopback here: {error.message}")
+    async with AdminProxy(f"[::1]:{port}") as proxy:
+        await proxy.refresh_queues()
     await server.stop(0)
 
 
