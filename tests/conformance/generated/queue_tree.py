@@ -1,0 +1,203 @@
+"""Random trees of queues, and the properties that say them in one of three notations.
+
+The tree keeps shares, not capacities: what siblings have is worked out when the properties are written, so that queues
+can come and go and the sums stay right (or wrong, where a scenario wants that).
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+PREFIX = "yarn.scheduler.capacity."
+
+QUEUES_ENOUGH = 20
+"""With so many a tree does not get another level: each would have next to nothing of a small cluster."""
+
+TENTHS = 1000
+"""Percentages are handed out in tenths, so that they add up to exactly 100."""
+
+
+_OF_LEAVES = ("ordering-policy", "default-node-label", "user-settings")
+"""Not written for parents: unknown orders there, and a user's weight that the leaves below may find too large."""
+
+
+@dataclass(slots=True)
+class Queue:
+    """`share`: of its parent, among its siblings. `settings`: further keys below its own. `labels`: {label: share}."""
+
+    path: str
+    share: int
+    maximum: float | None = None
+    settings: dict[str, str] = field(default_factory=dict)
+    labels: dict[str, int] = field(default_factory=dict)
+    children: list[Queue] = field(default_factory=list)
+
+    @property
+    def name(self) -> str:
+        return self.path.rpartition(".")[2]
+
+    @property
+    def stopped(self) -> bool:
+        return self.settings.get("state") == "STOPPED"
+
+    def walk(self) -> Iterator[Queue]:
+        yield self
+        for child in self.children:
+            yield from child.walk()
+
+    def leaves(self) -> list[Queue]:
+        return [queue for queue in self.walk() if not queue.children]
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """What a tree is grown from. `depth`: levels below root. `cluster`: what absolute capacities divide."""
+
+    notation: str
+    features: frozenset[str]
+    users: tuple[str, ...]
+    labels: tuple[str, ...]
+    depth: int
+    cluster: dict[str, int]
+
+
+def grow(rng: random.Random, shape: Shape) -> Queue:
+    """Level by level, until nothing wants to be a parent or there are enough."""
+    root = Queue("root", 1, labels=dict.fromkeys(shape.labels, 1))
+    parents, queues = [root], 0
+    for level in range(1, shape.depth + 1):
+        below: list[Queue] = []
+        for parent in parents:
+            below += [add_queue(rng, shape, parent) for _ in range(_breadth(rng, shape, level))]
+        queues += len(below)
+        parents = [queue for queue in below if rng.random() < 0.6] if queues < QUEUES_ENOUGH else []
+    return root
+
+
+def _breadth(rng: random.Random, shape: Shape, level: int) -> int:
+    if "deep" in shape.features and rng.random() < 0.2:
+        return rng.choice([5, 7, 9])
+    return rng.choice([2, 2, 3, 4]) if level == 1 else rng.choice([1, 2, 2, 2, 3])
+
+
+def add_queue(rng: random.Random, shape: Shape, parent: Queue) -> Queue:
+    """A new leaf below `parent`, with a name that its siblings do not have."""
+    taken = {child.name for child in parent.children}
+    letter = next(letter for letter in "abcdefghijklmnopqrstuvwxyz" if _named(parent, letter) not in taken)
+    queue = Queue(f"{parent.path}.{_named(parent, letter)}", rng.choice([1, 2, 3, 4, 5, 7, 10]))
+    parent.children.append(queue)
+    if shape.notation != "weight" and rng.random() < 0.4:
+        queue.maximum = rng.choice([1.0, 1.2, 1.5, 2.0, 3.0])
+    for label in parent.labels:
+        if rng.random() < 0.7:
+            queue.labels[label] = rng.choice([1, 1, 2, 3])
+    _set_limits(rng, shape, queue)
+    return queue
+
+
+def _named(parent: Queue, letter: str) -> str:
+    return letter if parent.path == "root" else f"{letter}{parent.name}"
+
+
+def _set_limits(rng: random.Random, shape: Shape, queue: Queue) -> None:
+    has, settings = shape.features.__contains__, queue.settings
+    settings["user-limit-factor"] = str(rng.choice([2, 10, 10] if has("preemption") else [0.5, 1, 2, 2, 10]))
+    settings["minimum-user-limit-percent"] = str(rng.choice([100, 100, 50, 30, 25, 10]))
+    if rng.random() < 0.15:
+        settings["maximum-am-resource-percent"] = str(rng.choice([0.05, 0.3, 1]))
+    if has("priority") and rng.random() < 0.5:
+        settings["priority"] = str(rng.choice([1, 2, 5]))
+    if has("fair") and rng.random() < 0.6:
+        settings["ordering-policy"] = "fifo-for-pending-apps" if has("pending") and rng.random() < 0.5 else "fair"
+        if settings["ordering-policy"] == "fair" and rng.random() < 0.4:
+            settings["ordering-policy.fair.enable-size-based-weight"] = "true"
+    if has("weights") and rng.random() < 0.4 and int(settings["minimum-user-limit-percent"]) <= 50:
+        settings[f"user-settings.{rng.choice(shape.users)}.weight"] = str(rng.choice([0.5, 1.5, 2]))
+    if has("limits") and rng.random() < 0.3:
+        settings["maximum-applications"] = str(rng.choice([2, 5, 20]))
+    if has("limits") and rng.random() < 0.15:
+        settings["maximum-allocation-mb"] = str(rng.choice([2048, 4096]))
+    if has("parallel") and rng.random() < 0.4:
+        settings["max-parallel-apps"] = str(rng.choice([1, 2, 3]))
+    if has("acls") and rng.random() < 0.5:
+        settings["acl_submit_applications"] = rng.choice(["*", "*", f"{rng.choice(shape.users)} g1", " g1,g2", " "])
+    if has("lifetime") and rng.random() < 0.5:
+        longest = rng.choice([60, 3600])
+        settings["maximum-application-lifetime"] = str(longest)
+        if rng.random() < 0.5:
+            settings["default-application-lifetime"] = str(rng.choice([30, longest]))
+    if has("preemption") and rng.random() < 0.1:
+        settings["disable_preemption"] = "true"
+    if queue.labels and rng.random() < 0.3:
+        settings["default-node-label-expression"] = rng.choice(sorted(queue.labels))
+
+
+def properties(root: Queue, shape: Shape) -> dict[str, str]:
+    """All of the tree's keys. Keys that only leaves may have are left out of parents."""
+    found: dict[str, str] = {}
+    for label in shape.labels:
+        found[f"{PREFIX}root.accessible-node-labels.{label}.capacity"] = "100"
+    _write_children(found, shape, root, shape.cluster)
+    return found
+
+
+def _write_children(found: dict[str, str], shape: Shape, parent: Queue, resources: dict[str, int]) -> None:
+    found[f"{PREFIX}{parent.path}.queues"] = ",".join(child.name for child in parent.children)
+    if "priority" in shape.features:
+        found[f"{PREFIX}{parent.path}.ordering-policy"] = "priority-utilization"
+    cuts = _cut([child.share for child in parent.children])
+    for child, cut in zip(parent.children, cuts, strict=True):
+        key = f"{PREFIX}{child.path}."
+        part = {name: max(1, amount * cut // TENTHS) for name, amount in resources.items()}
+        found |= _capacity(shape, child, cut, part, resources)
+        if shape.labels:
+            found[key + "accessible-node-labels"] = ",".join(sorted(child.labels)) or " "
+        for setting, value in child.settings.items():
+            if not child.children or not setting.startswith(_OF_LEAVES):
+                found[key + setting] = value
+        if child.children:
+            _write_children(found, shape, child, part)
+    for label in shape.labels:
+        _write_label(found, shape, parent, label)
+
+
+def _capacity(shape: Shape, queue: Queue, cut: int, part: dict[str, int], resources: dict[str, int]) -> dict[str, str]:
+    key = f"{PREFIX}{queue.path}."
+    if shape.notation == "weight":
+        return {key + "capacity": f"{queue.share / 2:g}w"}
+    if shape.notation == "percent":
+        found = {key + "capacity": f"{cut / 10:g}"}
+        if queue.maximum is not None:
+            found[key + "maximum-capacity"] = f"{min(TENTHS, int(cut * queue.maximum)) / 10:g}"
+        return found
+    found = {key + "capacity": _absolute(part)}
+    if queue.maximum is not None:
+        most = {name: min(resources[name], int(amount * queue.maximum)) for name, amount in part.items()}
+        found[key + "maximum-capacity"] = _absolute(most)
+    return found
+
+
+def _absolute(amounts: dict[str, int]) -> str:
+    return "[" + ",".join(f"{name}={amount}" for name, amount in amounts.items()) + "]"
+
+
+def _write_label(found: dict[str, str], shape: Shape, parent: Queue, label: str) -> None:
+    """Of a label, those siblings that may use it have all."""
+    using = [child for child in parent.children if label in child.labels]
+    for child, cut in zip(using, _cut([child.labels[label] for child in using]), strict=True):
+        key = f"{PREFIX}{child.path}.accessible-node-labels.{label}.capacity"
+        if shape.notation == "weight":
+            found[key] = f"{child.labels[label]}w"
+        elif shape.notation == "percent":
+            found[key] = f"{cut / 10:g}"
+
+
+def _cut(shares: list[int]) -> list[int]:
+    """Tenths of percents in proportion, adding up to 100 %: the last takes what rounding leaves."""
+    if not shares:
+        return []
+    cuts = [TENTHS * share // sum(shares) for share in shares]
+    cuts[-1] += TENTHS - sum(cuts)
+    return cuts

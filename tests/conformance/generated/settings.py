@@ -1,0 +1,165 @@
+"""Random configuration apart from the queues: calculator, allocations, locality, preemption, placement rules."""
+
+from __future__ import annotations
+
+import json
+import random
+from typing import Any
+
+from tests.conformance.generated.queue_tree import PREFIX, Queue
+
+MONITOR = "yarn.resourcemanager.monitor.capacity.preemption."
+RESOURCE_TYPES = ("yarn.io/gpu", "yarn.io/fpga")
+QUEUES_FEW = 8
+POLICIES = (
+    *("specified", "reject", "defaultQueue", "user", "primaryGroup", "secondaryGroup", "primaryGroupUser"),
+    *("secondaryGroupUser", "applicationName", "setDefaultQueue", "custom", "custom", "custom"),
+)
+Properties = dict[str, str]
+
+
+def cluster_properties(rng: random.Random, features: frozenset[str]) -> Properties:
+    """Keys outside of the scheduler's own: they stay through refreshes."""
+    found: dict[str, Any] = {
+        "yarn.scheduler.minimum-allocation-mb": rng.choice([256, 512, 1024, 1024]),
+        "yarn.scheduler.maximum-allocation-mb": rng.choice([8192, 16384]),
+        "yarn.scheduler.maximum-allocation-vcores": rng.choice([4, 8, 16]),
+        "yarn.cluster.max-application-priority": 10,
+    }
+    if "types" in features:
+        types = RESOURCE_TYPES[: rng.choice([1, 1, 2])]
+        found["yarn.resource-types"] = ",".join(types)
+        for name in types:
+            found[f"yarn.resource-types.{name}.maximum-allocation"] = 8
+    if "labels" in features:
+        found["yarn.node-labels.enabled"] = "true"
+    if "acls" in features:
+        found["yarn.acl.enable"] = "true"
+        found["yarn.admin.acl"] = "admin"
+    if "preemption" in features:
+        found |= _preemption(rng, features)
+    return {key: str(value) for key, value in found.items()}
+
+
+def _preemption(rng: random.Random, features: frozenset[str]) -> dict[str, Any]:
+    found: dict[str, Any] = {
+        "yarn.resourcemanager.scheduler.monitor.enable": "true",
+        MONITOR + "total_preemption_per_round": rng.choice([0.1, 0.3, 1.0, 1.0]),
+        MONITOR + "natural_termination_factor": rng.choice([0.2, 0.5, 1.0, 1.0]),
+        MONITOR + "max_ignored_over_capacity": rng.choice([0.0, 0.1]),
+        MONITOR + "max_wait_before_kill": rng.choice([0, 0, 5000, 15000]),
+    }
+    if "surgical" in features:
+        found[MONITOR + "select_based_on_reserved_containers"] = "true"
+    if "balance" in features:
+        found[MONITOR + "preemption-to-balance-queue-after-satisfied.enabled"] = "true"
+    if "intra" in features:
+        intra = MONITOR + "intra-queue-preemption."
+        found[intra + "enabled"] = "true"
+        found[intra + "minimum-threshold"] = rng.choice([0.0, 0.5])
+        found[intra + "max-allowable-limit"] = rng.choice([0.2, 0.6, 1.0])
+        found[intra + "preemption-order-policy"] = rng.choice(["userlimit_first", "priority_first"])
+    return found
+
+
+def scheduler_properties(rng: random.Random, features: frozenset[str], queues: int) -> Properties:
+    """The scheduler's keys that belong to no queue. `queues`: how many share what masters may have."""
+    kind = "Dominant" if "dominant" in features else "Default"
+    found: dict[str, Any] = {
+        "resource-calculator": f"org.apache.hadoop.yarn.util.resource.{kind}ResourceCalculator",
+        "maximum-am-resource-percent": rng.choice([0.1, 0.3, 0.5, 0.5, 1, 1] if queues < QUEUES_FEW else [0.5, 1, 1]),
+        "node-locality-delay": rng.choice([-1, 0, 2, 5, 40]),
+        "rack-locality-additional-delay": rng.choice([-1, -1, 0, 3]),
+    }
+    if rng.random() < 0.3:
+        found["rack-locality-full-reset"] = "false"
+    if rng.random() < 0.4 or "preemption" in features:
+        heartbeat = "per-node-heartbeat."
+        found[heartbeat + "multiple-assignments-enabled"] = rng.choice(["true", "false"])
+        found[heartbeat + "maximum-container-assignments"] = rng.choice([-1, 1, 3])
+        off_switch = [10] if "preemption" in features else [1, 2, 10]
+        found[heartbeat + "maximum-offswitch-assignments"] = rng.choice(off_switch)
+    if rng.random() < 0.3:
+        found["reservations-continue-look-all-nodes"] = "false"
+    if "limits" in features:
+        found["maximum-applications"] = rng.choice([10, 30, 60, 200])
+    if "parallel" in features:
+        found["max-parallel-apps"] = rng.choice([2, 4])
+        found["user.max-parallel-apps"] = rng.choice([2, 3])
+        found["user.u1.max-parallel-apps"] = rng.choice([1, 5])
+    if "lazy" in features:
+        found["lazy-preemption-enabled"] = "true"
+    if "acls" in features:
+        # Otherwise root's default lets everybody in everywhere.
+        found["root.acl_submit_applications"] = " "
+        found["root.acl_administer_queue"] = " "
+    return {PREFIX + key: str(value) for key, value in found.items()}
+
+
+def legacy_mappings(rng: random.Random, root: Queue, users: tuple[str, ...]) -> Properties:
+    """`u:` and `g:` rules, with names, placeholders and paths that there are or are not."""
+    rules = []
+    for _ in range(rng.choice([1, 2, 3, 5])):
+        leaf = rng.choice(root.leaves())
+        parent = leaf.path.rpartition(".")[0]
+        target = rng.choice([leaf.path, leaf.path, leaf.name, f"{parent}.%user", "%user", f"{parent}.%primary_group"])
+        who = rng.choice([f"u:{rng.choice(users)}", f"u:{rng.choice(users)}", "u:%user", "g:g1", "g:g2"])
+        rules.append(f"{who}:{target}")
+    return {
+        PREFIX + "queue-mappings": ",".join(rules),
+        PREFIX + "queue-mappings-override.enable": rng.choice(["true", "false"]),
+    }
+
+
+def json_rules(rng: random.Random, root: Queue, users: tuple[str, ...]) -> Properties:
+    """Rules as JSON: each policy, each fallback, with and without making the queue."""
+    rules = [_json_rule(rng, root, users) for _ in range(rng.choice([1, 2, 4, 6]))]
+    if rng.random() < 0.7:
+        # Something for those whom no rule has placed, so that not too many are turned away.
+        last = {"customPlacement": rng.choice(root.leaves()).path, "fallbackResult": "reject"}
+        rules.append({"type": "user", "matches": "*", "policy": "custom", **last})
+    return {
+        PREFIX + "mapping-rule-format": "json",
+        PREFIX + "mapping-rule-json": json.dumps({"rules": rules}),
+        PREFIX + "queue-mappings-override.enable": rng.choice(["true", "false"]),
+    }
+
+
+def _json_rule(rng: random.Random, root: Queue, users: tuple[str, ...]) -> dict[str, Any]:
+    kind = rng.choice(["user", "user", "user", "group", "application"])
+    matches = {"user": [*users, "*"], "group": ["g1", "g2", "g3"], "application": ["a1", "a2", "a3", "*"]}[kind]
+    policy = rng.choice(POLICIES)
+    leaf = rng.choice(root.leaves())
+    rule: dict[str, Any] = {"type": kind, "matches": rng.choice(matches), "policy": policy}
+    if policy == "custom":
+        rule["customPlacement"] = rng.choice([leaf.path, leaf.path, leaf.name, "%specified", "root.%user", "%default"])
+    elif policy == "setDefaultQueue":
+        rule["value"] = leaf.path
+    elif policy not in ("specified", "reject", "defaultQueue") and rng.random() < 0.7:
+        rule["parentQueue"] = rng.choice([leaf.path.rpartition(".")[0], "root"])
+        rule["create"] = rng.random() < 0.5
+    rule["fallbackResult"] = rng.choice(["skip", "skip", "placeDefault", "reject"])
+    return rule
+
+
+def auto_creation(rng: random.Random, root: Queue) -> tuple[Properties, list[str]]:
+    """Keys by which some parents (and root) take queues that nobody configured; the paths of those parents."""
+    parents = [queue for queue in root.walk() if queue.children]
+    chosen = [queue.path for queue in parents if rng.random() < 0.6] or ["root"]
+    found: dict[str, Any] = {}
+    for path in chosen:
+        key = f"{path}.auto-queue-creation-v2."
+        found[key + "enabled"] = "true"
+        if rng.random() < 0.3:
+            found[key + "max-queues"] = rng.choice([1, 2, 4])
+        if rng.random() < 0.3:
+            found[key + "maximum-queue-depth"] = rng.choice([1, 2, 3])
+        if rng.random() < 0.5:
+            found[key + "template.capacity"] = rng.choice(["1w", "3w", "5w"])
+        if rng.random() < 0.5:
+            found[key + "leaf-template.user-limit-factor"] = rng.choice([0.5, 1, 4])
+        if rng.random() < 0.3:
+            found[key + "leaf-template.maximum-am-resource-percent"] = rng.choice([0.2, 1])
+        if rng.random() < 0.2:
+            found[key + "queue-auto-removal.enable"] = "false"
+    return {PREFIX + key: str(value) for key, value in found.items()}, chosen

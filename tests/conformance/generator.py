@@ -1,0 +1,116 @@
+"""Random scenarios from a seed: a configuration, a cluster, and some hundred steps of nodes, clients and masters.
+
+The same seed, features and length give the same scenario on every machine. A scenario need not make sense throughout:
+steps about what has ended or never was admitted are part of it, since Hadoop answers those too.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+
+from tests.conformance.generated import app_actions, node_actions, queue_actions, settings
+from tests.conformance.generated.draft import Draft
+from tests.conformance.generated.features import SETS, draw
+from tests.conformance.generated.queue_tree import Queue, Shape, grow, properties
+from tests.conformance.scenario import Scenario
+
+STEPS_DEFAULT = 300
+
+Action = Callable[[Draft], object]
+
+ACTIONS: list[tuple[Action, str | None, float]] = [
+    (node_actions.heartbeat, None, 34),
+    (node_actions.all_heartbeats, None, 7),
+    (app_actions.ask, None, 16),
+    (app_actions.poll, None, 8),
+    (app_actions.finish, None, 9),
+    (app_actions.release, None, 3),
+    (app_actions.submit, None, 3),
+    (app_actions.register_some, None, 4),
+    (app_actions.unregister, None, 1.5),
+    (app_actions.kill, None, 1),
+    (app_actions.preempt, "preemption", 12),
+    (app_actions.press, "preemption", 1.5),
+    (app_actions.fail_master, "faults", 1),
+    (node_actions.lose_node, "faults", 0.8),
+    (node_actions.rejoin, "faults", 1.5),
+    (node_actions.restart, "faults", 0.3),
+    (node_actions.resize, "faults", 0.7),
+    (app_actions.fail_with_kept_containers, "keep", 1.5),
+    (node_actions.turn_unhealthy_or_back, "health", 1.5),
+    (node_actions.be_unhealthy_for_a_while, "health", 0.5),
+    (app_actions.move, "moves", 1.2),
+    (app_actions.set_priority, "priority", 1),
+    (queue_actions.change_numbers, "refresh", 0.5),
+    (queue_actions.add_or_remove_queues, "queues", 0.8),
+    (queue_actions.stop_or_run, "states", 0.8),
+    (queue_actions.remove_idle_queues, "autocreate", 0.8),
+    (app_actions.update, "updates", 3),
+    (app_actions.promote_or_demote, "execution", 2),
+    (app_actions.blacklist, "blacklist", 1),
+    (app_actions.expire, "expiry", 1.5),
+    (node_actions.label_nodes, "labels", 0.4),
+    (node_actions.add_label, "labels", 0.1),
+    (node_actions.remove_label, "labels", 0.1),
+]
+"""What may happen next: the action, the feature that it belongs to (None: always), its weight."""
+
+
+def generate(
+    seed: int, steps: int = STEPS_DEFAULT, allowed: frozenset[str] = SETS["random"], *, every: bool = False
+) -> Scenario:
+    """The scenario of a seed. `every`: it has all allowed features (and one of the notations), else some of them."""
+    rng = random.Random(seed)
+    features = draw(rng, allowed, every=every)
+    draft, configuration = _begin(rng, features)
+    actions = [(action, weight) for action, feature, weight in ACTIONS if feature is None or feature in features]
+    while len(draft.steps) < steps:
+        rng.choices([action for action, _ in actions], [weight for _, weight in actions])[0](draft)
+    return Scenario(f"seed-{seed}", configuration, draft.steps[:steps], {"features": sorted(features)})
+
+
+def _begin(rng: random.Random, features: frozenset[str]) -> tuple[Draft, dict[str, str]]:
+    """A cluster with some nodes and applications, and the configuration that it started with."""
+    cluster = settings.cluster_properties(rng, features)
+    resource_types = tuple(filter(None, cluster.get("yarn.resource-types", "").split(",")))
+    shape = _shape(rng, features, resource_types)
+    root = grow(rng, shape)
+    fixed, auto_parents = _fixed(rng, features, shape, root)
+    draft = Draft(rng, features, shape, root, fixed, resource_types, auto_parents)
+    configuration = {**cluster, **fixed, **properties(root, shape)}
+    if shape.labels:
+        draft.do("add_labels", labels=[{"name": name, "exclusive": rng.random() < 0.5} for name in shape.labels])
+    for _ in range(rng.choice([2, 3, 4, 4, 5, 6])):
+        node_actions.add_node(draft)
+    if shape.labels:
+        node_actions.label_nodes(draft)
+    for _ in range(rng.randint(2, 4)):
+        app_actions.submit(draft)
+    if "preemption" in features:
+        app_actions.press(draft)
+    return draft, configuration
+
+
+def _shape(rng: random.Random, features: frozenset[str], resource_types: tuple[str, ...]) -> Shape:
+    notation = next(name for name in ("weight", "absolute", "percent") if name in features)
+    depths = [3, 4, 5] if "deep" in features else [1, 1, 2] if "preemption" in features else [1, 1, 2, 2, 3]
+    # Absolute capacities of more than there is are scaled down, of less leave the rest to nobody.
+    gigabytes = rng.choice([16, 40, 80, 1000])
+    cluster = {"memory": gigabytes * 1024, "vcores": gigabytes} | dict.fromkeys(resource_types, gigabytes // 2)
+    users = tuple(f"u{number}" for number in range(1, rng.choice([2, 3, 5]) + 1))
+    labels = ("x", "y")[: rng.choice([1, 1, 2])] if "labels" in features else ()
+    return Shape(notation, features, users, labels, rng.choice(depths), cluster)
+
+
+def _fixed(rng: random.Random, features: frozenset[str], shape: Shape, root: Queue) -> tuple[dict[str, str], list[str]]:
+    """The scheduler's keys apart from the tree's, and the parents that take queues nobody configured."""
+    fixed, auto_parents = settings.scheduler_properties(rng, features, len(list(root.walk()))), list[str]()
+    if "autocreate" in features:
+        keys, auto_parents = settings.auto_creation(rng, root)
+        fixed |= keys
+    if "rules" in features:
+        fixed |= settings.json_rules(rng, root, shape.users)
+    elif "mappings" in features:
+        fixed |= settings.legacy_mappings(rng, root, shape.users)
+    return fixed, auto_parents

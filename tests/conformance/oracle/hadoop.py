@@ -1,0 +1,172 @@
+"""Hadoop's ResourceManager in a JVM of its own: built with Maven once, then asked line by line.
+
+The build is kept outside the checkout, in a folder named after what it was made from, so that a change of the driver
+is a new build and two checkouts do not disturb each other.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import signal
+import socket
+import subprocess
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from tests.conformance.scenario import Json, Scenario
+
+SOURCES = Path(__file__).resolve().parent
+BUILDS = Path(os.environ.get("YARNLING_ORACLE_BUILDS", Path.home() / ".cache" / "yarnling" / "oracle"))
+
+_JVM_OPTIONS = (
+    "-Xmx1g",
+    # One small JVM of a few: it must not take every core for its garbage or for compiling.
+    "-XX:+UseSerialGC",
+    "-XX:TieredStopAtLevel=1",
+    "-XX:CICompilerCount=1",
+    # Hadoop reaches into these by reflection.
+    "--add-opens=java.base/java.lang=ALL-UNNAMED",
+    "--add-opens=java.base/java.util=ALL-UNNAMED",
+)
+
+ANSWER_SECONDS_MAX = 90
+"""After this a step that does not even return counts as one from which Hadoop does not come to rest (it waits 20 s)."""
+
+_CLOSE_SECONDS_MAX = 60
+
+JVMS_MAX = 3
+"""Lists of resource types that are kept ready; each JVM takes some 300 MB."""
+
+REQUEST_SHOWN_MAX = 200
+
+
+class OracleError(Exception):
+    """The driver cannot be built or has died. Its message says what to do."""
+
+
+def build() -> Path:
+    """Build the driver unless that is done; its folder. Needs a JDK (17 or newer), Maven, and Maven Central once."""
+    folder = BUILDS / _fingerprint()
+    classpath = folder / "classpath"
+    if classpath.exists():
+        return folder
+    folder.mkdir(parents=True, exist_ok=True)
+    unfinished = folder / "classpath.unfinished"
+    goals = ["compile", "dependency:build-classpath", f"-Dmdep.outputFile={unfinished}"]
+    command = ["mvn", "-q", "-B", "-f", str(SOURCES / "pom.xml"), f"-Dfolder={folder}", *goals]
+    try:
+        subprocess.run(command, check=True, stdin=subprocess.DEVNULL)
+    except FileNotFoundError as error:
+        raise OracleError("mvn is not on the PATH (install Maven and a JDK of 17 or newer)") from error
+    except subprocess.CalledProcessError as error:
+        raise OracleError(f"Maven ended with {error.returncode}; what it said stands above") from error
+    unfinished.rename(classpath)
+    return folder
+
+
+def _fingerprint() -> str:
+    digest = hashlib.sha256()
+    for path in sorted(SOURCES.rglob("*")):
+        if path.suffix in (".java", ".xml"):
+            digest.update(f"{path.relative_to(SOURCES)}\0".encode() + path.read_bytes())
+    return digest.hexdigest()[:16]
+
+
+class Hadoop:
+    """Records scenarios, one at a time. Used as a context; `record` may be called again and again.
+
+    Hadoop keeps the first list of resource types that it reads in static fields, so each list has a JVM of its own.
+    """
+
+    def __init__(self) -> None:
+        self._folder = build()
+        self._jvms: dict[str, subprocess.Popen[str]] = {}
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def record(self, scenario: Scenario) -> Iterator[Json]:
+        """The lines of the scenario's recording, as Hadoop gives them. Raises OracleError if the JVM dies."""
+        types = scenario.configuration.get("yarn.resource-types", "")
+        jvm = self._running(types)
+        first = _ask(jvm, {"conf": scenario.configuration})
+        yield {**scenario.header, **first}
+        if "error" in first:
+            return
+        for step in scenario.steps:
+            answer = _ask(jvm, step)
+            if "hang" in answer:
+                _end(self._jvms.pop(types))
+                yield {"hang": True, "at": step}
+                return
+            yield {"step": step, **answer}
+
+    def close(self) -> None:
+        """End the JVMs; the next `record` starts another."""
+        while self._jvms:
+            _, jvm = self._jvms.popitem()
+            _end(jvm)
+
+    def _running(self, types: str) -> subprocess.Popen[str]:
+        if types not in self._jvms:
+            if len(self._jvms) == JVMS_MAX:
+                oldest = next(iter(self._jvms))
+                _end(self._jvms.pop(oldest))
+            self._jvms[types] = self._spawn()
+        return self._jvms[types]
+
+    def _spawn(self) -> subprocess.Popen[str]:
+        hosts = self._folder / "hosts"
+        # This machine alone: a scenario's hosts resolve nowhere, and DNS takes seconds to say so.
+        hosts.write_text(f"127.0.0.1 localhost {socket.gethostname()}\n")
+        classpath = f"{self._folder / 'classes'}{os.pathsep}{(self._folder / 'classpath').read_text()}"
+        options = [*_JVM_OPTIONS, f"-Djdk.net.hosts.file={hosts}", "-cp", classpath]
+        return subprocess.Popen(
+            ["java", *options, "conformance.Driver"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
+            cwd=self._folder,
+        )
+
+
+def _ask(jvm: subprocess.Popen[str], request: dict[str, Any]) -> Json:
+    assert jvm.stdin
+    assert jvm.stdout
+    jvm.stdin.write(json.dumps(request) + "\n")
+    jvm.stdin.flush()
+    deadline = threading.Timer(ANSWER_SECONDS_MAX, jvm.kill)
+    deadline.start()
+    try:
+        line = jvm.stdout.readline()
+    finally:
+        deadline.cancel()
+    if line:
+        answer: Json = json.loads(line)
+        return answer
+    if jvm.wait() == -signal.SIGKILL:
+        return {"hang": True}
+    raise OracleError(f"the JVM ended with {jvm.returncode} at {json.dumps(request)[:REQUEST_SHOWN_MAX]}")
+
+
+def _end(jvm: subprocess.Popen[str]) -> None:
+    assert jvm.stdin
+    assert jvm.stdout
+    try:
+        jvm.stdin.close()
+        jvm.wait(_CLOSE_SECONDS_MAX)
+    except (BrokenPipeError, subprocess.TimeoutExpired):
+        jvm.kill()
+        jvm.wait()
+    jvm.stdout.close()

@@ -1,0 +1,98 @@
+package conformance;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import org.apache.hadoop.yarn.api.records.ResourceOption;
+import org.apache.hadoop.yarn.server.api.protocolrecords.NodeHeartbeatResponse;
+import org.apache.hadoop.yarn.server.api.records.NodeAction;
+import org.apache.hadoop.yarn.server.resourcemanager.MockNM;
+import org.apache.hadoop.yarn.server.resourcemanager.rmapp.attempt.RMAppAttempt;
+import org.apache.hadoop.yarn.server.resourcemanager.rmapp.attempt.RMAppAttemptState;
+import org.apache.hadoop.yarn.server.resourcemanager.rmcontainer.RMContainer;
+import org.apache.hadoop.yarn.server.resourcemanager.rmcontainer.RMContainerState;
+import org.apache.hadoop.yarn.server.resourcemanager.rmnode.RMNodeResourceUpdateEvent;
+import org.apache.hadoop.yarn.server.resourcemanager.scheduler.common.fica.FiCaSchedulerNode;
+
+/** What nodes do, and what happens on them. */
+final class NodeSteps {
+  /** ResourceOption: containers that no longer fit are left to end by themselves. */
+  private static final int NO_OVER_COMMIT_TIMEOUT = -1;
+  private static final int MASTER_FAILED = 1;
+
+  private NodeSteps() {
+  }
+
+  static void register(Cluster cluster, JsonNode step, ObjectNode reply) throws Exception {
+    String host = step.get("node").asText();
+    if (step.has("rack")) {
+      Racks.BY_HOST.put(host, step.get("rack").asText());
+    }
+    MockNM manager =
+        new MockNM(host + ":1", Texts.resource(step.get("resource")), cluster.rm.getResourceTrackerService());
+    reply.put("action", manager.registerNode().getNodeAction().toString());
+    cluster.nodes.put(host, new RecordedNode(manager));
+  }
+
+  static void heartbeat(Cluster cluster, JsonNode step, ObjectNode reply) throws Exception {
+    RecordedNode node = cluster.node(step);
+    if (node.isLost()) {
+      reply.put("skipped", "node is lost");
+      return;
+    }
+    FiCaSchedulerNode scheduled = cluster.scheduler.getNode(node.id);
+    if (scheduled != null) {
+      scheduled.getCopiedListOfRunningContainers().stream().filter(container -> isStarted(cluster, container))
+          .forEach(container -> node.start(container.getContainerId()));
+    }
+    NodeHeartbeatResponse response = node.heartbeat(step.path("healthy").asBoolean(true));
+    if (response.getNodeAction() != NodeAction.NORMAL) {
+      reply.put("action", String.valueOf(response.getNodeAction()));
+    }
+  }
+
+  /** Whether somebody has started the container on its node: its application, or for masters the ResourceManager. */
+  private static boolean isStarted(Cluster cluster, RMContainer container) {
+    if (!container.isAMContainer()) {
+      return container.getState() == RMContainerState.ACQUIRED;
+    }
+    RMAppAttempt attempt = cluster.rm.getRMContext().getRMApps()
+        .get(container.getApplicationAttemptId().getApplicationId()).getRMAppAttempt(container.getApplicationAttemptId());
+    return attempt.getAppAttemptState() == RMAppAttemptState.LAUNCHED || attempt.getAppAttemptState() == RMAppAttemptState.RUNNING;
+  }
+
+  static void lose(Cluster cluster, JsonNode step) throws Exception {
+    RecordedNode node = cluster.node(step);
+    cluster.rm.sendNodeLost(node.manager());
+    node.lose();
+  }
+
+  static void resize(Cluster cluster, JsonNode step) {
+    ResourceOption total = ResourceOption.newInstance(Texts.resource(step.get("resource")), NO_OVER_COMMIT_TIMEOUT);
+    cluster.send(new RMNodeResourceUpdateEvent(cluster.node(step).id, total));
+  }
+
+  /** A process ends. One that the application has not been given cannot be running. */
+  static void finish(Cluster cluster, JsonNode step, ObjectNode reply) {
+    RMContainer container = cluster.pick(cluster.app(step), step.get("pick").asInt(), false);
+    if (container == null) {
+      reply.put("skipped", "none live");
+    } else if (container.getState() == RMContainerState.ALLOCATED) {
+      reply.put("skipped", "not acquired");
+    } else {
+      cluster.complete(container, step.path("exit").asInt(0));
+      reply.put("container", cluster.name(container.getContainerId()));
+    }
+  }
+
+  static void failMaster(Cluster cluster, JsonNode step, ObjectNode reply) {
+    RecordedApp app = cluster.app(step);
+    RMContainer master = app.registered ? cluster.pick(app, 0, true) : null;
+    if (master == null) {
+      reply.put("skipped", "no master");
+      return;
+    }
+    cluster.complete(master, MASTER_FAILED);
+    app.registered = false;
+    reply.put("container", cluster.name(master.getContainerId()));
+  }
+}

@@ -1,0 +1,65 @@
+package conformance;
+
+import java.lang.reflect.Method;
+import java.nio.file.Path;
+import org.apache.hadoop.conf.Configuration;
+import org.apache.hadoop.fs.CommonConfigurationKeys;
+import org.apache.hadoop.fs.CommonConfigurationKeysPublic;
+import org.apache.hadoop.net.DNSToSwitchMapping;
+import org.apache.hadoop.security.GroupMappingServiceProvider;
+import org.apache.hadoop.security.Groups;
+import org.apache.hadoop.security.SecurityUtil;
+import org.apache.hadoop.yarn.conf.YarnConfiguration;
+import org.apache.hadoop.yarn.server.resourcemanager.MockRM;
+import org.apache.hadoop.yarn.server.resourcemanager.scheduler.ResourceScheduler;
+import org.apache.hadoop.yarn.server.resourcemanager.scheduler.capacity.CapacityScheduler;
+import org.apache.hadoop.yarn.server.resourcemanager.scheduler.capacity.CapacitySchedulerConfiguration;
+import org.apache.hadoop.yarn.util.RackResolver;
+
+/** The ResourceManager, with all that would differ from run to run taken out of it. */
+final class RecordedRM extends MockRM {
+  /** When it believes that it started: application ids, and the order of their hashes, repeat. */
+  private static final long STARTED_MS = 1_700_000_000_000L;
+  private static final long DAY_MS = 86_400_000L;
+
+  private RecordedRM(Configuration configuration) {
+    super(configuration);
+  }
+
+  /** Started, with its first events not yet handled. `configuration` is of {@link #configuration}. */
+  static RecordedRM start(Configuration configuration) throws ReflectiveOperationException {
+    resetStatics(configuration);
+    RecordedRM rm = new RecordedRM(new CapacitySchedulerConfiguration(configuration, false));
+    rm.disableDrainEventsImplicitly();
+    rm.start();
+    setClusterTimeStamp(STARTED_MS);
+    return rm;
+  }
+
+  /** Hadoop's defaults, then what every recording needs. The scenario's own keys come on top. */
+  static YarnConfiguration configuration(Path scratch) {
+    YarnConfiguration configuration = new YarnConfiguration();
+    configuration.setClass(YarnConfiguration.RM_SCHEDULER, CapacityScheduler.class, ResourceScheduler.class);
+    configuration.setClass(CommonConfigurationKeysPublic.NET_TOPOLOGY_NODE_SWITCH_MAPPING_IMPL_KEY,
+        Racks.class, DNSToSwitchMapping.class);
+    configuration.setClass(CommonConfigurationKeysPublic.HADOOP_SECURITY_GROUP_MAPPING,
+        UserGroups.class, GroupMappingServiceProvider.class);
+    // The policy runs when a step says so, never by its own thread.
+    configuration.setLong(CapacitySchedulerConfiguration.PREEMPTION_MONITORING_INTERVAL, DAY_MS);
+    // Host names of scenarios resolve nowhere, and need not.
+    configuration.setBoolean(CommonConfigurationKeys.HADOOP_SECURITY_TOKEN_SERVICE_USE_IP, false);
+    configuration.set(YarnConfiguration.FS_NODE_ATTRIBUTE_STORE_ROOT_DIR, scratch.toUri().toString());
+    return configuration;
+  }
+
+  private static void resetStatics(Configuration configuration) throws ReflectiveOperationException {
+    Racks.BY_HOST.clear();
+    UserGroups.BY_USER.clear();
+    Groups.getUserToGroupsMappingServiceWithLoadedConfiguration(configuration);
+    SecurityUtil.setConfiguration(configuration);
+    Method reset = RackResolver.class.getDeclaredMethod("reset");
+    reset.setAccessible(true);
+    reset.invoke(null);
+    RackResolver.init(configuration);
+  }
+}

@@ -1,0 +1,69 @@
+"""Scenarios: a configuration and steps, from JSON or out of a recording; and the writing of recordings."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+Json = dict[str, Any]
+
+RECORDING_SUFFIX = ".jsonl.gz"
+
+
+@dataclass(frozen=True, slots=True)
+class Scenario:
+    """What is to be done. `about`: other keys of its first line, such as the features it was made with."""
+
+    name: str
+    configuration: dict[str, str]
+    steps: Sequence[Json]
+    about: Json = field(default_factory=dict)
+
+    @property
+    def header(self) -> Json:
+        """The first line of its recording, without what Hadoop says to it."""
+        return {"name": self.name, **self.about, "conf": self.configuration}
+
+    def as_json(self) -> Json:
+        return {**self.header, "steps": list(self.steps)}
+
+    def with_steps(self, steps: Sequence[Json]) -> Scenario:
+        return Scenario(self.name, self.configuration, steps, self.about)
+
+    def with_configuration(self, configuration: dict[str, str]) -> Scenario:
+        return Scenario(self.name, configuration, self.steps, self.about)
+
+
+def of_json(scenario: Json) -> Scenario:
+    """Raises ValueError if it is none."""
+    if not isinstance(scenario.get("conf"), dict) or not isinstance(scenario.get("steps"), list):
+        raise ValueError(f"a scenario has `name`, `conf` and `steps`, this has {', '.join(scenario) or 'nothing'}")
+    about = {key: value for key, value in scenario.items() if key not in ("name", "conf", "steps")}
+    return Scenario(scenario["name"], scenario["conf"], scenario["steps"], about)
+
+
+def read(path: Path) -> Scenario:
+    """A scenario from a JSON file, or the one that a recording holds. Raises OSError or ValueError."""
+    if not path.name.endswith(RECORDING_SUFFIX):
+        return of_json(json.loads(path.read_text(encoding="utf-8")))
+    header, *rest = read_lines(path)
+    steps = [line["at"] if "hang" in line else line["step"] for line in rest]
+    about = {key: value for key, value in header.items() if key not in ("ready", "error", "delta")}
+    return of_json({**about, "steps": steps})
+
+
+def read_lines(path: Path) -> list[Json]:
+    with gzip.open(path, "rt", encoding="utf-8") as lines:
+        return [json.loads(line) for line in lines]
+
+
+def write_lines(path: Path, lines: Iterable[Json]) -> None:
+    """Write a recording. The same lines give the same bytes: no time, no file name inside."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("wb") as raw, gzip.GzipFile("", "wb", fileobj=raw, mtime=0) as packed:
+        for line in lines:
+            packed.write(json.dumps(line, separators=(",", ":")).encode() + b"\n")
