@@ -107,10 +107,12 @@ def minimised(hadoop: Hadoop, scenario: Scenario, outcome: Outcome) -> Scenario:
     wanted = manner(outcome)
 
     def differs(smaller: Scenario) -> bool:
+        if not smaller.hangs_together:
+            return False
         found = compare_lines(scenario.name, list(hadoop.record(smaller)))
         return not found.same and manner(found) == wanted
 
-    return Minimiser(differs).minimise(scenario, outcome.differences[0].step or None)
+    return Minimiser(differs).minimise(scenario, outcome.differences[0].step)
 
 
 def manner(outcome: Outcome) -> str:

@@ -27,7 +27,7 @@ class Minimiser:
         self._differs = differs
 
     def minimise(self, scenario: Scenario, last_step: int | None = None) -> Scenario:
-        """The smallest that was found. `last_step`: the number (from 1) of the first that differs, if known."""
+        """The smallest that was found. `last_step`: the first that differs, if known; 0 is the start."""
         if last_step is not None and self._still(scenario.with_steps(scenario.steps[:last_step])):
             scenario = scenario.with_steps(scenario.steps[:last_step])
         scenario = self._fewer_steps(scenario)

@@ -28,6 +28,19 @@ class Scenario:
         """The first line of its recording, without what Hadoop says to it."""
         return {"name": self.name, **self.about, "conf": self.configuration}
 
+    @property
+    def hangs_together(self) -> bool:
+        """Whether each step speaks of nodes and applications that an earlier one named."""
+        named: set[str] = set()
+        for step in self.steps:
+            if step["op"] == "register_node":
+                named.add(f"node {step['node']}")
+            elif step["op"] == "submit":
+                named.add(f"app {step['app']}")
+            elif not {f"{key} {step[key]}" for key in ("node", "app") if key in step} <= named:
+                return False
+        return True
+
     def as_json(self) -> Json:
         return {**self.header, "steps": list(self.steps)}
 

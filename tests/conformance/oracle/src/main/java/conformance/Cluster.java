@@ -9,7 +9,6 @@ import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.NoSuchElementException;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.Executor;
@@ -99,7 +98,7 @@ final class Cluster implements AutoCloseable {
   private static <T> T known(Map<String, T> things, String name) {
     T thing = things.get(name);
     if (thing == null) {
-      throw new NoSuchElementException(name + " was not named by an earlier step");
+      throw new IllegalArgumentException(name + " was not named by an earlier step");
     }
     return thing;
   }

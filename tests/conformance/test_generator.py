@@ -1,0 +1,117 @@
+"""Random scenarios: the same from the same seed, whole, and of the features that were asked for."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.conformance.generated.features import CHANCES, NEEDS, NOTATIONS, SETS, parse
+from tests.conformance.generator import ACTIONS, generate
+from tests.conformance.scenario import Scenario
+
+_DIGEST = """
+import hashlib, json
+from tests.conformance.generator import generate
+from tests.conformance.generated.features import SETS
+scenarios = [generate(seed, 60, SETS["all"]).as_json() for seed in range(20)]
+print(hashlib.sha256(json.dumps(scenarios).encode()).hexdigest())
+"""
+
+
+def test_the_same_seed_gives_the_same_scenario_in_every_process() -> None:
+    """Whatever order that process gives to its sets."""
+    here = [generate(seed, 60, SETS["all"]).as_json() for seed in range(20)]
+    there = subprocess.run(
+        [sys.executable, "-c", _DIGEST],
+        cwd=Path(__file__).parents[2],
+        env={**os.environ, "PYTHONHASHSEED": "4711"},
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    assert there.stdout.strip() == hashlib.sha256(json.dumps(here).encode()).hexdigest()
+
+
+@pytest.mark.parametrize("allowed", SETS)
+def test_scenarios_are_whole(allowed: str) -> None:
+    for seed in range(15):
+        scenario = generate(seed, 120, SETS[allowed])
+        assert len(scenario.steps) == 120
+        assert scenario.hangs_together
+        assert all(isinstance(value, str) for value in scenario.configuration.values())
+
+
+@pytest.mark.parametrize("allowed", SETS)
+def test_only_what_is_allowed_is_used(allowed: str) -> None:
+    needed = {NEEDS[feature] for feature in SETS[allowed] & NEEDS.keys()}
+    for seed in range(15):
+        features = set(generate(seed, 20, SETS[allowed]).about["features"])
+        assert features <= SETS[allowed] | needed
+        assert len(features & set(NOTATIONS)) == 1
+
+
+def test_basic_scenarios_have_percentages_and_memory_alone() -> None:
+    for seed in range(15):
+        scenario = generate(seed, 100, SETS["basic"])
+        assert "DefaultResourceCalculator" in scenario.configuration["yarn.scheduler.capacity.resource-calculator"]
+        assert not _ops(scenario) & {"refresh_queues", "label_nodes", "preempt", "move", "fail_am", "lose_node"}
+
+
+@pytest.mark.parametrize(
+    ("feature", "op"),
+    [
+        ("refresh", "refresh_queues"),
+        ("queues", "refresh_queues"),
+        ("states", "refresh_queues"),
+        ("autocreate", "remove_idle_queues"),
+        ("moves", "move"),
+        ("priority", "set_priority"),
+        ("faults", "lose_node"),
+        ("keep", "fail_am"),
+        ("labels", "label_nodes"),
+        ("expiry", "expire_container"),
+        ("preemption", "preempt"),
+    ],
+)
+def test_a_feature_shows_in_the_steps(feature: str, op: str) -> None:
+    allowed = parse(f"{feature},weight")
+    assert any(op in _ops(generate(seed, 400, allowed, every=True)) for seed in range(4))
+
+
+@pytest.mark.parametrize("notation", NOTATIONS)
+def test_capacities_are_written_in_one_notation(notation: str) -> None:
+    marks = {"percent": str.isdecimal, "weight": lambda text: text.endswith("w"), "absolute": lambda t: t[0] == "["}
+    for seed in range(10):
+        configuration = generate(seed, 10, parse(f"{notation},deep")).configuration
+        written = [value for key, value in configuration.items() if key.endswith(".capacity")]
+        assert written
+        assert all(marks[notation](value.replace(".", "")) for value in written)
+
+
+def test_percentages_of_siblings_add_up() -> None:
+    for seed in range(20):
+        configuration = generate(seed, 10, parse("percent,deep")).configuration
+        for key, names in configuration.items():
+            if key.endswith(".queues"):
+                parent = key.removesuffix(".queues")
+                total = sum(float(configuration[f"{parent}.{name}.capacity"]) for name in names.split(","))
+                assert total == pytest.approx(100)
+
+
+def test_a_wrong_name_lists_what_there_is() -> None:
+    with pytest.raises(ValueError, match=r"no such feature: gpus \(sets: basic,.*types"):
+        parse("percent,gpus")
+
+
+def test_every_action_belongs_to_a_feature_that_there_is() -> None:
+    assert {feature for _, feature, _ in ACTIONS} <= {None, *CHANCES}
+
+
+def _ops(scenario: Scenario) -> set[str]:
+    return {step["op"] for step in scenario.steps}
