@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -86,12 +87,12 @@ def test_a_feature_shows_in_the_steps(feature: str, op: str) -> None:
 
 @pytest.mark.parametrize("notation", NOTATIONS)
 def test_capacities_are_written_in_one_notation(notation: str) -> None:
-    marks = {"percent": str.isdecimal, "weight": lambda text: text.endswith("w"), "absolute": lambda t: t[0] == "["}
+    written_as = {"percent": r"[\d.]+", "weight": r"[\d.]+w", "absolute": r"\[memory=\d+,vcores=\d+\]"}[notation]
     for seed in range(10):
         configuration = generate(seed, 10, parse(f"{notation},deep")).configuration
         written = [value for key, value in configuration.items() if key.endswith(".capacity")]
         assert written
-        assert all(marks[notation](value.replace(".", "")) for value in written)
+        assert all(re.fullmatch(written_as, value) for value in written)
 
 
 def test_percentages_of_siblings_add_up() -> None:

@@ -141,6 +141,14 @@ def unregister(draft: Draft) -> None:
         _end(draft, app)
 
 
+def end_many(draft: Draft) -> None:
+    """Most applications end at once: queues drain, auto-created ones fall idle."""
+    for app in draft.apps[-12:]:
+        if not app.ended and draft.rng.random() < 0.7:
+            draft.do(draft.rng.choice(["unregister", "kill_app"]), app=app.name)
+            _end(draft, app)
+
+
 def kill(draft: Draft) -> None:
     if app := draft.running():
         draft.do("kill_app", app=app.name)

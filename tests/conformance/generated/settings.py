@@ -31,6 +31,9 @@ def cluster_properties(rng: random.Random, features: frozenset[str]) -> Properti
         found["yarn.resource-types"] = ",".join(types)
         for name in types:
             found[f"yarn.resource-types.{name}.maximum-allocation"] = 8
+    if "execution" in features:
+        # Without this Hadoop fails at demotions.
+        found["yarn.resourcemanager.opportunistic-container-allocation.enabled"] = "true"
     if "labels" in features:
         found["yarn.node-labels.enabled"] = "true"
     if "acls" in features:
@@ -161,5 +164,5 @@ def auto_creation(rng: random.Random, root: Queue) -> tuple[Properties, list[str
         if rng.random() < 0.3:
             found[key + "leaf-template.maximum-am-resource-percent"] = rng.choice([0.2, 1])
         if rng.random() < 0.2:
-            found[key + "queue-auto-removal.enable"] = "false"
+            found[f"{path}.v1.auto-queue-creation-v2.queue-auto-removal.enable"] = "false"
     return {PREFIX + key: str(value) for key, value in found.items()}, chosen

@@ -35,7 +35,7 @@ _JVM_OPTIONS = (
 )
 
 ANSWER_SECONDS_MAX = 90
-"""After this a step that does not even return counts as one from which Hadoop does not come to rest (it waits 20 s)."""
+"""After this a step that does not even return counts as one from which Hadoop does not come to rest (it waits 40 s)."""
 
 _CLOSE_SECONDS_MAX = 60
 

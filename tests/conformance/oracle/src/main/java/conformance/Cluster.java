@@ -31,8 +31,8 @@ import org.apache.log4j.Logger;
 
 /** One ResourceManager with the node managers, clients and masters of a scenario. Every step works on this. */
 final class Cluster implements AutoCloseable {
-  /** How long Hadoop may be busy with one step; a step takes milliseconds. */
-  static final int REST_SECONDS_MAX = 20;
+  /** How long Hadoop may be busy with one step; a step takes milliseconds, but a machine may be busy too. */
+  static final int REST_SECONDS_MAX = 40;
 
   private static final Executor WAITING = Executors.newSingleThreadExecutor(task -> {
     Thread thread = new Thread(task, "waiting-for-rest");

@@ -83,6 +83,7 @@ public final class Driver {
       return answer.put("dead", true);
     }
     ObjectNode reply = answer.putObject("reply");
+    awaitNextMillisecond();
     try {
       Steps.run(cluster, step, reply);
     } catch (Restless e) {
@@ -93,6 +94,14 @@ public final class Driver {
     cluster.settle();
     view.putChanges(answer.putObject("delta"));
     return answer;
+  }
+
+  /** Orders by start time (fair, max-parallel-apps) see a difference between what different steps started. */
+  private static void awaitNextMillisecond() {
+    long now = System.currentTimeMillis();
+    while (System.currentTimeMillis() == now) {
+      Thread.onSpinWait();
+    }
   }
 
   private void stop() {

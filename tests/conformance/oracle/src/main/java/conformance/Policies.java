@@ -1,8 +1,13 @@
 package conformance;
 
+import java.lang.reflect.Method;
+import java.util.concurrent.TimeUnit;
+import org.apache.hadoop.util.Time;
 import org.apache.hadoop.yarn.server.resourcemanager.RMContext;
 import org.apache.hadoop.yarn.server.resourcemanager.monitor.capacity.ProportionalCapacityPreemptionPolicy;
+import org.apache.hadoop.yarn.server.resourcemanager.scheduler.capacity.AbstractCSQueue;
 import org.apache.hadoop.yarn.server.resourcemanager.scheduler.capacity.AutoCreatedQueueDeletionPolicy;
+import org.apache.hadoop.yarn.server.resourcemanager.scheduler.capacity.CSQueue;
 import org.apache.hadoop.yarn.server.resourcemanager.scheduler.capacity.CapacityScheduler;
 import org.apache.hadoop.yarn.util.ControlledClock;
 
@@ -30,7 +35,16 @@ final class Policies {
     preemption.editSchedule();
   }
 
-  void removeIdleQueues() {
+  /** A round of the deletion, with every auto-created queue's time since its last submission over. */
+  void removeIdleQueues() throws ReflectiveOperationException {
+    long expiryMs = TimeUnit.SECONDS.toMillis(scheduler.getConfiguration().getAutoExpiredDeletionTime() + 1);
+    Method submitted = AbstractCSQueue.class.getDeclaredMethod("setLastSubmittedTimestamp", long.class);
+    submitted.setAccessible(true);
+    for (CSQueue queue : scheduler.getCapacitySchedulerQueueManager().getQueues().values()) {
+      if (queue instanceof AbstractCSQueue made && made.isDynamicQueue()) {
+        submitted.invoke(made, Time.monotonicNow() - expiryMs);
+      }
+    }
     deletion.editSchedule();
   }
 }
