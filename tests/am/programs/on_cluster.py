@@ -19,9 +19,8 @@ from yarn.ids import ApplicationId
 from yarnling.local_cluster import LocalCluster
 
 QUICK_EXPIRY = {
-    # Times the fast factor: a dead node is lost after one second, a silent master after two.
+    # Times the fast factor: a dead node is lost after one second.
     "yarn.nm.liveness-monitor.expiry-interval-ms": "20000",
-    "yarn.am.liveness-monitor.expiry-interval-ms": "40000",
 }
 DEADLINE_S = 30.0
 

@@ -65,7 +65,7 @@ async def test_a_killed_master_is_tried_again(three_nodes: Cluster) -> None:
     await three_nodes.client.wait(application_id, states=RUNNING, timeout_s=20)
     await three_nodes.kill_master(application_id)
     report = await three_nodes.end_of(application_id)
-    assert report.final_status is FinalApplicationStatus.SUCCEEDED
+    assert report.final_status is FinalApplicationStatus.SUCCEEDED, report.diagnostics
     assert report.current_attempt_id.attempt == 2
 
 
@@ -80,7 +80,7 @@ async def test_containers_are_kept_across_attempts(three_nodes: Cluster, tmp_pat
     await until(lambda: three_nodes.stdouts(application_id) == ["hello\n"] * 2)
     await three_nodes.kill_master(application_id)
     report = await three_nodes.end_of(application_id)
-    assert report.final_status is FinalApplicationStatus.SUCCEEDED
+    assert report.final_status is FinalApplicationStatus.SUCCEEDED, report.diagnostics
     assert report.current_attempt_id.attempt == 2
     assert three_nodes.stdouts(application_id) == ["hello\n"] * 2
 
@@ -96,7 +96,7 @@ async def test_containers_of_a_lost_node_run_elsewhere(three_nodes: Cluster) -> 
     victim = next(n for n, node in enumerate(three_nodes.local.nodes, start=1) if node.id != master_node)
     await three_nodes.local.kill_node(victim)
     report = await three_nodes.end_of(application_id)
-    assert report.final_status is FinalApplicationStatus.SUCCEEDED
+    assert report.final_status is FinalApplicationStatus.SUCCEEDED, report.diagnostics
     assert report.current_attempt_id.attempt == 1
 
 
