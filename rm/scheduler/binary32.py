@@ -14,6 +14,9 @@ from yarn.resource import INT64_MAX
 
 INT64_MIN = -INT64_MAX - 1
 
+_SURE_LOW, _SURE_HIGH = -9e18, 9e18
+"""Between these a cast is a plain one, which nearly every cast is."""
+
 _cell = array("f", (0.0,))
 
 
@@ -25,6 +28,8 @@ def f32(number: float) -> float:
 
 def truncated(number: float) -> int:
     """Java's cast of a double to a long: towards zero, NaN to 0, infinities to the ends of the range."""
+    if _SURE_LOW < number < _SURE_HIGH:
+        return int(number)
     if number != number:
         return 0
     if math.isinf(number):

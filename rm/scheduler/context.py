@@ -10,7 +10,7 @@ from rm.scheduler.dominant_resource_calculator import DominantResourceCalculator
 from rm.scheduler.node import SchedulerNode
 from rm.scheduler.notices import Notice
 from rm.scheduler.resource_calculator import DefaultResourceCalculator, ResourceCalculator
-from rm.scheduler.usage import NO_LABEL, ResourceUsage
+from rm.scheduler.usage import ResourceUsage
 from yarn.ids import NodeId
 from yarn.resource import Resource
 
@@ -37,6 +37,7 @@ class SchedulerContext:
 
     __slots__ = (
         "_partitions",
+        "_unlabelled",
         "calculator",
         "cluster_resource",
         "minimum_allocation",
@@ -58,11 +59,12 @@ class SchedulerContext:
         self.nodes: dict[NodeId, SchedulerNode] = {}
         self.now_ms = 0
         self.root_usage = ResourceUsage(self.none)
-        self._partitions: dict[str, Resource] = {NO_LABEL: self.none}
+        self._unlabelled = self.none
+        self._partitions: dict[str, Resource] = {}
 
     def partition_resource(self, partition: str) -> Resource:
         """The sum of the partition's nodes."""
-        return self._partitions.get(partition, self.none)
+        return self._partitions.get(partition, self.none) if partition else self._unlabelled
 
     @property
     def node_count(self) -> int:
@@ -71,7 +73,10 @@ class SchedulerContext:
 
     def change_partition(self, partition: str, amount: Resource) -> None:
         """The node label manager counts a node in (a negative amount: out)."""
-        self._partitions[partition] = self.partition_resource(partition) + amount
+        if partition:
+            self._partitions[partition] = self.partition_resource(partition) + amount
+        else:
+            self._unlabelled = self._unlabelled + amount
 
 
 def _calculator(name: str, none: Resource) -> ResourceCalculator:

@@ -70,7 +70,8 @@ class LeafQueue(CSQueue):
     parent: ParentQueue
 
     def __init__(self, configuration: QueueConfiguration, parent: ParentQueue, context: SchedulerContext) -> None:
-        self.shape = QueueShape()
+        super().__init__(configuration, parent, context)
+        self.shape = QueueShape(self.capacities)
         self.users = UsersManager(context, self.shape)
         self.attempts: dict[ApplicationAttemptId, FiCaSchedulerApp] = {}
         self.pending = FifoOrderingPolicy(recovering_first=True)
@@ -80,10 +81,9 @@ class LeafQueue(CSQueue):
         self.minimum_allocation_factor = 0.0
         self.last_cluster_resource = context.cluster_resource
         self.current_limit = self.copied_limit = context.cluster_resource
-        self._limits_cache: dict[tuple[str, SchedulingMode], dict[str, CachedUserLimit]] = {}
+        self._limits_cache: dict[tuple[str, bool], dict[str, CachedUserLimit]] = {}
         self._limits_version = -1
-        super().__init__(configuration, parent, context)
-        self.shape.effective_minimum = self._effective_minimum
+        self.reconfigure(configuration)
 
     # Placing
 
@@ -157,7 +157,7 @@ class LeafQueue(CSQueue):
         if self._limits_version != self.users.version:
             self._limits_version = self.users.version
             self._limits_cache = {}
-        return self._limits_cache.setdefault((partition, mode), {})
+        return self._limits_cache.setdefault((partition, mode is RESPECT), {})
 
     def _look_up_limit(
         self,
@@ -239,7 +239,7 @@ class LeafQueue(CSQueue):
 
     def _set_current_limit(self, limit: Resource) -> None:
         context = self.context
-        down = self.shape.effective_maximum_down.get(NO_LABEL, context.none)
+        down = self.capacities.default.effective_maximum_down
         self.current_limit = context.calculator.min_of(context.cluster_resource, down, limit)
 
     # Booking
@@ -328,10 +328,6 @@ class LeafQueue(CSQueue):
         self.last_cluster_resource = context.cluster_resource
         self.update_absolute_capacities()
         self.update_effective_resources()
-        for partition in self.capacities.partitions():
-            self.shape.effective_maximum_down[partition] = context.calculator.round_down(
-                self.effective_maximum(partition), context.minimum_allocation
-            )
         self._update_maximum_applications()
         self._set_current_limit(limits.limit)
         self.copied_limit = self.current_limit

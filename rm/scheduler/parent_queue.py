@@ -32,11 +32,12 @@ class ParentQueue(CSQueue):
     def __init__(
         self, configuration: QueueConfiguration, parent: ParentQueue | None, context: SchedulerContext
     ) -> None:
+        super().__init__(configuration, parent, context)
         self.children: list[CSQueue] = []
         self.allow_zero_capacity_sum = configuration.allow_zero_capacity_sum
         self.orders_by_priority = False
         self.application_count = 0
-        super().__init__(configuration, parent, context)
+        self.reconfigure(configuration)
 
     # Placing
 

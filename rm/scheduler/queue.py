@@ -23,12 +23,12 @@ if TYPE_CHECKING:
 
 
 class CSQueue(ABC):
-    """A queue. `reserved_metric` counts reservations on nodes without label only (QueueMetrics.reservedMB)."""
+    """A queue; a subclass calls `reconfigure` at the end of its making.
+
+    `reserved_metric` counts reservations on nodes without label only (QueueMetrics.reservedMB).
+    """
 
     __slots__ = (
-        "_effective_maximum",
-        "_effective_minimum",
-        "_guarantee_floor",
         "capacities",
         "configuration",
         "container_count",
@@ -52,15 +52,12 @@ class CSQueue(ABC):
         self.name = configuration.name
         self.state: QueueState = initial_state(configuration, parent.state if parent is not None else None)
         self.usage = context.root_usage if parent is None else ResourceUsage(context.none)
-        self.capacities = QueueCapacities()
+        self.capacities = QueueCapacities(context.none)
         self.container_count = 0
         self.reserved_metric = context.none
         self.refusals = Refusals()
         self.sort_key: tuple[bool, float, float] | tuple[bool, bool, int, float, float] = (True, 0.0, 0.0)
-        self._effective_minimum: dict[str, Resource] = {NO_LABEL: context.none}
-        self._effective_maximum: dict[str, Resource] = {NO_LABEL: context.none}
-        self._guarantee_floor: dict[str, Resource] = {}
-        self.reconfigure(configuration)
+        self.configuration = configuration
 
     def __str__(self) -> str:
         return self.path
@@ -91,11 +88,11 @@ class CSQueue(ABC):
 
     def effective_minimum(self, partition: str) -> Resource:
         """What the queue is guaranteed of the partition."""
-        return self._effective_minimum.get(partition, self.context.none)
+        return self.capacities.at(partition).effective_minimum
 
     def effective_maximum(self, partition: str) -> Resource:
         """What the queue may use of the partition at most."""
-        return self._effective_maximum.get(partition, self.context.none)
+        return self.capacities.at(partition).effective_maximum
 
     def update_absolute_capacities(self) -> None:
         """Shares of the whole from shares of the parent; a capacity of 0 leaves the old one as it was (spec 2.3)."""
@@ -110,16 +107,14 @@ class CSQueue(ABC):
 
     def update_effective_resources(self) -> None:
         """Shares in amounts, cut off; the root has the whole partition."""
+        calculator, smallest = self.context.calculator, self.context.minimum_allocation
         for partition in self.capacities.partitions():
             whole = self.context.partition_resource(partition)
             own = self.capacities.at(partition)
-            minimum = whole if self.is_root else multiplied(whole, own.absolute_capacity)
-            maximum = whole if self.is_root else multiplied(whole, own.absolute_maximum_capacity)
-            self._effective_minimum[partition] = minimum
-            self._effective_maximum[partition] = maximum
-            self._guarantee_floor[partition] = self.context.calculator.max_of(
-                whole, minimum, self.context.minimum_allocation
-            )
+            own.effective_minimum = whole if self.is_root else multiplied(whole, own.absolute_capacity)
+            own.effective_maximum = whole if self.is_root else multiplied(whole, own.absolute_maximum_capacity)
+            own.effective_maximum_down = calculator.round_down(own.effective_maximum, smallest)
+            own.guarantee_floor = calculator.max_of(whole, own.effective_minimum, smallest)
 
     def update_used_capacities(self) -> None:
         """Used capacities of all partitions, after a change of the cluster."""
@@ -133,9 +128,8 @@ class CSQueue(ABC):
         own = self.capacities.at(partition)
         if context.calculator.is_some(whole, whole):
             used = self.usage.used(partition)
-            floor = self._guarantee_floor.get(partition, context.minimum_allocation)
             own.absolute_used_capacity = context.calculator.divide(whole, used, whole)
-            own.used_capacity = context.calculator.divide(whole, used, floor)
+            own.used_capacity = context.calculator.divide(whole, used, own.guarantee_floor)
         else:
             own.absolute_used_capacity = own.used_capacity = 0.0
         if not partition:

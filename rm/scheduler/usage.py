@@ -1,4 +1,4 @@
-"""What a queue, a user in a queue or an attempt uses, by partition; and a queue's capacities, by partition.
+"""What a queue, a user in a queue or an attempt uses, by partition; and a queue's shares, by partition.
 
 A partition is a node label's name, "" for nodes without one. A partition that nothing was ever booked on reads as
 all zero. In queues and users `used` includes what is reserved; in an attempt it does not (Hadoop's ResourceUsage).
@@ -52,22 +52,32 @@ class ResourceUsage:
         return part
 
     def used(self, partition: str) -> Resource:
+        if not partition:
+            return self.default.used
         part = self._parts.get(partition)
         return part.used if part is not None else self._none
 
     def pending(self, partition: str) -> Resource:
+        if not partition:
+            return self.default.pending
         part = self._parts.get(partition)
         return part.pending if part is not None else self._none
 
     def reserved(self, partition: str) -> Resource:
+        if not partition:
+            return self.default.reserved
         part = self._parts.get(partition)
         return part.reserved if part is not None else self._none
 
     def am_used(self, partition: str) -> Resource:
+        if not partition:
+            return self.default.am_used
         part = self._parts.get(partition)
         return part.am_used if part is not None else self._none
 
     def am_limit(self, partition: str) -> Resource:
+        if not partition:
+            return self.default.am_limit
         part = self._parts.get(partition)
         return part.am_limit if part is not None else self._none
 
@@ -78,10 +88,12 @@ class ResourceUsage:
 
 
 class PartitionCapacities:
-    """One partition's shares of a queue, all 32-bit floats, fractions of 1.
+    """One partition's shares of a queue: 32-bit floats, fractions of 1, and the amounts that they come to.
 
     `capacity` and `maximum_capacity` are of the parent's, the absolute ones of the whole partition. `used_capacity`
     is used / guaranteed and may be above 1; both used ones are as of the last booking or change of the cluster.
+    `effective_minimum` is guaranteed, `effective_maximum` not to be passed, `effective_maximum_down` the same in
+    whole containers; `guarantee_floor` is what use is measured against: the guarantee, one container at least.
     """
 
     __slots__ = (
@@ -89,12 +101,16 @@ class PartitionCapacities:
         "absolute_maximum_capacity",
         "absolute_used_capacity",
         "capacity",
+        "effective_maximum",
+        "effective_maximum_down",
+        "effective_minimum",
+        "guarantee_floor",
         "maximum_am_percent",
         "maximum_capacity",
         "used_capacity",
     )
 
-    def __init__(self) -> None:
+    def __init__(self, none: Resource) -> None:
         self.capacity = 0.0
         self.maximum_capacity = 0.0
         self.absolute_capacity = 0.0
@@ -102,22 +118,26 @@ class PartitionCapacities:
         self.used_capacity = 0.0
         self.absolute_used_capacity = 0.0
         self.maximum_am_percent = 0.0
+        self.effective_minimum = none
+        self.effective_maximum = none
+        self.effective_maximum_down = none
+        self.guarantee_floor = none
 
 
 class QueueCapacities:
-    """Capacities by partition; a partition that is not configured reads as all zero."""
+    """Shares by partition; a partition that is not configured reads as all zero."""
 
     __slots__ = ("_nothing", "_parts", "default")
 
-    def __init__(self) -> None:
-        self.default = PartitionCapacities()
-        self._nothing = PartitionCapacities()
+    def __init__(self, none: Resource) -> None:
+        self.default = PartitionCapacities(none)
+        self._nothing = PartitionCapacities(none)
         self._parts: dict[str, PartitionCapacities] = {NO_LABEL: self.default}
 
     def partitions(self) -> Iterator[str]:
-        """The partitions that the queue has capacities for."""
+        """The partitions that the queue has shares of."""
         return iter(self._parts)
 
     def at(self, partition: str) -> PartitionCapacities:
-        """The partition's capacities, for reading."""
-        return self._parts.get(partition, self._nothing)
+        """The partition's shares."""
+        return self._parts.get(partition, self._nothing) if partition else self.default

@@ -15,7 +15,7 @@ from rm.scheduler.binary32 import f32
 from rm.scheduler.context import RESPECT, SchedulerContext, SchedulingMode
 from rm.scheduler.java_order import hash_order, string_hash
 from rm.scheduler.resource_calculator import multiplied
-from rm.scheduler.usage import ResourceUsage
+from rm.scheduler.usage import QueueCapacities, ResourceUsage
 from yarn.ids import ApplicationId
 from yarn.resource import Resource
 
@@ -45,17 +45,16 @@ class User:
 class QueueShape:
     """What of its queue the users' limits depend on; the leaf keeps it up to date.
 
-    `user_limit` is a percentage, `user_limit_factor` -1 = one user may use all. {partition: amount} for the rest.
+    `user_limit` is a percentage, `user_limit_factor` -1 = one user may use all; `weights` {user: weight}.
     """
 
-    __slots__ = ("effective_maximum_down", "effective_minimum", "user_limit", "user_limit_factor", "weights")
+    __slots__ = ("capacities", "user_limit", "user_limit_factor", "weights")
 
-    def __init__(self) -> None:
+    def __init__(self, capacities: QueueCapacities) -> None:
+        self.capacities = capacities
         self.user_limit = 100.0
         self.user_limit_factor = 1.0
         self.weights: dict[str, float] = {}
-        self.effective_minimum: dict[str, Resource] = {}
-        self.effective_maximum_down: dict[str, Resource] = {}
 
 
 class UsersManager:
@@ -94,7 +93,7 @@ class UsersManager:
         self._used_by_active = ResourceUsage(context.none)
         self._used_by_idle = ResourceUsage(context.none)
         self._ratios: dict[str, float] = {}
-        self._limits: dict[tuple[str, SchedulingMode, bool], tuple[int, Resource]] = {}
+        self._limits: dict[tuple[str, bool, bool], tuple[int, Resource]] = {}
 
     # Entries
 
@@ -221,7 +220,7 @@ class UsersManager:
 
     def limit_of(self, name: str, partition: str, mode: SchedulingMode, *, active_only: bool = True) -> Resource:
         """What the user may use; stored in the entry, if there is one (for active users: the variant that decides)."""
-        key = (partition, mode, active_only)
+        key = (partition, mode is RESPECT, active_only)
         kept = self._limits.get(key)
         if kept is None or kept[0] != self.version:
             kept = (self.version, self._compute_limit(partition, mode, active_only=active_only))
@@ -248,7 +247,8 @@ class UsersManager:
         context, shape = self._context, self._shape
         calculator, required = context.calculator, context.minimum_allocation
         whole = context.partition_resource(partition)
-        guaranteed = shape.effective_minimum.get(partition, context.none)
+        own = shape.capacities.at(partition)
+        guaranteed = own.effective_minimum
         capacity = calculator.max_of(whole, guaranteed, required)
         consumed = calculator.multiply_and_normalize_up(whole, self._ratios.get(partition, 0.0), required)
         current = capacity if calculator.less(whole, consumed, capacity) else consumed + required
@@ -262,7 +262,7 @@ class UsersManager:
         if mode is not RESPECT:
             bound = whole
         elif shape.user_limit_factor == -1 or guaranteed.is_none():
-            bound = shape.effective_maximum_down.get(partition, context.none)
+            bound = own.effective_maximum_down
         else:
             bound = multiplied(capacity, shape.user_limit_factor)
         return calculator.round_up(calculator.min_of(whole, limit, bound), required)

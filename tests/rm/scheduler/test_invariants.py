@@ -98,7 +98,7 @@ def test_a_queue_above_its_maximum_is_found(start_cluster: StartCluster) -> None
     cluster.beat("n1", 3)
     cluster.lose("n2")
     assert violations(cluster.scheduler) == []
-    cluster.scheduler.queues["root.a"]._effective_maximum[""] = Resource(GB, 1)
+    cluster.scheduler.queues["root.a"].capacities.default.effective_maximum = Resource(GB, 1)
     assert violations(cluster.scheduler)[0].startswith("I-08: root.a")
 
 

@@ -6,6 +6,7 @@ import pytest
 
 from rm.scheduler.configuration import CapacitySchedulerConfiguration
 from rm.scheduler.context import IGNORE, RESPECT, SchedulerContext
+from rm.scheduler.usage import QueueCapacities
 from rm.scheduler.users import QueueShape, UsersManager
 from tests.rm.scheduler.cluster import GB, ONE_QUEUE, START_MS, configuration
 from yarn.ids import ApplicationId
@@ -22,10 +23,10 @@ def users_of(
     settings = CapacitySchedulerConfiguration.read(configuration(ONE_QUEUE))
     context = SchedulerContext(settings, lambda notice: None)
     context.change_partition("", Resource(cluster_gb * GB, cluster_gb))
-    shape = QueueShape()
+    shape = QueueShape(QueueCapacities(context.none))
     shape.user_limit, shape.user_limit_factor, shape.weights = user_limit, factor, weights
-    shape.effective_minimum[""] = Resource(capacity_gb * GB, capacity_gb)
-    shape.effective_maximum_down[""] = Resource(cluster_gb * GB, 1)
+    shape.capacities.default.effective_minimum = Resource(capacity_gb * GB, capacity_gb)
+    shape.capacities.default.effective_maximum_down = Resource(cluster_gb * GB, 1)
     return UsersManager(context, shape)
 
 
