@@ -24,10 +24,10 @@ import signal
 import socket
 import sys
 import time
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
+from typing import Protocol
 
 from wire.hadoop_xml import load_configuration
 from yarn.errors import YarnException
@@ -55,8 +55,17 @@ WARM_UP_RUNS = 10
 """CPython 3.11 specialises a function after eight calls."""
 READY_BYTES_MAX = 64 * 1024
 
-Starter = Callable[[StartRequest, int], int]
-"""Starts a daemon that writes its ready line to a file descriptor; returns its process id."""
+
+class Starter(Protocol):
+    """A way to start daemons."""
+
+    def start(self, request: StartRequest, ready_fd: int) -> int:
+        """The process id of a new daemon that writes its ready line to `ready_fd`."""
+        ...
+
+    def get_ahead(self) -> None:
+        """Prepare for what is likely to be asked for next, while the last daemon starts."""
+        ...
 
 
 @dataclass
@@ -75,7 +84,7 @@ class ForkServer:
 
     def __init__(self, owner: socket.socket, starter: Starter) -> None:
         self._owner = owner
-        self._start = starter
+        self._starter = starter
         self._daemons: dict[int, RunningDaemon] = {}
         self._selector = selectors.DefaultSelector()
         self._stopping = False
@@ -104,7 +113,7 @@ class ForkServer:
     def _launch(self, request: StartRequest) -> None:
         reader, writer = os.pipe()
         try:
-            pid = self._start(request, writer)
+            pid = self._starter.start(request, writer)
         except (YarnException, OSError, ImportError, AssertionError) as error:
             os.close(reader)
             self._tell(Refused(request.name, str(error)))
@@ -115,6 +124,7 @@ class ForkServer:
         self._daemons[pid] = daemon
         self._selector.register(reader, selectors.EVENT_READ, lambda: self._on_ready_line(daemon))
         self._tell(Started(request.name, pid))
+        self._starter.get_ahead()
 
     def _on_ready_line(self, daemon: RunningDaemon) -> None:
         data = os.read(daemon.ready_fd, READY_BYTES_MAX)
@@ -187,7 +197,7 @@ class Forking:
     def __init__(self) -> None:
         self._imported: set[str] = set()
 
-    def __call__(self, request: StartRequest, ready_fd: int) -> int:
+    def start(self, request: StartRequest, ready_fd: int) -> int:
         self._import(request.package)
         conf = load_configuration(Path(request.conf_dir), request.overrides)
         threads = thread_count()
@@ -198,14 +208,30 @@ class Forking:
             daemon_process.run_forked(request, conf, ready_fd, parent)
         return pid
 
+    def get_ahead(self) -> None:
+        """After a ResourceManager come NodeManagers: theirs is imported on one core while it starts on another."""
+        if self._imported == {"rm"}:
+            self._import("nm")
+
     def _import(self, package: str) -> None:
         """Freezing puts what is imported out of the collector's reach: a collection would copy shared pages."""
-        if package not in self._imported:
-            importlib.import_module(f"{package}.daemon")
-            self._imported.add(package)
+        if package in self._imported:
+            return
+        importlib.import_module(f"{package}.daemon")
+        if not self._imported:
             _warm_up()
-            gc.collect()
-            gc.freeze()
+        self._imported.add(package)
+        gc.freeze()
+
+
+class Plain:
+    """Starts daemons as programs of their own."""
+
+    def start(self, request: StartRequest, ready_fd: int) -> int:
+        return daemon_process.start_plain(request, ready_fd)
+
+    def get_ahead(self) -> None:
+        """Nothing can be shared."""
 
 
 def _warm_up() -> None:
@@ -226,9 +252,9 @@ def main(arguments: list[str]) -> None:
     gc.disable()
     adopt_orphans()
     owner = socket.socket(fileno=int(arguments[0]))
-    plain = os.environ.get("YARNLING_START") == "plain"
+    starter = Plain() if os.environ.get("YARNLING_START") == "plain" else Forking()
     try:
-        ForkServer(owner, daemon_process.start_plain if plain else Forking()).serve()
+        ForkServer(owner, starter).serve()
     finally:
         if len(arguments) > 1:
             shutil.rmtree(arguments[1], ignore_errors=True)

@@ -119,6 +119,7 @@ class Launcher:
                 await self._gone.wait()
         except TimeoutError:
             self._process.kill()
+            await self._gone.wait()
         finally:
             self._sweep(self._process)
 
