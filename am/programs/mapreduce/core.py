@@ -14,7 +14,6 @@ and uber mode.
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Iterable
 
 from am.events import (
@@ -29,7 +28,7 @@ from am.events import (
     ShutdownOrdered,
 )
 from am.preemption import Held, containers_to_give_back
-from am.programs.actions import AskFor, ChangeBlacklist, Finish, GiveBack, Leave, Stop, Withdraw
+from am.programs.actions import AskFor, ChangeBlacklist, Finish, GiveBack, Leave, Stop
 from am.programs.mapreduce import ramp
 from am.programs.mapreduce.blacklist import NodeBlacklist
 from am.programs.mapreduce.job import Job, TaskAttemptId, TaskKind
@@ -52,16 +51,12 @@ from am.programs.mapreduce.orders import (
     WithdrawOutput,
 )
 from am.programs.mapreduce.tasks import Attempt, AttemptState, Task, TaskState, make_tasks
-from am.requests import ContainerRequest
+from am.programs.mapreduce.waiting import PRIORITY_MAP, PRIORITY_RERUN_MAP, WaitingTasks
 from yarn.asks import Preemption
 from yarn.ids import ApplicationAttemptId, ContainerId
 from yarn.nodes import NodeReport
 from yarn.resource import NONE, Resource
 from yarn.states import ContainerExitStatus, FinalApplicationStatus, NodeState
-
-PRIORITY_RERUN_MAP = 5
-PRIORITY_REDUCE = 10
-PRIORITY_MAP = 20
 
 COMMIT_WINDOW_MS = 10_000
 """The job is committed only if the RM was heard of this recently (yarn.app.mapreduce.am.job.committer.commit-window):
@@ -83,8 +78,8 @@ LOST_NODE_STATES = frozenset({NodeState.UNHEALTHY, NodeState.DECOMMISSIONED, Nod
 class MapReduce:
     """One job under one attempt of its AM.
 
-    Where a task that is not done may be found: a reduce in `_pending_reduces` or `_scheduled_reduces`, a map in one of
-    the deques of `_waiting_maps`, or either as the running attempt in `_assigned` (by container) or being committed.
+    Where a task that is not done may be found: in `_waiting`, or as the running attempt in `_assigned` (by container),
+    or being committed.
     """
 
     def __init__(self, job: Job, am_attempt_id: ApplicationAttemptId, recovered: Iterable[Recovered] = ()) -> None:
@@ -96,9 +91,7 @@ class MapReduce:
         self.lost_outputs = 0
         self._am_attempt = am_attempt_id.attempt
         self._blacklist = NodeBlacklist(job.tuning)
-        self._waiting_maps: dict[int, deque[tuple[Task, int]]] = {PRIORITY_RERUN_MAP: deque(), PRIORITY_MAP: deque()}
-        self._pending_reduces: deque[Task] = deque()
-        self._scheduled_reduces: deque[Task] = deque()
+        self._waiting = WaitingTasks(job)
         self._assigned: dict[ContainerId, Attempt] = {}
         self._stopping: dict[ContainerId, Resource] = {}
         self._attempts: dict[TaskAttemptId, Attempt] = {}
@@ -196,7 +189,7 @@ class MapReduce:
             elif self.reduces:
                 output = task.attempts[-1]
                 self._orders.append(PublishOutput(output.id, output.output))
-        self._pending_reduces.extend(task for task in self.reduces if task.state is not TaskState.SUCCEEDED)
+        self._waiting.add_reduces(task for task in self.reduces if task.state is not TaskState.SUCCEEDED)
         self._maybe_commit_job()
 
     def _oversize(self, maximum: Resource) -> str | None:
@@ -240,37 +233,23 @@ class MapReduce:
 
     # Asking and assigning
 
-    def _request(self, priority: int) -> ContainerRequest:
-        is_reduce = priority == PRIORITY_REDUCE
-        return ContainerRequest(self.job.reduce_resource if is_reduce else self.job.map_resource, priority)
-
     def _ask_for_map(self, task: Task, priority: int) -> None:
-        task.state = TaskState.SCHEDULED
-        self._waiting_maps[priority].append((task, self._now_ms))
-        self._orders.append(AskFor(self._request(priority)))
+        self._orders.append(self._waiting.add_map(task, priority, self._now_ms))
 
     def _assign(self, allocation: Allocation) -> None:
         """Start the longest waiting task that this container is for, or give the container back."""
         container, request = allocation.container, allocation.request
-        is_unwanted = request is None or not self._is_waiting_at(container.priority)
+        is_unwanted = request is None or not self._waiting.is_any_at(container.priority)
         if is_unwanted or container.node_id.host in self._blacklist:
             self._orders.append(GiveBack(container.id))
             if request is not None and not is_unwanted:
                 self._orders.append(AskFor(request))
             return
-        task = self._pop_waiting(container.priority)
+        task = self._waiting.pop(container.priority)
         attempt = task.start_attempt(container, self._am_attempt, self._now_ms)
         self._attempts[attempt.id] = attempt
         self._assigned[container.id] = attempt
         self._orders.extend((Record(attempt), RunTask(attempt.id, container)))
-
-    def _is_waiting_at(self, priority: int) -> bool:
-        return bool(self._scheduled_reduces if priority == PRIORITY_REDUCE else self._waiting_maps.get(priority))
-
-    def _pop_waiting(self, priority: int) -> Task:
-        if priority == PRIORITY_REDUCE:
-            return self._scheduled_reduces.popleft()
-        return self._waiting_maps[priority].popleft()[0]
 
     def _tell_blacklist(self, cluster_nodes: int) -> None:
         additions, removals = self._blacklist.changes(cluster_nodes)
@@ -341,8 +320,7 @@ class MapReduce:
         if task.id.kind is TaskKind.MAP:
             self._ask_for_map(task, PRIORITY_RERUN_MAP)
         else:
-            task.state = TaskState.PENDING
-            self._pending_reduces.append(task)
+            self._waiting.add_reduces([task])
 
     def _task_of(self, attempt: Attempt) -> Task:
         task_id = attempt.id.task_id
@@ -391,10 +369,10 @@ class MapReduce:
         return ramp.Demand(
             total_maps=len(self.maps),
             completed_maps=sum(task.state is TaskState.SUCCEEDED for task in self.maps),
-            scheduled_maps=sum(map(len, self._waiting_maps.values())),
+            scheduled_maps=self._waiting.scheduled_maps,
             assigned_maps=running.count(True),
-            pending_reduces=len(self._pending_reduces),
-            scheduled_reduces=len(self._scheduled_reduces),
+            pending_reduces=self._waiting.pending_reduces,
+            scheduled_reduces=self._waiting.scheduled_reduces,
             assigned_reduces=running.count(False),
             headroom_mb=self._headroom.memory_mb,
             map_mb=self.job.map_resource.memory_mb,
@@ -406,28 +384,13 @@ class MapReduce:
         if not self.reduces or not self._started:
             return
         demand, tuning = self._demand(), self.job.tuning
-        since = [since_ms for waiting in self._waiting_maps.values() for _, since_ms in waiting]
-        hanging_ms = self._now_ms - min(since, default=self._now_ms)
-        if ramp.must_preempt_reduces(demand, tuning, hanging_ms=hanging_ms):
-            self._move_reduces(-demand.scheduled_reduces)
+        if ramp.must_preempt_reduces(demand, tuning, hanging_ms=self._waiting.hanging_ms(self._now_ms)):
+            self._orders += self._waiting.let_reduces_in(-demand.scheduled_reduces)
             self._stop_reduces(ramp.reduces_to_stop(demand, tuning))
             return
         self._slow_start_passed = self._slow_start_passed or ramp.has_slow_start_passed(demand, tuning)
         if self._slow_start_passed:
-            self._move_reduces(ramp.reduces_to_schedule(demand, tuning))
-
-    def _move_reduces(self, count: int) -> None:
-        """Ask for `count` pending reduces; below 0: withdraw so many asks, the latest first."""
-        for _ in range(count):
-            task = self._pending_reduces.popleft()
-            task.state = TaskState.SCHEDULED
-            self._scheduled_reduces.append(task)
-            self._orders.append(AskFor(self._request(PRIORITY_REDUCE)))
-        for _ in range(-count):
-            task = self._scheduled_reduces.pop()
-            task.state = TaskState.PENDING
-            self._pending_reduces.appendleft(task)
-            self._orders.append(Withdraw(self._request(PRIORITY_REDUCE)))
+            self._orders += self._waiting.let_reduces_in(ramp.reduces_to_schedule(demand, tuning))
 
     def _stop_reduces(self, count: int) -> None:
         """Stop the youngest: they have the least to lose (Hadoop: the least progress)."""

@@ -67,6 +67,13 @@ class Cluster:
         for master in self._masters(application_id):
             master.send_signal(signal.SIGKILL)
 
+    async def node_of_master(self, application_id: ApplicationId) -> int:
+        """The number of the node that the application's current master runs on."""
+        attempt_id = (await self.client.report(application_id)).current_attempt_id
+        containers = await self.client.containers(attempt_id)
+        master = next(container for container in containers if container.container_id.sequence == 1)
+        return next(n for n, node in enumerate(self.local.nodes, start=1) if node.id == master.node_id)
+
     def stdouts(self, application_id: ApplicationId) -> list[str]:
         """What the application's tasks wrote, sorted; the master's (container 1 of an attempt) left out."""
         paths = [log.path for log in self.client.logs(application_id) if log.path.name == "stdout"]

@@ -12,7 +12,6 @@ import pytest_asyncio
 from am.programs.distributed_shell.client import DistributedShell, parse
 from am.programs.sleep import sleep_submission
 from tests.am.programs.on_cluster import DEADLINE_S, Cluster, cluster, until
-from yarn.applications import ContainerReport
 from yarn.ids import ApplicationAttemptId
 from yarn.states import FinalApplicationStatus, YarnApplicationState
 
@@ -90,19 +89,16 @@ async def test_containers_of_a_lost_node_run_elsewhere(three_nodes: Cluster) -> 
     """-100 is asked for again: DistributedShell ends with all containers completed."""
     application_id = await three_nodes.submit(sleep_submission(4, 1.0))
     report = await three_nodes.client.wait(application_id, states=RUNNING, timeout_s=20)
-    master = (await three_nodes.client.attempts(application_id))[0].am_container_id
-    containers = await all_containers(three_nodes, report.current_attempt_id, 5)
-    master_node = next(c.node_id for c in containers if c.container_id == master)
-    victim = next(n for n, node in enumerate(three_nodes.local.nodes, start=1) if node.id != master_node)
+    await until_containers(three_nodes, report.current_attempt_id, 5)
+    victim = await three_nodes.node_of_master(application_id) % 3 + 1
     await three_nodes.local.kill_node(victim)
     report = await three_nodes.end_of(application_id)
     assert report.final_status is FinalApplicationStatus.SUCCEEDED, report.diagnostics
     assert report.current_attempt_id.attempt == 1
 
 
-async def all_containers(it: Cluster, attempt_id: ApplicationAttemptId, count: int) -> tuple[ContainerReport, ...]:
-    """The attempt's containers once there are so many of them."""
+async def until_containers(it: Cluster, attempt_id: ApplicationAttemptId, count: int) -> None:
+    """Wait until the attempt has so many containers."""
     async with asyncio.timeout(DEADLINE_S):
-        while len(containers := await it.client.containers(attempt_id)) < count:  # noqa: ASYNC110  the RM must be asked
+        while len(await it.client.containers(attempt_id)) < count:  # noqa: ASYNC110  the RM must be asked
             await asyncio.sleep(0.01)
-    return containers

@@ -19,7 +19,7 @@ from yarn.states import FinalApplicationStatus
 
 pytestmark = [pytest.mark.cluster, pytest.mark.slow]
 
-MAPS = 12
+MAPS = 8
 OPTIONS = ApplicationOptions(name="words", master_resource=Resource(256, 1))
 
 
@@ -65,14 +65,9 @@ async def test_a_killed_node_costs_time_but_no_count(four_nodes: Cluster, books:
     """kill -9 of a NM with map output on it: lost output is made again, and the result is right."""
     application_id = await four_nodes.submit(counting(books, tmp_path / "out", pause="sleep 0.5; "))
     await four_nodes.until_job(application_id, lambda status: status["maps"]["SUCCEEDED"] >= 3)
-    report = await four_nodes.client.report(application_id)
-    master = next(
-        container
-        for container in await four_nodes.client.containers(report.current_attempt_id)
-        if container.container_id.number == 1
-    )
+    spared = four_nodes.local.node(await four_nodes.node_of_master(application_id)).id
     succeeded = [a for a in four_nodes.job_status(application_id)["attempts"] if a["state"] == "SUCCEEDED"]
-    nodes = {a["node"] for a in succeeded} - {str(master.node_id)}
+    nodes = {a["node"] for a in succeeded} - {str(spared)}
     victim = next(n for n, node in enumerate(four_nodes.local.nodes, start=1) if str(node.id) in nodes)
     await four_nodes.local.kill_node(victim)
     report = await four_nodes.end_of(application_id)
@@ -83,6 +78,34 @@ async def test_a_killed_node_costs_time_but_no_count(four_nodes: Cluster, books:
     lost = [a for a in status["attempts"] if a["node"] == str(four_nodes.local.node(victim).id)]
     assert {a["state"] for a in lost} == {"KILLED"}
     assert status["lost_outputs"] == sum(a["output_lost"] for a in lost) >= 1
+
+
+@pytest.mark.case("I2")
+@pytest.mark.case("I3")
+async def test_a_master_whose_node_is_lost_but_that_lives_on_does_no_harm(
+    four_nodes: Cluster, books: list[Path], tmp_path: Path
+) -> None:
+    """Only the NM is killed: its master and tasks run on as orphans, beside their successors, until they are told."""
+    application_id = await four_nodes.submit(counting(books, tmp_path / "out", pause="sleep 0.3; "))
+    await four_nodes.until_job(application_id, lambda status: status["maps"]["SUCCEEDED"] >= 3)
+    await four_nodes.local.kill_node(await four_nodes.node_of_master(application_id), containers=False)
+    report = await four_nodes.end_of(application_id)
+    assert report.final_status is FinalApplicationStatus.SUCCEEDED, report.diagnostics
+    assert report.current_attempt_id.attempt == 2
+    assert counts_in(tmp_path / "out") == plain_counts(books)
+
+
+@pytest.mark.case("I2")
+async def test_half_of_the_nodes_at_once(four_nodes: Cluster, books: list[Path], tmp_path: Path) -> None:
+    """Two of four NMs, the master's among them."""
+    application_id = await four_nodes.submit(counting(books, tmp_path / "out", pause="sleep 0.3; "))
+    await four_nodes.until_job(application_id, lambda status: status["maps"]["SUCCEEDED"] >= 4)
+    first = await four_nodes.node_of_master(application_id)
+    for victim in (first, first % 4 + 1):
+        await four_nodes.local.kill_node(victim)
+    report = await four_nodes.end_of(application_id)
+    assert report.final_status is FinalApplicationStatus.SUCCEEDED, report.diagnostics
+    assert counts_in(tmp_path / "out") == plain_counts(books)
 
 
 @pytest.mark.case("I3")
