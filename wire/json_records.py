@@ -115,7 +115,7 @@ def _dataclass_to_json(value: Any) -> Json:
 @lru_cache(maxsize=1024)
 def _class_of(name: str) -> type[Any]:
     module, _, simple = name.rpartition(".")
-    if module.partition(".")[0] not in PACKAGES:
+    if module.partition(".")[0] not in PACKAGES or "__" in name:
         raise InvalidArgumentException(f"{name} is not of {', '.join(sorted(PACKAGES))}")
     try:
         found = getattr(importlib.import_module(module), simple)

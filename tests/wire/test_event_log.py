@@ -100,6 +100,7 @@ def test_secrets_are_left_out() -> None:
     [
         {"$": "os.system", "of": ["true"]},
         {"$": "yarn.ids.re"},
+        {"$": "rm.__main__.serve"},
         {"$": "yarn.resource.Iterable"},
         {"$": "yarn.nothing.There"},
         {"$": "yarn.states.NodeState", "is": "NOWHERE"},

@@ -33,6 +33,7 @@ from wire.rpc import Rpc
 from wire.server import RpcServer, anybody
 from wire.tokens import AMRMTokenSecretManager, KeyRing, NodeTokenSecretManager, new_master_key
 from yarn.applications import ApplicationFilter
+from yarn.containers import ContainerLaunchContext, Token
 from yarn.errors import (
     AccessControlException,
     InvalidArgumentException,
@@ -45,8 +46,11 @@ from yarn.errors import (
 from yarn.faults import ConfigurationException
 from yarn.ids import ApplicationAttemptId, ApplicationId
 from yarn.protocols.client import KillApplicationRequest, QueueInfoRequest
+from yarn.protocols.container_management import StartContainerRequest, StartContainersResponse
 from yarn.protocols.master import AllocateRequest, AllocateResponse
+from yarn.protocols.tracker import MasterKey, RegisterNodeManagerRequest, RegisterNodeManagerResponse
 from yarn.resource import Resource
+from yarn.states import NodeAction
 
 ATTEMPT = ApplicationAttemptId(ApplicationId(1_700_000_000_000, 1), 1)
 PROTOCOLS: list[tuple[tuple[Rpc[Any, Any], ...], Any, type[Proxy]]] = [
@@ -274,6 +278,27 @@ async def test_each_call_can_be_watched(caplog: pytest.LogCaptureFixture) -> Non
     assert lines[0].startswith("< getApplications peer=ipv4:127.0.0.1:")
     assert "user=ann" in lines[0]
     assert lines[1].startswith("> getApplications")
+
+
+async def test_no_secret_gets_into_the_log(caplog: pytest.LogCaptureFixture) -> None:
+    """At DEBUG every message is written: keys, seals and credentials are not in it."""
+    caplog.set_level(logging.DEBUG)
+    key = MasterKey(1, b"CANARY")
+    token = Token(b"identifier", b"CANARY", "kind", "service")
+    welcome = RegisterNodeManagerResponse(NodeAction.NORMAL, 1, key, key)
+    start = StartContainerRequest(ContainerLaunchContext(("c",), tokens=b"CANARY"), token)
+    request = RegisterNodeManagerRequest(NODE, 1, Resource(1, 1))
+    async with (
+        serving(tracker.RPCS, Recorder({"register_node_manager": welcome})) as tracker_server,
+        serving(container_management.RPCS, Recorder({"start_containers": StartContainersResponse()})) as node_server,
+        ResourceTrackerProxy(target(tracker_server), token=token) as node,
+        ContainerManagementProxy(target(node_server), token=token) as master_proxy,
+    ):
+        await node.register_node_manager(request)
+        await master_proxy.start_containers((start,))
+    assert "< startContainers" in caplog.text
+    assert "> registerNodeManager" in caplog.text
+    assert "CANARY" not in caplog.text
 
 
 # Starting by fork
