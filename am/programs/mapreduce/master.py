@@ -76,8 +76,10 @@ class MapReduceMaster:
 
     def handle(self, event: Event, now_ms: int) -> list[Action]:
         """The actions for one event, with all that concerns files done already."""
-        if self._files.attempt_in_charge() != self._am_attempt_id.attempt:
-            return [Leave(f"attempt {self._files.attempt_in_charge()} of this application has taken over")]
+        in_charge = self._files.attempt_in_charge()
+        if in_charge != self._am_attempt_id.attempt:
+            found = f"attempt {in_charge} of this application has taken over" if in_charge else "its staging is gone"
+            return [Leave(found)]
         if self._is_complete:
             # The attempt before this one committed the job, but did not get to tell the RM.
             return [self._finish(Finish(FinalApplicationStatus.SUCCEEDED), now_ms)]
