@@ -8,6 +8,7 @@ nor a poll each.
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 import subprocess
 import time
@@ -31,6 +32,8 @@ from nm.launcher.files import PreparedLaunch, prepare_launch, read_error_logs
 from nm.launcher.processes import group_exists, is_group_of, signal_group, stat_of
 from yarn.ids import ContainerId
 from yarn.states import ContainerExitStatus
+
+_logger = logging.getLogger(__name__)
 
 _LAUNCH_FAILED = -1
 _PID_POLL_S: Final = 0.005
@@ -144,6 +147,10 @@ class ContainersLauncher:
             self._fail(effect, ContainerExitStatus.DISKS_FAILED, str(error))
         except OSError as error:
             self._fail(effect, _LAUNCH_FAILED, _describe(error))
+        except Exception as bug:
+            # Nobody waits for this call: the container must not wait for ever.
+            _logger.exception("launch failed container=%s", effect.container_id)
+            self._fail(effect, _LAUNCH_FAILED, f"{type(bug).__name__}: {bug}")
         else:
             self.launched[effect.container_id] = launched
             self.has_launched = True

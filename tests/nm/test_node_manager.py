@@ -338,3 +338,20 @@ async def test_a_recorded_run_replayed_into_a_new_core_gives_the_same_effects(tm
         assert tuple(core.handle(step.event, step.now_ms)) == step.effects
         count += 1
     assert count > 20
+
+
+@pytest.mark.parametrize(
+    "environment",
+    [{"HUGE": "x" * 200_000}, {"NUL": "a\0b"}, {"N=": "name"}],
+    ids=["larger than the kernel takes", "a NUL", "a name with ="],
+)
+async def test_an_environment_that_no_process_can_have_is_the_containers_end(
+    tmp_path: Path, environment: dict[str, str]
+) -> None:
+    """F43: the node tells why and lives on."""
+    async with lone_node(tmp_path) as node:
+        end = await node.run(ContainerLaunchContext(("true",), environment))
+        assert end.exit_status == -1
+        assert end.diagnostics.endswith("\n")
+        assert len(end.diagnostics) > len("[2026-11-21 00:54:50.945]\n")
+        assert (await node.run(run("true"))).exit_status == 0

@@ -1,0 +1,62 @@
+"""Which disk is taken, and which modes directories get."""
+
+from __future__ import annotations
+
+import os
+import random
+import stat
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from nm.disk_health import DirectoryHealth
+from nm.launcher import directories as module
+from nm.launcher.directories import DisksFailed, NodeDirectories, make_dir
+from tests.nm.nodes import APP, container_id
+
+
+def nodes_of(*local: str, seed: int = 1) -> NodeDirectories:
+    return NodeDirectories(local, ["/logs1", "/logs2"], random.Random(seed))
+
+
+def test_a_disk_is_chosen_the_likelier_the_more_room_it_has(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_free_bytes", {"/big": 900, "/small": 100, "/none": 0}.__getitem__)
+    found = nodes_of("/big", "/small", "/none")
+    chosen = Counter(found.choose_local() for _ in range(2000))
+    assert chosen["/none"] == 0
+    assert 1700 < chosen["/big"] < 1900
+
+
+def test_only_good_disks_are_chosen(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_free_bytes", lambda _: 1)
+    found = nodes_of("/a", "/b")
+    found.local_health = DirectoryHealth(("/b",), {"/a": "broken"}, {})
+    assert {found.choose_local() for _ in range(20)} == {"/b"}
+    assert found.for_launch(container_id(1), "alice").application_dirs == (f"/b/usercache/alice/appcache/{APP}",)
+
+
+def test_without_a_good_disk_there_is_nothing_to_choose(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = nodes_of("/a", "/b")
+    found.local_health = DirectoryHealth((), {"/a": "broken", "/b": "broken"}, {})
+    with pytest.raises(DisksFailed, match="No space available in any of the local directories"):
+        found.choose_local()
+    monkeypatch.setattr(module, "_free_bytes", lambda _: 0)
+    with pytest.raises(DisksFailed, match="No space available in any of the log directories"):
+        found.choose_log()
+
+
+def test_a_directory_has_its_mode_whatever_the_umask(tmp_path: Path) -> None:
+    before = os.umask(0o077)
+    try:
+        make_dir(f"{tmp_path}/a/b", 0o710)
+    finally:
+        os.umask(before)
+    assert stat.S_IMODE((tmp_path / "a" / "b").stat().st_mode) == 0o710
+    assert stat.S_IMODE((tmp_path / "a").stat().st_mode) == 0o755
+
+
+def test_a_directory_that_exists_keeps_its_mode(tmp_path: Path) -> None:
+    (tmp_path / "a").mkdir(mode=0o700)
+    make_dir(f"{tmp_path}/a", 0o755)
+    assert stat.S_IMODE((tmp_path / "a").stat().st_mode) == 0o700
