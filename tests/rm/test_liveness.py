@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rm.liveness import DeadlineMonitor, LivenessMonitor
@@ -54,6 +54,7 @@ def test_the_longest_silent_expires_first() -> None:
     assert watched.expire(10**6) == ["c", "b", "a"]
 
 
+@settings(deadline=None)
 @given(
     st.lists(st.tuples(st.sampled_from("abcde"), st.integers(0, 5_000)), max_size=40),
     st.integers(1, 100_000),
@@ -71,6 +72,7 @@ def test_it_expires_whom_a_walk_over_everybody_would(pings: list[tuple[str, int]
     assert sorted(watched.expire(now_ms + later_ms)) == [k for k in "abcde" if last[k] + INTERVAL_MS < check_ms]
 
 
+@settings(deadline=None)
 @given(st.lists(st.integers(0, 200_000), min_size=1, max_size=8), st.integers(0, 300_000))
 def test_nothing_expires_before_the_deadline_and_something_at_it(starts: list[int], probe_ms: int) -> None:
     watched: LivenessMonitor[int] = LivenessMonitor(INTERVAL_MS, 0)
