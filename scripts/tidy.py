@@ -24,6 +24,9 @@ BANNED = {
     re.compile(r"\bX" + r"XX\b"): "say what is wrong, or put it right",
     re.compile(r"(?<![\w.])/ro" + r"ot/|(?<![\w.])/wo" + r"rk/"): "a path of one machine does not belong here",
     re.compile(r"^(<<<<<<<|>>>>>>>) "): "a merge was left unfinished",
+    re.compile(r"\(spec [A-Z]?\.?\d|golden-" + r"runs|protocol" + r"\.md|reliability" + r"\.md"): (
+        "not in this repository: name Hadoop's class, or say what it is"
+    ),
 }
 # A path of the repository in a document's `code`: the first part must be a folder here, so `application -list` is none.
 PATH = re.compile(

@@ -1,4 +1,4 @@
-"""Which waiting applications may start: the limits on what masters use (spec 2.7).
+"""Which waiting applications may start: the limits on what masters use.
 
 The queue's limit is a share of what it may use now; one user's is a share of the guarantee. Too small a limit never
 stops a queue altogether: the first application is always let in. The pass goes on past an application that does not

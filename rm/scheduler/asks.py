@@ -172,7 +172,7 @@ class AppSchedulingInfo:
         return keyed.take_one(host), keyed.take_one(rack), self._take_any(key, keyed)
 
     def stop(self) -> None:
-        """The attempt is over: nothing is pending any more. The user is not deactivated by this (spec 4.2)."""
+        """The attempt is over: nothing is pending any more. The user is not deactivated by this."""
         for keyed in self._keyed.values():
             row = keyed.rows.get(ANY)
             if row is not None and row.count > 0:

@@ -111,7 +111,7 @@ class CapacityScheduler:
         self._tree.update_cluster_resource()
 
     def update_node_resource(self, node_id: NodeId, total: Resource, now_ms: int) -> None:
-        """NODE_RESOURCE_UPDATE: containers stay; a change takes the node's reservation away (spec 5.6)."""
+        """NODE_RESOURCE_UPDATE: containers stay; a change takes the node's reservation away."""
         context = self._at(now_ms)
         node = context.nodes.get(node_id)
         if node is None:

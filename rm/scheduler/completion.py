@@ -1,4 +1,4 @@
-"""The end of a container or reservation: who is told, and whose room comes back when (spec 3.9).
+"""The end of a container or reservation: who is told, and whose room comes back when.
 
 The queues and the user have the room back at once. The node has it back when its NM has told the end, unless the NM
 never told the start. What its AM never saw is asked for again.

@@ -2,7 +2,7 @@
 
 Two limits are stored and can differ. `current_limit` is what the last visit (or update of the cluster) left for this
 queue; `copied_limit` is its copy from the last time that somebody looked at an application. Headroom and the limit
-for masters read the copy (spec 4.3).
+for masters read the copy.
 """
 
 from __future__ import annotations

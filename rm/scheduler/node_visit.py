@@ -1,4 +1,4 @@
-"""A node's turn after its heartbeat: its reservation first, else one container after the other (spec 3.2, 3.3)."""
+"""A node's turn after its heartbeat: its reservation first, else one container after the other."""
 
 from __future__ import annotations
 

@@ -78,7 +78,7 @@ class CSQueue(ABC):
 
     @abstractmethod
     def update_cluster_resource(self, limits: ResourceLimits) -> None:
-        """The cluster or the configuration changed: shares and amounts from here down (spec 2.3)."""
+        """The cluster or the configuration changed: shares and amounts from here down."""
 
     @abstractmethod
     def application_total(self) -> int:
@@ -95,7 +95,7 @@ class CSQueue(ABC):
         return self.capacities.at(partition).effective_maximum
 
     def update_absolute_capacities(self) -> None:
-        """Shares of the whole from shares of the parent; a capacity of 0 leaves the old one as it was (spec 2.3)."""
+        """Shares of the whole from shares of the parent; a capacity of 0 leaves the old one as it was."""
         for partition in self.capacities.partitions():
             own = self.capacities.at(partition)
             above = self.parent.capacities.at(partition) if self.parent is not None else None

@@ -3,10 +3,10 @@
 A user's limit is the larger of a fair share (what active users hold plus one container, divided among them) and
 minimum-user-limit-percent of the queue's current capacity, held under user-limit-factor times the guarantee. So it
 creeps up as usage grows. It is computed when somebody asks and the version has moved since, and kept until then:
-what is kept is state (spec 4.4), for it can be older than the numbers it was made from.
+what is kept is state, for it can be older than the numbers it was made from.
 
 There are two notions of active. `_applications` {user: applications with asks} counts them. `_active` are the names
-that weigh and whose usage is summed as active. They part when an entry is dropped and made anew (spec 4.2).
+that weigh and whose usage is summed as active. They part when an entry is dropped and made anew.
 """
 
 from __future__ import annotations

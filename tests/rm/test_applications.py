@@ -60,7 +60,7 @@ def beats(rm: RM, duration_ms: int, app: ApplicationId | None = None) -> None:
 
 @pytest.mark.case("I1")
 def test_the_happy_path_in_hadoops_order(rm: RM) -> None:
-    """protocol.md G1: every state an application and its attempt pass, in order."""
+    """Every state an application and its attempt pass, in order."""
     app = rm.submit()
     seen = [(e.kind, e.target) for e in rm.effects if isinstance(e, StateChanged)]
     assert seen == [
@@ -121,7 +121,7 @@ def test_ids_count_up_and_are_drawn_by_get_new_application(rm: RM) -> None:
     ],
 )
 def test_refused_in_hadoops_words(rm: RM, context: dict[str, Any], message: str) -> None:
-    """golden-runs: exit-refused-calls. Nothing is left of a refused submission."""
+    """As on a real cluster: nothing is left of a refused submission."""
     with pytest.raises(YarnException) as refused:
         rm.submit(**context)
     assert refused.value.message == message
@@ -167,7 +167,7 @@ def test_priorities_are_cut_to_the_clusters_maximum(wanted: int | None, maximum:
 
 @pytest.mark.case("I3")
 def test_a_crash_counts_and_the_second_is_the_last(rm: RM) -> None:
-    """golden-runs: `AM exits 1, 2 attempts (the default)`."""
+    """As on a real cluster: `AM exits 1, 2 attempts (the default)`."""
     app = rm.submit()
     crash(rm, rm.launch(app).id, 1, "first\n")
     assert (rm.state(app), rm.attempt_id(app).attempt) == ("ACCEPTED", 2)
@@ -186,7 +186,7 @@ def test_a_crash_counts_and_the_second_is_the_last(rm: RM) -> None:
 
 
 def test_one_attempt_is_the_limit_of_its_application(rm: RM) -> None:
-    """golden-runs: `AM exits 0 without registering, 1 attempt`."""
+    """As on a real cluster: `AM exits 0 without registering, 1 attempt`."""
     app = rm.submit(max_app_attempts=1)
     crash(rm, rm.launch(app).id, 0)
     assert application_report(rm.core.context, app).diagnostics.startswith(
@@ -216,7 +216,7 @@ def test_other_ends_count(rm: RM, exit_status: int) -> None:
 
 
 def test_with_one_attempt_even_a_lost_node_is_fatal(rm: RM) -> None:
-    """protocol.md G10: correctness may hang on the master not being started twice."""
+    """Correctness may hang on the master not being started twice."""
     app = rm.submit(max_app_attempts=1)
     crash(rm, rm.launch(app).id, -100)
     assert rm.state(app) == "FAILED"
@@ -247,7 +247,7 @@ def test_a_launch_that_fails_counts(rm: RM) -> None:
 
 
 def test_failing_an_attempt_from_outside(rm: RM) -> None:
-    """golden-runs: `attempt failed by failApplicationAttempt, 1 attempt`."""
+    """As on a real cluster: `attempt failed by failApplicationAttempt, 1 attempt`."""
     app = rm.submit(max_app_attempts=1)
     rm.run_master(app)
     rm.send(FailApplicationAttempt(rm.call(), rm.attempt_id(app)))
@@ -363,7 +363,7 @@ def test_a_lifetime_that_was_not_used_up_is_forgotten(rm: RM) -> None:
 
 
 def test_a_master_that_never_registers_expires(rm: RM) -> None:
-    """golden-runs: am-expiry."""
+    """An AM that falls silent, as on a real cluster."""
     app = rm.submit(max_app_attempts=1)
     rm.launch(app)
     beats(rm, MASTER_EXPIRY_MS + 300_000)

@@ -75,7 +75,7 @@ class ResourceManagerMachine(RuleBasedStateMachine):
         """Ask, let every node beat, and start what was given.
 
         Each size has a priority of its own: Hadoop fills a reservation at its old size if an ask of the same priority
-        has meanwhile shrunk, and puts more on the node than it has (spec 5.6).
+        has meanwhile shrunk, and puts more on the node than it has.
         """
         app = data.draw(st.sampled_from(self.running()))
         self.note_told(app, self.rm.allocate(app, [ask(count, size_mb, priority=size_mb)]))

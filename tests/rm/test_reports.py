@@ -130,7 +130,7 @@ def test_without_any_node_an_application_waits_for_the_cluster() -> None:
 
 
 def test_an_activated_application_tells_how_full_its_queue_is(rm: RM) -> None:
-    """golden-runs: exit-am-cases, the report of an application that waits."""
+    """As on a real cluster: the report of an application that waits."""
     app = rm.submit(queue="ops")
     assert application_report(rm.core.context, app).diagnostics == (
         "[Tue Nov 14 22:13:20 +0000 2023] Application is Activated, waiting for resources to be assigned for AM. "

@@ -176,7 +176,7 @@ def test_a_kill_comes_too_late_for_a_master_that_unregistered(rm: RM, store: Slo
 
 
 def test_a_master_that_unregisters_wins_over_the_kill_behind_it(rm: RM) -> None:
-    """protocol.md G9: the application is being killed when it hears of the master's last word."""
+    """The application is being killed when it hears of the master's last word."""
     app = rm.submit()
     rm.run_master(app)
     context = rm.core.context
@@ -214,7 +214,7 @@ def test_an_unmanaged_master_needs_no_container(rm: RM) -> None:
 
 
 def test_an_unmanaged_master_that_falls_silent_is_not_tried_again(rm: RM) -> None:
-    """golden-runs: am-expiry, `unmanaged AM that registered and fell silent`."""
+    """As on a real cluster: an unmanaged AM that registered and fell silent."""
     app = rm.submit(unmanaged_am=True)
     rm.register(app)
     for _ in range(13):

@@ -1,4 +1,4 @@
-"""The container_tokens file, against what Hadoop left on disk (golden-runs) and its format."""
+"""The container_tokens file, against what Hadoop left on disk and its format."""
 
 from __future__ import annotations
 

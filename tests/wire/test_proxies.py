@@ -159,7 +159,7 @@ async def test_more_than_four_megabytes_arrive() -> None:
 
 
 async def test_a_burst_of_two_thousand_calls_is_answered() -> None:
-    """gRPC's defaults cancel some of them (measured-limits)."""
+    """gRPC's defaults cancel some of them."""
     recorder = Recorder({"node_heartbeat": NodeHeartbeatResponse(1, NodeAction.NORMAL)})
     async with (
         serving(tracker.RPCS, recorder) as server,

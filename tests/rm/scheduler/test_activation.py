@@ -1,4 +1,4 @@
-"""Limits on masters and on applications: Hadoop's TestApplicationLimits, with its numbers (spec 2.6, 2.7, B.4)."""
+"""Limits on masters and on applications: Hadoop's TestApplicationLimits, with its numbers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an attempt asks for, in step with what its queue has pending (spec 5.1)."""
+"""What an attempt asks for, in step with what its queue has pending."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How containers end, and when their room comes back (spec 3.9, 8.5 to 8.7)."""
+"""How containers end, and when their room comes back."""
 
 from __future__ import annotations
 

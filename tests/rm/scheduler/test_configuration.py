@@ -1,4 +1,4 @@
-"""capacity-scheduler.xml read whole: values as Hadoop holds them, and every fault at once (spec 2.1, 2.2)."""
+"""capacity-scheduler.xml read whole: values as Hadoop holds them, and every fault at once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""DominantResourceCalculator (spec 1.3): the largest share of the cluster decides."""
+"""DominantResourceCalculator: the largest share of the cluster decides."""
 
 from __future__ import annotations
 

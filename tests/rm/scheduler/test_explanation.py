@@ -1,4 +1,4 @@
-"""Why a container is not here: each refusal with Hadoop's words and its numbers (spec 9.3)."""
+"""Why a container is not here: each refusal with Hadoop's words and its numbers."""
 
 from __future__ import annotations
 

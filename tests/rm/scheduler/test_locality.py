@@ -1,4 +1,4 @@
-"""Hosts, racks and waiting for them: delay scheduling (spec 5.3, B.1)."""
+"""Hosts, racks and waiting for them: delay scheduling."""
 
 from __future__ import annotations
 

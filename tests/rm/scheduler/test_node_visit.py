@@ -1,4 +1,4 @@
-"""What one heartbeat may place (spec 3.2, B.5)."""
+"""What one heartbeat may place."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which child is offered a node first, and how far the tree lets it go (spec 3.5, 3.6, B.2)."""
+"""Which child is offered a node first, and how far the tree lets it go."""
 
 from __future__ import annotations
 

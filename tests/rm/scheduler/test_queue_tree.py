@@ -1,4 +1,4 @@
-"""Looking queues up, their states, and refreshing them whole or not at all (spec 2.1, 2.8, 2.10)."""
+"""Looking queues up, their states, and refreshing them whole or not at all."""
 
 from __future__ import annotations
 
@@ -161,7 +161,7 @@ def test_a_queue_starts_in_the_state_of_its_parent(start_cluster: StartCluster) 
 
 
 def test_settings_of_the_scheduler_are_taken_over_too(start_cluster: StartCluster) -> None:
-    """Locality delays and sizes are read anew; the calculator and the minimum are not (spec 2.10)."""
+    """Locality delays and sizes are read anew; the calculator and the minimum are not."""
     cluster = start_two(start_cluster)
     cluster.refresh(
         {

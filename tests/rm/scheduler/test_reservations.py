@@ -1,4 +1,4 @@
-"""Room held for an ask that does not fit yet: Hadoop's TestReservations, with its numbers (spec B.3, 5.4 to 5.7)."""
+"""Room held for an ask that does not fit yet: Hadoop's TestReservations, with its numbers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""DefaultResourceCalculator (spec 1.2): memory alone counts, and whatever is made new has 1 vcore."""
+"""DefaultResourceCalculator: memory alone counts, and whatever is made new has 1 vcore."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Active users and their limits (spec 4.1 to 4.4)."""
+"""Active users and their limits."""
 
 from __future__ import annotations
 
