@@ -17,6 +17,7 @@ from yarn.containers import ContainerLaunchContext
 from yarn.ids import ApplicationId, ContainerId
 from yarn.resource import Resource
 from yarnling.blocking import BlockingClient
+from yarnling.processes import kill
 
 MASTER = Resource(128, 1)
 TASK = Resource(128, 1)
@@ -92,7 +93,4 @@ def processes_of(container_id: ContainerId) -> list[psutil.Process]:
 def kill_container(container_id: ContainerId) -> None:
     """SIGKILL to all its processes."""
     for process in eventually(lambda: processes_of(container_id)):
-        try:
-            process.kill()
-        except psutil.NoSuchProcess:
-            continue
+        kill(process)

@@ -18,6 +18,7 @@ from yarnling.demo.outcome import judge
 from yarnling.demo.story import CONF
 from yarnling.demo.workload import Submitted, map_reduce_status, workload
 from yarnling.local_cluster import LocalCluster
+from yarnling.processes import kill
 
 pytestmark = [pytest.mark.cluster, pytest.mark.slow]
 
@@ -102,7 +103,7 @@ async def test_every_master_is_killed(text: InputText) -> None:
         await run.half_way()
         for master in await run.masters():
             for process in processes_of(master):
-                process.kill()
+                kill(process)
         await run.check()
         assert {await run.attempt(one) for one in run.submitted} == {2}
 
