@@ -8,7 +8,7 @@ Nothing is placed but in `node_update`: an AM's call notes what is wanted and ha
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from rm.lifecycles.rm_container import RMContainer, RMContainerEvent
 from rm.scheduler.application import FiCaSchedulerApp, SchedulerApplication
@@ -33,12 +33,14 @@ from rm.scheduler.node import NodeTracker, SchedulerNode
 from rm.scheduler.node_visit import allocate_containers_to_node
 from rm.scheduler.notices import ApplicationAccepted, ApplicationRejected, AttemptAdded, CleanUpContainer, Notice
 from rm.scheduler.queue import CSQueue
-from rm.scheduler.queue_tree import QueueTree, refuse, state_faults
+from rm.scheduler.queue_tree import QueueTree, check_states
+from rm.scheduler.submission import SubmissionRefused, leaf_for
 from yarn.applications import ApplicationResourceUsage
 from yarn.asks import ResourceRequest, UpdateContainerRequest
 from yarn.configuration import Configuration
 from yarn.containers import Container, ContainerStatus
-from yarn.errors import AccessControlException, YARNFeatureNotEnabledException
+from yarn.errors import YARNFeatureNotEnabledException
+from yarn.faults import ConfigurationException
 from yarn.ids import ApplicationAttemptId, ApplicationId, ContainerId, NodeId
 from yarn.resource import Resource, ResourceTypes, componentwise_min
 
@@ -63,15 +65,14 @@ class CapacityScheduler:
     application or container that is not known any more is passed over, as in Hadoop: it has just gone.
     """
 
-    __slots__ = ("_configuration", "_context", "_tracker", "_tree", "applications", "cluster_timestamp")
+    __slots__ = ("_context", "_tracker", "_tree", "applications", "cluster_timestamp")
 
     def __init__(
         self, configuration: Configuration, *, cluster_timestamp: int, notify: Callable[[Notice], None]
     ) -> None:
         """Raises ConfigurationException with every fault of the configuration."""
         settings = CapacitySchedulerConfiguration.read(configuration)
-        refuse(state_faults(settings, configuration, {}))
-        self._configuration = configuration
+        check_states(settings, configuration)
         self._context = SchedulerContext(settings, notify)
         self._context.now_ms = cluster_timestamp
         self._tracker = NodeTracker(self._context.nodes, settings.maximum_allocation, cluster_timestamp)
@@ -166,35 +167,13 @@ class CapacityScheduler:
         """APP_ADDED: answered with ApplicationAccepted or ApplicationRejected."""
         context = self._at(now_ms)
         try:
-            leaf = self._leaf_for(application_id, queue, user)
-        except AccessControlException as refusal:
-            diagnostics = refusal.message
-            if not isinstance(refusal, _Unplaceable):
-                diagnostics = f"{AccessControlException.java_class}: {diagnostics}"
-            context.notify(ApplicationRejected(application_id, diagnostics))
+            leaf = leaf_for(application_id, queue, user, tree=self._tree, context=context)
+        except SubmissionRefused as refusal:
+            context.notify(ApplicationRejected(application_id, str(refusal)))
             return
         leaf.parent.add_application()
         self.applications[application_id] = SchedulerApplication(leaf, user, priority)
         context.notify(ApplicationAccepted(application_id, leaf.path))
-
-    def _leaf_for(self, application_id: ApplicationId, queue: str, user: str) -> LeafQueue:
-        """The leaf that takes the application. Raises AccessControlException, in the order of Hadoop's checks."""
-        if self._tree.root.application_count >= self._context.settings.maximum_applications:
-            raise _Unplaceable(
-                f"Maximum system application limit reached,cannot accept submission of application: {application_id}"
-            )
-        found = self._tree.get(queue)
-        if found is None:
-            if self._tree.is_ambiguous(queue):
-                raise _Unplaceable(
-                    f"Application {application_id} submitted by user {user} to ambiguous queue: {queue} "
-                    "please use full queue path instead."
-                )
-            raise _Unplaceable(f"Application {application_id} submitted by user {user} to unknown queue: {queue}")
-        if not isinstance(found, LeafQueue):
-            raise _Unplaceable(f"Application {application_id} submitted by user : {user} to non-leaf queue : {queue}")
-        found.check_submission(application_id, user)
-        return found
 
     def remove_application(self, application_id: ApplicationId, final_state_name: str) -> None:
         """APP_REMOVED."""
@@ -294,19 +273,7 @@ class CapacityScheduler:
         smallest = self._context.minimum_allocation
         asked = self.resource_types.complete(ask.capability)
         size = self._context.calculator.normalize(asked, smallest, self.maximum_allocation(), smallest)
-        if size == ask.capability:
-            return ask
-        return ResourceRequest(
-            ask.priority,
-            ask.resource_name,
-            size,
-            ask.count,
-            ask.relax_locality,
-            ask.label,
-            ask.allocation_request_id,
-            ask.execution_type,
-            ask.enforce_execution_type,
-        )
+        return ask if size == ask.capability else replace(ask, capability=size)
 
     def _hand_over(self, attempt: FiCaSchedulerApp) -> tuple[Container, ...]:
         placed = tuple(attempt.newly_allocated.values())
@@ -388,16 +355,10 @@ class CapacityScheduler:
         """
         try:
             settings = CapacitySchedulerConfiguration.read(configuration)
-            refuse(
-                [
-                    *state_faults(settings, configuration, self._tree.by_path),
-                    *self._tree.faults_of(settings, configuration),
-                ]
-            )
-        except Exception:
+            self._tree.check(settings, configuration)
+        except ConfigurationException:
             self._tree.refresh()
             raise
-        self._configuration = configuration
         self._context.settings = settings
         self._tracker.configured_maximum = settings.maximum_allocation
         self._tree.refresh()
@@ -473,7 +434,3 @@ class CapacityScheduler:
             complete_in_queue(container, status, event, attempt, node)
         if container.asks is not None and not attempt.is_stopped:
             attempt.asks.restore(container.key, container.asks)
-
-
-class _Unplaceable(AccessControlException):
-    """A submission that found no leaf; told without the class of the error, as in Hadoop."""

@@ -18,7 +18,7 @@ from rm.scheduler.parent_queue import ParentQueue
 from rm.scheduler.queue import CSQueue
 from rm.scheduler.queue_configuration import ROOT, QueueConfiguration, queue_key
 from yarn.configuration import Configuration
-from yarn.faults import ConfigurationException, Fault
+from yarn.faults import Fault, refuse_if_faulty
 from yarn.states import QueueState
 
 
@@ -57,16 +57,16 @@ class QueueTree:
 
     # Refresh
 
-    def faults_of(self, settings: CapacitySchedulerConfiguration, configuration: Configuration) -> list[Fault]:
-        """What forbids going from the present tree to the configured one."""
-        faults: list[Fault] = []
+    def check(self, settings: CapacitySchedulerConfiguration, configuration: Configuration) -> None:
+        """Raises ConfigurationException with all that forbids going from the present tree to the configured one."""
+        faults = _state_faults(settings, configuration, self.by_path)
         for queue in self.by_path.values():
             new = settings.queues.get(queue.path)
             if new is None:
                 _check_deletion(queue, configuration, faults)
             else:
                 _check_change(queue, new, configuration, faults)
-        return faults
+        refuse_if_faulty(faults)
 
     def refresh(self) -> None:
         """Apply the context's settings, which were checked; recompute everything."""
@@ -106,6 +106,11 @@ class QueueTree:
             self.by_path[queue.path] = queue
             if queue.parent is not None:
                 self._short_names.setdefault(queue.name, []).append(queue.path)
+
+
+def check_states(settings: CapacitySchedulerConfiguration, configuration: Configuration) -> None:
+    """Raises ConfigurationException if, at the start, a queue is to run below one that does not."""
+    refuse_if_faulty(_state_faults(settings, configuration, {}))
 
 
 def _build(
@@ -157,7 +162,7 @@ def _check_change(queue: CSQueue, new: QueueConfiguration, configuration: Config
         faults.append(_fault(configuration, queue_key(queue.path, "maximum-allocation"), problem, remedy))
 
 
-def state_faults(
+def _state_faults(
     settings: CapacitySchedulerConfiguration, configuration: Configuration, present: dict[str, CSQueue]
 ) -> list[Fault]:
     """Queues that are to run below one that does not. `present` are the queues there are, none at the start."""
@@ -189,9 +194,3 @@ def _next_state(queue: QueueConfiguration, old: CSQueue | None, above: QueueStat
 
 def _fault(configuration: Configuration, key: str, problem: str, remedy: str) -> Fault:
     return Fault(key, configuration.get(key), configuration.origin(key), problem, remedy)
-
-
-def refuse(faults: list[Fault]) -> None:
-    """Raise ConfigurationException if there are any."""
-    if faults:
-        raise ConfigurationException(faults)

@@ -227,10 +227,11 @@ class UsersManager:
             self._limits[key] = kept
             if self._waiting_changed:
                 self._count_waiting()
-        user = self.users.get(name)
-        limit = self._context.calculator.multiply_and_normalize_down(
-            kept[1], user.weight if user is not None else 1.0, self._context.minimum_allocation
-        )
+        user, limit = self.users.get(name), kept[1]
+        if user is not None and user.weight != 1:
+            # For weight 1 this changes nothing: the limit is in whole containers already.
+            smallest = self._context.minimum_allocation
+            limit = self._context.calculator.multiply_and_normalize_down(limit, user.weight, smallest)
         if user is not None and active_only:
             user.limit = limit
         return limit
