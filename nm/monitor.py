@@ -7,6 +7,7 @@ with all that descends from it, and orphans that are still in its session.
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 import time
 from collections.abc import Callable, Iterable
@@ -24,6 +25,8 @@ from yarn.configuration import Configuration
 from yarn.ids import ContainerId
 from yarn.nodes import ResourceUtilization
 from yarn.settings import nodemanager
+
+_logger = logging.getLogger(__name__)
 
 _PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 _MB = 20
@@ -89,7 +92,11 @@ class ContainersMonitor:
         psutil.cpu_percent()
         while True:
             await asyncio.sleep(self._settings.interval_ms / 1000)
-            self.look()
+            try:
+                self.look()
+            except Exception:
+                # A look that fails must not end the node: the next one may not.
+                _logger.exception("a look at the containers failed")
 
     def look(self) -> None:
         """One look at all: MemoryExceeded for each container over a limit, then UtilizationSampled."""

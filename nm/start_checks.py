@@ -20,9 +20,12 @@ class StartedContainers:
         self._expiry_ms[token.container_id] = token.expiry_ms
 
     def has(self, container_id: ContainerId, now_ms: int) -> bool:
-        for known, expiry_ms in list(self._expiry_ms.items()):
-            if expiry_ms < now_ms:
-                del self._expiry_ms[known]
+        # Tokens come nearly in the order in which they expire: what is behind a good one is looked at later.
+        while self._expiry_ms:
+            oldest = next(iter(self._expiry_ms))
+            if self._expiry_ms[oldest] >= now_ms:
+                break
+            del self._expiry_ms[oldest]
         return container_id in self._expiry_ms
 
 
