@@ -139,7 +139,7 @@ class ResourceManager:
         node_tokens = NodeTokenSecretManager(read_cluster_secret(conf))
         tracker_service = TrackerService(shell, signer, Topology.read(conf))
         servers = _Servers(conf, observers)
-        servers.add(resourcemanager.ADDRESS, client.RPCS, ClientService(self.core, shell), anybody)
+        servers.add(resourcemanager.ADDRESS, client.RPCS, ClientService(self.core, shell, signer), anybody)
         servers.add(
             resourcemanager.SCHEDULER_ADDRESS,
             master.RPCS,

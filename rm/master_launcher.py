@@ -102,7 +102,7 @@ class MasterLauncher:
 
     async def _start_container(self, effect: LaunchMaster) -> None:
         container = effect.container
-        token = self._keys.masters.create(effect.attempt_id)
+        token = self._signer.master_token(effect.attempt_id)
         request = StartContainerRequest(
             _launch_context(effect, token), self._signer.master_container_token(container, effect.user)
         )

@@ -124,6 +124,10 @@ class ResponseSigner:
             am_rm_token=renewed,
         )
 
+    def master_token(self, attempt_id: ApplicationAttemptId) -> Token:
+        """What an attempt's master shows the RM."""
+        return self._keys.masters.create(attempt_id)
+
     def master_container_token(self, container: Container, user: str) -> Token:
         """What the NM wants to see to start an attempt's master."""
         return self._container_token(container, user, ContainerType.APPLICATION_MASTER)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from dataclasses import replace
 
 from rm import node_reports, reports
 from rm.core import ResourceManagerCore
@@ -25,6 +26,7 @@ from rm.events import (
     UpdateNodeResource,
 )
 from rm.groups import groups_of
+from rm.lifecycles.states import RMAppAttemptState
 from rm.queue_reports import queue_info
 from rm.response_signer import ResponseSigner
 from rm.shell import CoreShell
@@ -73,9 +75,10 @@ _USER = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.@$-]{0,127}")
 class ClientService:
     """ApplicationClientProtocol (Hadoop's ClientRMService)."""
 
-    def __init__(self, core: ResourceManagerCore, shell: CoreShell) -> None:
+    def __init__(self, core: ResourceManagerCore, shell: CoreShell, signer: ResponseSigner) -> None:
         self._core = core
         self._shell = shell
+        self._signer = signer
 
     async def get_new_application(self, caller: Caller[None], request: None) -> GetNewApplicationResponse:
         reply: GetNewApplicationResponse = await self._shell.ask(GetNewApplication)
@@ -98,7 +101,14 @@ class ClientService:
         await self._shell.ask(lambda call: FailApplicationAttempt(call, request))
 
     async def get_application_report(self, caller: Caller[None], request: ApplicationId) -> ApplicationReport:
-        return reports.application_report(self._core.context, request)
+        report = reports.application_report(self._core.context, request)
+        attempt = self._core.context.apps[request].current_attempt
+        if attempt is None or not report.unmanaged or caller.user != report.user:
+            return report
+        # RMAppImpl: while the master is expected to register; later it has the token.
+        if attempt.state is not RMAppAttemptState.LAUNCHED:
+            return report
+        return replace(report, am_rm_token=self._signer.master_token(attempt.attempt_id))
 
     async def get_applications(self, caller: Caller[None], request: ApplicationFilter) -> tuple[ApplicationReport, ...]:
         return reports.applications(self._core.context, request)

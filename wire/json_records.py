@@ -7,7 +7,7 @@
     {"$id": "container_1700000000000_0001_01_000001"}          an id that can be printed and parsed
 
 Names are looked up only in our own packages and only for such classes, so reading a file runs nothing that it brings.
-Fields declared without a repr are secrets: they are left out, and read as empty.
+Fields declared without a repr are secrets: they are left out, and read as their default or as b"".
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ def from_json(data: Json) -> Any:
 
 
 class _Shape(NamedTuple):
-    """How a class is written: its name, the fields that are shown and those that are secret."""
+    """How a class is written: its name, the fields that are shown, and the secrets that have no default."""
 
     name: str
     shown: tuple[str, ...]
@@ -95,7 +95,7 @@ def _shape(kind: type[Any]) -> _Shape:
             raise TypeError(f"{kind.__module__}.{kind.__qualname__} is not of {', '.join(sorted(PACKAGES))}")
         fields = dataclasses.fields(kind) if dataclasses.is_dataclass(kind) else ()
         shown = tuple(field.name for field in fields if field.repr)
-        secret = tuple(field.name for field in fields if not field.repr)
+        secret = tuple(field.name for field in fields if not field.repr and field.default is dataclasses.MISSING)
         shape = _shapes[kind] = _Shape(f"{kind.__module__}.{kind.__qualname__}", shown, secret)
     return shape
 

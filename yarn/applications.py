@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from yarn.asks import ResourceRequest
-from yarn.containers import ContainerLaunchContext
+from yarn.containers import ContainerLaunchContext, Token
 from yarn.ids import ApplicationAttemptId, ApplicationId, ContainerId, NodeId
 from yarn.resource import NONE, Resource
 from yarn.states import (
@@ -63,7 +63,10 @@ class ApplicationResourceUsage:
 
 @dataclass(frozen=True, slots=True)
 class ApplicationReport:
-    """An application as its clients see it. `queue` is the full path once it was placed."""
+    """An application as its clients see it. `queue` is the full path once it was placed.
+
+    `am_rm_token` goes to the user of an unmanaged application alone, whose master has no other way to get it.
+    """
 
     application_id: ApplicationId
     user: str
@@ -87,6 +90,7 @@ class ApplicationReport:
     tags: frozenset[str] = frozenset()
     unmanaged: bool = False
     priority: int = 0
+    am_rm_token: Token | None = field(default=None, repr=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from tests.rm.served_cluster import CLIENT, SOON_S, Cluster, Node, configuration
 from wire.credentials import Credentials
 from wire.proxies import ApplicationClientProxy, ApplicationMasterProxy
 from wire.tokens import NodeTokenSecretManager
-from yarn.applications import ApplicationReport
+from yarn.applications import ApplicationReport, ApplicationSubmissionContext
 from yarn.configuration import Configuration
 from yarn.containers import Token
 from yarn.errors import (
@@ -218,6 +218,21 @@ async def _until_state(
     return report
 
 
+async def test_an_unmanaged_master_gets_its_token_in_its_users_report(cluster: Cluster) -> None:
+    """RMAppImpl.createAndGetApplicationReport: to its own user alone, and until it has registered."""
+    client, other = await cluster.client("ann"), await cluster.client("bob")
+    new = await client.get_new_application()
+    app = new.application_id
+    await client.submit_application(ApplicationSubmissionContext(app, unmanaged_am=True, resource=Resource(1024, 1)))
+    assert (await other.get_application_report(app)).am_rm_token is None
+    report = await client.get_application_report(app)
+    assert report.am_rm_token is not None
+    master = await cluster.master(report.am_rm_token)
+    await master.register_application_master(RegisterApplicationMasterRequest("here"))
+    assert (await client.get_application_report(app)).am_rm_token is None
+    assert (await master.allocate(AllocateRequest(0))).response_id == 1
+
+
 # Keys change
 
 
@@ -401,7 +416,5 @@ async def test_a_malformed_submission_changes_nothing(cluster: Cluster) -> None:
 
 
 async def submit_with_memory(client: ApplicationClientProxy, memory_mb: int) -> None:
-    from yarn.applications import ApplicationSubmissionContext
-
     context = ApplicationSubmissionContext(ApplicationId(1, 1), resource=Resource(memory_mb, 1))
     await client.submit_application(context)

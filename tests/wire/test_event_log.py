@@ -6,6 +6,7 @@ import json
 import os
 import random
 import stat
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, get_args
 
@@ -18,6 +19,7 @@ import rm.events
 from tests.wire.random_records import random_record
 from wire.event_log import EventLog, Step, open_event_log, read_event_log
 from wire.json_records import from_json, to_json
+from yarn.applications import ApplicationReport
 from yarn.asks import ResourceRequest
 from yarn.configuration import Configuration
 from yarn.containers import ContainerLaunchContext, Token
@@ -25,7 +27,7 @@ from yarn.errors import InvalidArgumentException, InvalidToken, YarnException
 from yarn.ids import ApplicationAttemptId, ApplicationId, NodeId
 from yarn.protocols.tracker import NodeHeartbeatRequest
 from yarn.resource import Resource
-from yarn.states import NodeState
+from yarn.states import NodeState, YarnApplicationState
 
 EVENTS = [kind for kind in get_args(rm.events.Event) if kind is not rm.events.RefreshQueues]
 
@@ -93,6 +95,12 @@ def test_secrets_are_left_out() -> None:
     assert "password" not in json.dumps(to_json(token))
     assert _through_json(token) == Token(b"identifier", b"", "kind", "service")
     assert _through_json(context) == ContainerLaunchContext(commands=("c",))
+
+
+def test_a_secret_with_a_default_reads_as_that() -> None:
+    app = ApplicationId(1, 1)
+    report = ApplicationReport(app, "ann", "q", "n", YarnApplicationState.NEW, ApplicationAttemptId(app, -1))
+    assert _through_json(replace(report, am_rm_token=Token(b"", b"s", "", ""))) == report
 
 
 @pytest.mark.parametrize(

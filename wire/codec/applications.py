@@ -25,6 +25,7 @@ from wire.codec.ids import (
 )
 from wire.codec.launch import read_launch_context, write_launch_context
 from wire.codec.resources import read_resource, write_resource
+from wire.codec.tokens import read_token, write_token
 from yarn.applications import (
     ApplicationAttemptReport,
     ApplicationReport,
@@ -138,6 +139,8 @@ def write_application_report(report: ApplicationReport, out: pb.ApplicationRepor
     out.applicationTags.extend(sorted(report.tags))
     out.unmanaged_application = report.unmanaged
     out.priority.priority = report.priority
+    if report.am_rm_token is not None:
+        write_token(report.am_rm_token, out.am_rm_token)
 
 
 def read_application_report(proto: pb.ApplicationReportProto) -> ApplicationReport:
@@ -164,6 +167,7 @@ def read_application_report(proto: pb.ApplicationReportProto) -> ApplicationRepo
         tags=frozenset(texts(proto, "applicationTags")),
         unmanaged=proto.unmanaged_application,
         priority=proto.priority.priority,
+        am_rm_token=read_token(proto.am_rm_token) if proto.HasField("am_rm_token") else None,
     )
 
 

@@ -25,7 +25,8 @@ def plain(value: object) -> Any:
     if isinstance(value, Resource):
         return value.amounts()
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return {field.name: plain(getattr(value, field.name)) for field in dataclasses.fields(value)}
+        # A field without a repr is a secret.
+        return {field.name: plain(getattr(value, field.name)) for field in dataclasses.fields(value) if field.repr}
     if isinstance(value, Mapping):
         return {str(key): plain(entry) for key, entry in value.items()}
     if isinstance(value, tuple) and hasattr(value, "_fields"):
