@@ -29,7 +29,7 @@ async def serve(
     stop: asyncio.Event | None = None,
     environ: Mapping[str, str] | None = None,
 ) -> int:
-    """Be a NodeManager until told to stop; the exit status: 1 if the RM sent it away or was lost.
+    """Be a NodeManager until told to stop; the exit status: 1 if it lost the RM, 0 else (sent away by it, too).
 
     `stop` given: signals are left alone, it ends the node. `environ`: the NM's variables, of which containers get the
     whitelisted ones. Raises YarnException, naming key and remedy, for what keeps it from starting.
