@@ -61,7 +61,7 @@ class RMContainer:
     """A container that the scheduler placed or reserved.
 
     `key` and `asks` are what it answers; `asks` is kept until it is ACQUIRED, so that it can be asked for again if it
-    is lost before. `reserved_node` is set once it is RESERVED. `is_am`: it runs the master of its attempt.
+    is lost before. `is_am`: it runs the master of its attempt.
     """
 
     __slots__ = (
@@ -69,14 +69,12 @@ class RMContainer:
         "_notify",
         "asks",
         "container",
-        "finished_ms",
         "id",
         "is_am",
         "key",
         "node_id",
         "partition",
         "queue",
-        "reserved_node",
         "started_ms",
         "status",
         "user",
@@ -101,9 +99,7 @@ class RMContainer:
         self.queue = queue
         self.partition = partition
         self.started_ms = started_ms
-        self.finished_ms = 0
         self.asks: tuple[AskTerms, ...] | None = None
-        self.reserved_node: NodeId | None = None
         self.is_am = False
         self.status: ContainerStatus | None = None
         self._notify = notify
@@ -148,9 +144,6 @@ class RMContainer:
     def _started(self, _: object) -> None:
         self._notify(ContainerAllocated(self.attempt_id, self.id))
 
-    def _reserved(self, node_id: NodeId) -> None:
-        self.reserved_node = node_id
-
     def _acquired(self, _: object) -> None:
         self.asks = None
         self._notify(ContainerAcquired(self.id, self.node_id))
@@ -175,9 +168,9 @@ LIFECYCLE: Lifecycle[RMContainerState, RMContainerEvent] = Lifecycle(
     initial=_S.NEW,
     rows=[
         Row(_S.NEW, _E.START, _S.ALLOCATED, RMContainer._started, "placed on a node with room"),
-        Row(_S.NEW, _E.RESERVED, _S.RESERVED, RMContainer._reserved, "the node has too little room yet"),
+        Row(_S.NEW, _E.RESERVED, _S.RESERVED, None, "the node has too little room yet"),
         Row(_S.NEW, _E.KILL, _S.KILLED, None, "given up before it was placed"),
-        Row(_S.RESERVED, _E.RESERVED, _S.RESERVED, RMContainer._reserved, "looked at again, still no room"),
+        Row(_S.RESERVED, _E.RESERVED, _S.RESERVED, None, "looked at again, still no room"),
         Row(_S.RESERVED, _E.START, _S.ALLOCATED, RMContainer._started, "the room came free"),
         Row(_S.RESERVED, _E.KILL, _S.KILLED, None, "its node or its attempt is gone"),
         Row(_S.RESERVED, _E.RELEASED, _S.RELEASED, None, "not asked for any more, or served elsewhere"),

@@ -105,7 +105,7 @@ def _reserve(proposal: Proposal, context: SchedulerContext) -> None:
     container = _new_container(proposal, context)
     application.leaf.change_reserved_metric(node.partition, container.resource)
     application.reserve(proposal.key, container, node.partition)
-    container.handle(RMContainerEvent.RESERVED, node.node_id, context.now_ms)
+    container.handle(RMContainerEvent.RESERVED, None, context.now_ms)
     node.reserved_container = container
     _book(proposal)
     application.leaf.change_reserved(node.partition, proposal.resource)
@@ -114,7 +114,7 @@ def _reserve(proposal: Proposal, context: SchedulerContext) -> None:
 def _reserve_again(proposal: Proposal, container: RMContainer, context: SchedulerContext) -> None:
     counts = proposal.application.re_reservations
     counts[proposal.key] = counts.get(proposal.key, 0) + 1
-    container.handle(RMContainerEvent.RESERVED, proposal.node.node_id, context.now_ms)
+    container.handle(RMContainerEvent.RESERVED, None, context.now_ms)
 
 
 def _book(proposal: Proposal) -> None:

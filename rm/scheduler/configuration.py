@@ -7,6 +7,7 @@ passed over in silence.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from rm.scheduler.binary32 import f32, shortest
@@ -203,11 +204,9 @@ def _check_children(reader: Reader, queue: QueueConfiguration, queues: dict[str,
             )
         return
     children = [queues[f"{queue.path}.{name}"] for name in queue.children if f"{queue.path}.{name}" in queues]
-    total = 0.0
-    for child in children:
-        total = f32(total + child.capacity)
+    total = capacity_sum(children)
     faulty = {fault.key for fault in reader.faults}
-    problem = _sum_problem(queue, total)
+    problem = sum_problem(queue, total, allow_zero=queue.allow_zero_capacity_sum)
     if problem is not None and not any(queue_key(child.path, "capacity") in faulty for child in children):
         parts = " + ".join(f"{child.name} {reader.text(queue_key(child.path, 'capacity'), '0')}" for child in children)
         reader.fault(
@@ -217,15 +216,23 @@ def _check_children(reader: Reader, queue: QueueConfiguration, queues: dict[str,
         )
 
 
-def _sum_problem(queue: QueueConfiguration, total: float) -> str | None:
-    """What is wrong with a sum of children's capacities, None if nothing is."""
+def capacity_sum(children: Iterable[QueueConfiguration]) -> float:
+    """The capacities of siblings together, added up in 32 bits."""
+    total = 0.0
+    for child in children:
+        total = f32(total + child.capacity)
+    return total
+
+
+def sum_problem(queue: QueueConfiguration, total: float, *, allow_zero: bool) -> str | None:
+    """What is wrong with the sum of a queue's children, None if nothing is. `allow_zero`: allow-zero-capacity-sum."""
     if abs(f32(1 - total)) > CAPACITY_SUM_PRECISION:
         if abs(total) > CAPACITY_SUM_PRECISION:
             return "It should be either 0 or 1.0"
-        if abs(queue.capacity) > CAPACITY_SUM_PRECISION and not queue.allow_zero_capacity_sum:
+        if abs(queue.capacity) > CAPACITY_SUM_PRECISION and not allow_zero:
             return "It is set to 0, but parent percent != 0, and doesn't allow children capacity to set to 0"
         return None
-    if abs(queue.capacity) <= 0 and not queue.allow_zero_capacity_sum:
+    if abs(queue.capacity) <= 0 and not allow_zero:
         return f"queue={queue.name} has zero capacity, but childqueues have positive capacities"
     return None
 

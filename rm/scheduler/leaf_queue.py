@@ -21,7 +21,7 @@ from rm.scheduler.node import SchedulerNode
 from rm.scheduler.ordering import FifoOrderingPolicy
 from rm.scheduler.queue import CSQueue
 from rm.scheduler.queue_configuration import QueueConfiguration
-from rm.scheduler.reasons import Reason
+from rm.scheduler.reasons import Reason, Refusal
 from rm.scheduler.usage import NO_LABEL
 from rm.scheduler.users import QueueShape, UsersManager
 from yarn.errors import AccessControlException
@@ -91,7 +91,6 @@ class LeafQueue(CSQueue):
         """What this queue's applications would place on the node, in their order."""
         self._set_current_limit(limits.limit)
         partition = node.partition
-        limits.is_allow_preemption = self._is_under_guarantee(partition)
         if node.reserved_container is not None:
             application = self.attempts.get(node.reserved_container.id.attempt_id)
             if application is not None:
@@ -131,14 +130,6 @@ class LeafQueue(CSQueue):
     def kept_headroom(self, limits: ResourceLimits) -> Resource | None:
         """What its own limit still left it."""
         return limits.headroom
-
-    def _is_under_guarantee(self, partition: str) -> bool:
-        guaranteed = self.effective_minimum(partition)
-        if guaranteed.is_none():
-            own = self.capacities.at(partition)
-            return own.absolute_used_capacity < own.absolute_capacity
-        context = self.context
-        return context.calculator.less(context.cluster_resource, self.usage.used(partition), guaranteed)
 
     def _refuse(
         self, node: SchedulerNode, reason: Reason, asked: Resource | None = None, bound: Resource | None = None
@@ -283,6 +274,8 @@ class LeafQueue(CSQueue):
         self.pending.add(application)
         if self.context.calculator.is_some(self.last_cluster_resource, self.last_cluster_resource):
             activate_applications(self)
+        else:
+            application.am_refusal = Refusal(Reason.AM_NO_CLUSTER, self.context.now_ms)
 
     def finish_attempt(self, application: FiCaSchedulerApp) -> None:
         """An attempt is over; those who waited may be next."""

@@ -10,18 +10,16 @@ class ResourceLimits:
 
     `headroom` is set by the queue's own check (limit - used), `blocked_headroom` by a parent for the room that a
     hungrier child could not take and later children must leave alone, `amount_needed_unreserve` by the user check:
-    what must be given up elsewhere to stay within the user's limit. `is_allow_preemption`: the leaf is under its
-    guarantee, so that killable containers count as room.
+    what must be given up elsewhere to stay within the user's limit.
     """
 
-    __slots__ = ("amount_needed_unreserve", "blocked_headroom", "headroom", "is_allow_preemption", "limit")
+    __slots__ = ("amount_needed_unreserve", "blocked_headroom", "headroom", "limit")
 
     def __init__(self, limit: Resource, none: Resource) -> None:
         self.limit = limit
         self.headroom = limit
         self.amount_needed_unreserve = none
         self.blocked_headroom: Resource | None = None
-        self.is_allow_preemption = False
 
     def net_limit(self) -> Resource:
         """The limit without the room that is kept for children that came before."""

@@ -62,8 +62,9 @@ class ContainerLaunched:
 @dataclass(frozen=True, slots=True)
 class ContainerFinished:
     """It is over (CONTAINER_FINISHED to the attempt it was placed for, which with kept containers may be over itself).
-    Expirer off. `resource` and `started_ms` (its placement) are for the
-    account of what the application used."""
+
+    Its expirer stops. `resource` and `started_ms` (its placement) are for the account of what the application used.
+    """
 
     attempt_id: ApplicationAttemptId
     node_id: NodeId

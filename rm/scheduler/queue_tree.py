@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from rm.scheduler.configuration import CapacitySchedulerConfiguration, initial_state
+from rm.scheduler.binary32 import shortest
+from rm.scheduler.configuration import CapacitySchedulerConfiguration, capacity_sum, initial_state, sum_problem
 from rm.scheduler.context import SchedulerContext
 from rm.scheduler.java_order import hash_order, string_hash
 from rm.scheduler.leaf_queue import LeafQueue
@@ -66,6 +67,8 @@ class QueueTree:
                 _check_deletion(queue, configuration, faults)
             else:
                 _check_change(queue, new, configuration, faults)
+            if isinstance(queue, ParentQueue) and new is not None and not new.is_leaf:
+                _check_sum(queue, new, settings, configuration, faults)
         refuse_if_faulty(faults)
 
     def refresh(self) -> None:
@@ -160,6 +163,22 @@ def _check_change(queue: CSQueue, new: QueueConfiguration, configuration: Config
         )
         remedy = "keep the maximum: applications were told that they can have it"
         faults.append(_fault(configuration, queue_key(queue.path, "maximum-allocation"), problem, remedy))
+
+
+def _check_sum(
+    queue: ParentQueue,
+    new: QueueConfiguration,
+    settings: CapacitySchedulerConfiguration,
+    configuration: Configuration,
+    faults: list[Fault],
+) -> None:
+    """The parent that is there must accept its new children too, by the allow-zero-capacity-sum of its making."""
+    total = capacity_sum(settings.queues[f"{new.path}.{name}"] for name in new.children)
+    problem = sum_problem(new, total, allow_zero=queue.allow_zero_capacity_sum)
+    if problem is not None:
+        text = f"Illegal capacity sum of {shortest(total)} for children of queue {new.name} for label=. {problem}"
+        remedy = "restart the ResourceManager: a refresh does not change this of a queue that is there"
+        faults.append(_fault(configuration, queue_key(queue.path, "allow-zero-capacity-sum"), text, remedy))
 
 
 def _state_faults(

@@ -20,7 +20,6 @@ REFUSALS_MAX = 100
 class Reason(Enum):
     """What stood in the way; the value is Hadoop's sentence."""
 
-    NODE_REMOVED = "Initial check: node has been removed from scheduler"
     NODE_TOO_SMALL = "Initial check: node resource is insufficient for minimum allocation"
     NO_ACCESS = "Queue is not able to access partition"
     QUEUE_SATISFIED = "Queue does not need more resource"

@@ -15,9 +15,9 @@ NO_LABEL = ""
 
 
 class PartitionUsage:
-    """One partition's amounts. `am_limit`, `user_am_limit`: as last computed; `pending`: asked for and not placed."""
+    """One partition's amounts. `am_limit`: as last computed; `pending`: asked for and not placed."""
 
-    __slots__ = ("am_limit", "am_used", "pending", "reserved", "used", "user_am_limit")
+    __slots__ = ("am_limit", "am_used", "pending", "reserved", "used")
 
     def __init__(self, none: Resource) -> None:
         self.used = none
@@ -25,7 +25,6 @@ class PartitionUsage:
         self.reserved = none
         self.am_used = none
         self.am_limit = none
-        self.user_am_limit = none
 
 
 class ResourceUsage:

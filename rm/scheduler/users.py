@@ -269,6 +269,9 @@ class UsersManager:
         return calculator.round_up(calculator.min_of(whole, limit, bound), required)
 
     def _weights_of(self, names: dict[str, User] | dict[str, None]) -> float:
+        """The sum of their weights, added up in 32 bits in the order of Java's map."""
+        if not self._shape.weights:
+            return float(len(names))
         total = 0.0
         for name in hash_order(names, string_hash):
             total = f32(total + self.users[name].weight)

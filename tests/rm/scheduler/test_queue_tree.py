@@ -174,3 +174,13 @@ def test_settings_of_the_scheduler_are_taken_over_too(start_cluster: StartCluste
     assert cluster.scheduler.context.settings.node_locality_delay == 7
     assert cluster.scheduler.minimum_allocation.memory_mb == 1024
     assert cluster.scheduler.maximum_allocation().memory_mb == 9 * GB
+
+
+def test_allowing_children_without_capacity_needs_a_restart(start_cluster: StartCluster) -> None:
+    """Spec 2.2 rule 3: the flag is that of the parent's making; both the old and the new parent must accept."""
+    conf = {**TWO, "root.a.queues": "x", "root.a.x.capacity": "100"}
+    cluster = start_two(start_cluster, conf)
+    zero = {**conf, "root.a.x.capacity": "0", "root.a.allow-zero-capacity-sum": "true"}
+    (problem,) = problems(cluster, zero)
+    assert problem.startswith("Illegal capacity sum of 0.0 for children of queue a for label=. It is set to 0")
+    assert start_two(start_cluster, zero).leaf("x").effective_minimum("").is_none()
