@@ -1,4 +1,4 @@
-"""Which leaf takes an application, or why none does, in the order of Hadoop's checks (spec 2.6)."""
+"""Which leaf takes an application, or why none does, in the order of Hadoop's checks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Room on nodes, and the largest container that they could hold (spec 1.4, 3.9)."""
+"""Room on nodes, and the largest container that they could hold."""
 
 from __future__ import annotations
 
