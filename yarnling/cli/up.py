@@ -11,6 +11,7 @@ from rich.live import Live
 
 from yarn.errors import YarnException
 from yarnling.cli import json_form
+from yarnling.cli.key_notices import tell_of_keys
 from yarnling.cli.terminal import terminal
 from yarnling.cli.views import ClusterView, cluster_view, look
 from yarnling.cluster_state import find_cluster
@@ -36,6 +37,7 @@ def definitions(texts: Iterable[str]) -> dict[str, str]:
 def run_detached(options: UpOptions, *, as_json: bool) -> None:
     """Start the cluster, leave it to a supervisor and say where it is."""
     check_free(options.name)
+    tell_of_keys(options.conf, options.settings)
     told = start_detached(options)
     if "error" in told:
         raise YarnException(str(told["error"]))
@@ -51,6 +53,7 @@ def run_detached(options: UpOptions, *, as_json: bool) -> None:
 
 def run_foreground(options: UpOptions) -> None:
     """Keep the cluster until Ctrl-C, and show it."""
+    tell_of_keys(options.conf, options.settings)
     asyncio.run(_run(options, terminal()))
 
 

@@ -1,0 +1,44 @@
+"""What `yarnling up` tells of a configuration before it starts."""
+
+from pathlib import Path
+
+import pytest
+
+from wire.hadoop_xml import to_xml
+from yarn.faults import ConfigurationException
+from yarnling.cli.key_notices import tell_of_keys
+
+Q = "yarn.scheduler.capacity.root"
+TREE = {f"{Q}.queues": "a,b", f"{Q}.a.capacity": "60", f"{Q}.b.capacity": "40"}
+
+
+def conf(tmp_path: Path, values: dict[str, str]) -> str:
+    (tmp_path / "capacity-scheduler.xml").write_text(to_xml(values))
+    return str(tmp_path)
+
+
+def test_nothing_is_told_of_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+    tell_of_keys(None, {})
+    assert capsys.readouterr() == ("", "")
+
+
+def test_keys_are_counted_slips_named_and_what_is_odd_is_warned_of(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    values = {**TREE, f"{Q}.b.maximum-capactiy": "50", "yarn.acl.enable": "true"}
+    tell_of_keys(conf(tmp_path, values), {"yarn.nodemanager.vmem-check-enabled": "false"})
+    out, err = capsys.readouterr()
+    assert out == ""
+    counted, unknown, warning = err.splitlines()
+    assert counted.startswith("Configuration: 4 keys read, 1 ignored, 1 unknown (yarnling config --conf ")
+    assert unknown == (
+        f"unknown: capacity-scheduler.xml:6: {Q}.b.maximum-capactiy = '50', perhaps {Q}.b.maximum-capacity"
+    )
+    assert warning.startswith("warning: capacity-scheduler.xml:7: yarn.acl.enable = 'true': has no effect")
+
+
+def test_the_faults_of_queues_and_settings_come_together(tmp_path: Path) -> None:
+    directory = conf(tmp_path, {**TREE, f"{Q}.b.capacity": "50"})
+    with pytest.raises(ConfigurationException) as refusal:
+        tell_of_keys(directory, {"yarn.resourcemanager.am.max-attempts": "0"})
+    assert [fault.key for fault in refusal.value.faults] == ["yarn.resourcemanager.am.max-attempts", f"{Q}.queues"]

@@ -1,0 +1,31 @@
+"""What a start tells of a configuration: how many keys were read, which are ignored or unknown, what is odd."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from rich.console import Console
+
+from rm.scheduler.configuration import check_scheduler
+from wire.hadoop_xml import hadoop_keys, read_configuration
+from yarn.faults import refuse_if_faulty
+from yarn.settings import describe
+
+
+def tell_of_keys(conf: str | None, settings: Mapping[str, str]) -> None:
+    """A few lines on stderr, none if nothing was configured. ConfigurationException with every fault there is."""
+    if conf is None and not settings:
+        return
+    configuration = read_configuration(None if conf is None else Path(conf), settings)
+    found = describe(configuration, hadoop_keys(), check_scheduler(configuration))
+    refuse_if_faulty(found.faults)
+    console = Console(stderr=True, soft_wrap=True, highlight=False)
+    counts = f"{len(found.read)} keys read, {len(found.ignored)} ignored, {len(found.unknown)} unknown"
+    where = "" if conf is None else f" (yarnling config --conf {conf} lists them)"
+    console.print(f"Configuration: {counts}{where}")
+    for key in found.unknown:
+        nearest = f", perhaps {key.nearest}" if key.nearest else ""
+        console.print(f"unknown: {key.origin}: {key.key} = {key.value!r}{nearest}", markup=False)
+    for fault in found.faults:
+        console.print(f"warning: {fault}", markup=False)
