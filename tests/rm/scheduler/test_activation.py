@@ -81,7 +81,7 @@ def test_what_does_not_fit_does_not_hold_up_what_does(start_cluster: StartCluste
 
 
 def test_no_master_is_let_in_before_there_is_a_cluster(start_cluster: StartCluster) -> None:
-    """Spec 2.7: submitted to an empty cluster it waits; the first node brings the activation."""
+    """LeafQueue.activateApplications: submitted to an empty cluster it waits; the first node brings the activation."""
     cluster = start_cluster()
     cluster.submit("app1")
     assert cluster.leaf().pending_count == 1
@@ -90,7 +90,7 @@ def test_no_master_is_let_in_before_there_is_a_cluster(start_cluster: StartClust
 
 
 def test_activation_comes_with_room_in_the_cluster_not_with_ends_of_containers(start_cluster: StartCluster) -> None:
-    """Spec 3.9: activateApplications is not called when a container ends."""
+    """LeafQueue.completedContainer: activateApplications is not called when a container ends."""
     cluster = start_cluster({"maximum-am-resource-percent": "0.1"})
     cluster.node("n1", 10 * GB)
     cluster.run("app1", "n1")
@@ -107,7 +107,7 @@ def test_activation_comes_with_room_in_the_cluster_not_with_ends_of_containers(s
 
 
 def test_an_application_activated_late_leaves_its_user_idle(start_cluster: StartCluster) -> None:
-    """Quirk 9: its master's ask came while it waited, so only its next new ask makes the user active."""
+    """Its master's ask came while it waited, so only its next new ask makes the user active."""
     cluster = start_cluster({"maximum-am-resource-percent": "0.1"})
     cluster.node("n1", 10 * GB)
     cluster.submit("app1", "user0")
@@ -134,7 +134,7 @@ def test_an_application_activated_late_leaves_its_user_idle(start_cluster: Start
 def test_the_number_of_applications_is_a_share_cut_off(
     start_cluster: StartCluster, conf: dict[str, str], expected: tuple[int, int]
 ) -> None:
-    """Spec 2.6, quirk 30: 10000 x the absolute capacity, no rounding up; one user's part by MULP and factor."""
+    """updateMaximumApplications: 10000 x the absolute capacity, cut off; one user's part by its percentage and factor."""
     cluster = start_cluster(
         {
             "root.queues": "a,b",
@@ -150,7 +150,7 @@ def test_the_number_of_applications_is_a_share_cut_off(
 
 
 def test_a_refused_submission_leaves_nothing_but_the_users_entry(start_cluster: StartCluster) -> None:
-    """Spec 4.1: the entry is made when the check gets to the user's limit, also if it then refuses."""
+    """UsersManager.removeUser: the entry is made when the check gets to the user's limit, also if it then refuses."""
     cluster = start_cluster({"root.a.maximum-applications": "2", "root.a.minimum-user-limit-percent": "1"})
     cluster.node("n1", 8 * GB)
     story = cluster.submit("app1", "user0")

@@ -28,7 +28,7 @@ def pending(cluster: Cluster) -> int:
 
 
 def test_keys_are_served_by_priority_then_request_id_updates_last() -> None:
-    """Quirk 1."""
+    """SchedulerRequestKey.compareTo; its own comment says the opposite."""
     attempt_id = ApplicationAttemptId(ApplicationId(1, 1), 1)
     keys = [
         SchedulerKey(True, 0, -1, ContainerId(attempt_id, 1)),
@@ -79,7 +79,7 @@ def test_a_new_ask_makes_the_user_active_again(cluster: Cluster) -> None:
 
 
 def test_rows_that_are_left_over_wait_for_the_next_ask(cluster: Cluster) -> None:
-    """Spec 5.1: an off-switch container takes `*` to 0 and leaves host and rack rows behind."""
+    """LocalityAppPlacementAllocator: an off-switch container takes `*` to 0 and leaves host and rack rows behind."""
     asks = cluster.attempt("app1").asks
     cluster.send("app1", [row(1, name="far"), row(1, name="/far"), row(1)])
     asks.allocate(NodeType.OFF_SWITCH, "n1", "/r1", KEY)
@@ -100,7 +100,7 @@ def test_a_rack_local_container_takes_one_off_two_rows(cluster: Cluster) -> None
 
 
 def test_what_was_lost_is_asked_for_again(cluster: Cluster) -> None:
-    """Spec 3.9: each row's count + 1; a row that is gone is made anew with 1."""
+    """LeafQueue.completedContainer: each row's count + 1; a row that is gone is made anew with 1."""
     asks = cluster.attempt("app1").asks
     cluster.send("app1", [row(1, name="n1"), row(1, name="/r1"), row(2)])
     terms = asks.allocate(NodeType.NODE_LOCAL, "n1", "/r1", KEY)
@@ -119,7 +119,7 @@ def test_asks_are_normalised_and_the_rest_of_the_row_is_kept(cluster: Cluster) -
 
 @pytest.mark.parametrize("size", [(-1, 1), (8193, 1), (1024, 5), (1024, -1)])
 def test_an_ask_that_cannot_be_refuses_the_whole_call(cluster: Cluster, size: tuple[int, int]) -> None:
-    """Spec 1.5: every type is checked, vcores too though the calculator does not look at them."""
+    """SchedulerUtils: every type is checked, vcores too though the calculator does not look at them."""
     with pytest.raises(InvalidResourceRequestException):
         cluster.send("app1", [row(1), row(1, *size, priority=2)])
     assert pending(cluster) == 0

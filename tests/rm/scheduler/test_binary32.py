@@ -11,7 +11,7 @@ from yarn.resource import INT64_MAX
 
 
 def test_a_product_of_70_percent_is_one_less_than_exact() -> None:
-    """Spec 1.7: 70 % of 102400 MB is 71679 MB, for 0.7 has no exact 32-bit form."""
+    """A float of Java: 70 % of 102400 MB is 71679 MB, for 0.7 has no exact 32-bit form."""
     assert truncated(102400 * f32(f32(70) / 100)) == 71679
     assert truncated(102400 * f32(f32(10) / 100)) == 10240
 

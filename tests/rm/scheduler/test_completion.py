@@ -19,7 +19,7 @@ def start_one(start_cluster: StartCluster, count: int = 2) -> Cluster:
 
 
 def test_room_of_a_running_container_comes_back_with_the_nodes_word(start_cluster: StartCluster) -> None:
-    """Quirk 24: the queue has it at once, the node when its NM has told the end."""
+    """The queue has it at once, the node when its NM has told the end."""
     cluster = start_one(start_cluster)
     cluster.poll("app1")
     cluster.beat("n1")
@@ -38,7 +38,7 @@ def test_room_of_a_container_that_never_started_comes_back_at_once(start_cluster
 
 
 def test_a_container_given_back_before_it_was_handed_out_is_asked_for_again(start_cluster: StartCluster) -> None:
-    """Spec 8.3: no row of the table lets it be RELEASED, so its end is never told; its ask is restored."""
+    """RMContainerImpl: no row of the table lets it be RELEASED, so its end is never told; its ask is restored."""
     cluster = start_one(start_cluster)
     assert cluster.release("app1", 2) == []
     assert cluster.leaf().usage.pending("").memory_mb == GB
@@ -47,7 +47,7 @@ def test_a_container_given_back_before_it_was_handed_out_is_asked_for_again(star
 
 
 def test_a_lost_node_restores_asks_of_what_was_not_fetched(start_cluster: StartCluster) -> None:
-    """Quirk 23: what its AM has seen is for the AM to ask for again."""
+    """What its AM has seen is for the AM to ask for again."""
     cluster = start_one(start_cluster, 1)
     cluster.poll("app1")
     cluster.ask("app1", 1)
@@ -60,7 +60,7 @@ def test_a_lost_node_restores_asks_of_what_was_not_fetched(start_cluster: StartC
 
 
 def test_an_expired_container_ends_and_is_not_asked_for_again(start_cluster: StartCluster) -> None:
-    """Spec 8.4: it was fetched, so its AM must ask again."""
+    """ContainerAllocationExpirer: it was fetched, so its AM must ask again."""
     cluster = start_one(start_cluster)
     cluster.poll("app1")
     expired = ContainerId(cluster.attempt("app1").attempt_id, 2)
@@ -80,7 +80,7 @@ def test_a_running_container_does_not_expire(start_cluster: StartCluster) -> Non
 
 
 def test_kept_containers_pass_to_the_next_attempt(start_cluster: StartCluster) -> None:
-    """Spec 8.7: running ones stay and are charged to it; what was only allocated is killed."""
+    """doneApplicationAttempt: running ones stay and are charged to it; what was only allocated is killed."""
     cluster = start_cluster(exempt=("I-06",))
     cluster.node("n1", 8 * GB)
     cluster.run("app1", "n1")
@@ -108,7 +108,7 @@ def test_without_keeping_all_containers_end_with_their_attempt(start_cluster: St
 
 
 def test_the_end_of_a_container_that_is_over_frees_the_node_alone(start_cluster: StartCluster) -> None:
-    """Spec 3.9: an NM's late report finds no container and gives the node its room."""
+    """LeafQueue.completedContainer: an NM's late report finds no container and gives the node its room."""
     cluster = start_one(start_cluster)
     cluster.poll("app1")
     cluster.beat("n1")
@@ -122,7 +122,7 @@ def test_the_end_of_a_container_that_is_over_frees_the_node_alone(start_cluster:
 
 
 def test_a_shrunk_node_is_over_committed_until_containers_end(start_cluster: StartCluster) -> None:
-    """Spec 8.10: unallocated is negative, nothing is placed."""
+    """SchedulerNode.updateTotalResource: unallocated is negative, nothing is placed."""
     cluster = start_cluster(exempt=("I-02", "I-08"))
     cluster.node("n1", 8 * GB)
     cluster.run("app1", "n1")

@@ -74,7 +74,7 @@ def test_a_parents_order_of_children_is_inherited() -> None:
 
 
 def test_a_maximum_allocation_that_names_one_type_zeroes_the_others() -> None:
-    """Quirk 41; the older keys replace their own type only."""
+    """The older keys replace their own type only."""
     settings = read({**TWO, "root.a.maximum-allocation": "memory-mb=4096", "root.b.maximum-allocation-mb": "2048"})
     assert settings.queues["root.a"].maximum_allocation == Resource(4096, 0)
     assert settings.queues["root.b"].maximum_allocation == Resource(2048, 4)
@@ -148,7 +148,7 @@ def test_a_fault_names_key_value_bound_and_remedy(conf: dict[str, str], key: str
     ("low", "high"), [("0", "8192"), ("9000", "8192")], ids=["minimum of zero", "minimum above maximum"]
 )
 def test_sizes_that_contradict_each_other_are_refused(low: str, high: str) -> None:
-    """Spec 1.4."""
+    """CapacitySchedulerConfigValidator.validateMemoryAllocation."""
     conf = {"yarn.scheduler.minimum-allocation-mb": low, "yarn.scheduler.maximum-allocation-mb": high}
     (fault,) = faults_of({**TWO, **conf})
     assert fault.problem.startswith("Invalid resource scheduler memory allocation configuration")

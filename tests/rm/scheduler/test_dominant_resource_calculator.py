@@ -29,7 +29,7 @@ def test_the_dominant_share_decides_then_the_other(a: Resource, b: Resource, exp
 
 
 def test_a_tie_gives_the_first_of_two_different_vectors() -> None:
-    """Quirk 12."""
+    """Resources.min and max: a tie by shares can be two different vectors."""
     memory, vcores = Resource(50, 1), Resource(10, 5)
     assert CALCULATOR.min_of(CLUSTER, memory, vcores) is memory
     assert CALCULATOR.max_of(CLUSTER, vcores, memory) is vcores

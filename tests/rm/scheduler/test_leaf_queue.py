@@ -95,7 +95,7 @@ def test_headroom_is_what_the_limit_leaves(start_cluster: StartCluster) -> None:
 
 
 def test_headroom_before_the_first_visit_is_nothing(start_cluster: StartCluster) -> None:
-    """Spec 4.5: a provider is made when a visit looks at the application."""
+    """CapacityHeadroomProvider: a provider is made when a visit looks at the application."""
     cluster = start_cluster()
     cluster.node("n1", 8 * GB)
     cluster.submit("app1")
@@ -142,7 +142,7 @@ def test_a_decimal_minimum_user_limit_is_taken_as_written(start_cluster: StartCl
 
 
 def test_an_application_without_room_in_the_queue_stops_the_queue(start_cluster: StartCluster) -> None:
-    """Quirk 19: an ask that the queue's headroom cannot hold stops the whole leaf, a smaller one behind it too."""
+    """An ask that the queue's headroom cannot hold stops the whole leaf, a smaller one behind it too."""
     cluster = start_a_of_ten(start_cluster, user_limit_factor="10", maximum_capacity="10")
     cluster.run("app1", "n1", "user0")
     cluster.run("app2", "n1", "user0")
@@ -154,7 +154,7 @@ def test_an_application_without_room_in_the_queue_stops_the_queue(start_cluster:
 
 
 def test_the_dropped_entry_of_a_user_forgets_what_was_used(start_cluster: StartCluster) -> None:
-    """Quirk 36: with kept containers the entry goes with the attempt, and later ends drive it below zero."""
+    """With kept containers the entry goes with the attempt, and later ends drive it below zero."""
     cluster = start_cluster(exempt=("I-06",))
     cluster.node("n1", 16 * GB)
     cluster.run("app1", "n1", "user0")

@@ -72,7 +72,7 @@ def test_a_delayed_application_lets_the_next_one_through(start_cluster: StartClu
 
 
 def test_a_delayed_priority_holds_up_the_ones_behind_it(start_cluster: StartCluster) -> None:
-    """testApplicationPriorityScheduling, quirk 18: the second priority is not tried while the first waits."""
+    """testApplicationPriorityScheduling: the second priority is not tried while the first waits."""
     cluster = start_racks(start_cluster)
     cluster.node("host2", 8 * GB, rack="/rack2")
     cluster.send("app1", local_rows(2, priority=1))
@@ -92,7 +92,7 @@ def test_asks_for_anywhere_never_wait(start_cluster: StartCluster) -> None:
 
 
 def test_names_with_count_zero_still_make_an_ask_wait(start_cluster: StartCluster) -> None:
-    """Quirk 17: rows that were withdrawn count as places."""
+    """Rows that were withdrawn count as places."""
     cluster = start_racks(start_cluster)
     cluster.send("app1", [row(0, name="host0"), row(0, name="/rack0"), row(3)])
     assert [cluster.beat("other") for _ in range(2)] == [[], []]
@@ -118,7 +118,7 @@ def test_strict_hosts_are_waited_for_for_ever(start_cluster: StartCluster) -> No
 
 
 def test_a_blacklisted_host_or_rack_gives_nothing(start_cluster: StartCluster) -> None:
-    """Spec 5.8: and the visit is no missed chance."""
+    """RegularContainerAllocator: and the visit is no missed chance."""
     cluster = start_racks(start_cluster)
     cluster.ask("app1", 3)
     cluster.avoid("app1", "host0", "/rack1")
@@ -137,7 +137,7 @@ def test_a_node_local_container_takes_one_off_all_three_rows(start_cluster: Star
 
 
 def test_an_off_switch_container_leaves_the_other_rows(start_cluster: StartCluster) -> None:
-    """Quirk 31: the AM is expected to send its rows anew."""
+    """The AM is expected to send its rows anew."""
     cluster = start_racks(start_cluster)
     cluster.send("app1", local_rows())
     cluster.beat("other", 4)

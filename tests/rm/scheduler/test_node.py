@@ -39,7 +39,7 @@ def test_each_type_is_taken_from_the_node_that_has_most_of_it() -> None:
 
 
 def test_a_smaller_total_keeps_what_is_allocated() -> None:
-    """Spec 8.10: unallocated = total - allocated, and may be negative."""
+    """SchedulerNode.updateTotalResource: unallocated = total - allocated, and may be negative."""
     shrunk = node("n1", 4096, 4)
     shrunk.allocated, shrunk.unallocated = Resource(3072, 3), Resource(1024, 1)
     shrunk.update_total(Resource(2048, 2))

@@ -59,7 +59,7 @@ def test_one_heartbeat_can_fill_a_node_for_two_users(start_cluster: StartCluster
 
 
 def test_a_filled_reservation_ends_the_heartbeat(start_cluster: StartCluster) -> None:
-    """Quirk 5."""
+    """CapacityScheduler returns null after a reservation, filled or not."""
     cluster = start_cluster(ALL)
     cluster.node("n1", 8 * GB)
     cluster.run("app1", "n1")
@@ -78,7 +78,7 @@ def test_a_filled_reservation_ends_the_heartbeat(start_cluster: StartCluster) ->
 
 
 def test_container_ids_have_no_gaps_where_a_commit_was_refused(start_cluster: StartCluster) -> None:
-    """Quirk 29: a number is drawn when a placement is booked."""
+    """A number is drawn when a placement is booked."""
     cluster = start_cluster()
     cluster.node("n1", 4 * GB)
     cluster.run("app1", "n1")
@@ -88,7 +88,7 @@ def test_container_ids_have_no_gaps_where_a_commit_was_refused(start_cluster: St
 
 
 def test_a_node_below_the_minimum_is_not_looked_at(start_cluster: StartCluster) -> None:
-    """Spec 3.3 step 3: and no chance is counted."""
+    """CapacityScheduler.allocateContainerOnSingleNode: and no chance is counted."""
     cluster = start_cluster()
     cluster.node("n1", 1500)
     cluster.node("n2", 8 * GB)

@@ -35,7 +35,7 @@ def test_the_least_served_queue_is_first(start_cluster: StartCluster) -> None:
 
 
 def test_on_a_tie_the_larger_guarantee_is_first(start_cluster: StartCluster) -> None:
-    """Quirk 21: both unused: larger absolute capacity."""
+    """Both unused: larger absolute capacity."""
     cluster = start_cluster(
         {"root.queues": "a,b", "root.a.capacity": "30", "root.b.capacity": "70", "maximum-am-resource-percent": "1"},
         alone=True,
@@ -58,7 +58,7 @@ def test_equal_queues_keep_the_order_of_the_file(start_cluster: StartCluster) ->
 
 
 def test_a_queue_without_guarantee_is_last(start_cluster: StartCluster) -> None:
-    """Spec 3.5: absolute capacity above 0 comes first, whatever is used."""
+    """PriorityUtilizationQueueOrderingPolicy: absolute capacity above 0 comes first, whatever is used."""
     cluster = start_two(start_cluster, "0", "100", **{"root.a.maximum-applications": "5"})
     cluster.ask("in-b", 10)
     cluster.ask("in-a", 10)
@@ -92,7 +92,7 @@ def test_a_queue_at_its_maximum_does_not_hold_up_its_siblings(start_cluster: Sta
 
 
 def test_room_that_a_needier_queue_cannot_take_is_kept_for_it(start_cluster: StartCluster) -> None:
-    """Spec 3.6: a leaf stopped by its headroom blocks that headroom for the siblings after it."""
+    """assignContainersToChildQueues: a leaf stopped by its headroom blocks that headroom for the siblings after it."""
     cluster = start_cluster(
         {
             "root.queues": "p,q",
@@ -120,7 +120,7 @@ def test_room_that_a_needier_queue_cannot_take_is_kept_for_it(start_cluster: Sta
 
 
 def test_a_queue_may_have_less_maximum_than_capacity(start_cluster: StartCluster) -> None:
-    """Quirk 33: it loads, and the maximum bounds it."""
+    """It loads, and the maximum bounds it."""
     cluster = start_two(start_cluster, "50", "50", **{"root.a.maximum-capacity": "20"})
     assert cluster.leaf("a").effective_maximum("").memory_mb == 4 * GB
     cluster.ask("in-a", 20)
@@ -129,7 +129,7 @@ def test_a_queue_may_have_less_maximum_than_capacity(start_cluster: StartCluster
 
 
 def test_capacities_lose_by_32_bits(start_cluster: StartCluster) -> None:
-    """Quirk 20: 70 % of 100 GB."""
+    """70 % of 100 GB."""
     cluster = start_cluster({"root.queues": "a,b", "root.a.capacity": "70", "root.b.capacity": "30"}, alone=True)
     cluster.node("n1", 100 * GB)
     assert cluster.leaf("a").effective_minimum("").memory_mb == 71679

@@ -55,7 +55,7 @@ def test_a_refresh_changes_guarantees_and_keeps_what_is_held(start_cluster: Star
 
 
 def test_after_a_refresh_children_are_in_javas_hash_order(start_cluster: StartCluster) -> None:
-    """Quirk 22."""
+    """AbstractParentQueue.reinitialize rebuilds the list from a HashMap."""
     conf = {"root.queues": "c,b,a", **{f"root.{name}.capacity": "30" for name in "cb"}, "root.a.capacity": "40"}
     cluster = start_cluster(conf, alone=True)
     assert list(cluster.scheduler.queues) == ["root", "root.c", "root.b", "root.a"]
@@ -113,7 +113,7 @@ def test_the_largest_container_of_a_leaf_may_not_shrink(start_cluster: StartClus
 
 
 def test_a_stopped_queue_drains_first(start_cluster: StartCluster) -> None:
-    """Spec 2.8: DRAINING while it has applications, which go on; STOPPED with the last one's end."""
+    """QueueStateHelper: DRAINING while it has applications, which go on; STOPPED with the last one's end."""
     cluster = start_two(start_cluster)
     cluster.run("app1", "n1", queue="a")
     cluster.refresh({**TWO, "root.a.state": "STOPPED"})
@@ -177,7 +177,7 @@ def test_settings_of_the_scheduler_are_taken_over_too(start_cluster: StartCluste
 
 
 def test_allowing_children_without_capacity_needs_a_restart(start_cluster: StartCluster) -> None:
-    """Spec 2.2 rule 3: the flag is that of the parent's making; both the old and the new parent must accept."""
+    """setChildQueues: the flag is that of the parent's making; both the old and the new parent must accept."""
     conf = {**TWO, "root.a.queues": "x", "root.a.x.capacity": "100"}
     cluster = start_two(start_cluster, conf)
     zero = {**conf, "root.a.x.capacity": "0", "root.a.allow-zero-capacity-sum": "true"}

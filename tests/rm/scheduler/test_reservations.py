@@ -85,7 +85,7 @@ def test_only_a_reservation_of_the_same_key_and_of_enough_is_given_up(start_clus
 
 
 def test_waiting_in_vain_lets_an_ask_hold_one_more(start_cluster: StartCluster) -> None:
-    """Spec 5.5: vain looks at a reserved node add up; 2 waits / 1 reservation x (1 - 4 of 16 GB) = 1 more."""
+    """shouldAllocOrReserveNewContainer: vain looks add up; 2 waits / 1 reservation x (1 - 4 of 16 GB) = 1 more."""
     cluster = start_cluster({"yarn.scheduler.maximum-allocation-mb": str(16 * GB)})
     for name in ("n0", "n1", "n2"):
         cluster.node(name, 8 * GB)
@@ -103,7 +103,7 @@ def test_waiting_in_vain_lets_an_ask_hold_one_more(start_cluster: StartCluster) 
 
 
 def test_a_reservation_counts_for_queue_and_user_but_not_for_application_and_node(start_cluster: StartCluster) -> None:
-    """Quirk 3."""
+    """LeafQueue.apply charges queue and user, SchedulerApplicationAttempt.reserve only notes."""
     cluster = start_reducers(start_cluster)
     cluster.beat("n0")
     assert cluster.used() == 13 * GB
@@ -114,7 +114,7 @@ def test_a_reservation_counts_for_queue_and_user_but_not_for_application_and_nod
 
 
 def test_filling_a_reservation_changes_no_queue(start_cluster: StartCluster) -> None:
-    """Spec 3.8: it was charged when it was made; the container has the reservation's number."""
+    """LeafQueue.apply: it was charged when it was made; the container has the reservation's number."""
     cluster = start_reducers(start_cluster)
     cluster.beat("n0")
     cluster.poll("app1")
@@ -149,7 +149,7 @@ def test_at_the_maximum_a_reservation_is_exchanged_too(start_cluster: StartClust
 
 
 def test_what_no_node_could_ever_hold_is_not_reserved(start_cluster: StartCluster) -> None:
-    """Spec 5.4: an ask above the node's total passes to the next level, and on."""
+    """RegularContainerAllocator.assignContainer: an ask above the node's total passes to the next level, and on."""
     cluster = start_cluster()
     cluster.node("n1", 2 * GB)
     cluster.node("n2", 8 * GB)
@@ -160,7 +160,7 @@ def test_what_no_node_could_ever_hold_is_not_reserved(start_cluster: StartCluste
 
 
 def test_a_change_of_the_nodes_total_takes_its_reservation(start_cluster: StartCluster) -> None:
-    """Quirk 37; the same total again leaves it."""
+    """The same total again leaves it."""
     cluster = start_reducers(start_cluster)
     cluster.beat("n0")
     assert cluster.resize("n0", 8 * GB) == []
@@ -186,7 +186,7 @@ def test_the_end_of_an_attempt_gives_its_reservations_up(start_cluster: StartClu
 
 
 def test_without_continue_looking_no_second_reservation_is_tried(start_cluster: StartCluster) -> None:
-    """Spec 5.2 check 4: an ask that holds as much as it wants passes to the next key."""
+    """preCheckForNodeCandidateSet: an ask that holds as much as it wants passes to the next key."""
     cluster = start_cluster({"reservations-continue-look-all-nodes": "false"})
     for name in ("n0", "n1"):
         cluster.node(name, 4 * GB)

@@ -24,7 +24,7 @@ CLUSTER = Resource(102400, 100)
     ],
 )
 def test_an_ask_is_rounded_up_and_loses_its_vcores(asked: Resource, expected: Resource) -> None:
-    """Spec 1.5: at least the minimum, a multiple of it, at most the maximum, which need not be one."""
+    """SchedulerUtils: at least the minimum, a multiple of it, at most the maximum, which need not be one."""
     assert CALCULATOR.normalize(asked, STEP, Resource(6000, 4), STEP) == expected
 
 
@@ -33,7 +33,7 @@ def test_without_a_step_the_minimum_is_the_step() -> None:
 
 
 def test_ties_give_the_first() -> None:
-    """Spec 1.1: min and max return a whole vector; vcores do not decide."""
+    """Resources: min and max return a whole vector; vcores do not decide."""
     few, many = Resource(1024, 1), Resource(1024, 9)
     assert CALCULATOR.min_of(CLUSTER, few, many) is few
     assert CALCULATOR.max_of(CLUSTER, many, few) is many
@@ -64,7 +64,7 @@ def test_a_ratio_converts_each_side_first() -> None:
 
 
 def test_products_are_rounded_half_up_then_to_the_step() -> None:
-    """Spec 1.2: multiplyAndNormalizeUp adds a half before it cuts off; the other way it only cuts off."""
+    """multiplyAndNormalizeUp adds a half before it cuts off; the other way it only cuts off."""
     assert CALCULATOR.multiply_and_normalize_up(Resource(2047, 5), 0.5, Resource(1, 1)) == Resource(1024, 1)
     assert CALCULATOR.multiply_and_normalize_down(Resource(2047, 5), 0.5, Resource(1, 1)) == Resource(1023, 1)
     assert CALCULATOR.multiply_and_normalize_up(Resource(1025, 1), 1.0, STEP) == Resource(2048, 1)
@@ -84,7 +84,7 @@ def test_divisions_are_rounded_up() -> None:
 
 
 def test_an_over_committed_node_has_less_than_no_room() -> None:
-    """Spec 5.4: neither 0 nor above: such a node goes to the branch that reserves."""
+    """RegularContainerAllocator.assignContainer: neither 0 nor above: such a node goes to the branch that reserves."""
     assert CALCULATOR.available_containers(Resource(-2048, 0), STEP) == -2
     assert CALCULATOR.available_containers(Resource(3000, 0), STEP) == 2
 

@@ -66,7 +66,7 @@ def test_without_a_factor_the_queues_maximum_bounds_it() -> None:
 
 
 def test_in_a_queue_without_guarantee_the_maximum_bounds_it_too() -> None:
-    """Spec 4.4: maxUL is the maximum if the guarantee is nothing; the capacity counts as one container."""
+    """computeUserLimit: the maximum bounds it if the guarantee is nothing; the capacity counts as one container."""
     users = users_of(0)
     join(users, "ann", 5)
     assert limit_gb(users, "ann") == 6
@@ -95,7 +95,7 @@ def test_the_variant_for_all_users_shares_the_current_capacity() -> None:
 
 
 def test_weights_divide_and_multiply() -> None:
-    """Spec 4.4: the share is per weight; one's own limit is the share times one's weight, rounded down."""
+    """computeUserLimit: the share is per weight; one's own limit is the share times one's weight, rounded down."""
     users = users_of(100, user_limit=1, factor=10, heavy=2.0)
     join(users, "heavy", 20)
     join(users, "light", 9)
@@ -117,7 +117,7 @@ def test_a_limit_is_kept_until_the_version_moves() -> None:
 
 
 def test_users_who_only_wait_are_counted_when_a_limit_is_computed() -> None:
-    """Quirk 32: the number behind the limit for masters can be out of date."""
+    """The number behind the limit for masters can be out of date."""
     users = users_of(100)
     join(users, "ann", 1)
     limit_gb(users, "ann")
@@ -149,7 +149,7 @@ def test_a_user_is_active_until_the_last_application_asks_no_more() -> None:
 
 
 def test_a_dropped_entry_leaves_the_two_notions_of_active_apart() -> None:
-    """Spec 4.2: counted by its applications' asks, but idle, weightless and with its usage among the idle."""
+    """UsersManager: counted by its applications' asks, but idle, weightless and with its usage among the idle."""
     users = users_of(100, user_limit=1, factor=10)
     join(users, "ann", 9)
     users.finished(users.users["ann"], was_active=True)
@@ -172,7 +172,7 @@ def test_usage_of_an_absent_user_makes_the_entry() -> None:
 
 
 def test_the_ratio_is_taken_anew_when_the_cluster_changes() -> None:
-    """What is consumed is a sum of 32-bit shares (quirk 10)."""
+    """What is consumed is a sum of 32-bit shares."""
     users = users_of(10, cluster_gb=100, factor=100)
     join(users, "ann", 5)
     join(users, "bob", 6)
