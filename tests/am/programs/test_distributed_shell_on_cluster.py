@@ -13,7 +13,7 @@ from am.programs.distributed_shell.client import DistributedShell, parse
 from am.programs.sleep import sleep_submission
 from tests.am.programs.on_cluster import DEADLINE_S, Cluster, cluster, until
 from yarn.ids import ApplicationAttemptId
-from yarn.states import FinalApplicationStatus, YarnApplicationState
+from yarn.states import ContainerState, FinalApplicationStatus, YarnApplicationAttemptState, YarnApplicationState
 
 pytestmark = [pytest.mark.cluster, pytest.mark.slow]
 
@@ -71,13 +71,16 @@ async def test_a_killed_master_is_tried_again(three_nodes: Cluster) -> None:
 @pytest.mark.case("I3")
 async def test_containers_are_kept_across_attempts(three_nodes: Cluster, tmp_path: Path) -> None:
     """With keep-containers the second master adopts what the first one left: no container says hello twice."""
-    script = tmp_path / "hello.sh"
-    script.write_text("echo hello\nsleep 2\n")
+    script, gate = tmp_path / "hello.sh", tmp_path / "gate"
+    script.write_text(f"echo hello\nwhile [ ! -e {gate} ]; do sleep 0.05; done\n")
     keep = "-keep_containers_across_application_attempts"
     submission = parse(["-shell_script", str(script), "-num_containers", "2", keep])
     application_id = await three_nodes.submit(submission)
     await until(lambda: three_nodes.stdouts(application_id) == ["hello\n"] * 2)
+    await until_running(three_nodes, ApplicationAttemptId(application_id, 1), 3)
     await three_nodes.kill_master(application_id)
+    await until_registered(three_nodes, ApplicationAttemptId(application_id, 2))
+    gate.touch()
     report = await three_nodes.end_of(application_id)
     assert report.final_status is FinalApplicationStatus.SUCCEEDED, report.diagnostics
     assert report.current_attempt_id.attempt == 2
@@ -101,4 +104,21 @@ async def until_containers(it: Cluster, attempt_id: ApplicationAttemptId, count:
     """Wait until the attempt has so many containers."""
     async with asyncio.timeout(DEADLINE_S):
         while len(await it.client.containers(attempt_id)) < count:  # noqa: ASYNC110  the RM must be asked
+            await asyncio.sleep(0.01)
+
+
+async def until_running(it: Cluster, attempt_id: ApplicationAttemptId, count: int) -> None:
+    """Wait until the RM has heard that so many containers of the attempt run: only those are kept."""
+    async with asyncio.timeout(DEADLINE_S):
+        while sum(c.state is ContainerState.RUNNING for c in await it.client.containers(attempt_id)) < count:  # noqa: ASYNC110  as above
+            await asyncio.sleep(0.01)
+
+
+async def until_registered(it: Cluster, attempt_id: ApplicationAttemptId) -> None:
+    """Wait until the attempt's master has registered."""
+    async with asyncio.timeout(DEADLINE_S):
+        while not any(  # noqa: ASYNC110  the RM must be asked
+            report.attempt_id == attempt_id and report.state is YarnApplicationAttemptState.RUNNING
+            for report in await it.client.attempts(attempt_id.application_id)
+        ):
             await asyncio.sleep(0.01)
