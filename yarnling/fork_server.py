@@ -51,6 +51,8 @@ RM_GRACE_S = 0.2
 """What the ResourceManager has at least, however long its nodes took."""
 KILL_ROUNDS_MAX = 50
 """Rounds of killing descendants; each takes those that the last one missed. One nearly always does."""
+THREAD_END_S_MAX = 1.0
+"""How long a thread that was joined may take to be gone; it is microseconds, unless the machine is busy."""
 WARM_UP_RUNS = 10
 """CPython 3.11 specialises a function after eight calls."""
 READY_BYTES_MAX = 64 * 1024
@@ -200,7 +202,7 @@ class Forking:
     def start(self, request: StartRequest, ready_fd: int) -> int:
         self._import(request.package)
         conf = load_configuration(Path(request.conf_dir), request.overrides)
-        threads = thread_count()
+        threads = _threads_left()
         assert threads == 1, f"{threads} threads before a fork: an import started some (YARNLING_START=plain avoids it)"
         parent = os.getpid()
         pid = os.fork()
@@ -222,6 +224,17 @@ class Forking:
             _warm_up()
         self._imported.add(package)
         gc.freeze()
+
+
+def _threads_left() -> int:
+    """The kernel's count of threads, once those that have ended are out of it.
+
+    Python takes a thread for joined when it has given up its last lock; the kernel counts it until it is gone.
+    """
+    given_up_s = time.monotonic() + THREAD_END_S_MAX
+    while (threads := thread_count()) > 1 and time.monotonic() < given_up_s:
+        time.sleep(0.001)
+    return threads
 
 
 class Plain:
