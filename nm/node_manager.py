@@ -28,10 +28,11 @@ from nm.node_resources import node_resource, physical_resource
 from nm.resource_tracker import ResourceTrackerCalls
 from nm.services import ContainerManagementService
 from nm.settings import CoreSettings, NodeFacts, core_settings
-from nm.shell import NodeShell, WallClock
+from nm.shell import NodeShell
 from nm.status_updater import RM_INVALID_IDENTIFIER
 from wire.address import Address
 from wire.cluster_secret import read_cluster_secret
+from wire.core_shell import WallClock
 from wire.event_log import open_event_log
 from wire.protocols import container_management
 from wire.proxies import ResourceTrackerProxy

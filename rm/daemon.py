@@ -20,11 +20,12 @@ from rm.master_keys import MasterKeys
 from rm.master_launcher import MasterLauncher
 from rm.response_signer import ResponseSigner
 from rm.services import AdminService, ClientService, MasterService, TrackerService
-from rm.shell import CoreShell, WallClock
+from rm.shell import ResourceManagerShell
 from rm.topology import Topology
 from wire.address import Address
 from wire.channel import Channels
 from wire.cluster_secret import read_cluster_secret
+from wire.core_shell import WallClock
 from wire.event_log import open_event_log
 from wire.observer import RpcObserver
 from wire.protocols import admin, client, master, tracker
@@ -87,7 +88,7 @@ class ResourceManager:
         self.core = ResourceManagerCore(conf, cluster_timestamp=self.cluster_timestamp)
         self._conf = conf
         self.keys = MasterKeys(conf)
-        self._shell = CoreShell(self.core, clock)
+        self._shell = ResourceManagerShell(self.core, clock)
         self._signer = ResponseSigner(
             self.keys,
             rm_identifier=self.cluster_timestamp,
@@ -199,7 +200,7 @@ async def _background_tasks() -> AsyncIterator[asyncio.TaskGroup]:
         raise failure
 
 
-def _event_sink(shell: CoreShell) -> Callable[[MasterLaunched | MasterLaunchFailed], None]:
+def _event_sink(shell: ResourceManagerShell) -> Callable[[MasterLaunched | MasterLaunchFailed], None]:
     """Hands the launcher's outcomes to the core; a step that fails is logged, as nobody waits for its answer."""
 
     def report(event: MasterLaunched | MasterLaunchFailed) -> None:

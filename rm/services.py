@@ -29,7 +29,7 @@ from rm.groups import groups_of
 from rm.lifecycles.states import RMAppAttemptState
 from rm.queue_reports import queue_info
 from rm.response_signer import ResponseSigner
-from rm.shell import CoreShell
+from rm.shell import ResourceManagerShell
 from rm.topology import Topology
 from wire.caller import Caller
 from wire.protocols.admin import NodeResources
@@ -75,7 +75,7 @@ _USER = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.@$-]{0,127}")
 class ClientService:
     """ApplicationClientProtocol (Hadoop's ClientRMService)."""
 
-    def __init__(self, core: ResourceManagerCore, shell: CoreShell, signer: ResponseSigner) -> None:
+    def __init__(self, core: ResourceManagerCore, shell: ResourceManagerShell, signer: ResponseSigner) -> None:
         self._core = core
         self._shell = shell
         self._signer = signer
@@ -142,7 +142,7 @@ class ClientService:
 class MasterService:
     """ApplicationMasterProtocol (Hadoop's ApplicationMasterService): a master speaks for the attempt of its token."""
 
-    def __init__(self, shell: CoreShell, signer: ResponseSigner) -> None:
+    def __init__(self, shell: ResourceManagerShell, signer: ResponseSigner) -> None:
         self._shell = shell
         self._signer = signer
 
@@ -171,7 +171,7 @@ class MasterService:
 class TrackerService:
     """ResourceTracker (Hadoop's ResourceTrackerService): a node speaks for itself only."""
 
-    def __init__(self, shell: CoreShell, signer: ResponseSigner, topology: Topology) -> None:
+    def __init__(self, shell: ResourceManagerShell, signer: ResponseSigner, topology: Topology) -> None:
         self._shell = shell
         self._signer = signer
         self._topology = topology
@@ -197,7 +197,7 @@ class TrackerService:
 class AdminService:
     """ResourceManagerAdministrationProtocol (Hadoop's AdminService). `reload` reads the configuration files anew."""
 
-    def __init__(self, shell: CoreShell, reload: Callable[[], Configuration] | None) -> None:
+    def __init__(self, shell: ResourceManagerShell, reload: Callable[[], Configuration] | None) -> None:
         self._shell = shell
         self._reload = reload
 

@@ -12,7 +12,7 @@ import pytest
 
 from rm.effects import CleanUpMaster, Effect, LaunchMaster, Refuse, Reply, StateChanged, Warn
 from rm.events import Event, GetNewApplication, MasterLaunched, Tick
-from rm.shell import CoreShell
+from rm.shell import ResourceManagerShell
 from tests.rm.served_cluster import until
 from wire.event_log import EventLog, Step, read_event_log
 from yarn.applications import ApplicationSubmissionContext
@@ -54,7 +54,7 @@ class Clock:
 
 async def test_a_call_gets_the_answer_of_its_number() -> None:
     core = ScriptedCore([Warn("first"), Reply(1, "one")], [Refuse(2, ApplicationNotFoundException("none"))])
-    shell = CoreShell(core, Clock())
+    shell = ResourceManagerShell(core, Clock())
     assert await shell.ask(GetNewApplication) == "one"
     with pytest.raises(ApplicationNotFoundException, match="none"):
         await shell.ask(GetNewApplication)
@@ -64,7 +64,7 @@ async def test_a_call_gets_the_answer_of_its_number() -> None:
 async def test_an_answer_may_come_in_a_later_step() -> None:
     """As from a store that must commit first."""
     core = ScriptedCore([], [], [Reply(2, "two"), Reply(1, "one")])
-    shell = CoreShell(core, Clock())
+    shell = ResourceManagerShell(core, Clock())
     async with asyncio.TaskGroup() as tasks:
         first = tasks.create_task(shell.ask(GetNewApplication))
         second = tasks.create_task(shell.ask(GetNewApplication))
@@ -75,7 +75,7 @@ async def test_an_answer_may_come_in_a_later_step() -> None:
 
 async def test_an_answer_for_a_caller_that_left_is_dropped() -> None:
     core = ScriptedCore([], [Reply(1, "late"), Refuse(1, ApplicationNotFoundException("late"))])
-    shell = CoreShell(core, Clock())
+    shell = ResourceManagerShell(core, Clock())
     with pytest.raises(TimeoutError):
         async with asyncio.timeout(0):
             await shell.ask(GetNewApplication)
@@ -87,7 +87,7 @@ async def test_effects_are_carried_out_in_their_order() -> None:
     clean_up = CleanUpMaster(ATTEMPT, CONTAINER.id, CONTAINER.node_id)
     ended = StateChanged("RMAppAttempt", str(ATTEMPT), "KILL", "RUNNING", "KILLED")
     other = StateChanged("RMApp", "application_1_0001", "KILL", "RUNNING", "KILLED")
-    shell = CoreShell(ScriptedCore([launch, ended, other, clean_up]), Clock())
+    shell = ResourceManagerShell(ScriptedCore([launch, ended, other, clean_up]), Clock())
     done: list[Any] = []
     shell.launch, shell.clean_up, shell.attempt_ended = done.append, done.append, done.append
     shell.handle(Tick())
@@ -97,7 +97,7 @@ async def test_effects_are_carried_out_in_their_order() -> None:
 async def test_changes_and_warnings_are_told_in_the_log(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO)
     changed = StateChanged("RMNode", "n1:1", "EXPIRE", "RUNNING", "LOST", "capability=<memory:1, vCores:1>")
-    shell = CoreShell(ScriptedCore([changed, Warn("odd")]), Clock())
+    shell = ResourceManagerShell(ScriptedCore([changed, Warn("odd")]), Clock())
     shell.handle(Tick())
     assert [record.getMessage() for record in caplog.records] == [
         "RMNode=n1:1 event=EXPIRE from=RUNNING to=LOST detail='capability=<memory:1, vCores:1>'",
@@ -107,7 +107,7 @@ async def test_changes_and_warnings_are_told_in_the_log(caplog: pytest.LogCaptur
 
 async def test_a_step_that_fails_is_its_callers_and_the_next_one_works() -> None:
     core = ScriptedCore(AssertionError("invariant"), [Reply(2, "fine")])
-    shell = CoreShell(core, Clock())
+    shell = ResourceManagerShell(core, Clock())
     with pytest.raises(AssertionError, match="invariant"):
         await shell.ask(GetNewApplication)
     assert await shell.ask(GetNewApplication) == "fine"
@@ -119,7 +119,7 @@ async def test_a_step_that_fails_is_its_callers_and_the_next_one_works() -> None
 async def test_a_tick_is_sent_at_the_cores_deadline() -> None:
     clock = Clock()
     core = ScriptedCore()
-    shell = CoreShell(core, clock)
+    shell = ResourceManagerShell(core, clock)
     core.deadline_ms = 1005
     shell.handle(MasterLaunched(ATTEMPT))
     clock.now_ms = 1005
@@ -135,7 +135,7 @@ async def test_no_tick_is_sent_before_the_deadline() -> None:
     clock = Clock()
     core = ScriptedCore()
     core.deadline_ms = 1001
-    shell = CoreShell(core, clock)
+    shell = ResourceManagerShell(core, clock)
     shell.handle(MasterLaunched(ATTEMPT))
     await asyncio.sleep(0.01)
     assert len(core.events) == 1
@@ -149,7 +149,7 @@ async def test_an_earlier_deadline_replaces_the_timer() -> None:
     clock = Clock()
     core = ScriptedCore()
     core.deadline_ms = 1_000_000
-    shell = CoreShell(core, clock)
+    shell = ResourceManagerShell(core, clock)
     shell.handle(MasterLaunched(ATTEMPT))
     core.deadline_ms = 1002
     shell.handle(MasterLaunched(ATTEMPT))
@@ -163,20 +163,20 @@ async def test_a_tick_that_fails_is_logged_and_ticks_go_on(caplog: pytest.LogCap
     clock = Clock()
     core = ScriptedCore([], AssertionError("invariant"))
     core.deadline_ms = 1001
-    shell = CoreShell(core, clock)
+    shell = ResourceManagerShell(core, clock)
     shell.handle(MasterLaunched(ATTEMPT))
     clock.now_ms = 1001
     await until(lambda: len(core.events) > 2)
     core.deadline_ms = None
     shell.close()
-    assert "a tick failed deadline_ms=1001" in caplog.text
+    assert "a step failed event=Tick" in caplog.text
 
 
 # The event log
 
 
 async def test_each_step_is_recorded(tmp_path: Path) -> None:
-    shell = CoreShell(ScriptedCore([Reply(1, None)], [Warn("w")]), Clock())
+    shell = ResourceManagerShell(ScriptedCore([Reply(1, None)], [Warn("w")]), Clock())
     shell.event_log = EventLog(tmp_path / "log", None)
     await shell.ask(GetNewApplication)
     shell.handle(Tick())
@@ -186,7 +186,7 @@ async def test_each_step_is_recorded(tmp_path: Path) -> None:
 
 
 async def test_a_full_disk_ends_the_log_and_nothing_else(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    shell = CoreShell(ScriptedCore([Reply(1, "a")], [Reply(2, "b")]), Clock())
+    shell = ResourceManagerShell(ScriptedCore([Reply(1, "a")], [Reply(2, "b")]), Clock())
     shell.event_log = EventLog(tmp_path / "log", None, key="yarn.yarnling.event-log")
     full = os.open("/dev/full", os.O_WRONLY)
     os.dup2(full, shell.event_log._file.fileno())

@@ -1,0 +1,155 @@
+"""Between a core and the world: calls and timers go in as events, effects come out and are carried out.
+
+Nothing awaits between an event and the last of its effects, so a core is never entered twice and effects keep their
+order. A call waits for its answer in a future; the core may give it in a later step. What kinds of effects there are,
+and who carries them out, is each daemon's own (`carry_out`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import Any, Generic, Protocol, TypeVar
+
+from wire.event_log import EventLog
+from yarn.errors import YarnException
+
+_logger = logging.getLogger(__name__)
+
+Event = TypeVar("Event")
+AnyEvent = TypeVar("AnyEvent", contravariant=True)
+Effect = TypeVar("Effect")
+
+
+class Core(Protocol[AnyEvent, Effect]):
+    """What a shell needs of a core."""
+
+    def handle(self, event: AnyEvent, now_ms: int) -> list[Effect]: ...
+    def next_deadline_ms(self) -> int | None: ...
+
+
+class WallClock:
+    """Wall time in ms that never goes back or jumps: the time of the start plus what has passed since."""
+
+    def __init__(self) -> None:
+        self._start_ms = time.time_ns() // 1_000_000
+        self._origin_ns = time.monotonic_ns()
+
+    def __call__(self) -> int:
+        return self._start_ms + (time.monotonic_ns() - self._origin_ns) // 1_000_000
+
+
+class CoreShell(ABC, Generic[Event, Effect]):
+    """Feeds one core. `tick` is what it is sent at its deadlines; the shell closes the event log, if it has one."""
+
+    def __init__(
+        self,
+        core: Core[Event, Effect],
+        clock: Callable[[], int],
+        *,
+        tick: Event,
+        event_log: EventLog | None = None,
+    ) -> None:
+        self.event_log = event_log
+        self._core = core
+        self._clock = clock
+        self._tick = tick
+        self._calls = 0
+        self._waiting: dict[int, asyncio.Future[Any]] = {}
+        self._timer: asyncio.TimerHandle | None = None
+        self._timer_ms = 0
+        self._within = False
+
+    @abstractmethod
+    def carry_out(self, effect: Effect) -> None:
+        """Do what the core wants done. Nobody may send an event from within: an answer comes in a later turn."""
+
+    async def ask(self, event_of: Callable[[int], Event]) -> Any:
+        """The core's answer to the event that `event_of` makes with the call's number; raises what it refuses with."""
+        self._calls += 1
+        call = self._calls
+        answer: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+        self._waiting[call] = answer
+        try:
+            self.handle(event_of(call))
+            return await answer
+        finally:
+            del self._waiting[call]
+
+    def handle(self, event: Event) -> None:
+        """One step: the core's, and all of its effects."""
+        assert not self._within, f"{event} was sent from within a step"
+        self._within = True
+        now_ms = self._clock()
+        try:
+            effects = self._core.handle(event, now_ms)
+            self._record(now_ms, event, effects)
+            for effect in effects:
+                self.carry_out(effect)
+        finally:
+            self._within = False
+            self._set_timer()
+
+    def send(self, event: Event) -> None:
+        """A step that nobody waits for; if it fails, which is a bug of ours, the daemon says so and goes on."""
+        try:
+            self.handle(event)
+        except Exception:
+            _logger.exception("a step failed event=%s", type(event).__name__)
+
+    def answer(self, call: int, value: object) -> None:
+        """Give a call its answer; one whose caller has gone gets none."""
+        waiting = self._waiting.get(call)
+        if waiting is not None and not waiting.done():
+            waiting.set_result(value)
+
+    def refuse(self, call: int, error: YarnException) -> None:
+        """Give a call its error; one whose caller has gone gets none."""
+        waiting = self._waiting.get(call)
+        if waiting is not None and not waiting.done():
+            waiting.set_exception(error)
+
+    def close(self) -> None:
+        """Send no more ticks; calls that wait get no answer any more."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        for answer in self._waiting.values():
+            answer.cancel()
+        if self.event_log is not None:
+            self.event_log.close()
+
+    def _record(self, now_ms: int, event: Event, effects: list[Effect]) -> None:
+        """Write the step to the event log. A log that cannot be written ends; the daemon goes on."""
+        if self.event_log is None:
+            return
+        try:
+            self.event_log.append(now_ms, event, effects)
+        except YarnException as error:
+            _logger.error("no more events are recorded: %s", error.message)
+            self.event_log.close()
+            self.event_log = None
+
+    # The timer
+
+    def _set_timer(self) -> None:
+        """Have a tick sent at the core's deadline. A timer that fires too early is left: it looks again."""
+        deadline_ms = self._core.next_deadline_ms()
+        if deadline_ms is None or (self._timer is not None and self._timer_ms <= deadline_ms):
+            return
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer_ms = deadline_ms
+        delay_s = max(1, deadline_ms - self._clock()) / 1000
+        self._timer = asyncio.get_running_loop().call_later(delay_s, self._on_timer)
+
+    def _on_timer(self) -> None:
+        self._timer = None
+        deadline_ms = self._core.next_deadline_ms()
+        if deadline_ms is None or deadline_ms > self._clock():
+            self._set_timer()
+            return
+        self.send(self._tick)
