@@ -354,7 +354,7 @@ class CapacityScheduler:
         After a refusal the old one is applied anew, as Hadoop does; only the order of queues may show it.
         """
         try:
-            settings = CapacitySchedulerConfiguration.read(configuration)
+            settings = CapacitySchedulerConfiguration.read(configuration, self._context.yardstick())
             self._tree.check(settings, configuration)
         except ConfigurationException:
             self._tree.refresh()

@@ -7,20 +7,18 @@ passed over in silence.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 
-from rm.scheduler.binary32 import f32, shortest
+from rm.scheduler.capacity_checks import Yardstick, check_amounts, check_children
+from rm.scheduler.dominant_resource_calculator import DominantResourceCalculator
 from rm.scheduler.queue_configuration import PREFIX, ROOT, QueueConfiguration, queue_key, read_queue
 from rm.scheduler.reading import Reader
+from rm.scheduler.resource_calculator import DefaultResourceCalculator, ResourceCalculator
 from rm.scheduler.unsupported import note_unsupported
 from yarn.configuration import Configuration
 from yarn.faults import ConfigurationException, Fault, refuse_if_faulty
 from yarn.resource import INT32_MAX, INT64_MAX, MEMORY_MB, VCORES, Resource, ResourceTypes
 from yarn.states import QueueState
-
-CAPACITY_SUM_PRECISION = f32(0.0005)
-"""How far the capacities of siblings may be from 100 % (AbstractParentQueue.PRECISION)."""
 
 QUEUE_DEPTH_MAX = 64
 """Levels of the queue tree; far above any real one, and it ends a tree that would never end."""
@@ -61,19 +59,19 @@ class CapacitySchedulerConfiguration:
     queues: dict[str, QueueConfiguration]
 
     @staticmethod
-    def read(configuration: Configuration) -> CapacitySchedulerConfiguration:
-        """Raises ConfigurationException with all faults."""
+    def read(configuration: Configuration, yardstick: Yardstick | None = None) -> CapacitySchedulerConfiguration:
+        """Raises ConfigurationException with all faults. `yardstick`: the running cluster's; None at the start."""
         reader = Reader(configuration)
         types = ResourceTypes(_extra_types(reader))
         minimum, maximum = _minimum_allocation(reader, types), _maximum_allocation(reader, types)
         _check_allocations(reader, minimum, maximum)
         queues: dict[str, QueueConfiguration] = {}
-        _read_tree(reader, ROOT, None, maximum, queues)
-        for queue in queues.values():
-            _check_children(reader, queue, queues)
+        _read_tree(reader, ROOT, None, types, maximum, queues)
+        calculator = _calculator(reader, types)
+        _check_tree(reader, queues, yardstick or _before_the_first_node(calculator, types))
         note_unsupported(reader, tuple(queues))
         settings = CapacitySchedulerConfiguration(
-            calculator=_calculator(reader, types),
+            calculator=calculator,
             resource_types=types,
             minimum_allocation=minimum,
             maximum_allocation=maximum,
@@ -129,6 +127,15 @@ def _calculator(reader: Reader, types: ResourceTypes) -> str:
     return name
 
 
+def make_calculator(name: str, none: Resource) -> ResourceCalculator:
+    """The calculator of a name that was checked."""
+    return DominantResourceCalculator(none) if name == DOMINANT_CALCULATOR else DefaultResourceCalculator(none)
+
+
+def _before_the_first_node(calculator: str, types: ResourceTypes) -> Yardstick:
+    return Yardstick(make_calculator(calculator, types.none), types.none, {})
+
+
 def _extra_types(reader: Reader) -> tuple[str, ...]:
     """The resource types besides memory and vcores, in the order of the file."""
     names = dict.fromkeys(name for name in reader.words(_TYPES) if name not in (MEMORY_MB, VCORES, ""))
@@ -177,10 +184,11 @@ def _read_tree(
     reader: Reader,
     path: str,
     parent: QueueConfiguration | None,
+    types: ResourceTypes,
     maximum: Resource,
     queues: dict[str, QueueConfiguration],
 ) -> None:
-    queue = read_queue(reader, path, parent, maximum)
+    queue = read_queue(reader, path, parent, types, maximum)
     queues[path] = queue
     if path.count(".") >= QUEUE_DEPTH_MAX:
         reader.fault(queue_key(path, "queues"), f"more than {QUEUE_DEPTH_MAX} levels of queues", "flatten the tree")
@@ -191,50 +199,22 @@ def _read_tree(
         elif f"{path}.{name}" in queues:
             reader.fault(queue_key(path, "queues"), f"queue {name} is listed twice", "list it once")
         else:
-            _read_tree(reader, f"{path}.{name}", queue, maximum, queues)
+            _read_tree(reader, f"{path}.{name}", queue, types, maximum, queues)
 
 
-def _check_children(reader: Reader, queue: QueueConfiguration, queues: dict[str, QueueConfiguration]) -> None:
-    """AbstractParentQueue.setChildQueues, for percentages; and the states of QueueStateHelper."""
-    key = queue_key(queue.path, "queues")
-    if queue.is_leaf:
-        if queue.path == ROOT:
-            reader.fault(
-                key, "Queue configuration missing child queue names for root", f"name the queues below root in {key}"
-            )
-        return
-    children = [queues[f"{queue.path}.{name}"] for name in queue.children if f"{queue.path}.{name}" in queues]
-    total = capacity_sum(children)
-    faulty = {fault.key for fault in reader.faults}
-    problem = sum_problem(queue, total, allow_zero=queue.allow_zero_capacity_sum)
-    if problem is not None and not any(queue_key(child.path, "capacity") in faulty for child in children):
-        parts = " + ".join(f"{child.name} {reader.text(queue_key(child.path, 'capacity'), '0')}" for child in children)
+def _check_tree(reader: Reader, queues: dict[str, QueueConfiguration], yardstick: Yardstick) -> None:
+    """What queues may be given, and that there are queues at all."""
+    for path, queue in queues.items():
+        check_amounts(reader, queue, queues.get(path.rpartition(".")[0]), yardstick)
+        children = [queues[f"{path}.{name}"] for name in queue.children if f"{path}.{name}" in queues]
+        if children:
+            allow_zero = queue.allow_zero_capacity_sum
+            check_children(reader, queue, children, yardstick, allow_zero_capacity_sum=allow_zero)
+    if queues[ROOT].is_leaf:
+        key = queue_key(ROOT, "queues")
         reader.fault(
-            key,
-            f"Illegal capacity sum of {shortest(total)} for children of queue {queue.name} for label=. {problem}",
-            f"make {PREFIX}{queue.path}.*.capacity add up to 100: {parts} = {shortest(f32(total * 100))}",
+            key, "Queue configuration missing child queue names for root", f"name the queues below root in {key}"
         )
-
-
-def capacity_sum(children: Iterable[QueueConfiguration]) -> float:
-    """The capacities of siblings together, added up in 32 bits."""
-    total = 0.0
-    for child in children:
-        total = f32(total + child.capacity)
-    return total
-
-
-def sum_problem(queue: QueueConfiguration, total: float, *, allow_zero: bool) -> str | None:
-    """What is wrong with the sum of a queue's children, None if nothing is. `allow_zero`: allow-zero-capacity-sum."""
-    if abs(f32(1 - total)) > CAPACITY_SUM_PRECISION:
-        if abs(total) > CAPACITY_SUM_PRECISION:
-            return "It should be either 0 or 1.0"
-        if abs(queue.capacity) > CAPACITY_SUM_PRECISION and not allow_zero:
-            return "It is set to 0, but parent percent != 0, and doesn't allow children capacity to set to 0"
-        return None
-    if abs(queue.capacity) <= 0 and not allow_zero:
-        return f"queue={queue.name} has zero capacity, but childqueues have positive capacities"
-    return None
 
 
 def initial_state(queue: QueueConfiguration, parent_state: QueueState | None) -> QueueState:

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from enum import Enum
 
-from rm.scheduler.configuration import DOMINANT_CALCULATOR, CapacitySchedulerConfiguration
-from rm.scheduler.dominant_resource_calculator import DominantResourceCalculator
+from rm.scheduler.capacity_checks import Yardstick
+from rm.scheduler.configuration import CapacitySchedulerConfiguration, make_calculator
 from rm.scheduler.node import SchedulerNode
 from rm.scheduler.notices import Notice
-from rm.scheduler.resource_calculator import DefaultResourceCalculator, ResourceCalculator
 from rm.scheduler.usage import ResourceUsage
 from yarn.ids import NodeId
 from yarn.resource import Resource
@@ -54,7 +53,7 @@ class SchedulerContext:
         self.notify = notify
         self.none = settings.resource_types.none
         self.minimum_allocation = settings.minimum_allocation
-        self.calculator = _calculator(settings.calculator, self.none)
+        self.calculator = make_calculator(settings.calculator, self.none)
         self.cluster_resource = self.none
         self.nodes: dict[NodeId, SchedulerNode] = {}
         self.now_ms = 0
@@ -71,13 +70,13 @@ class SchedulerContext:
         """All nodes, of every partition."""
         return len(self.nodes)
 
+    def yardstick(self) -> Yardstick:
+        """How amounts of a new configuration are compared."""
+        return Yardstick(self.calculator, self.cluster_resource, self._partitions)
+
     def change_partition(self, partition: str, amount: Resource) -> None:
         """The node label manager counts a node in (a negative amount: out)."""
         if partition:
             self._partitions[partition] = self.partition_resource(partition) + amount
         else:
             self._unlabelled = self._unlabelled + amount
-
-
-def _calculator(name: str, none: Resource) -> ResourceCalculator:
-    return DominantResourceCalculator(none) if name == DOMINANT_CALCULATOR else DefaultResourceCalculator(none)

@@ -15,6 +15,7 @@ from rm.scheduler.application import FiCaSchedulerApp
 from rm.scheduler.assignment import Assignment, Excess, Proposal, Skipped
 from rm.scheduler.binary32 import f32, truncated
 from rm.scheduler.context import RESPECT, SchedulerContext, SchedulingMode
+from rm.scheduler.effective_capacity import update_absolute_capacities
 from rm.scheduler.headroom import HeadroomProvider
 from rm.scheduler.limits import ResourceLimits
 from rm.scheduler.node import SchedulerNode
@@ -319,7 +320,7 @@ class LeafQueue(CSQueue):
         """Everything that follows from the size of the cluster, and activation with it (updateClusterResource)."""
         context = self.context
         self.last_cluster_resource = context.cluster_resource
-        self.update_absolute_capacities()
+        update_absolute_capacities(self)
         self.update_effective_resources()
         self._update_maximum_applications()
         self._set_current_limit(limits.limit)
@@ -355,7 +356,9 @@ class LeafQueue(CSQueue):
         if most < 0:
             base = settings.maximum_applications
             if settings.global_queue_max_application > 0:
-                most = min(settings.global_queue_max_application, base)
+                base = min(settings.global_queue_max_application, base)
+            if settings.global_queue_max_application > 0 and not self.is_absolute:
+                most = base
             else:
                 shares = [self.capacities.at(p).absolute_capacity for p in self.capacities.partitions()]
                 most = max([most, *(truncated(f32(base * share)) for share in shares)])

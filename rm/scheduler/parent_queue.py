@@ -6,6 +6,7 @@ from operator import attrgetter
 
 from rm.scheduler.assignment import Assignment, Proposal, Skipped
 from rm.scheduler.context import RESPECT, SchedulerContext, SchedulingMode
+from rm.scheduler.effective_capacity import Ratios, minimum_ratios, normalize_weights, update_absolute_capacities
 from rm.scheduler.limits import ResourceLimits
 from rm.scheduler.node import SchedulerNode
 from rm.scheduler.queue import CSQueue
@@ -24,10 +25,11 @@ class ParentQueue(CSQueue):
     """`children` in the order that decides ties: the file's at the start, Java's hash order after a refresh.
 
     `allow_zero_capacity_sum` is that of the queue's making: a refresh does not change it, as in Hadoop.
-    `orders_by_priority`: the policy is priority-utilization.
+    `orders_by_priority`: the policy is priority-utilization. `ratios` {partition: by how much the children's amounts
+    are scaled}.
     """
 
-    __slots__ = ("allow_zero_capacity_sum", "application_count", "children", "orders_by_priority")
+    __slots__ = ("allow_zero_capacity_sum", "application_count", "children", "orders_by_priority", "ratios")
 
     def __init__(
         self, configuration: QueueConfiguration, parent: ParentQueue | None, context: SchedulerContext
@@ -37,6 +39,7 @@ class ParentQueue(CSQueue):
         self.allow_zero_capacity_sum = configuration.allow_zero_capacity_sum
         self.orders_by_priority = False
         self.application_count = 0
+        self.ratios: dict[str, Ratios] = {}
         self.reconfigure(configuration)
 
     # Placing
@@ -135,8 +138,11 @@ class ParentQueue(CSQueue):
 
     def update_cluster_resource(self, limits: ResourceLimits) -> None:
         """First our own shares and amounts, then those of the queues below."""
-        self.update_absolute_capacities()
+        normalize_weights(self)
+        update_absolute_capacities(self)
         self.update_effective_resources()
+        for partition in self.capacities.partitions():
+            self.ratios[partition] = minimum_ratios(self, partition)
         for child in self.children:
             child_limits = self.limits_of_child(child, limits, NO_LABEL, net=False)
             child.update_cluster_resource(child_limits)

@@ -6,14 +6,13 @@ from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING
 
 from rm.scheduler.assignment import Assignment
-from rm.scheduler.binary32 import f32
 from rm.scheduler.configuration import initial_state
 from rm.scheduler.context import RESPECT, SchedulerContext, SchedulingMode
+from rm.scheduler.effective_capacity import derive_capacities, effective_amounts, update_absolute_capacities
 from rm.scheduler.limits import ResourceLimits
 from rm.scheduler.node import SchedulerNode
 from rm.scheduler.queue_configuration import ROOT, QueueConfiguration
 from rm.scheduler.reasons import Refusals
-from rm.scheduler.resource_calculator import multiplied
 from rm.scheduler.usage import NO_LABEL, QueueCapacities, ResourceUsage
 from yarn.resource import Resource
 from yarn.states import QueueState
@@ -94,27 +93,31 @@ class CSQueue(ABC):
         """What the queue may use of the partition at most."""
         return self.capacities.at(partition).effective_maximum
 
-    def update_absolute_capacities(self) -> None:
-        """Shares of the whole from shares of the parent; a capacity of 0 leaves the old one as it was."""
-        for partition in self.capacities.partitions():
-            own = self.capacities.at(partition)
-            above = self.parent.capacities.at(partition) if self.parent is not None else None
-            if own.capacity > 0:
-                own.absolute_capacity = f32(own.capacity * (above.absolute_capacity if above is not None else 1.0))
-            if own.maximum_capacity > 0:
-                share = above.absolute_maximum_capacity if above is not None else 1.0
-                own.absolute_maximum_capacity = f32(own.maximum_capacity * share)
+    @property
+    def is_absolute(self) -> bool:
+        """True if the queue is given amounts, not shares."""
+        return self.configuration.capacities[NO_LABEL].is_absolute
+
+    def configured_minimum(self, partition: str) -> Resource:
+        """The amounts that the queue is given of the partition; none if it is given a share."""
+        configured = self.configuration.capacities.get(partition)
+        return configured.minimum if configured is not None else self.context.none
+
+    def configured_maximum(self, partition: str) -> Resource:
+        """The amounts that bound the queue on the partition; none if a share does."""
+        configured = self.configuration.capacities.get(partition)
+        return configured.maximum if configured is not None else self.context.none
 
     def update_effective_resources(self) -> None:
-        """Shares in amounts, cut off; the root has the whole partition."""
+        """Shares in amounts, cut off, or amounts in shares; the root has the whole partition."""
         calculator, smallest = self.context.calculator, self.context.minimum_allocation
         for partition in self.capacities.partitions():
             whole = self.context.partition_resource(partition)
             own = self.capacities.at(partition)
-            own.effective_minimum = whole if self.is_root else multiplied(whole, own.absolute_capacity)
-            own.effective_maximum = whole if self.is_root else multiplied(whole, own.absolute_maximum_capacity)
+            own.effective_minimum, own.effective_maximum = effective_amounts(self, partition)
             own.effective_maximum_down = calculator.round_down(own.effective_maximum, smallest)
             own.guarantee_floor = calculator.max_of(whole, own.effective_minimum, smallest)
+            derive_capacities(self, partition)
 
     def update_used_capacities(self) -> None:
         """Used capacities of all partitions, after a change of the cluster."""
@@ -228,11 +231,8 @@ class CSQueue(ABC):
     def reconfigure(self, configuration: QueueConfiguration) -> None:
         """Take the settings over (setupQueueConfigs); amounts follow with the next update of the cluster."""
         self.configuration = configuration
-        own = self.capacities.default
-        own.capacity = configuration.capacity
-        own.maximum_capacity = configuration.maximum_capacity
-        own.maximum_am_percent = configuration.maximum_am_percent
-        self.update_absolute_capacities()
+        self.capacities.default.configure(configuration.capacities[NO_LABEL])
+        update_absolute_capacities(self)
         self.update_used_capacities()
 
     def application_finished(self) -> None:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 
 from rm.scheduler.binary32 import f32, shortest
+from rm.scheduler.configured_capacity import CapacityReader, ConfiguredCapacity
 from rm.scheduler.reading import Reader
-from yarn.java_values import parse_float
-from yarn.resource import Resource
+from rm.scheduler.usage import NO_LABEL
+from yarn.resource import Resource, ResourceTypes
 from yarn.states import QueueState
 
 PREFIX = "yarn.scheduler.capacity."
@@ -18,24 +18,20 @@ FIFO = "fifo"
 UTILIZATION = "utilization"
 PRIORITY_UTILIZATION = "priority-utilization"
 
-_ABSOLUTE = re.compile(r"\[[\w.,\-_=% /]+\]")
-_PERCENT_REMEDY = "write a percentage from 0 to 100"
-
 
 @dataclass(frozen=True, slots=True)
 class QueueConfiguration:
     """One queue. Fractions are 32-bit floats of 1; percentages where Hadoop keeps percentages (`user_limit`).
 
-    `maximum_applications` -1 = derived from the capacity; `user_limit_factor` -1 = no limit for one user;
-    `state` None = not configured; `user_weights` {user: weight}, inherited ones included.
+    `capacities` {partition: what the queue is given of it}; `maximum_applications` -1 = derived from the capacity;
+    `user_limit_factor` -1 = no limit for one user; `state` None = not configured; `user_weights` {user: weight},
+    inherited ones included.
     """
 
     path: str
     name: str
     children: tuple[str, ...]
-    capacity: float
-    maximum_capacity: float
-    maximum_am_percent: float
+    capacities: dict[str, ConfiguredCapacity]
     user_limit: float
     user_limit_factor: float
     user_weights: dict[str, float]
@@ -58,11 +54,10 @@ def queue_key(path: str, name: str) -> str:
 
 
 def read_queue(
-    reader: Reader, path: str, parent: QueueConfiguration | None, scheduler_maximum: Resource
+    reader: Reader, path: str, parent: QueueConfiguration | None, types: ResourceTypes, scheduler_maximum: Resource
 ) -> QueueConfiguration:
     """The queue at `path`; faults go to the reader, and what is faulty is replaced by a harmless value."""
     children = reader.words(queue_key(path, "queues"))
-    default_am = reader.number(PREFIX + "maximum-am-resource-percent", f32(0.1))
     default_limit = reader.number(PREFIX + "minimum-user-limit-percent", 100.0)
     default_factor = reader.number(PREFIX + "user-limit-factor", 1.0)
     user_limit = reader.number(queue_key(path, "minimum-user-limit-percent"), default_limit)
@@ -70,9 +65,7 @@ def read_queue(
         path=path,
         name=path.rsplit(".", 1)[-1],
         children=children,
-        capacity=_capacity(reader, path),
-        maximum_capacity=_maximum_capacity(reader, path),
-        maximum_am_percent=reader.number(queue_key(path, "maximum-am-resource-percent"), default_am),
+        capacities=_capacities(reader, path, parent, types),
         user_limit=user_limit,
         user_limit_factor=reader.number(queue_key(path, "user-limit-factor"), default_factor),
         user_weights=_user_weights(reader, path, parent, user_limit if not children else None),
@@ -86,38 +79,16 @@ def read_queue(
     )
 
 
-def _capacity(reader: Reader, path: str) -> float:
-    """The fraction of the parent's; root has all, whatever is written."""
-    key = queue_key(path, "capacity")
-    text = reader.text(key, "0")
-    if path == ROOT:
-        return 1.0
-    percent = _percent(reader, key, text)
-    if not 0 <= percent <= 100:
-        reader.fault(key, f"Illegal capacity of {shortest(percent)} for queue {path}", _PERCENT_REMEDY)
-        return 0.0
-    return f32(percent / 100)
-
-
-def _maximum_capacity(reader: Reader, path: str) -> float:
-    """The fraction of the parent's maximum; -1 means all. As in Hadoop it is not held against the capacity."""
-    percent = _percent(reader, key := queue_key(path, "maximum-capacity"), reader.text(key, "100"))
-    return 1.0 if percent == -1 else f32(percent / 100)
-
-
-def _percent(reader: Reader, key: str, text: str) -> float:
-    """A percentage; the other notations of a capacity are told to be such."""
-    if _ABSOLUTE.fullmatch(text):
-        reader.fault(key, "absolute capacities are not supported yet", _PERCENT_REMEDY)
-        return 0.0
-    if re.fullmatch(r"[\d.]+w", text):
-        reader.fault(key, "weights are not supported yet", _PERCENT_REMEDY)
-        return 0.0
-    try:
-        return parse_float(text)
-    except ValueError as error:
-        reader.fault(key, str(error), _PERCENT_REMEDY)
-        return 0.0
+def _capacities(
+    reader: Reader, path: str, parent: QueueConfiguration | None, types: ResourceTypes
+) -> dict[str, ConfiguredCapacity]:
+    default_am = reader.number(PREFIX + "maximum-am-resource-percent", f32(0.1))
+    own = CapacityReader(reader, path, queue_key(path, ""), types).read(
+        is_root=path == ROOT,
+        above=parent.capacities[NO_LABEL] if parent is not None else None,
+        maximum_am_percent=reader.number(queue_key(path, "maximum-am-resource-percent"), default_am),
+    )
+    return {NO_LABEL: own}
 
 
 def _user_weights(

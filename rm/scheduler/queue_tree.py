@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from rm.scheduler.binary32 import shortest
-from rm.scheduler.configuration import CapacitySchedulerConfiguration, capacity_sum, initial_state, sum_problem
+from rm.scheduler.capacity_checks import check_children
+from rm.scheduler.configuration import CapacitySchedulerConfiguration, initial_state
 from rm.scheduler.context import SchedulerContext
 from rm.scheduler.java_order import hash_order, string_hash
 from rm.scheduler.leaf_queue import LeafQueue
@@ -18,6 +18,7 @@ from rm.scheduler.limits import ResourceLimits
 from rm.scheduler.parent_queue import ParentQueue
 from rm.scheduler.queue import CSQueue
 from rm.scheduler.queue_configuration import ROOT, QueueConfiguration, queue_key
+from rm.scheduler.reading import Reader
 from yarn.configuration import Configuration
 from yarn.faults import Fault, refuse_if_faulty
 from yarn.states import QueueState
@@ -67,9 +68,22 @@ class QueueTree:
                 _check_deletion(queue, configuration, faults)
             else:
                 _check_change(queue, new, configuration, faults)
-            if isinstance(queue, ParentQueue) and new is not None and not new.is_leaf:
-                _check_sum(queue, new, settings, configuration, faults)
+        self._check_capacities(settings, configuration, faults)
         refuse_if_faulty(faults)
+
+    def _check_capacities(
+        self, settings: CapacitySchedulerConfiguration, configuration: Configuration, faults: list[Fault]
+    ) -> None:
+        """What siblings are given, again, by the parents that there are: in their order and by their flag."""
+        reader = Reader(configuration)
+        for queue in self.by_path.values():
+            new = settings.queues.get(queue.path)
+            if isinstance(queue, ParentQueue) and new is not None and not new.is_leaf:
+                children = [settings.queues[path] for path in _paths_after_refresh(queue, new)]
+                flag = queue.allow_zero_capacity_sum
+                yardstick = self._context.yardstick()
+                check_children(reader, new, children, yardstick, allow_zero_capacity_sum=flag)
+        faults.extend(reader.faults)
 
     def refresh(self) -> None:
         """Apply the context's settings, which were checked; recompute everything."""
@@ -83,6 +97,7 @@ class QueueTree:
         self._reconfigure(parent, settings.queues[parent.path])
         present = {child.path: child for child in parent.children}
         wanted = [f"{parent.path}.{name}" for name in settings.queues[parent.path].children]
+        order = _paths_after_refresh(parent, settings.queues[parent.path])
         for path in hash_order(wanted, string_hash):
             child = present.get(path)
             if child is None or isinstance(child, LeafQueue) != settings.queues[path].is_leaf:
@@ -91,8 +106,7 @@ class QueueTree:
                 self._refresh_parent(child)
             else:
                 self._reconfigure(child, settings.queues[path])
-        kept = [path for path in present if path in wanted]
-        parent.children = [present[path] for path in hash_order(kept, string_hash, peak=len(present))]
+        parent.children = [present[path] for path in order]
 
     def _reconfigure(self, queue: CSQueue, configuration: QueueConfiguration) -> None:
         queue.reconfigure(configuration)
@@ -126,6 +140,13 @@ def _build(
     queue = ParentQueue(configuration, parent, context)
     queue.children = [_build(settings, f"{path}.{name}", queue, context) for name in configuration.children]
     return queue
+
+
+def _paths_after_refresh(parent: ParentQueue, new: QueueConfiguration) -> list[str]:
+    """The children of a parent in the order that a refresh leaves: that of a map of old and new ones by path."""
+    wanted = [f"{parent.path}.{name}" for name in new.children]
+    known = dict.fromkeys([*(child.path for child in parent.children), *hash_order(wanted, string_hash)])
+    return hash_order([path for path in known if path in wanted], string_hash, peak=len(known))
 
 
 def _walk(queue: CSQueue) -> Iterator[CSQueue]:
@@ -163,22 +184,6 @@ def _check_change(queue: CSQueue, new: QueueConfiguration, configuration: Config
         )
         remedy = "keep the maximum: applications were told that they can have it"
         faults.append(_fault(configuration, queue_key(queue.path, "maximum-allocation"), problem, remedy))
-
-
-def _check_sum(
-    queue: ParentQueue,
-    new: QueueConfiguration,
-    settings: CapacitySchedulerConfiguration,
-    configuration: Configuration,
-    faults: list[Fault],
-) -> None:
-    """The parent that is there must accept its new children too, by the allow-zero-capacity-sum of its making."""
-    total = capacity_sum(settings.queues[f"{new.path}.{name}"] for name in new.children)
-    problem = sum_problem(new, total, allow_zero=queue.allow_zero_capacity_sum)
-    if problem is not None:
-        text = f"Illegal capacity sum of {shortest(total)} for children of queue {new.name} for label=. {problem}"
-        remedy = "restart the ResourceManager: a refresh does not change this of a queue that is there"
-        faults.append(_fault(configuration, queue_key(queue.path, "allow-zero-capacity-sum"), text, remedy))
 
 
 def _state_faults(

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from rm.scheduler.configured_capacity import ConfiguredCapacity
 from yarn.resource import Resource
 
 NO_LABEL = ""
@@ -106,7 +107,9 @@ class PartitionCapacities:
         "guarantee_floor",
         "maximum_am_percent",
         "maximum_capacity",
+        "normalized_weight",
         "used_capacity",
+        "weight",
     )
 
     def __init__(self, none: Resource) -> None:
@@ -117,10 +120,20 @@ class PartitionCapacities:
         self.used_capacity = 0.0
         self.absolute_used_capacity = 0.0
         self.maximum_am_percent = 0.0
+        self.weight = -1.0
+        self.normalized_weight = 0.0
         self.effective_minimum = none
         self.effective_maximum = none
         self.effective_maximum_down = none
         self.guarantee_floor = none
+
+    def configure(self, configured: ConfiguredCapacity) -> None:
+        """Start anew from what is configured; only the normalised weight stays (clearConfigurableFields)."""
+        self.capacity = configured.capacity
+        self.maximum_capacity = configured.maximum_capacity
+        self.maximum_am_percent = configured.maximum_am_percent
+        self.weight = configured.weight
+        self.absolute_capacity = self.absolute_maximum_capacity = 0.0
 
 
 class QueueCapacities:
@@ -136,6 +149,10 @@ class QueueCapacities:
     def partitions(self) -> Iterator[str]:
         """The partitions that the queue has shares of."""
         return iter(self._parts)
+
+    def has(self, partition: str) -> bool:
+        """True if the queue has shares of the partition."""
+        return partition in self._parts
 
     def at(self, partition: str) -> PartitionCapacities:
         """The partition's shares."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from rm.lifecycles.rm_container import RMContainer
 from rm.scheduler.application import FiCaSchedulerApp
 from rm.scheduler.leaf_queue import LeafQueue
@@ -51,10 +53,10 @@ def _look_at_partition(queue: CSQueue, partition: str, at: str, view: View) -> N
     view[f"{at}/am_used"] = show(usage.am_used(partition))
     view[f"{at}/guaranteed"] = show(queue.effective_minimum(partition))
     view[f"{at}/maximum"] = show(queue.effective_maximum(partition))
-    view[f"{at}/absolute_capacity"] = capacities.absolute_capacity
-    view[f"{at}/absolute_maximum_capacity"] = capacities.absolute_maximum_capacity
-    view[f"{at}/used_capacity"] = capacities.used_capacity
-    view[f"{at}/absolute_used_capacity"] = capacities.absolute_used_capacity
+    view[f"{at}/absolute_capacity"] = _number(capacities.absolute_capacity)
+    view[f"{at}/absolute_maximum_capacity"] = _number(capacities.absolute_maximum_capacity)
+    view[f"{at}/used_capacity"] = _number(capacities.used_capacity)
+    view[f"{at}/absolute_used_capacity"] = _number(capacities.absolute_used_capacity)
     if isinstance(queue, LeafQueue):
         view[f"{at}/am_limit"] = show(usage.am_limit(partition))
 
@@ -118,3 +120,8 @@ def _look_at_attempt(names: Names, at: str, attempt: FiCaSchedulerApp, view: Vie
 
 def _place(container: RMContainer) -> str:
     return f"{container.node_id.host} [{show(container.resource)}] priority {container.priority}"
+
+
+def _number(value: float) -> float | str:
+    """What is not a number is recorded as the text NaN, which is equal to itself."""
+    return "NaN" if math.isnan(value) else value

@@ -154,8 +154,10 @@ def queue_key(path: str, name: str) -> str:
 # What a queue may say. The keys hold no path: they are what follows it.
 QUEUE_SETTINGS: tuple[Setting[Any], ...] = (
     ListSetting("queues", None, "names of the queues below this one"),
-    TextSetting("capacity", "0", "guaranteed share of the parent, percent"),
-    TextSetting("maximum-capacity", "100", "most of the parent that the queue may take, percent"),
+    TextSetting(
+        "capacity", "0", "guaranteed share of the parent: percent, a weight (3w), or amounts ([memory=MB,vcores=N])"
+    ),
+    TextSetting("maximum-capacity", "100", "most of the parent that the queue may take: percent, or amounts"),
     ChoiceSetting("state", "RUNNING", "whether it takes applications", choices=("RUNNING", "STOPPED")),
     FloatSetting(
         "minimum-user-limit-percent",

@@ -32,7 +32,8 @@ def test_defaults_are_hadoops() -> None:
     assert (settings.maximum_container_assignments, settings.maximum_offswitch_assignments) == (100, 1)
     assert settings.reservations_continue_looking
     a = settings.queues["root.a"]
-    assert (a.capacity, a.maximum_capacity, a.maximum_am_percent) == (f32(0.6), 1.0, f32(0.1))
+    share = a.capacities[""]
+    assert (share.capacity, share.maximum_capacity, share.maximum_am_percent) == (f32(0.6), 1.0, f32(0.1))
     assert (a.user_limit, a.user_limit_factor, a.maximum_applications) == (100.0, 1.0, -1)
     assert (a.state, a.ordering_policy) == (None, "fifo")
 
@@ -44,12 +45,12 @@ def test_queues_come_parents_first_in_the_order_of_the_file() -> None:
 
 def test_the_capacity_of_root_is_100_whatever_is_written() -> None:
     settings = read({**TWO, "root.capacity": "7", "root.maximum-capacity": "80"})
-    assert settings.queues["root"].capacity == 1.0
-    assert settings.queues["root"].maximum_capacity == f32(0.8)
+    assert settings.queues["root"].capacities[""].capacity == 1.0
+    assert settings.queues["root"].capacities[""].maximum_capacity == f32(0.8)
 
 
 def test_a_maximum_of_minus_one_is_all() -> None:
-    assert read({**TWO, "root.a.maximum-capacity": "-1"}).queues["root.a"].maximum_capacity == 1.0
+    assert read({**TWO, "root.a.maximum-capacity": "-1"}).queues["root.a"].capacities[""].maximum_capacity == 1.0
 
 
 def test_global_values_are_overridden_by_the_queues_own() -> None:
@@ -108,8 +109,9 @@ def test_the_state_of_a_queue_is_read_in_any_case() -> None:
         ),
         ({"root.a.capacity": "101"}, "root.a.capacity", "Illegal capacity of 101.0 for queue root.a"),
         ({"root.a.capacity": "much"}, "root.a.capacity", "not a number"),
-        ({"root.a.capacity": "5w"}, "root.a.capacity", "weights are not supported yet"),
-        ({"root.a.capacity": "[memory=1024]"}, "root.a.capacity", "absolute capacities are not supported yet"),
+        ({"root.a.capacity": "10001w"}, "root.a.capacity", "Illegal weight=10001.0 for queue=root.alabel=. Acceptable"),
+        ({"root.a.capacity": "-2w"}, "root.a.capacity", "Illegal weight=-2.0 for queue=root.alabel=."),
+        ({"root.a.capacity": "heavyw"}, "root.a.capacity", "not a number"),
         ({"root.queues": ""}, "root.queues", "Queue configuration missing child queue names for root"),
         ({"root.queues": "a,b,a"}, "root.queues", "queue a is listed twice"),
         ({"root.a.state": "PAUSED"}, "root.a.state", "Invalid queue state configuration."),

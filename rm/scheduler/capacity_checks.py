@@ -1,0 +1,189 @@
+"""What siblings may be given together: one notation for all of them, and no more than their parent has.
+
+Hadoop checks this whenever a parent gets its children (AbstractParentQueue.setChildQueues): at the start and at a
+refresh, there against the queues that exist as well. Amounts are compared by the calculator of the running cluster,
+which at the start is one of no nodes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+
+from rm.scheduler.binary32 import f32, shortest
+from rm.scheduler.queue_configuration import PREFIX, ROOT, QueueConfiguration, queue_key
+from rm.scheduler.reading import Reader
+from rm.scheduler.resource_calculator import ResourceCalculator
+from yarn.resource import Resource
+
+CAPACITY_SUM_PRECISION = f32(0.0005)
+"""How far the capacities of siblings may be from 100 % (AbstractParentQueue.PRECISION)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Yardstick:
+    """How amounts are compared: the calculator and the cluster now. `partitions` {label: its resource}."""
+
+    calculator: ResourceCalculator
+    cluster: Resource
+    partitions: Mapping[str, Resource]
+
+
+class CapacityType(Enum):
+    """What siblings are given their capacity in (AbstractParentQueue.QueueCapacityType)."""
+
+    WEIGHT = "weight"
+    ABSOLUTE_RESOURCE = "absolute"
+    PERCENT = "percentage"
+
+
+def check_amounts(
+    reader: Reader, queue: QueueConfiguration, parent: QueueConfiguration | None, yardstick: Yardstick
+) -> None:
+    """A queue's amounts against its maximum, and that against the parent's (updateConfigurableResourceLimits)."""
+    calculator, cluster = yardstick.calculator, yardstick.cluster
+    for partition, own in queue.capacities.items():
+        above = parent.capacities.get(partition) if parent is not None else None
+        ceiling = above.maximum if above is not None else calculator.none
+        if not ceiling.is_none() and calculator.greater(cluster, own.maximum, ceiling):
+            problem = f"Max resource configuration {own.maximum} is greater than parents max value:{ceiling} "
+            key = capacity_key(queue.path, partition, "maximum-")
+            reader.fault(key, f"{problem}in queue:{queue.path}", "lower it, or raise the parent's")
+        if not own.maximum.is_none() and calculator.greater(cluster, own.minimum, own.maximum):
+            problem = f"Min resource configuration {own.minimum} is greater than its max value:{own.maximum} "
+            key = capacity_key(queue.path, partition)
+            reader.fault(key, f"{problem}in queue:{queue.path}", "lower it, or raise the maximum")
+    if queue.path != ROOT and len({own.is_absolute for own in queue.capacities.values()}) > 1:
+        problem = (
+            f"Queue '{queue.path}' should use either percentage based capacity configuration or absolute resource."
+        )
+        reader.fault(queue_key(queue.path, "capacity"), problem, "write all capacities of the queue in one notation")
+
+
+def check_children(
+    reader: Reader,
+    parent: QueueConfiguration,
+    children: Sequence[QueueConfiguration],
+    yardstick: Yardstick,
+    *,
+    allow_zero_capacity_sum: bool,
+) -> None:
+    """All that setChildQueues refuses; `children` in the order of the parent's list, on which a leniency depends."""
+    partitions = tuple(parent.capacities)
+    kind = _type_of(reader, parent, children, partitions)
+    own = _type_of(reader, parent, [parent], partitions)
+    if kind is None or own is None:
+        return
+    if CapacityType.ABSOLUTE_RESOURCE in (kind, own):
+        _check_amounts_below(reader, parent, children, yardstick, differ=kind is not own)
+    if kind is CapacityType.PERCENT:
+        parent_counts = own is CapacityType.PERCENT
+        for partition in partitions:
+            _check_sum(reader, parent, children, partition, parent_counts and not allow_zero_capacity_sum)
+
+
+def capacity_key(path: str, partition: str, prefix: str = "") -> str:
+    """The key of a queue's capacity on a partition; `prefix` is `maximum-` or nothing."""
+    name = f"{prefix}capacity"
+    return queue_key(path, f"accessible-node-labels.{partition}.{name}" if partition else name)
+
+
+def _type_of(
+    reader: Reader, parent: QueueConfiguration, queues: Sequence[QueueConfiguration], partitions: tuple[str, ...]
+) -> CapacityType | None:
+    """What the queues are given their capacity in; None and a fault if it is not one thing.
+
+    A percentage seen before amounts is forgotten, as in Hadoop, where amounts are turned into percentages later on.
+    """
+    percent = weight = absolute = False
+    details: list[str] = []
+    for queue in queues:
+        for partition in partitions:
+            own = queue.capacities.get(partition)
+            at = f"{{Queue={queue.path}, label={partition} uses "
+            percent = percent or (own is not None and own.capacity > 0)
+            if own is not None and own.weight >= 0:
+                weight = True
+                details.append(f"{at}weight mode}}. ")
+            if own is not None and not own.minimum.is_none():
+                absolute, percent = True, False
+                details.append(f"{at}absolute mode}}. ")
+            if percent:
+                details.append(f"{at}percentage mode}}. ")
+    if queues and queues[0].path != ROOT and percent + weight + absolute > 1:
+        problem = (
+            f"Parent queue '{parent.path}' have children queue used mixed of  weight mode, percentage and absolute "
+            f"mode, it is not allowed, please double check, details:{''.join(details)}"
+        )
+        reader.fault(queue_key(parent.path, "queues"), problem, "write all their capacities in one notation")
+        return None
+    if weight or not queues:
+        return CapacityType.WEIGHT
+    return CapacityType.ABSOLUTE_RESOURCE if absolute else CapacityType.PERCENT
+
+
+def _check_amounts_below(
+    reader: Reader,
+    parent: QueueConfiguration,
+    children: Sequence[QueueConfiguration],
+    yardstick: Yardstick,
+    *,
+    differ: bool,
+) -> None:
+    key = queue_key(parent.path, "queues")
+    if differ and parent.path != ROOT:
+        problem = (
+            f"Parent={parent.path}: When absolute minResource is used, we must make sure both parent and child all use "
+            "absolute minResource"
+        )
+        reader.fault(key, problem, "write the capacities of both in brackets, or of neither")
+        return
+    for partition, own in parent.capacities.items():
+        given = [child.capacities[partition].minimum for child in children if partition in child.capacities]
+        total = sum(given, start=yardstick.calculator.none)
+        whole = yardstick.partitions.get(partition, yardstick.calculator.none)
+        if not own.minimum.is_none() and yardstick.calculator.less(whole, own.minimum, total):
+            problem = (
+                f"Parent Queues capacity: {own.minimum} is less than to its children:{total} for queue:{parent.name}"
+            )
+            reader.fault(key, problem, "raise the parent's capacity, or lower the children's")
+
+
+def _check_sum(
+    reader: Reader,
+    parent: QueueConfiguration,
+    children: Sequence[QueueConfiguration],
+    partition: str,
+    must_match: bool,
+) -> None:
+    """Percentages add up to 100 or 0; with `must_match` to 0 just where the parent has nothing itself."""
+    total = 0.0
+    for child in children:
+        if partition in child.capacities:
+            total = f32(total + child.capacities[partition].capacity)
+    problem = _sum_problem(parent, parent.capacities[partition].capacity, total, must_match=must_match)
+    faulty = {fault.key for fault in reader.faults}
+    keys = {child.name: capacity_key(child.path, partition) for child in children}
+    if problem is None or faulty & set(keys.values()):
+        return
+    parts = " + ".join(f"{name} {reader.text(key, '0')}" for name, key in keys.items())
+    label = f" of the label {partition}" if partition else ""
+    start = f"Illegal capacity sum of {shortest(total)} for children of queue {parent.name} for label={partition}"
+    reader.fault(
+        queue_key(parent.path, "queues"),
+        f"{start}. {problem}",
+        f"make {PREFIX}{parent.path}.*.capacity{label} add up to 100: {parts} = {shortest(f32(total * 100))}",
+    )
+
+
+def _sum_problem(parent: QueueConfiguration, capacity: float, total: float, *, must_match: bool) -> str | None:
+    if abs(f32(1 - total)) > CAPACITY_SUM_PRECISION:
+        if abs(total) > CAPACITY_SUM_PRECISION:
+            return "It should be either 0 or 1.0"
+        if must_match and abs(capacity) > CAPACITY_SUM_PRECISION:
+            return "It is set to 0, but parent percent != 0, and doesn't allow children capacity to set to 0"
+        return None
+    if must_match and abs(capacity) <= 0:
+        return f"queue={parent.name} has zero capacity, but childqueues have positive capacities"
+    return None

@@ -1,0 +1,114 @@
+"""What siblings may be given together: AbstractParentQueue.setChildQueues (spec 2.2)."""
+
+from __future__ import annotations
+
+import pytest
+
+from rm.scheduler.configuration import CapacitySchedulerConfiguration
+from tests.rm.scheduler.cluster import configuration
+from yarn.faults import ConfigurationException
+from yarn.resource import Resource
+
+DOMINANT = {"resource-calculator": "org.apache.hadoop.yarn.util.resource.DominantResourceCalculator"}
+ZERO = {"root.allow-zero-capacity-sum": "true"}
+
+
+def tree(a: str, b: str, **more: str) -> dict[str, str]:
+    """Queues a and b with these capacities, a with x below it if `x` is given."""
+    conf = {"root.queues": "a,b", "root.a.capacity": a, "root.b.capacity": b}
+    if "x" in more:
+        conf |= {"root.a.queues": "x", "root.a.x.capacity": more["x"]}
+    return conf
+
+
+def problems_of(conf: dict[str, str]) -> list[str]:
+    try:
+        CapacitySchedulerConfiguration.read(configuration(conf))
+    except ConfigurationException as refusal:
+        return [fault.problem for fault in refusal.faults]
+    return []
+
+
+def minimum_of(text: str, conf: dict[str, str] | None = None) -> Resource:
+    settings = CapacitySchedulerConfiguration.read(configuration({**tree(text, text), **ZERO, **(conf or {})}))
+    return settings.queues["root.a"].capacities[""].minimum
+
+
+@pytest.mark.parametrize(
+    ("text", "minimum"),
+    [
+        ("[memory=8192,vcores=8]", Resource(8192, 8)),
+        ("[ memory = 8192 , vcores=8 ]", None),
+        ("[memory=8Gi,vcores=8]", Resource(8192, 8)),
+        ("[memory=1G,vcores=8]", Resource(953, 8)),
+        ("[memory=2048,disks=3]", Resource(2048, 0)),
+        ("[vcores=8]", Resource(0, 0)),
+        ("[memory=5q,vcores=8]", Resource(0, 0)),
+    ],
+)
+def test_amounts_are_read_as_in_3_4_1(text: str, minimum: Resource | None) -> None:
+    """Units become Mi, unknown names and units are passed over, and without memory nothing is configured."""
+    if minimum is None:
+        assert any("not a whole number" in problem for problem in problems_of(tree(text, text)))
+    else:
+        assert minimum_of(text) == minimum
+
+
+def test_any_resource_type_may_be_given_in_amounts() -> None:
+    conf = {**DOMINANT, "yarn.resource-types": "gpu"}
+    assert minimum_of("[memory=1024,vcores=1,gpu=4]", conf) == Resource(1024, 1, (("gpu", 4),))
+
+
+def test_siblings_are_given_all_in_one_notation() -> None:
+    (problem,) = problems_of(tree("3w", "40"))
+    assert problem == (
+        "Parent queue 'root' have children queue used mixed of  weight mode, percentage and absolute mode, it is not "
+        "allowed, please double check, details:{Queue=root.a, label= uses weight mode}. "
+        "{Queue=root.b, label= uses percentage mode}. "
+    )
+    assert problems_of(tree("[memory=1024,vcores=1]", "3w"))
+    assert problems_of(tree("[memory=1024,vcores=1]", "40"))
+
+
+def test_a_percentage_before_amounts_is_forgotten() -> None:
+    """The leniency depends on the order of the list: amounts seen later unset the mark of percentages."""
+    assert problems_of(tree("40", "[memory=1024,vcores=1]")) == []
+
+
+def test_levels_may_differ_but_not_below_amounts() -> None:
+    assert problems_of(tree("3w", "1w", x="100")) == []
+    assert problems_of(tree("60", "40", x="2w")) == []
+    (problem,) = problems_of(tree("[memory=1024,vcores=1]", "[memory=1024,vcores=1]", x="100"))
+    assert problem == (
+        "Parent=root.a: When absolute minResource is used, we must make sure both parent and child all use absolute "
+        "minResource"
+    )
+
+
+def test_children_have_no_more_than_their_parent() -> None:
+    a, more = "[memory=1024,vcores=1]", "[memory=2048,vcores=1]"
+    assert problems_of(tree(a, a, x=more)) == [
+        "Parent Queues capacity: <memory:1024, vCores:1> is less than to its children:<memory:2048, vCores:1> "
+        "for queue:a"
+    ]
+
+
+def test_amounts_stay_below_their_maximum_and_that_below_the_parents() -> None:
+    conf = {
+        **tree("[memory=4096,vcores=4]", "[memory=1024,vcores=1]", x="[memory=1024,vcores=1]"),
+        "root.a.maximum-capacity": "[memory=2048,vcores=2]",
+        "root.a.x.maximum-capacity": "[memory=3072,vcores=2]",
+    }
+    assert problems_of(conf) == [
+        "Min resource configuration <memory:4096, vCores:4> is greater than its max value:<memory:2048, vCores:2> "
+        "in queue:root.a",
+        "Max resource configuration <memory:3072, vCores:2> is greater than parents max value:<memory:2048, vCores:2> "
+        "in queue:root.a.x",
+    ]
+
+
+def test_a_sum_of_zero_matters_only_below_a_percentage() -> None:
+    """With a parent in weights the two checks of an empty sum are not made."""
+    assert problems_of(tree("3w", "1w", x="0")) == []
+    assert problems_of(tree("0w", "1w", x="100")) == []
+    assert len(problems_of(tree("60", "40", x="0"))) == 1
