@@ -30,7 +30,8 @@ class FiCaSchedulerApp:
     `usage.used` does not include reservations. `reserved` {key: {node: reserved container}}. `opportunities` {key:
     nodes offered since the last local placement}, `missed_non_partitioned` {key: visits since one on a node without
     label}, `re_reservations` {key: how often its reserved nodes were still too full}.
-    `am_refusal` tells why it is not active yet.
+    `am_refusal` tells why it is not active yet. `ordered_used_mb` and `ordered_pending_mb`: what it held and asked for
+    on all partitions when the fair policy last put it in its place.
     """
 
     __slots__ = (
@@ -52,6 +53,8 @@ class FiCaSchedulerApp:
         "missed_non_partitioned",
         "newly_allocated",
         "opportunities",
+        "ordered_pending_mb",
+        "ordered_used_mb",
         "priority",
         "re_reservations",
         "refusals",
@@ -98,6 +101,8 @@ class FiCaSchedulerApp:
         self.is_stopped = False
         self.is_recovering = False
         self._container_count = 0
+        self.ordered_used_mb = 0
+        self.ordered_pending_mb = 0
         self.refusals = Refusals()
         self.am_refusal: Refusal | None = None
 
@@ -139,6 +144,12 @@ class FiCaSchedulerApp:
         places = self.system_blacklist if self.is_waiting_for_master else self.blacklist
         places.update(additions)
         places.difference_update(removals)
+
+    def note_ordered_usage(self) -> None:
+        """Take over what it holds and asks for as what it is ordered by."""
+        partitions = list(self.usage.partitions())
+        self.ordered_used_mb = sum(self.usage.used(partition).memory_mb for partition in partitions)
+        self.ordered_pending_mb = sum(self.usage.pending(partition).memory_mb for partition in partitions)
 
     def next_container_id(self) -> ContainerId:
         """Drawn when a placement or reservation is booked, so that refused ones leave no gap."""

@@ -263,9 +263,11 @@ class CapacityScheduler:
         normalized = [self._normalized(ask) for ask in asks]
         if attempt.is_stopped:
             return Allocation(headroom=context.none)
-        attempt.asks.update(normalized)
+        demand_changed = attempt.asks.update(normalized)
         attempt.update_blacklist(blacklist_additions, blacklist_removals)
         containers = self._hand_over(attempt)
+        if demand_changed and not attempt.is_waiting_for_master:
+            attempt.leaf.active.demand_changed(attempt)
         return Allocation(containers, attempt.headroom(), context.node_count)
 
     def _normalized(self, ask: ResourceRequest) -> ResourceRequest:

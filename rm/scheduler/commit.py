@@ -121,6 +121,7 @@ def _book(proposal: Proposal) -> None:
     """Charge the leaf, the user and all queues above."""
     application, partition = proposal.application, proposal.node.partition
     application.leaf.allocate(application, partition, proposal.resource)
+    application.leaf.active.usage_changed(application)
     queue: CSQueue | None = application.leaf.parent
     while queue is not None:
         queue.book_container(partition, proposal.resource)

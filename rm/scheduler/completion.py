@@ -49,6 +49,7 @@ def complete_in_queue(
     if not removed:
         return
     size = container.container.resource
+    application.leaf.active.usage_changed(application)
     application.leaf.release(application, node.partition, size)
     queue: CSQueue | None = application.leaf.parent
     while queue is not None:

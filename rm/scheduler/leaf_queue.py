@@ -19,7 +19,7 @@ from rm.scheduler.effective_capacity import update_absolute_capacities
 from rm.scheduler.headroom import HeadroomProvider
 from rm.scheduler.limits import ResourceLimits
 from rm.scheduler.node import SchedulerNode
-from rm.scheduler.ordering import FifoOrderingPolicy
+from rm.scheduler.ordering import FifoOrderingPolicy, ordering_policy
 from rm.scheduler.queue import CSQueue
 from rm.scheduler.queue_configuration import QueueConfiguration
 from rm.scheduler.reasons import Reason, Refusal
@@ -76,7 +76,7 @@ class LeafQueue(CSQueue):
         self.users = UsersManager(context, self.shape)
         self.attempts: dict[ApplicationAttemptId, FiCaSchedulerApp] = {}
         self.pending = FifoOrderingPolicy(recovering_first=True)
-        self.active = FifoOrderingPolicy()
+        self.active = ordering_policy(configuration)
         self.maximum_applications = 0
         self.maximum_applications_per_user = 0
         self.minimum_allocation_factor = 0.0
@@ -106,7 +106,7 @@ class LeafQueue(CSQueue):
         context, partition = self.context, node.partition
         cached_limits = self._cached_limits(partition, mode)
         check_queue = True
-        for application in self.active:
+        for application in self.active.offers():
             reserved = application.usage.default.reserved
             if check_queue:
                 if not self.can_assign(partition, limits, reserved, mode):
@@ -339,7 +339,7 @@ class LeafQueue(CSQueue):
         context = self.context
         self.last_cluster_resource = context.cluster_resource
         self.current_limit = self.copied_limit = context.cluster_resource
-        reordered = FifoOrderingPolicy()
+        reordered = ordering_policy(configuration)
         for application in self.active:
             reordered.add(application)
         self.active = reordered

@@ -2,18 +2,25 @@
 
 A policy is a sorted list with the key each application had when it was put in. Looking at a node walks the list as
 it is: nothing is put in or taken out during a walk, since a placement is booked only when the walk is over.
+
+The fair policy orders by what an application held when it was last put in its place, not by what it holds. Whoever
+got or gave back a container since is put in its place anew when the next walk begins.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left, insort
 from collections.abc import Iterator
+from math import log, log1p
 from typing import TYPE_CHECKING, TypeAlias
+
+from rm.scheduler.queue_configuration import FAIR, FIFO_FOR_PENDING, QueueConfiguration
 
 if TYPE_CHECKING:
     from rm.scheduler.application import FiCaSchedulerApp
+    from yarn.ids import ApplicationId
 
-OrderKey: TypeAlias = tuple[bool, int, int, int, int, int]
+OrderKey: TypeAlias = tuple[bool | int | float, ...]
 
 
 class FifoOrderingPolicy:
@@ -36,6 +43,10 @@ class FifoOrderingPolicy:
     def __contains__(self, application: object) -> bool:
         return id(application) in self._keys
 
+    def offers(self) -> Iterator[FiCaSchedulerApp]:
+        """The applications in the order in which a node is offered to them (getAssignmentIterator)."""
+        return iter(self)
+
     def add(self, application: FiCaSchedulerApp) -> None:
         """Put it in its place by what it is now; once in, always once."""
         if id(application) in self._keys:
@@ -55,11 +66,81 @@ class FifoOrderingPolicy:
         del self._entries[index]
         return True
 
+    def usage_changed(self, application: FiCaSchedulerApp) -> None:
+        """A container of it was booked or given back (containerAllocated, containerReleased): no matter here."""
+
+    def demand_changed(self, application: FiCaSchedulerApp) -> None:
+        """What it asks for has changed (demandUpdated): no matter here."""
+
     def _key(self, application: FiCaSchedulerApp) -> OrderKey:
         attempt_id = application.attempt_id
         app = attempt_id.application_id
         late = self._recovering_first and not application.is_recovering
         return (late, -application.priority, app.cluster_timestamp, app.id, application.started_ms, attempt_id.attempt)
+
+
+class FairOrderingPolicy(FifoOrderingPolicy):
+    """Whoever holds least memory first; priorities do not matter (FairOrderingPolicy).
+
+    `by_size`: what is held is divided by the logarithm of all that is wanted, so that large applications may hold
+    more. `_changed` {application: its attempt} are those to be put in their places anew.
+    """
+
+    __slots__ = ("_by_size", "_changed")
+
+    def __init__(self, *, by_size: bool) -> None:
+        super().__init__()
+        self._by_size = by_size
+        self._changed: dict[ApplicationId, FiCaSchedulerApp] = {}
+
+    def offers(self) -> Iterator[FiCaSchedulerApp]:
+        """Those that have changed are put in their places first, even one that was taken out since it did."""
+        for application in self._changed.values():
+            self._take_out(application)
+            application.note_ordered_usage()
+            self.add(application)
+        self._changed.clear()
+        return iter(self)
+
+    def remove(self, application: FiCaSchedulerApp) -> bool:
+        """Take it out; a change that was noted is forgotten."""
+        self._changed.pop(application.attempt_id.application_id, None)
+        return self._take_out(application)
+
+    def usage_changed(self, application: FiCaSchedulerApp) -> None:
+        """Its place is looked for anew before the next walk."""
+        self._changed[application.attempt_id.application_id] = application
+
+    def demand_changed(self, application: FiCaSchedulerApp) -> None:
+        """Matters only if sizes do."""
+        if self._by_size:
+            self.usage_changed(application)
+
+    def _take_out(self, application: FiCaSchedulerApp) -> bool:
+        return super().remove(application)
+
+    def _key(self, application: FiCaSchedulerApp) -> OrderKey:
+        attempt_id = application.attempt_id
+        app = attempt_id.application_id
+        wanted_mb = application.ordered_used_mb + application.ordered_pending_mb
+        magnitude: float = application.ordered_used_mb
+        if self._by_size and magnitude != 0 and (weight := log1p(wanted_mb) / log(2)) != 0:
+            magnitude /= weight
+        return (
+            magnitude,
+            application.started_ms,
+            wanted_mb == 0,
+            app.cluster_timestamp,
+            app.id,
+            attempt_id.attempt,
+        )
+
+
+def ordering_policy(configuration: QueueConfiguration) -> FifoOrderingPolicy:
+    """The policy that a leaf is configured to have, empty."""
+    if configuration.ordering_policy == FAIR:
+        return FairOrderingPolicy(by_size=configuration.fair_by_size)
+    return FifoOrderingPolicy(recovering_first=configuration.ordering_policy == FIFO_FOR_PENDING)
 
 
 def _first(entry: tuple[OrderKey, FiCaSchedulerApp]) -> OrderKey:

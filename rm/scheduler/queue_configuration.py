@@ -15,6 +15,8 @@ PREFIX = "yarn.scheduler.capacity."
 ROOT = "root"
 
 FIFO = "fifo"
+FAIR = "fair"
+FIFO_FOR_PENDING = "fifo-for-pending-apps"
 UTILIZATION = "utilization"
 PRIORITY_UTILIZATION = "priority-utilization"
 
@@ -38,6 +40,7 @@ class QueueConfiguration:
     maximum_applications: int
     maximum_allocation: Resource
     ordering_policy: str
+    fair_by_size: bool
     priority: int
     default_application_priority: int
     state: QueueState | None
@@ -72,6 +75,7 @@ def read_queue(
         maximum_applications=reader.integer(queue_key(path, "maximum-applications"), -1),
         maximum_allocation=_maximum_allocation(reader, path, parent, scheduler_maximum),
         ordering_policy=_ordering_policy(reader, path, parent, is_leaf=not children),
+        fair_by_size=reader.flag(queue_key(path, "ordering-policy.fair.enable-size-based-weight"), False),
         priority=reader.integer(queue_key(path, "priority"), 0),
         default_application_priority=reader.integer(queue_key(path, "default-application-priority"), 0),
         state=_state(reader, path),
@@ -155,14 +159,16 @@ def _resource(reader: Reader, key: str, scheduler_maximum: Resource) -> Resource
 
 
 def _ordering_policy(reader: Reader, path: str, parent: QueueConfiguration | None, *, is_leaf: bool) -> str:
-    """A leaf's orders applications (fifo), a parent's its children; a parent inherits its parent's."""
+    """A leaf's orders its applications, a parent's its children; a parent inherits its parent's."""
     key = queue_key(path, "ordering-policy")
     inherited = parent.ordering_policy if parent is not None else UTILIZATION
-    default, known = (FIFO, (FIFO,)) if is_leaf else (inherited, (UTILIZATION, PRIORITY_UTILIZATION))
+    default, known = (
+        (FIFO, (FIFO, FAIR, FIFO_FOR_PENDING)) if is_leaf else (inherited, (UTILIZATION, PRIORITY_UTILIZATION))
+    )
     name = reader.text(key, default)
     if name in known:
         return name
-    if is_leaf and name in ("fair", "fifo-with-partitions", "fifo-for-pending-apps"):
+    if is_leaf and name == "fifo-with-partitions":
         reader.fault(key, f"the ordering policy {name} is not supported yet", f"write one of: {', '.join(known)}")
     else:
         reader.fault(key, f"Unable to construct ordering policy for: {name}", f"write one of: {', '.join(known)}")

@@ -179,7 +179,10 @@ QUEUE_SETTINGS: tuple[Setting[Any], ...] = (
         maximum=1.0,
         lenient=True,
     ),
-    TextSetting("ordering-policy", None, "of a leaf's applications (fifo) or a parent's queues (utilization)"),
+    TextSetting("ordering-policy", None, "of a leaf's applications (fifo, fair) or a parent's queues (utilization)"),
+    BoolSetting(
+        "ordering-policy.fair.enable-size-based-weight", "false", "whether large applications may hold more than small"
+    ),
     IntSetting("default-application-priority", "0", "priority of an application that has none"),
     TextSetting("maximum-allocation", None, "the largest container, as memory-mb=8192,vcores=4"),
     IntSetting("maximum-allocation-mb", None, "a larger ask is refused", unit="MB", minimum=1),

@@ -116,7 +116,7 @@ def test_the_state_of_a_queue_is_read_in_any_case() -> None:
         ({"root.queues": "a,b,a"}, "root.queues", "queue a is listed twice"),
         ({"root.a.state": "PAUSED"}, "root.a.state", "Invalid queue state configuration."),
         ({"root.a.ordering-policy": "lifo"}, "root.a.ordering-policy", "Unable to construct ordering policy for: lifo"),
-        ({"root.a.ordering-policy": "fair"}, "root.a.ordering-policy", "not supported yet"),
+        ({"root.a.ordering-policy": "fifo-with-partitions"}, "root.a.ordering-policy", "not supported yet"),
         ({"root.ordering-policy": "fifo"}, "root.ordering-policy", "Unable to construct ordering policy for: fifo"),
         ({"root.a.maximum-allocation-mb": "9000"}, "root.a.maximum-allocation-mb", "cannot be larger than the cluster"),
         ({"root.a.maximum-allocation": "disks=3"}, "root.a.maximum-allocation", "'disks=3' is not one of memory-mb"),

@@ -1,0 +1,103 @@
+"""The order of a leaf's applications: fifo, fair, fair by size, fifo-for-pending-apps."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.rm.scheduler.cluster import GB, ONE_QUEUE, Cluster
+from yarn.faults import ConfigurationException
+
+FAIR = {**ONE_QUEUE, "root.a.ordering-policy": "fair", "root.a.user-limit-factor": "10"}
+BY_SIZE = {**FAIR, "root.a.ordering-policy.fair.enable-size-based-weight": "true"}
+
+
+def two_applications(conf: dict[str, str]) -> Cluster:
+    """`old` and `new` run on n0; n1 is empty."""
+    cluster = Cluster(conf)
+    cluster.node("n0", 16 * GB)
+    cluster.node("n1", 16 * GB)
+    cluster.run("old", "n0")
+    cluster.now_ms += 1
+    cluster.run("new", "n0")
+    return cluster
+
+
+@pytest.mark.case("D1")
+def test_fifo_serves_the_older_application_first() -> None:
+    """FifoOrderingPolicy: the older application has all it asks for before the next gets anything."""
+    cluster = two_applications(ONE_QUEUE)
+    cluster.ask("old", 2)
+    cluster.ask("new", 2)
+    assert cluster.beat("n1", times=3) == ["old/2 on n1 1024", "old/3 on n1 1024", "new/2 on n1 1024"]
+
+
+@pytest.mark.case("D1")
+def test_fair_serves_whoever_holds_least_memory() -> None:
+    """FairOrderingPolicy: they take turns; equal ones in the order of their start."""
+    cluster = two_applications(FAIR)
+    cluster.ask("old", 2)
+    cluster.ask("new", 2)
+    assert cluster.beat("n1", times=4) == [
+        "old/2 on n1 1024",
+        "new/2 on n1 1024",
+        "old/3 on n1 1024",
+        "new/3 on n1 1024",
+    ]
+
+
+def test_fair_ignores_priorities() -> None:
+    """FairOrderingPolicy compares usage, start and age only."""
+    cluster = Cluster({**FAIR})
+    cluster.node("n0", 16 * GB)
+    cluster.submit("low")
+    cluster.now_ms += 1
+    cluster.submit("high", priority=5)
+    assert cluster.beat("n0", times=2) == ["low/1 on n0 1024 master", "high/1 on n0 1024 master"]
+
+
+def test_fair_sees_a_release_at_the_next_walk() -> None:
+    """AbstractComparatorOrderingPolicy: containerReleased puts the application in its place anew."""
+    cluster = two_applications(FAIR)
+    cluster.ask("old", 1, 4 * GB)
+    cluster.beat("n1")
+    cluster.poll("old")
+    cluster.ask("old", 1)
+    cluster.ask("new", 1, 2 * GB)
+    cluster.release("old", 2)
+    cluster.read_story()
+    assert cluster.beat("n1") == ["old/3 on n1 1024"]
+
+
+def test_fair_by_size_lets_the_larger_application_hold_more() -> None:
+    """FairOrderingPolicy: memory held is divided by log2(1 + memory wanted): 1024 / log2(21 GB) < 1024 / log2(2 GB)."""
+    cluster = two_applications(BY_SIZE)
+    cluster.ask("old", 1)
+    cluster.ask("new", 20)
+    assert cluster.beat("n1") == ["new/2 on n1 1024"]
+
+
+def test_a_refresh_forgets_who_was_to_be_put_in_place_anew() -> None:
+    """LeafQueue.setupQueueConfigs makes a new policy; what applications are ordered by stays as last taken over."""
+    cluster = two_applications(FAIR)
+    cluster.ask("old", 1, 4 * GB)
+    cluster.beat("n1")
+    cluster.refresh(FAIR)
+    assert cluster.attempt("old").ordered_used_mb == GB, "the walk that placed old/2 took its master into account"
+    cluster.ask("old", 1)
+    cluster.ask("new", 1)
+    assert cluster.beat("n1") == ["old/3 on n1 1024"]
+
+
+def test_fifo_for_pending_apps_orders_like_fifo() -> None:
+    """FifoOrderingPolicyForPendingApps: recovering ones first, else by priority and age."""
+    cluster = Cluster({**ONE_QUEUE, "root.a.ordering-policy": "fifo-for-pending-apps"})
+    cluster.node("n0", 16 * GB)
+    cluster.submit("low")
+    cluster.submit("high", priority=5)
+    assert cluster.beat("n0", times=2) == ["high/1 on n0 1024 master", "low/1 on n0 1024 master"]
+
+
+def test_an_unknown_policy_is_refused() -> None:
+    """CapacitySchedulerConfiguration.getAppOrderingPolicy."""
+    with pytest.raises(ConfigurationException, match="Unable to construct ordering policy for: x"):
+        Cluster({**ONE_QUEUE, "root.a.ordering-policy": "x"})
