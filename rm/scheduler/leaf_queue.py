@@ -24,6 +24,7 @@ from rm.scheduler.queue import CSQueue
 from rm.scheduler.queue_configuration import QueueConfiguration
 from rm.scheduler.reasons import Reason, Refusal
 from rm.scheduler.usage import NO_LABEL
+from rm.scheduler.user_limit_cache import CachedUserLimit, UserLimitCache
 from rm.scheduler.users import QueueShape, UsersManager
 from yarn.errors import AccessControlException
 from yarn.ids import ApplicationAttemptId, ApplicationId
@@ -34,17 +35,6 @@ if TYPE_CHECKING:
     from rm.scheduler.parent_queue import ParentQueue
 
 
-class CachedUserLimit:
-    """One user's limit within a version of the users, and that it failed already with `reservation` held."""
-
-    __slots__ = ("can_assign", "limit", "reservation")
-
-    def __init__(self, limit: Resource, none: Resource) -> None:
-        self.limit = limit
-        self.can_assign = True
-        self.reservation = none
-
-
 class LeafQueue(CSQueue):
     """`active` are offered nodes, `pending` wait for activation (the limit for masters).
 
@@ -53,8 +43,7 @@ class LeafQueue(CSQueue):
     """
 
     __slots__ = (
-        "_limits_cache",
-        "_limits_version",
+        "_user_limits",
         "active",
         "attempts",
         "copied_limit",
@@ -82,8 +71,7 @@ class LeafQueue(CSQueue):
         self.minimum_allocation_factor = 0.0
         self.last_cluster_resource = context.cluster_resource
         self.current_limit = self.copied_limit = context.cluster_resource
-        self._limits_cache: dict[tuple[str, bool], dict[str, CachedUserLimit]] = {}
-        self._limits_version = -1
+        self._user_limits = UserLimitCache()
         self.reconfigure(configuration)
 
     # Placing
@@ -104,7 +92,7 @@ class LeafQueue(CSQueue):
 
     def _assign_in_order(self, node: SchedulerNode, limits: ResourceLimits, mode: SchedulingMode) -> Assignment:
         context, partition = self.context, node.partition
-        cached_limits = self._cached_limits(partition, mode)
+        cached_limits = self._user_limits.at(self.users.version, partition, mode)
         check_queue = True
         for application in self.active.offers():
             reserved = application.usage.default.reserved
@@ -144,12 +132,6 @@ class LeafQueue(CSQueue):
         application.refusals.note(node.node_id, Reason.USER_LIMIT, self.context.now_ms, used, limit)
 
     # Limits of users
-
-    def _cached_limits(self, partition: str, mode: SchedulingMode) -> dict[str, CachedUserLimit]:
-        if self._limits_version != self.users.version:
-            self._limits_version = self.users.version
-            self._limits_cache = {}
-        return self._limits_cache.setdefault((partition, mode is RESPECT), {})
 
     def _look_up_limit(
         self,
@@ -195,13 +177,11 @@ class LeafQueue(CSQueue):
         reserved: Resource,
     ) -> bool:
         """The check, and the verdict of the same visit for the user's other applications."""
-        if not cached.can_assign and reserved.fits_in(cached.reservation):
+        if cached.has_failed_with(reserved):
             return False
         if self.can_assign_to_user(application, cached.limit, partition, limits):
             return True
-        if cached.reservation.fits_in(reserved):
-            cached.can_assign = False
-            cached.reservation = reserved
+        cached.note_failure(reserved)
         return False
 
     def can_assign_to_user(

@@ -134,7 +134,7 @@ def test_an_application_activated_late_leaves_its_user_idle(start_cluster: Start
 def test_the_number_of_applications_is_a_share_cut_off(
     start_cluster: StartCluster, conf: dict[str, str], expected: tuple[int, int]
 ) -> None:
-    """updateMaximumApplications: 10000 x the absolute capacity, cut off; one user's part by its percentage and factor."""
+    """updateMaximumApplications: 10000 x the absolute capacity, cut off; one user's part by percentage and factor."""
     cluster = start_cluster(
         {
             "root.queues": "a,b",
