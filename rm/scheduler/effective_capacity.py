@@ -1,4 +1,4 @@
-"""From what is configured to what it means now: shares of the whole, and amounts (spec 2.3).
+"""From what is configured to what it means now: shares of the whole, and amounts.
 
 From the root down, each parent first makes its own shares and amounts, then the weights of its children into shares
 of their sum. Amounts in the configuration are taken as they are while the parent has enough of them; else each type is

@@ -19,6 +19,7 @@ TREE = {
     "a.capacity": "40",
     "b.capacity": "60",
     "a.user-settings.ann.weight": "0.5",
+    "b.ordering-policy": "fair",
 }
 
 

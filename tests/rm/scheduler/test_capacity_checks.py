@@ -1,4 +1,4 @@
-"""What siblings may be given together: AbstractParentQueue.setChildQueues (spec 2.2)."""
+"""What siblings may be given together: AbstractParentQueue.setChildQueues."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Shares and amounts that follow from the configuration and the cluster (spec 2.3, quirks 33, 39, 43, 44)."""
+"""Shares and amounts that follow from the configuration and the cluster."""
 
 from __future__ import annotations
 
