@@ -31,7 +31,8 @@ class FiCaSchedulerApp:
     nodes offered since the last local placement}, `missed_non_partitioned` {key: visits since one on a node without
     label}, `re_reservations` {key: how often its reserved nodes were still too full}.
     `am_refusal` tells why it is not active yet. `ordered_used_mb` and `ordered_pending_mb`: what it held and asked for
-    on all partitions when the fair policy last put it in its place.
+    on all partitions when the fair policy last put it in its place. `is_runnable`: not parked by a limit on
+    applications at once.
     """
 
     __slots__ = (
@@ -47,6 +48,7 @@ class FiCaSchedulerApp:
         "has_master",
         "headroom_provider",
         "is_recovering",
+        "is_runnable",
         "is_stopped",
         "leaf",
         "live_containers",
@@ -100,6 +102,7 @@ class FiCaSchedulerApp:
         self.has_master = False
         self.is_stopped = False
         self.is_recovering = False
+        self.is_runnable = True
         self._container_count = 0
         self.ordered_used_mb = 0
         self.ordered_pending_mb = 0

@@ -32,6 +32,7 @@ from rm.scheduler.leaf_queue import LeafQueue
 from rm.scheduler.node import NodeTracker, SchedulerNode
 from rm.scheduler.node_visit import allocate_containers_to_node
 from rm.scheduler.notices import ApplicationAccepted, ApplicationRejected, AttemptAdded, CleanUpContainer, Notice
+from rm.scheduler.parallel_applications import ParallelApplications
 from rm.scheduler.queue import CSQueue
 from rm.scheduler.queue_tree import QueueTree, check_states
 from rm.scheduler.submission import SubmissionRefused, leaf_for
@@ -65,7 +66,7 @@ class CapacityScheduler:
     application or container that is not known any more is passed over, as in Hadoop: it has just gone.
     """
 
-    __slots__ = ("_context", "_tracker", "_tree", "applications", "cluster_timestamp")
+    __slots__ = ("_context", "_parallel", "_tracker", "_tree", "applications", "cluster_timestamp")
 
     def __init__(
         self, configuration: Configuration, *, cluster_timestamp: int, notify: Callable[[Notice], None]
@@ -77,6 +78,7 @@ class CapacityScheduler:
         self._context.now_ms = cluster_timestamp
         self._tracker = NodeTracker(self._context.nodes, settings.maximum_allocation, cluster_timestamp)
         self._tree = QueueTree(self._context)
+        self._parallel = ParallelApplications(self._context)
         self.cluster_timestamp = cluster_timestamp
         self.applications: dict[ApplicationId, SchedulerApplication] = {}
 
@@ -204,6 +206,7 @@ class CapacityScheduler:
         if transfer and application.current_attempt is not None:
             attempt.transfer_from(application.current_attempt)
         application.current_attempt = attempt
+        self._parallel.admit(attempt)
         application.leaf.submit_attempt(attempt)
         context.notify(AttemptAdded(attempt_id))
 
@@ -224,6 +227,7 @@ class CapacityScheduler:
             self._complete(reserved, aborted_status(reserved.id, APPLICATION_COMPLETE), RMContainerEvent.KILL)
         attempt.stop()
         attempt.leaf.finish_attempt(attempt)
+        self._parallel.dismiss(attempt)
 
     # The AM's heartbeat
 
@@ -364,6 +368,7 @@ class CapacityScheduler:
         self._context.settings = settings
         self._tracker.configured_maximum = settings.maximum_allocation
         self._tree.refresh()
+        self._parallel.recheck(self._tree.root)
 
     # For reports and checks: to be read, not changed
 

@@ -28,6 +28,8 @@ DOMINANT_CALCULATOR = "DominantResourceCalculator"
 
 _MINIMUM = "yarn.scheduler.minimum-allocation-"
 _MAXIMUM = "yarn.scheduler.maximum-allocation-"
+_USER = PREFIX + "user."
+_MAX_PARALLEL = "max-parallel-apps"
 _TYPES = "yarn.resource-types"
 
 
@@ -56,7 +58,13 @@ class CapacitySchedulerConfiguration:
     am_allow_non_exclusive: bool
     include_port_in_node_name: bool
     settle_ms: int
+    default_user_max_parallel_apps: int
+    users_max_parallel_apps: dict[str, int]
     queues: dict[str, QueueConfiguration]
+
+    def user_max_parallel_apps(self, user: str) -> int:
+        """How many of the user's applications may run at once, in all queues together."""
+        return self.users_max_parallel_apps.get(user, self.default_user_max_parallel_apps)
 
     @staticmethod
     def read(configuration: Configuration, yardstick: Yardstick | None = None) -> CapacitySchedulerConfiguration:
@@ -89,10 +97,19 @@ class CapacitySchedulerConfiguration:
             ),
             include_port_in_node_name=reader.flag("yarn.scheduler.include-port-in-node-name", False),
             settle_ms=reader.duration_ms("yarn.resourcemanager.work-preserving-recovery.scheduling-wait-ms", 10_000),
+            default_user_max_parallel_apps=reader.integer(_USER + _MAX_PARALLEL, INT32_MAX),
+            users_max_parallel_apps=_users_max_parallel_apps(reader),
             queues=queues,
         )
         refuse_if_faulty(reader.faults)
         return settings
+
+
+def _users_max_parallel_apps(reader: Reader) -> dict[str, int]:
+    """{user: limit} of yarn.scheduler.capacity.user.<user>.max-parallel-apps."""
+    suffix = "." + _MAX_PARALLEL
+    keys = [key for key in reader.configuration.keys(_USER) if key.endswith(suffix)]
+    return {key[len(_USER) : -len(suffix)]: reader.integer(key, INT32_MAX) for key in keys}
 
 
 def _heartbeat(name: str) -> str:

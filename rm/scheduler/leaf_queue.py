@@ -36,7 +36,9 @@ if TYPE_CHECKING:
 
 
 class LeafQueue(CSQueue):
-    """`active` are offered nodes, `pending` wait for activation (the limit for masters).
+    """`active` are offered nodes, `pending` wait for activation (the limit for masters); both are `runnable`.
+
+    `parked` are above a limit on applications at once, and wait for one to end.
 
     `maximum_applications` and `maximum_applications_per_user` are as of the last update of the cluster, which is also
     when `last_cluster_resource` was taken.
@@ -52,7 +54,9 @@ class LeafQueue(CSQueue):
         "maximum_applications",
         "maximum_applications_per_user",
         "minimum_allocation_factor",
+        "parked",
         "pending",
+        "runnable",
         "shape",
         "users",
     )
@@ -64,6 +68,8 @@ class LeafQueue(CSQueue):
         self.shape = QueueShape(self.capacities)
         self.users = UsersManager(context, self.shape)
         self.attempts: dict[ApplicationAttemptId, FiCaSchedulerApp] = {}
+        self.runnable: dict[ApplicationAttemptId, FiCaSchedulerApp] = {}
+        self.parked: dict[ApplicationAttemptId, FiCaSchedulerApp] = {}
         self.pending = FifoOrderingPolicy(recovering_first=True)
         self.active = ordering_policy(configuration)
         self.maximum_applications = 0
@@ -248,9 +254,13 @@ class LeafQueue(CSQueue):
         self.parent.check_submission(application_id)
 
     def submit_attempt(self, application: FiCaSchedulerApp) -> None:
-        """An attempt waits for activation, and gets it if the limits for masters let it."""
+        """An attempt waits for activation, and gets it if the limits for masters let it; or it is parked."""
         user = self.users.get_or_add(application.user)
         self.attempts[application.attempt_id] = application
+        if not application.is_runnable:
+            self.parked[application.attempt_id] = application
+            return
+        self.runnable[application.attempt_id] = application
         self.users.submitted(user)
         self.pending.add(application)
         if self.context.calculator.is_some(self.last_cluster_resource, self.last_cluster_resource):
@@ -259,8 +269,13 @@ class LeafQueue(CSQueue):
             application.am_refusal = Refusal(Reason.AM_NO_CLUSTER, self.context.now_ms)
 
     def finish_attempt(self, application: FiCaSchedulerApp) -> None:
-        """An attempt is over; those who waited may be next."""
+        """An attempt is over; those who waited may be next.
+
+        A parked one is taken off its user's pending ones although it was never counted among them, as in Hadoop.
+        """
         user = self.users.get_or_add(application.user)
+        if self.runnable.pop(application.attempt_id, None) is None:
+            self.unpark(application)
         was_active = self.active.remove(application)
         if was_active:
             change_am_used(self, user, application.am_partition, -application.am_resource)
@@ -269,6 +284,10 @@ class LeafQueue(CSQueue):
         self.attempts.pop(application.attempt_id, None)
         self.users.finished(user, was_active=was_active)
         activate_applications(self)
+
+    def unpark(self, application: FiCaSchedulerApp) -> None:
+        """It runs now, or is over."""
+        self.parked.pop(application.attempt_id, None)
 
     def finish_application(self, application_id: ApplicationId, user: str) -> None:
         """An application is gone for good: its user is active no more because of it."""
@@ -287,8 +306,12 @@ class LeafQueue(CSQueue):
         return len(self.pending)
 
     def application_total(self) -> int:
-        """Attempts, active and waiting."""
-        return len(self.active) + len(self.pending)
+        """Attempts: active, waiting and parked."""
+        return len(self.active) + len(self.pending) + len(self.parked)
+
+    def runnable_total(self) -> int:
+        """Attempts that are not parked."""
+        return len(self.runnable)
 
     # Cluster and configuration
 

@@ -26,10 +26,17 @@ class ParentQueue(CSQueue):
 
     `allow_zero_capacity_sum` is that of the queue's making: a refresh does not change it, as in Hadoop.
     `orders_by_priority`: the policy is priority-utilization. `ratios` {partition: by how much the children's amounts
-    are scaled}.
+    are scaled}; `runnable_count`: attempts below that are not parked.
     """
 
-    __slots__ = ("allow_zero_capacity_sum", "application_count", "children", "orders_by_priority", "ratios")
+    __slots__ = (
+        "allow_zero_capacity_sum",
+        "application_count",
+        "children",
+        "orders_by_priority",
+        "ratios",
+        "runnable_count",
+    )
 
     def __init__(
         self, configuration: QueueConfiguration, parent: ParentQueue | None, context: SchedulerContext
@@ -39,6 +46,7 @@ class ParentQueue(CSQueue):
         self.allow_zero_capacity_sum = configuration.allow_zero_capacity_sum
         self.orders_by_priority = False
         self.application_count = 0
+        self.runnable_count = 0
         self.ratios: dict[str, Ratios] = {}
         self.reconfigure(configuration)
 
@@ -133,6 +141,10 @@ class ParentQueue(CSQueue):
     def application_total(self) -> int:
         """Applications below; one whose attempt is not there yet counts too."""
         return self.application_count
+
+    def runnable_total(self) -> int:
+        """Attempts below that are not parked."""
+        return self.runnable_count
 
     # Cluster and configuration
 

@@ -83,6 +83,10 @@ class CSQueue(ABC):
     def application_total(self) -> int:
         """Applications that hold the queue open."""
 
+    @abstractmethod
+    def runnable_total(self) -> int:
+        """Attempts that count for max-parallel-apps."""
+
     # Shares
 
     def effective_minimum(self, partition: str) -> Resource:

@@ -8,7 +8,7 @@ from rm.scheduler.binary32 import f32, shortest
 from rm.scheduler.configured_capacity import CapacityReader, ConfiguredCapacity
 from rm.scheduler.reading import Reader
 from rm.scheduler.usage import NO_LABEL
-from yarn.resource import Resource, ResourceTypes
+from yarn.resource import INT32_MAX, Resource, ResourceTypes
 from yarn.states import QueueState
 
 PREFIX = "yarn.scheduler.capacity."
@@ -38,6 +38,7 @@ class QueueConfiguration:
     user_limit_factor: float
     user_weights: dict[str, float]
     maximum_applications: int
+    max_parallel_apps: int
     maximum_allocation: Resource
     ordering_policy: str
     fair_by_size: bool
@@ -73,6 +74,9 @@ def read_queue(
         user_limit_factor=reader.number(queue_key(path, "user-limit-factor"), default_factor),
         user_weights=_user_weights(reader, path, parent, user_limit if not children else None),
         maximum_applications=reader.integer(queue_key(path, "maximum-applications"), -1),
+        max_parallel_apps=reader.integer(
+            queue_key(path, "max-parallel-apps"), reader.integer(PREFIX + "max-parallel-apps", INT32_MAX)
+        ),
         maximum_allocation=_maximum_allocation(reader, path, parent, scheduler_maximum),
         ordering_policy=_ordering_policy(reader, path, parent, is_leaf=not children),
         fair_by_size=reader.flag(queue_key(path, "ordering-policy.fair.enable-size-based-weight"), False),

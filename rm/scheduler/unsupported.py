@@ -21,11 +21,8 @@ _TEXTS = {
     PREFIX + "mapping-rule-json": "queue mappings are not supported yet",
     PREFIX + "mapping-rule-json-file": "queue mappings are not supported yet",
     PREFIX + "workflow-priority-mappings": "workflow priorities are not supported yet",
-    PREFIX + "max-parallel-apps": "limits on parallel applications are not supported yet",
-    PREFIX + "user.max-parallel-apps": "limits on parallel applications are not supported yet",
 }
 _QUEUE_TEXTS = {
-    "max-parallel-apps": "limits on parallel applications are not supported yet",
     "default-node-label-expression": "node labels are not supported yet",
     "acl_application_max_priority": "priority ACLs are not supported yet",
     "maximum-application-lifetime": "application lifetimes are not supported yet",
@@ -60,9 +57,6 @@ def note_unsupported(reader: Reader, paths: tuple[str, ...]) -> None:
     if not reader.flag(PREFIX + "legacy-queue-mode.enabled", True):
         key = PREFIX + "legacy-queue-mode.enabled"
         reader.fault(key, "capacities with a unit for each resource are not supported yet", "set it to true")
-    for key in reader.configuration.keys(PREFIX + "user."):
-        if key.endswith(".max-parallel-apps") and key not in _TEXTS:
-            reader.fault(key, _TEXTS[PREFIX + "user.max-parallel-apps"], "remove it")
     for path in paths:
         _note_queue(reader, path)
 

@@ -21,6 +21,7 @@ TREE = {
     "a.user-settings.ann.weight": "0.5",
     "b.ordering-policy": "fair",
 }
+OTHERS = {"user.name": "ann", f"{PREFIX}user.ann.max-parallel-apps": "2"}
 
 
 class Recording(Configuration):
@@ -43,7 +44,7 @@ class Recording(Configuration):
 
 @pytest.fixture
 def conf() -> Recording:
-    return Recording({f"{PREFIX}root.{name}": value for name, value in TREE.items()} | {"user.name": "ann"})
+    return Recording({f"{PREFIX}root.{name}": value for name, value in TREE.items()} | OTHERS)
 
 
 def is_refused_when_asked_for(key: str) -> bool:
@@ -103,7 +104,6 @@ def test_the_file_that_hadoop_ships_is_taken() -> None:
         ("root.default.auto-create-child-queue.enabled", "true"),
         ("queue-mappings", "u:%user:%user"),
         ("legacy-queue-mode.enabled", "false"),
-        ("user.ann.max-parallel-apps", "2"),
     ],
 )
 def test_what_is_not_supported_is_refused_by_name(name: str, value: str) -> None:

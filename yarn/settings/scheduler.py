@@ -142,6 +142,13 @@ MAXIMUM_OFFSWITCH_ASSIGNMENTS = IntSetting(
 RESERVATIONS_CONTINUE_LOOKING = BoolSetting(
     f"{PREFIX}reservations-continue-look-all-nodes", "true", "whether a reservation elsewhere is given up for room here"
 )
+MAX_PARALLEL_APPS = IntSetting(
+    f"{PREFIX}max-parallel-apps", "2147483647", "applications at once, for queues without their own"
+)
+USER_MAX_PARALLEL_APPS = IntSetting(
+    f"{PREFIX}user.max-parallel-apps", "2147483647", "applications of one user at once, in all queues together"
+)
+ONE_USERS_MAX_PARALLEL_APPS = IntSetting(f"{PREFIX}user.<user>.max-parallel-apps", None, "the same for one user")
 
 _QUEUE_PATH = r"(?P<queue>[^.]+(?:\.[^.]+)*?)"
 
@@ -171,6 +178,7 @@ QUEUE_SETTINGS: tuple[Setting[Any], ...] = (
     IntSetting(
         "maximum-applications", None, "applications that may wait or run", minimum=0, special=(-1,), lenient=True
     ),
+    IntSetting("max-parallel-apps", None, "applications at once, in it and below"),
     FloatSetting(
         "maximum-am-resource-percent",
         None,

@@ -58,7 +58,7 @@ def test_weights_are_normalised_anew_when_siblings_change(start_cluster: StartCl
 
 
 def test_weights_refreshed_to_percentages_keep_the_larger(start_cluster: StartCluster) -> None:
-    """Quirk 43: the normalised weight is not cleared by a refresh."""
+    """The normalised weight is not cleared by a refresh."""
     cluster = start_cluster(queues(a="2w", b="1w"), alone=True)
     cluster.node("n1", 12 * GB)
     cluster.refresh(queues(a="50", b="50"))
@@ -87,7 +87,7 @@ def test_amounts_are_guaranteed_while_the_cluster_has_them(start_cluster: StartC
 
 
 def test_a_shortage_of_one_type_scales_the_plentiful_up(start_cluster: StartCluster) -> None:
-    """Quirk 39: the ratio is not capped at 1."""
+    """The ratio is not capped at 1."""
     amounts = "[memory=20480,vcores=20]"
     cluster = start_cluster({**DOMINANT, **queues(a=amounts, b=amounts)}, alone=True)
     cluster.node("n1", 102400, 10)
@@ -122,7 +122,7 @@ def test_a_maximum_in_amounts_is_inherited_and_bounded(start_cluster: StartClust
 
 
 def test_a_capacity_above_its_maximum_is_bounded_by_the_maximum(start_cluster: StartCluster) -> None:
-    """Quirk 33: it loads; the guarantee is above what the queue may use."""
+    """It loads; the guarantee is above what the queue may use."""
     cluster = start_cluster({**queues(a="50", a_max="40", b="50"), "maximum-am-resource-percent": "1"}, alone=True)
     cluster.node("n1", 10 * GB)
     assert (minimum(cluster, "a").memory_mb, maximum(cluster, "a").memory_mb) == (5 * GB, 4 * GB)
@@ -133,7 +133,7 @@ def test_a_capacity_above_its_maximum_is_bounded_by_the_maximum(start_cluster: S
 
 
 def test_a_queue_of_amounts_takes_no_application_before_the_first_node(start_cluster: StartCluster) -> None:
-    """Quirk 44: its share of the maximum number of applications is nothing yet."""
+    """Its share of the maximum number of applications is nothing yet."""
     cluster = start_cluster(queues(a="[memory=4096,vcores=4]", b="[memory=4096,vcores=4]"), alone=True)
     (refusal,) = cluster.submit("app1")
     assert "Queue root.a already has 0 applications, cannot accept submission of application" in refusal
