@@ -227,13 +227,12 @@ def container_reports(context: RMContext, attempt_id: ApplicationAttemptId) -> t
 def _container_report(context: RMContext, container: RMContainer) -> ContainerReport:
     node = context.nodes.get(container.node_id)
     address = f"http://{container.container.node_http_address}"
-    running = container.state is RMContainerState.RUNNING
     return ContainerReport(
         container_id=container.id,
         resource=container.resource,
         node_id=container.node_id,
         priority=container.priority,
-        state=ContainerState.RUNNING if running else ContainerState.NEW,
+        state=ContainerState.RUNNING,  # RMContainerImpl.getContainerState: until it has ended
         creation_time_ms=container.started_ms,
         log_url=f"{address}/node/containerlogs/{container.id}/{container.user}",
         node_http_address=address if node is None else f"http://{node.http_address}",

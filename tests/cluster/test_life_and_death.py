@@ -17,6 +17,7 @@ from tests.cluster.applications import (
     wait_tasks,
 )
 from tests.cluster.conftest import EXPIRY_MS, QUICK, eventually
+from tests.cluster.heartbeats import HeartbeatLog
 from wire.event_log import read_event_log
 from yarn.states import FinalApplicationStatus, NodeState, YarnApplicationState
 from yarnling.blocking import BlockingCluster
@@ -95,17 +96,21 @@ def test_a_killed_master_is_tried_again_up_to_the_limit(cluster: BlockingCluster
 
 
 @pytest.mark.case("I3")
-def test_a_killed_master_finds_the_containers_that_were_kept(cluster: BlockingCluster, tmp_path: Path) -> None:
-    client, go = cluster.client, tmp_path / "go"
-    report = client.start(shell(until(go), 3, keep_containers=True))
-    tasks = {task.container_id for task in wait_tasks(client, report, 3)}
-    master = master_of(client, report.application_id)
-    assert master is not None
-    kill_container(master)
-    eventually(lambda: client.report(report.application_id).current_attempt_id.attempt == 2)
-    eventually(lambda: client.report(report.application_id).state is YarnApplicationState.RUNNING)
-    go.touch()
-    ended = client.wait(report.application_id, timeout_s=30)
-    assert (ended.final_status, ended.current_attempt_id.attempt) == (SUCCEEDED, 2)
-    ran = {log.container_id for log in client.logs(report.application_id)}
-    assert {container for container in ran if container.sequence > 1} == tasks, "nothing was started twice"
+def test_a_killed_master_finds_the_containers_that_were_kept(tmp_path: Path) -> None:
+    """Kept are those that the RM has heard to run, so the kill waits for the heartbeats that say so."""
+    go, heartbeats = tmp_path / "go", HeartbeatLog(tmp_path / "events")
+    with LocalCluster(2, settings={**QUICK, **heartbeats.settings}, fast=True) as cluster:
+        client = cluster.client
+        report = client.start(shell(until(go), 3, keep_containers=True))
+        tasks = {task.container_id for task in wait_tasks(client, report, 3)}
+        eventually(lambda: tasks <= heartbeats.running())
+        master = master_of(client, report.application_id)
+        assert master is not None
+        kill_container(master)
+        eventually(lambda: client.report(report.application_id).current_attempt_id.attempt == 2)
+        eventually(lambda: client.report(report.application_id).state is YarnApplicationState.RUNNING)
+        go.touch()
+        ended = client.wait(report.application_id, timeout_s=30)
+        assert (ended.final_status, ended.current_attempt_id.attempt) == (SUCCEEDED, 2)
+        ran = {log.container_id for log in client.logs(report.application_id)}
+        assert {container for container in ran if container.sequence > 1} == tasks, "nothing was started twice"

@@ -97,6 +97,16 @@ def test_attempts_and_their_containers(rm: RM) -> None:
     assert container_reports(rm.core.context, ApplicationAttemptId(app, 1)) == ()
 
 
+def test_a_container_reads_running_from_its_allocation_on(rm: RM) -> None:
+    """RMContainerImpl.getContainerState knows no state between allocation and end."""
+    app = rm.submit(queue="web")
+    rm.run_master(app)
+    rm.allocate(app, [ask(1)])
+    rm.beat()
+    (acquired,) = rm.allocate(app).allocated
+    assert container_report(rm.core.context, acquired.id).state is ContainerState.RUNNING
+
+
 # What it waits for
 
 

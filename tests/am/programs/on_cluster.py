@@ -14,6 +14,7 @@ from typing import Any
 import psutil
 
 from am.submission import Submission
+from tests.cluster.heartbeats import HeartbeatLog
 from yarn.applications import ApplicationReport
 from yarn.ids import ApplicationId
 from yarnling.local_cluster import LocalCluster
@@ -35,8 +36,9 @@ async def until(condition: Callable[[], bool]) -> None:
 class Cluster:
     """A LocalCluster with a staging root beside its files."""
 
-    def __init__(self, local: LocalCluster, staging_root: Path) -> None:
+    def __init__(self, local: LocalCluster, staging_root: Path, heartbeats: HeartbeatLog) -> None:
         self.local = local
+        self.heartbeats = heartbeats
         self.client = local.client
         self.staging_root = staging_root
 
@@ -95,16 +97,17 @@ class Cluster:
 
 @asynccontextmanager
 async def cluster(tmp_path: Path, nodes: int = 3, **settings: str) -> AsyncIterator[Cluster]:
+    heartbeats = HeartbeatLog(tmp_path / "events")
     local = LocalCluster(
         nodes=nodes,
         memory_mb=2048,
         vcores=16,
         fast=True,
-        settings={**QUICK_EXPIRY, **settings},
+        settings={**QUICK_EXPIRY, **heartbeats.settings, **settings},
         directory=tmp_path / "cluster",
     )
     async with local:
-        yield Cluster(local, tmp_path / "staging")
+        yield Cluster(local, tmp_path / "staging", heartbeats)
 
 
 def counts_in(output: Path) -> Counter[str]:

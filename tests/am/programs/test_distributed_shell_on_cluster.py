@@ -13,7 +13,7 @@ from am.programs.distributed_shell.client import DistributedShell, parse
 from am.programs.sleep import sleep_submission
 from tests.am.programs.on_cluster import DEADLINE_S, Cluster, cluster, until
 from yarn.ids import ApplicationAttemptId
-from yarn.states import ContainerState, FinalApplicationStatus, YarnApplicationAttemptState, YarnApplicationState
+from yarn.states import FinalApplicationStatus, YarnApplicationAttemptState, YarnApplicationState
 
 pytestmark = [pytest.mark.cluster, pytest.mark.slow]
 
@@ -77,7 +77,7 @@ async def test_containers_are_kept_across_attempts(three_nodes: Cluster, tmp_pat
     submission = parse(["-shell_script", str(script), "-num_containers", "2", keep])
     application_id = await three_nodes.submit(submission)
     await until(lambda: three_nodes.stdouts(application_id) == ["hello\n"] * 2)
-    await until_running(three_nodes, ApplicationAttemptId(application_id, 1), 3)
+    await until(lambda: len(three_nodes.heartbeats.running()) == 3)
     await three_nodes.kill_master(application_id)
     await until_registered(three_nodes, ApplicationAttemptId(application_id, 2))
     gate.touch()
@@ -104,13 +104,6 @@ async def until_containers(it: Cluster, attempt_id: ApplicationAttemptId, count:
     """Wait until the attempt has so many containers."""
     async with asyncio.timeout(DEADLINE_S):
         while len(await it.client.containers(attempt_id)) < count:  # noqa: ASYNC110  the RM must be asked
-            await asyncio.sleep(0.01)
-
-
-async def until_running(it: Cluster, attempt_id: ApplicationAttemptId, count: int) -> None:
-    """Wait until the RM has heard that so many containers of the attempt run: only those are kept."""
-    async with asyncio.timeout(DEADLINE_S):
-        while sum(c.state is ContainerState.RUNNING for c in await it.client.containers(attempt_id)) < count:  # noqa: ASYNC110  as above
             await asyncio.sleep(0.01)
 
 
