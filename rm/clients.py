@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 from rm.admission import admit
 from rm.lifecycles.events import RMAppAttemptEventType, RMAppEventType
-from rm.lifecycles.states import COMPLETED_APP_STATES, STORED_APP_STATES
+from rm.lifecycles.states import COMPLETED_APP_STATES, SCHEDULED_APP_STATES, STORED_APP_STATES
 from yarn.applications import ApplicationSubmissionContext
-from yarn.errors import ApplicationAttemptNotFoundException, ApplicationNotFoundException
+from yarn.errors import ApplicationAttemptNotFoundException, ApplicationNotFoundException, YarnException
 from yarn.ids import ApplicationAttemptId, ApplicationId
 from yarn.protocols.client import GetNewApplicationResponse, KillApplicationResponse
 
@@ -51,6 +51,30 @@ class ClientRMService:
             return KillApplicationResponse(is_kill_completed=True)
         self._context.send_app(application_id, RMAppEventType.KILL, diagnostics)
         return KillApplicationResponse(is_kill_completed=app.submission.unmanaged_am)
+
+    def move(self, application_id: ApplicationId, queue: str) -> None:
+        """Move an application to another leaf. Raises YarnException, with nothing moved."""
+        context = self._context
+        app = context.find_app(application_id)
+        if app.state not in SCHEDULED_APP_STATES:
+            raise YarnException(f"App in {app.state.name} state cannot be moved.")
+        app.queue = context.scheduler.move_application(application_id, queue, context.now_ms)
+
+    def update_priority(self, application_id: ApplicationId, priority: int) -> int:
+        """The priority it has now: what was asked for, cut to the cluster's maximum; the old one if it is over.
+
+        The next attempt starts with the priority of the submission again, as in Hadoop.
+        """
+        context = self._context
+        app = context.find_app(application_id)
+        if app.state in COMPLETED_APP_STATES:
+            return app.priority
+        if app.state not in SCHEDULED_APP_STATES:
+            raise YarnException(f"Application in {app.state.name} state cannot update priority.")
+        priority = min(priority, context.settings.application_priority_max)
+        context.scheduler.update_priority(application_id, priority, context.now_ms)
+        app.priority = priority
+        return priority
 
     def fail_attempt(self, attempt_id: ApplicationAttemptId) -> None:
         """Have the attempt fail; of no effect once its application is over or sure to be."""

@@ -28,6 +28,7 @@ from rm.events import (
     KillApplication,
     MasterLaunched,
     MasterLaunchFailed,
+    MoveApplication,
     NodeHeartbeat,
     RefreshQueues,
     RegisterApplicationMaster,
@@ -35,6 +36,7 @@ from rm.events import (
     SubmitApplication,
     Tick,
     UnregisterNode,
+    UpdateApplicationPriority,
     UpdateNodeResource,
 )
 from rm.lifecycles.events import FinishedContainer, RMAppAttemptEventType, RMAppEventType, RMNodeEventType
@@ -123,6 +125,10 @@ class ResourceManagerCore:
                 self._answer(event.call, clients.kill, event.application_id, event.diagnostics)
             case FailApplicationAttempt():
                 self._answer(event.call, clients.fail_attempt, event.attempt_id)
+            case MoveApplication():
+                self._answer(event.call, clients.move, event.application_id, event.queue)
+            case UpdateApplicationPriority():
+                self._answer(event.call, clients.update_priority, event.application_id, event.priority)
             case RegisterApplicationMaster():
                 self._answer(event.call, masters.register, event.attempt_id, event.request)
             case FinishApplicationMaster():

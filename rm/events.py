@@ -58,6 +58,26 @@ class FailApplicationAttempt:
 
 
 @dataclass(frozen=True, slots=True)
+class MoveApplication:
+    """ApplicationClientProtocol.moveApplicationAcrossQueues; answered with None. `groups`: the caller's."""
+
+    call: Call
+    user: str
+    application_id: ApplicationId
+    queue: str
+    groups: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class UpdateApplicationPriority:
+    """ApplicationClientProtocol.updateApplicationPriority; answered with the priority that it has now."""
+
+    call: Call
+    application_id: ApplicationId
+    priority: int
+
+
+@dataclass(frozen=True, slots=True)
 class RegisterApplicationMaster:
     """ApplicationMasterProtocol.registerApplicationMaster; answered with RegisterApplicationMasterResponse."""
 
@@ -156,6 +176,8 @@ Event: TypeAlias = (
     | SubmitApplication
     | KillApplication
     | FailApplicationAttempt
+    | MoveApplication
+    | UpdateApplicationPriority
     | RegisterApplicationMaster
     | Allocate
     | FinishApplicationMaster

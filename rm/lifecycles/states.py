@@ -48,6 +48,9 @@ STORED_APP_STATES = FINAL_APP_STATES | {RMAppState.FINISHING}
 COMPLETED_APP_STATES = STORED_APP_STATES | {RMAppState.FINAL_SAVING, RMAppState.KILLING}
 """Over, or sure to be (RMAppImpl.isAppInCompletedStates)."""
 
+SCHEDULED_APP_STATES = frozenset({RMAppState.ACCEPTED, RMAppState.RUNNING})
+"""The scheduler has it: it may be moved, and given another priority (ClientRMService.ACTIVE_APP_STATES)."""
+
 FINAL_ATTEMPT_STATES = frozenset({RMAppAttemptState.FINISHED, RMAppAttemptState.FAILED, RMAppAttemptState.KILLED})
 """Where an attempt stays."""
 

@@ -171,6 +171,19 @@ class AppSchedulingInfo:
             return keyed.take_one(rack), self._take_any(key, keyed)
         return keyed.take_one(host), keyed.take_one(rack), self._take_any(key, keyed)
 
+    def move(self, target: LeafQueue) -> None:
+        """What is pending counts in another leaf, and the user is active there instead (AppSchedulingInfo.move)."""
+        for keyed in self._keyed.values():
+            row = keyed.rows.get(ANY)
+            if row is not None and row.count > 0:
+                amount = row.terms.capability * row.count
+                self.leaf.change_pending(keyed.partition, -amount)
+                target.change_pending(keyed.partition, amount)
+        self.leaf.users.deactivate_application(self._user, self._application_id)
+        if self.keys:
+            target.users.activate_application(self._user, self._application_id)
+        self.leaf = target
+
     def stop(self) -> None:
         """The attempt is over: nothing is pending any more. The user is not deactivated by this."""
         for keyed in self._keyed.values():

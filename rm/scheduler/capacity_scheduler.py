@@ -29,6 +29,7 @@ from rm.scheduler.context import SchedulerContext
 from rm.scheduler.explanation import Obstacle, obstacles_of
 from rm.scheduler.java_order import container_hash, hash_order
 from rm.scheduler.leaf_queue import LeafQueue
+from rm.scheduler.moving import change_priority, move, target_leaf
 from rm.scheduler.node import NodeTracker, SchedulerNode
 from rm.scheduler.node_visit import allocate_containers_to_node
 from rm.scheduler.notices import ApplicationAccepted, ApplicationRejected, AttemptAdded, CleanUpContainer, Notice
@@ -40,7 +41,7 @@ from yarn.applications import ApplicationResourceUsage
 from yarn.asks import ResourceRequest, UpdateContainerRequest
 from yarn.configuration import Configuration
 from yarn.containers import Container, ContainerStatus
-from yarn.errors import YARNFeatureNotEnabledException
+from yarn.errors import YarnException, YARNFeatureNotEnabledException
 from yarn.faults import ConfigurationException
 from yarn.ids import ApplicationAttemptId, ApplicationId, ContainerId, NodeId
 from yarn.resource import Resource, ResourceTypes, componentwise_min
@@ -182,6 +183,24 @@ class CapacityScheduler:
         application = self.applications.pop(application_id, None)
         if application is not None:
             application.leaf.finish_application(application_id, application.user)
+
+    def move_application(self, application_id: ApplicationId, queue: str, now_ms: int) -> str:
+        """Move a living application; returns the path of its new leaf. Raises YarnException, with nothing moved."""
+        self._at(now_ms)
+        application = self.applications.get(application_id)
+        if application is None:
+            raise YarnException(f"App to be moved {application_id} not found.")
+        target = target_leaf(queue, self._tree)
+        move(application_id, application, target)
+        return target.path
+
+    def update_priority(self, application_id: ApplicationId, priority: int, now_ms: int) -> None:
+        """Another priority for the application's current attempt. Raises YarnException for an unknown one."""
+        self._at(now_ms)
+        application = self.applications.get(application_id)
+        if application is None:
+            raise YarnException(f"Application '{application_id}' is not present, hence could not change priority.")
+        change_priority(application, priority)
 
     def add_attempt(
         self, attempt_id: ApplicationAttemptId, *, transfer: bool, am_resource: Resource | None, now_ms: int

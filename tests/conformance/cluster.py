@@ -19,12 +19,14 @@ from rm.events import (
     GetNewApplication,
     KillApplication,
     MasterLaunched,
+    MoveApplication,
     NodeHeartbeat,
     RefreshQueues,
     RegisterApplicationMaster,
     RegisterNode,
     SubmitApplication,
     UnregisterNode,
+    UpdateApplicationPriority,
     UpdateNodeResource,
 )
 from rm.lifecycles.rm_container import RMContainer, RMContainerState
@@ -175,6 +177,12 @@ class RecordedCluster:
         app = self.apps[action["app"]]
         app.registered = False
         self._call(KillApplication(0, app.application_id, f"Application {app.application_id} was killed by user"))
+
+    def _move(self, action: Json, _: Json) -> None:
+        self._call(MoveApplication(0, "administrator", self.apps[action["app"]].application_id, action["queue"]))
+
+    def _set_priority(self, action: Json, _: Json) -> None:
+        self._call(UpdateApplicationPriority(0, self.apps[action["app"]].application_id, action["priority"]))
 
     def _refresh_queues(self, action: Json, _: Json) -> None:
         kept = {key: value for key, value in self._configuration.items() if not key.startswith(_SCHEDULER_KEYS)}

@@ -170,6 +170,14 @@ class Cluster:
         self.scheduler.remove_application(attempt_id.application_id, "FINISHED")
         return self.read_story()
 
+    def move(self, app: str, queue: str) -> None:
+        """A client moves it. Raises YarnException."""
+        self.scheduler.move_application(self._apps[app], queue, self.now_ms)
+
+    def prioritize(self, app: str, priority: int) -> None:
+        """A client gives it another priority."""
+        self.scheduler.update_priority(self._apps[app], priority, self.now_ms)
+
     def retry(self, app: str, *, keep_containers: bool = False) -> list[str]:
         """The attempt fails and the next one asks for its master."""
         previous = self.attempt(app)

@@ -1,0 +1,100 @@
+"""Moving a living application to another leaf, and giving it another priority (CapacityScheduler).
+
+A move books what the application holds over, container by container, then ends its attempt in the one leaf and
+submits it to the other, where it waits for activation like a new one. What Hadoop leaves behind is left behind here:
+the queues' reserved amounts stay with the source, and the headroom is the source's until a visit looks at it anew.
+"""
+
+from __future__ import annotations
+
+from rm.lifecycles.rm_container import RMContainer
+from rm.scheduler.application import FiCaSchedulerApp, SchedulerApplication
+from rm.scheduler.context import SchedulerContext
+from rm.scheduler.java_order import container_hash, hash_order
+from rm.scheduler.leaf_queue import LeafQueue
+from rm.scheduler.queue import CSQueue
+from rm.scheduler.queue_tree import QueueTree
+from yarn.errors import AccessControlException, YarnException
+from yarn.ids import ApplicationId
+
+
+def target_leaf(name: str, tree: QueueTree) -> LeafQueue:
+    """The leaf of a path or unambiguous short name; raises YarnException (getAndCheckLeafQueue)."""
+    found = tree.get(name)
+    if found is None:
+        raise YarnException(f"The specified Queue: {name} doesn't exist")
+    if not isinstance(found, LeafQueue):
+        raise YarnException(f"The specified Queue: {name} is not a Leaf Queue.")
+    return found
+
+
+def move(application_id: ApplicationId, application: SchedulerApplication, target: LeafQueue) -> None:
+    """Move it. Raises YarnException, with nothing moved, if the target does not take applications or no more.
+
+    The move to the leaf that it is in does all that a move does.
+    """
+    source, attempt = application.leaf, application.current_attempt
+    try:
+        target.check_submission(application_id, application.user)
+    except AccessControlException as refusal:
+        raise YarnException(f"{refusal.java_class}: {refusal.message}") from None
+    target.parent.add_application()
+    if attempt is not None:
+        _move_containers(attempt, source, target)
+        if not attempt.is_stopped:
+            source.finish_attempt(attempt)
+            target.submit_attempt(attempt)
+        _hand_over(attempt, source, target)
+    source.application_finished()
+    source.parent.finish_application()
+    application.leaf = target
+
+
+def change_priority(application: SchedulerApplication, priority: int) -> None:
+    """Order the current attempt anew by `priority`; nothing if the application was submitted with it.
+
+    One in neither list (it waits for fewer applications to run) is put among those that wait for activation.
+    """
+    attempt = application.current_attempt
+    if application.priority == priority or attempt is None:
+        return
+    leaf = application.leaf
+    was_active = leaf.active.remove(attempt)
+    if not was_active:
+        leaf.pending.remove(attempt)
+    attempt.priority = priority
+    (leaf.active if was_active else leaf.pending).add(attempt)
+
+
+def _move_containers(attempt: FiCaSchedulerApp, source: LeafQueue, target: LeafQueue) -> None:
+    """What it holds and what is reserved for it counts in the target, one container after the other."""
+    live = [attempt.live_containers[found] for found in hash_order(attempt.live_containers, container_hash)]
+    for container in (*live, *attempt.reserved_containers):
+        partition = _partition_of_node(container, source.context)
+        size = container.container.resource
+        source.release(attempt, partition, size)
+        queue: CSQueue | None = source.parent
+        while queue is not None:
+            queue.unbook_container(partition, size)
+            queue = queue.parent
+        target.allocate(attempt, partition, size)
+        queue = target.parent
+        while queue is not None:
+            queue.book_container(partition, size)
+            queue = queue.parent
+
+
+def _hand_over(attempt: FiCaSchedulerApp, source: LeafQueue, target: LeafQueue) -> None:
+    """The attempt itself, its asks, and the metric of reservations (SchedulerApplicationAttempt.move)."""
+    for container in (*attempt.live_containers.values(), *attempt.reserved_containers):
+        container.queue = target.path
+    for container in attempt.reserved_containers:
+        source.change_reserved_metric(container.partition, -container.resource)
+        target.change_reserved_metric(container.partition, container.resource)
+    if not attempt.is_stopped:
+        attempt.asks.move(target)
+    attempt.leaf = target
+
+
+def _partition_of_node(container: RMContainer, context: SchedulerContext) -> str:
+    return context.nodes[container.node_id].partition

@@ -1,0 +1,66 @@
+"""What clients change of living applications: queue and priority (ClientRMService), refused as a real cluster does."""
+
+from __future__ import annotations
+
+import pytest
+
+from rm.events import MoveApplication, UpdateApplicationPriority
+from tests.rm.builders import RM
+from yarn.errors import ApplicationNotFoundException, YarnException
+from yarn.ids import ApplicationId
+
+CONF = {
+    "yarn.scheduler.capacity.root.queues": "default,dev",
+    "yarn.scheduler.capacity.root.default.capacity": "50",
+    "yarn.scheduler.capacity.root.dev.capacity": "50",
+    "yarn.scheduler.capacity.root.dev.queues": "a",
+    "yarn.scheduler.capacity.root.dev.a.capacity": "100",
+    "yarn.cluster.max-application-priority": "10",
+}
+STRANGER = ApplicationId(1, 1)
+
+
+@pytest.fixture
+def rm() -> RM:
+    rm = RM(CONF)
+    rm.node("n1")
+    return rm
+
+
+@pytest.mark.case("C6")
+def test_a_running_application_is_moved(rm: RM) -> None:
+    app = rm.submit()
+    rm.run_master(app)
+    assert rm.send(MoveApplication(rm.call(), "ann", app, "root.dev.a")) is None
+    assert rm.core.context.apps[app].queue == "root.dev.a"
+
+
+def test_moves_that_cannot_be(rm: RM) -> None:
+    app = rm.submit()
+    with pytest.raises(YarnException, match=r"^The specified Queue: dev is not a Leaf Queue\.$"):
+        rm.send(MoveApplication(rm.call(), "ann", app, "dev"))
+    with pytest.raises(YarnException, match=r"^The specified Queue: nosuch doesn't exist$"):
+        rm.send(MoveApplication(rm.call(), "ann", app, "nosuch"))
+    with pytest.raises(ApplicationNotFoundException, match="'application_1_0001' doesn't exist in RM"):
+        rm.send(MoveApplication(rm.call(), "ann", STRANGER, "a"))
+    rm.kill(app)
+    with pytest.raises(YarnException, match=r"^App in KILLED state cannot be moved\.$"):
+        rm.send(MoveApplication(rm.call(), "ann", app, "a"))
+
+
+@pytest.mark.case("C6")
+def test_a_priority_is_cut_to_the_clusters_maximum(rm: RM) -> None:
+    app = rm.submit()
+    assert rm.send(UpdateApplicationPriority(rm.call(), app, 7)) == 7
+    assert rm.send(UpdateApplicationPriority(rm.call(), app, 70)) == 10
+    assert rm.send(UpdateApplicationPriority(rm.call(), app, -3)) == -3
+    assert rm.core.context.apps[app].priority == -3
+
+
+def test_the_priority_of_what_is_over_stays(rm: RM) -> None:
+    """ClientRMService.updateApplicationPriority answers with the old one, and refuses only an unknown application."""
+    app = rm.submit(priority=4)
+    rm.kill(app)
+    assert rm.send(UpdateApplicationPriority(rm.call(), app, 7)) == 4
+    with pytest.raises(ApplicationNotFoundException, match="Please check that the job submission was successful"):
+        rm.send(UpdateApplicationPriority(rm.call(), STRANGER, 7))
