@@ -29,6 +29,9 @@ from pathlib import Path
 from types import FrameType
 from typing import Protocol
 
+import grpc
+import psutil
+
 from wire.hadoop_xml import load_configuration
 from yarn.errors import YarnException
 from yarnling import daemon_process
@@ -55,6 +58,8 @@ THREAD_END_S_MAX = 1.0
 """How long a thread that was joined may take to be gone; it is microseconds, unless the machine is busy."""
 WARM_UP_RUNS = 10
 """CPython 3.11 specialises a function after eight calls."""
+LATE_IMPORTS = ("concurrent.futures.thread", "encodings.idna")
+"""What the first to_thread and the first look-up of a host's name bring in."""
 READY_BYTES_MAX = 64 * 1024
 
 
@@ -248,17 +253,18 @@ class Plain:
 
 
 def _warm_up() -> None:
-    """Let the interpreter specialise the code that every daemon begins with, once instead of once in each.
+    """Do what every daemon begins with: its late imports, and code for the interpreter to specialise, once for all.
 
-    The loop's threads, which are there for a look-up and for to_thread, have ended when it is closed.
+    An import after the fork costs a megabyte. Nothing here starts a thread, not even for a moment: the kernel still
+    counts one that Python has joined. Handlers of methods are no gRPC objects yet.
     """
-
-    async def begin() -> None:
-        await asyncio.get_running_loop().getaddrinfo("127.0.0.1", None)
-        await asyncio.to_thread(bool)
-
+    for name in LATE_IMPORTS:
+        importlib.import_module(name)
     for _ in range(WARM_UP_RUNS):
-        asyncio.run(begin())
+        asyncio.run(asyncio.sleep(0))
+        grpc.unary_unary_rpc_method_handler(bool)
+        psutil.virtual_memory()
+    psutil.cpu_count(logical=False)
 
 
 def main(arguments: list[str]) -> None:
