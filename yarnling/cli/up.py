@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import sys
 from collections.abc import Iterable
 
@@ -38,7 +39,8 @@ def run_detached(options: UpOptions, *, as_json: bool) -> None:
     """Start the cluster, leave it to a supervisor and say where it is."""
     check_free(options.name)
     tell_of_keys(options.conf, options.settings)
-    told = start_detached(options)
+    with Console(stderr=True).status(_starting(options)):
+        told = start_detached(options)
     if "error" in told:
         raise YarnException(str(told["error"]))
     state = find_cluster(options.name)
@@ -58,8 +60,9 @@ def run_foreground(options: UpOptions) -> None:
 
 
 async def _run(options: UpOptions, console: Console) -> None:
-    console.print(f"Starting {options.nodes} NodeManagers ...")
-    async with supervised(options) as cluster:
+    async with contextlib.AsyncExitStack() as stack:
+        with console.status(_starting(options)):
+            cluster = await stack.enter_async_context(supervised(options))
         stop = set_by_signals()
         console.print(f"Ready. {_place(str(cluster.directory.conf), str(cluster.directory.path))}")
         console.print("Ctrl-C ends it.")
@@ -98,6 +101,10 @@ async def _tell_changes(cluster: LocalCluster, console: Console) -> None:
 def _lines(view: ClusterView) -> list[str]:
     nodes = [f"node {node.node_id} {node.state.name}" for node in view.nodes]
     return nodes + [f"{app.application_id} {app.user} {app.queue} {app.state.name}" for app in view.applications]
+
+
+def _starting(options: UpOptions) -> str:
+    return f"starting {options.nodes} NodeManagers"
 
 
 def _place(conf_dir: str, directory: str) -> str:
