@@ -8,6 +8,7 @@ Nothing is placed but in `node_update`: an AM's call notes what is wanted and ha
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
 from rm.lifecycles.rm_container import RMContainer, RMContainerEvent
@@ -35,7 +36,7 @@ from rm.scheduler.node_visit import allocate_containers_to_node
 from rm.scheduler.notices import ApplicationAccepted, ApplicationRejected, AttemptAdded, CleanUpContainer, Notice
 from rm.scheduler.parallel_applications import ParallelApplications
 from rm.scheduler.queue import CSQueue
-from rm.scheduler.queue_tree import QueueTree, check_states
+from rm.scheduler.queue_tree import QueueTree
 from rm.scheduler.submission import SubmissionRefused, leaf_for
 from yarn.applications import ApplicationResourceUsage
 from yarn.asks import ResourceRequest, UpdateContainerRequest
@@ -67,14 +68,14 @@ class CapacityScheduler:
     application or container that is not known any more is passed over, as in Hadoop: it has just gone.
     """
 
-    __slots__ = ("_context", "_parallel", "_tracker", "_tree", "applications", "cluster_timestamp")
+    __slots__ = ("_configuration", "_context", "_parallel", "_tracker", "_tree", "applications", "cluster_timestamp")
 
     def __init__(
         self, configuration: Configuration, *, cluster_timestamp: int, notify: Callable[[Notice], None]
     ) -> None:
         """Raises ConfigurationException with every fault of the configuration."""
         settings = CapacitySchedulerConfiguration.read(configuration)
-        check_states(settings, configuration)
+        self._configuration = configuration
         self._context = SchedulerContext(settings, notify)
         self._context.now_ms = cluster_timestamp
         self._tracker = NodeTracker(self._context.nodes, settings.maximum_allocation, cluster_timestamp)
@@ -376,18 +377,26 @@ class CapacityScheduler:
     def reinitialize(self, configuration: Configuration) -> None:
         """refreshQueues: takes the configuration whole, or raises ConfigurationException with every fault.
 
-        After a refusal the old one is applied anew, as Hadoop does; only the order of queues may show it.
+        After a refusal the old one is applied anew, as Hadoop does; only the order of queues may show it. What was
+        taken before there were nodes may not be taken now, and then nothing happens at all.
         """
         try:
-            settings = CapacitySchedulerConfiguration.read(configuration, self._context.yardstick())
-            self._tree.check(settings, configuration)
+            settings = self._checked(configuration)
         except ConfigurationException:
-            self._tree.refresh()
+            with suppress(ConfigurationException):
+                self._checked(self._configuration)
+                self._tree.refresh()
             raise
+        self._configuration = configuration
         self._context.settings = settings
         self._tracker.configured_maximum = settings.maximum_allocation
         self._tree.refresh()
         self._parallel.recheck(self._tree.root)
+
+    def _checked(self, configuration: Configuration) -> CapacitySchedulerConfiguration:
+        settings = CapacitySchedulerConfiguration.read(configuration, self._context.yardstick())
+        self._tree.check(settings, configuration)
+        return settings
 
     # For reports and checks: to be read, not changed
 

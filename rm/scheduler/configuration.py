@@ -219,10 +219,23 @@ def _read_tree(
             _read_tree(reader, f"{path}.{name}", queue, types, maximum, queues)
 
 
+def _check_state(reader: Reader, queue: QueueConfiguration, parent: QueueConfiguration | None) -> None:
+    """QueueStateHelper.initializeState: nothing runs below what is stopped in the same file."""
+    running, stopped = QueueState.RUNNING, QueueState.STOPPED
+    if parent is not None and queue.state is running and parent.initial_state is stopped:
+        reader.fault(
+            queue_key(queue.path, "state"),
+            f"The parent queue:{parent.path} cannot be STOPPED as the child queue:{queue.path} is in RUNNING state.",
+            f"set {parent.path} to RUNNING as well",
+        )
+
+
 def _check_tree(reader: Reader, queues: dict[str, QueueConfiguration], yardstick: Yardstick) -> None:
     """What queues may be given, and that there are queues at all."""
     for path, queue in queues.items():
-        check_amounts(reader, queue, queues.get(path.rpartition(".")[0]), yardstick)
+        parent = queues.get(path.rpartition(".")[0])
+        check_amounts(reader, queue, parent, yardstick)
+        _check_state(reader, queue, parent)
         children = [queues[f"{path}.{name}"] for name in queue.children if f"{path}.{name}" in queues]
         if children:
             allow_zero = queue.allow_zero_capacity_sum
@@ -232,12 +245,3 @@ def _check_tree(reader: Reader, queues: dict[str, QueueConfiguration], yardstick
         reader.fault(
             key, "Queue configuration missing child queue names for root", f"name the queues below root in {key}"
         )
-
-
-def initial_state(queue: QueueConfiguration, parent_state: QueueState | None) -> QueueState:
-    """The state of a queue that is new: configured, else its parent's."""
-    if queue.state is not None:
-        return queue.state
-    if parent_state is None:
-        return QueueState.RUNNING
-    return QueueState.STOPPED if parent_state is QueueState.DRAINING else parent_state

@@ -9,7 +9,7 @@ from rm.scheduler.capacity_checks import Yardstick
 from rm.scheduler.configuration import CapacitySchedulerConfiguration, make_calculator
 from rm.scheduler.node import SchedulerNode
 from rm.scheduler.notices import Notice
-from rm.scheduler.usage import ResourceUsage
+from rm.scheduler.usage import NO_LABEL, ResourceUsage
 from yarn.ids import NodeId
 from yarn.resource import Resource
 
@@ -72,7 +72,8 @@ class SchedulerContext:
 
     def yardstick(self) -> Yardstick:
         """How amounts of a new configuration are compared."""
-        return Yardstick(self.calculator, self.cluster_resource, self._partitions)
+        partitions = {NO_LABEL: self._unlabelled, **self._partitions}
+        return Yardstick(self.calculator, self.cluster_resource, partitions)
 
     def change_partition(self, partition: str, amount: Resource) -> None:
         """The node label manager counts a node in (a negative amount: out)."""

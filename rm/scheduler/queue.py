@@ -6,7 +6,6 @@ from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING
 
 from rm.scheduler.assignment import Assignment
-from rm.scheduler.configuration import initial_state
 from rm.scheduler.context import RESPECT, SchedulerContext, SchedulingMode
 from rm.scheduler.effective_capacity import derive_capacities, effective_amounts, update_absolute_capacities
 from rm.scheduler.limits import ResourceLimits
@@ -49,7 +48,7 @@ class CSQueue(ABC):
         self.parent = parent
         self.path = configuration.path
         self.name = configuration.name
-        self.state: QueueState = initial_state(configuration, parent.state if parent is not None else None)
+        self.state: QueueState = configuration.initial_state
         self.usage = context.root_usage if parent is None else ResourceUsage(context.none)
         self.capacities = QueueCapacities(context.none)
         self.container_count = 0

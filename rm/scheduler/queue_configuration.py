@@ -26,8 +26,8 @@ class QueueConfiguration:
     """One queue. Fractions are 32-bit floats of 1; percentages where Hadoop keeps percentages (`user_limit`).
 
     `capacities` {partition: what the queue is given of it}; `maximum_applications` -1 = derived from the capacity;
-    `user_limit_factor` -1 = no limit for one user; `state` None = not configured; `user_weights` {user: weight},
-    inherited ones included.
+    `user_limit_factor` -1 = no limit for one user; `state` None = not configured, a new queue has `initial_state`;
+    `user_weights` {user: weight}, inherited ones included.
     """
 
     path: str
@@ -45,6 +45,7 @@ class QueueConfiguration:
     priority: int
     default_application_priority: int
     state: QueueState | None
+    initial_state: QueueState
     allow_zero_capacity_sum: bool
 
     @property
@@ -62,6 +63,7 @@ def read_queue(
 ) -> QueueConfiguration:
     """The queue at `path`; faults go to the reader, and what is faulty is replaced by a harmless value."""
     children = reader.words(queue_key(path, "queues"))
+    state = _state(reader, path)
     default_limit = reader.number(PREFIX + "minimum-user-limit-percent", 100.0)
     default_factor = reader.number(PREFIX + "user-limit-factor", 1.0)
     user_limit = reader.number(queue_key(path, "minimum-user-limit-percent"), default_limit)
@@ -82,7 +84,8 @@ def read_queue(
         fair_by_size=reader.flag(queue_key(path, "ordering-policy.fair.enable-size-based-weight"), False),
         priority=reader.integer(queue_key(path, "priority"), 0),
         default_application_priority=reader.integer(queue_key(path, "default-application-priority"), 0),
-        state=_state(reader, path),
+        state=state,
+        initial_state=_initial_state(state, parent),
         allow_zero_capacity_sum=reader.flag(queue_key(path, "allow-zero-capacity-sum"), False),
     )
 
@@ -190,3 +193,10 @@ def _state(reader: Reader, path: str) -> QueueState | None:
         )
         return None
     return QueueState[name]
+
+
+def _initial_state(configured: QueueState | None, parent: QueueConfiguration | None) -> QueueState:
+    """Configured, else that of the parent in the same file, whatever state an existing parent is in."""
+    if configured is not None:
+        return configured
+    return parent.initial_state if parent is not None else QueueState.RUNNING

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from rm.scheduler.capacity_checks import check_children
-from rm.scheduler.configuration import CapacitySchedulerConfiguration, initial_state
+from rm.scheduler.configuration import CapacitySchedulerConfiguration
 from rm.scheduler.context import SchedulerContext
 from rm.scheduler.java_order import hash_order, string_hash
 from rm.scheduler.leaf_queue import LeafQueue
@@ -61,7 +61,8 @@ class QueueTree:
 
     def check(self, settings: CapacitySchedulerConfiguration, configuration: Configuration) -> None:
         """Raises ConfigurationException with all that forbids going from the present tree to the configured one."""
-        faults = _state_faults(settings, configuration, self.by_path)
+        faults: list[Fault] = []
+        _check_activations(self.by_path, settings, configuration, faults)
         for queue in self.by_path.values():
             new = settings.queues.get(queue.path)
             if new is None:
@@ -125,11 +126,6 @@ class QueueTree:
                 self._short_names.setdefault(queue.name, []).append(queue.path)
 
 
-def check_states(settings: CapacitySchedulerConfiguration, configuration: Configuration) -> None:
-    """Raises ConfigurationException if, at the start, a queue is to run below one that does not."""
-    refuse_if_faulty(_state_faults(settings, configuration, {}))
-
-
 def _build(
     settings: CapacitySchedulerConfiguration, path: str, parent: ParentQueue | None, context: SchedulerContext
 ) -> ParentQueue | LeafQueue:
@@ -159,7 +155,7 @@ def _walk(queue: CSQueue) -> Iterator[CSQueue]:
 def _check_deletion(queue: CSQueue, configuration: Configuration, faults: list[Fault]) -> None:
     """CapacitySchedulerConfigValidator: only a stopped queue may go, or one that the new file says is stopped."""
     key = queue_key(queue.path, "state")
-    if queue.state is QueueState.STOPPED or configuration.get_trimmed(key).upper() == "STOPPED":
+    if queue.state is QueueState.STOPPED or configuration.get_trimmed(key) == "STOPPED":
         return
     problem = (
         f"{queue.path} cannot be deleted from the capacity scheduler configuration, as the queue is not yet in stopped "
@@ -170,7 +166,7 @@ def _check_deletion(queue: CSQueue, configuration: Configuration, faults: list[F
 
 def _check_change(queue: CSQueue, new: QueueConfiguration, configuration: Configuration, faults: list[Fault]) -> None:
     key = queue_key(queue.path, "state")
-    stopped = queue.state is QueueState.STOPPED or new.state is QueueState.STOPPED
+    stopped = queue.state is QueueState.STOPPED or new.initial_state is QueueState.STOPPED
     if isinstance(queue, LeafQueue) and not new.is_leaf and not stopped:
         problem = (
             f"Can not convert the leaf queue: {queue.path} to parent queue since it is not yet in stopped state. "
@@ -186,34 +182,26 @@ def _check_change(queue: CSQueue, new: QueueConfiguration, configuration: Config
         faults.append(_fault(configuration, queue_key(queue.path, "maximum-allocation"), problem, remedy))
 
 
-def _state_faults(
-    settings: CapacitySchedulerConfiguration, configuration: Configuration, present: dict[str, CSQueue]
-) -> list[Fault]:
-    """Queues that are to run below one that does not. `present` are the queues there are, none at the start."""
-    faults: list[Fault] = []
+def _check_activations(
+    tree: dict[str, CSQueue],
+    settings: CapacitySchedulerConfiguration,
+    configuration: Configuration,
+    faults: list[Fault],
+) -> None:
+    """Queues that are to run again below one that will not (activateQueue)."""
+    running, stopped = QueueState.RUNNING, QueueState.STOPPED
     states: dict[str, QueueState] = {}
-    for path, queue in settings.queues.items():
-        above = states.get(path.rpartition(".")[0])
-        old = present.get(path)
-        states[path] = _next_state(queue, old, above)
-        if queue.state is not QueueState.RUNNING or above in (None, QueueState.RUNNING):
-            continue
-        parent = path.rpartition(".")[0]
-        if old is None:
-            problem = f"The parent queue:{parent} cannot be STOPPED as the child queue:{path} is in RUNNING state."
-        else:
-            problem = f"The parent Queue:{parent} is not running. Please activate the parent queue first"
-        faults.append(_fault(configuration, queue_key(path, "state"), problem, f"set {parent} to RUNNING as well"))
-    return faults
-
-
-def _next_state(queue: QueueConfiguration, old: CSQueue | None, above: QueueState | None) -> QueueState:
-    """The state after the refresh: a stopped parent stops what is below it."""
-    if old is None:
-        return initial_state(queue, above)
-    if queue.state is not None:
-        return queue.state
-    return QueueState.STOPPED if above is QueueState.STOPPED else old.state
+    stopping: set[str] = set()
+    for path, queue in tree.items():
+        new, above = settings.queues.get(path), path.rpartition(".")[0]
+        configured = new.state if new is not None else None
+        old = stopped if above in stopping else queue.state
+        if above in stopping or (old is running and configured is stopped):
+            stopping.add(path)
+        if configured is running and old is not running and states.get(above, running) is not running:
+            problem = f"The parent Queue:{above} is not running. Please activate the parent queue first"
+            faults.append(_fault(configuration, queue_key(path, "state"), problem, f"set {above} to RUNNING as well"))
+        states[path] = old if configured is None else configured
 
 
 def _fault(configuration: Configuration, key: str, problem: str, remedy: str) -> Fault:

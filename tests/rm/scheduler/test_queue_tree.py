@@ -72,6 +72,31 @@ def test_a_refused_refresh_changes_nothing_but_that_order(start_cluster: StartCl
     assert list(cluster.scheduler.queues) == ["root", "root.a", "root.c"]
 
 
+def test_amounts_are_weighed_against_the_cluster_that_is_there(start_cluster: StartCluster) -> None:
+    """Two vcores are more than one only where there are any: at the start the file passes, later not even itself.
+
+    With dominant shares <1163, 1> and <1162, 2> cannot be told apart in a cluster of nothing. Then the old file is
+    refused as well, and not even the order of the queues changes.
+    """
+    conf = {
+        "resource-calculator": "org.apache.hadoop.yarn.util.resource.DominantResourceCalculator",
+        "root.queues": "c,a",
+        "root.c.capacity": "[memory=1024,vcores=1]",
+        "root.a.capacity": "[memory=1163,vcores=1]",
+        "root.a.queues": "x,y",
+        "root.a.x.capacity": "[memory=193,vcores=1]",
+        "root.a.y.capacity": "[memory=969,vcores=1]",
+    }
+    cluster = start_cluster(conf, alone=True)
+    cluster.node("n1", 48 * GB, 32)
+    (problem,) = problems(cluster, conf)
+    assert problem == (
+        "Parent Queues capacity: <memory:1163, vCores:1> is less than to its children:<memory:1162, vCores:2> for "
+        "queue:a"
+    )
+    assert list(cluster.scheduler.queues) == ["root", "root.c", "root.a", "root.a.x", "root.a.y"]
+
+
 def test_queues_come_and_go(start_cluster: StartCluster) -> None:
     """A queue may go once it is stopped; until then the refresh is refused."""
     cluster = start_two(start_cluster)
@@ -152,7 +177,28 @@ def test_a_queue_cannot_run_below_a_stopped_one(start_cluster: StartCluster) -> 
     )
     cluster = start_two(start_cluster, {"root.a.state": "RUNNING"})
     (problem,) = problems(cluster, {**TWO, "root.state": "STOPPED", "root.a.state": "RUNNING"})
-    assert problem == "The parent Queue:root is not running. Please activate the parent queue first"
+    assert problem.startswith("The parent queue:root cannot be STOPPED")
+
+
+def test_a_queue_runs_again_only_below_one_that_does(start_cluster: StartCluster) -> None:
+    """AbstractCSQueue.activateQueue: the state of the parent that is there counts, not what a file leaves open."""
+    conf = {**TWO, "root.a.queues": "x", "root.a.x.capacity": "100"}
+    cluster = start_two(start_cluster, conf)
+    cluster.refresh({**conf, "root.a.state": "STOPPED"})
+    (problem,) = problems(cluster, {**conf, "root.a.x.state": "RUNNING"})
+    assert problem == "The parent Queue:root.a is not running. Please activate the parent queue first"
+    cluster.refresh({**conf, "root.a.state": "RUNNING", "root.a.x.state": "RUNNING"})
+    assert states(cluster)["root.a.x"] == "RUNNING"
+
+
+def test_a_new_queue_takes_its_state_from_the_file_alone(start_cluster: StartCluster) -> None:
+    """It is made with the new file's tree, before it is hung below the parent that is there (parseQueue)."""
+    conf = {**TWO, "root.a.queues": "x", "root.a.x.capacity": "100"}
+    cluster = start_two(start_cluster, conf)
+    cluster.refresh({**conf, "root.a.state": "STOPPED"})
+    cluster.refresh({**conf, "root.a.queues": "x,y", "root.a.x.capacity": "50", "root.a.y.capacity": "50"})
+    found = states(cluster)
+    assert [found[path] for path in ("root.a", "root.a.x", "root.a.y")] == ["STOPPED", "STOPPED", "RUNNING"]
 
 
 def test_a_queue_starts_in_the_state_of_its_parent(start_cluster: StartCluster) -> None:
