@@ -157,7 +157,8 @@ class ApplicationMasterService:
         app, attempt = self._known(attempt_id)
         asks = tuple(_with_label(ask, app.submission.node_label_expression) for ask in request.asks)
         self._check(app, attempt_id, asks, request)
-        allocation = self._allocate(app, attempt, asks, request)
+        updates, update_errors = context.scheduler.check_updates(app.queue, request.updates)
+        allocation = self._allocate(app, attempt, replace(request, asks=asks, updates=tuple(updates)))
         status = (_fraction(request.progress), request.tracking_url)
         context.send_attempt(attempt_id, RMAppAttemptEventType.STATUS_UPDATE, status)
         attempt.let_nodes_forget(attempt.finished_containers.take_heard())
@@ -171,19 +172,19 @@ class ApplicationMasterService:
                 attempt_id, keep_containers=app.submission.keep_containers_across_attempts
             ),
             updated_nodes=tuple(node_update_report(context, node, kind) for node, kind in app.pull_node_updates()),
-            nm_tokens=_new_tokens(session, containers),
+            nm_tokens=_new_tokens(session, (*containers, *(updated.container for updated in allocation.updated))),
+            updated_containers=allocation.updated,
+            update_errors=(*update_errors, *allocation.update_errors),
             application_priority=app.priority,
         )
 
-    def _allocate(
-        self, app: RMApp, attempt: RMAppAttempt, asks: tuple[ResourceRequest, ...], request: AllocateRequest
-    ) -> Allocation:
+    def _allocate(self, app: RMApp, attempt: RMAppAttempt, request: AllocateRequest) -> Allocation:
         context = self._context
         if attempt.state in ENDING_ATTEMPT_STATES or app.state in STORED_APP_STATES:
             return Allocation((), context.scheduler.resource_types.none, context.scheduler.node_count)
         return context.scheduler.allocate(
             attempt.attempt_id,
-            asks,
+            request.asks,
             request.releases,
             request.blacklist_additions,
             request.blacklist_removals,

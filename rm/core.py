@@ -52,6 +52,7 @@ from rm.scheduler.notices import (
     ContainerFinished,
     ContainerLaunched,
     Notice,
+    ReleaseTemporary,
 )
 from rm.settings import RMSettings
 from rm.state_store import StateStore
@@ -191,6 +192,8 @@ class ResourceManagerCore:
                 context.send_attempt(attempt_id, RMAppAttemptEventType.CONTAINER_FINISHED, finished)
             case CleanUpContainer(node_id, container_id):
                 context.send_node(node_id, RMNodeEventType.CLEANUP_CONTAINER, container_id)
+            case ReleaseTemporary(container):
+                context.send(context.scheduler.release_temporary, container, context.now_ms)
             case ApplicationAccepted(application_id, _):
                 context.send_app(application_id, RMAppEventType.APP_ACCEPTED)
             case ApplicationRejected(application_id, diagnostics):

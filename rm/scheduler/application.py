@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from rm.lifecycles.rm_container import RMContainer
 from rm.scheduler.asks import AppSchedulingInfo, SchedulerKey
+from rm.scheduler.container_updates import ContainerUpdates
 from rm.scheduler.context import SchedulerContext
 from rm.scheduler.java_order import hash_order, node_hash
 from rm.scheduler.reasons import Refusal, Refusals
@@ -27,6 +28,7 @@ class FiCaSchedulerApp:
     """An attempt in a leaf queue.
 
     `live_containers` are its own and, with kept containers, those of attempts before, without reserved ones.
+    `newly_allocated` wait to be handed out; `updates` are changes of containers under way.
     `usage.used` does not include reservations. `reserved` {key: {node: reserved container}}. `opportunities` {key:
     nodes offered since the last local placement}, `missed_non_partitioned` {key: visits since one on a node without
     label}, `re_reservations` {key: how often its reserved nodes were still too full}.
@@ -64,6 +66,7 @@ class FiCaSchedulerApp:
         "started_ms",
         "system_blacklist",
         "unmanaged",
+        "updates",
         "usage",
         "user",
     )
@@ -90,6 +93,7 @@ class FiCaSchedulerApp:
         self.usage = ResourceUsage(context.none)
         self.asks = AppSchedulingInfo(attempt_id.application_id, user, leaf, self.usage)
         self.live_containers: dict[ContainerId, RMContainer] = {}
+        self.updates = ContainerUpdates(self, context)
         self.newly_allocated: dict[ContainerId, RMContainer] = {}
         self.reserved: dict[SchedulerKey, dict[NodeId, RMContainer]] = {}
         self._reserved_peak: dict[SchedulerKey, int] = {}

@@ -157,6 +157,10 @@ class AppSchedulingInfo:
             changed = self._put(key, rows) or changed
         return changed
 
+    def put(self, key: SchedulerKey, rows: list[tuple[AskTerms, int]]) -> bool:
+        """Replace rows of one key, such as that of a container's change; True if anything pending changed."""
+        return self._put(key, rows)
+
     def restore(self, key: SchedulerKey, terms: Iterable[AskTerms]) -> None:
         """Ask again for a container that its AM never saw."""
         keyed = self._keyed.get(key)

@@ -26,6 +26,7 @@ from rm.scheduler.completion import (
     unreserved_status,
 )
 from rm.scheduler.configuration import CapacitySchedulerConfiguration
+from rm.scheduler.container_updates import apply_updates, check_updates
 from rm.scheduler.context import SchedulerContext
 from rm.scheduler.explanation import Obstacle, obstacles_of
 from rm.scheduler.java_order import container_hash, hash_order
@@ -39,12 +40,13 @@ from rm.scheduler.queue import CSQueue
 from rm.scheduler.queue_tree import QueueTree
 from rm.scheduler.submission import SubmissionRefused, leaf_for
 from yarn.applications import ApplicationResourceUsage
-from yarn.asks import ResourceRequest, UpdateContainerRequest
+from yarn.asks import ResourceRequest, UpdateContainerError, UpdateContainerRequest
 from yarn.configuration import Configuration
 from yarn.containers import Container, ContainerStatus
-from yarn.errors import YarnException, YARNFeatureNotEnabledException
+from yarn.errors import YarnException
 from yarn.faults import ConfigurationException
 from yarn.ids import ApplicationAttemptId, ApplicationId, ContainerId, NodeId
+from yarn.protocols.master import UpdatedContainer
 from yarn.resource import Resource, ResourceTypes, componentwise_min
 
 
@@ -54,11 +56,14 @@ class Allocation:
 
     `containers` became ACQUIRED by this call, in the order of their placement (tokens are the caller's matter);
     `headroom` is what the application could still get; `node_count` the nodes that it may be told of.
+    `updated` are containers that have changed their size, `update_errors` changes that could not be taken on now.
     """
 
     containers: tuple[Container, ...] = field(default=())
     headroom: Resource = Resource(0, 0)
     node_count: int = 0
+    updated: tuple[UpdatedContainer, ...] = field(default=())
+    update_errors: tuple[UpdateContainerError, ...] = field(default=())
 
 
 class CapacityScheduler:
@@ -272,27 +277,50 @@ class CapacityScheduler:
     ) -> Allocation:
         """An AM's heartbeat: notes releases and asks (normalised here), hands over what was placed since the last.
 
-        Raises YARNFeatureNotEnabledException for updates of containers, before anything is applied.
+        `updates` have passed `check_updates`.
         """
-        if updates:
-            raise YARNFeatureNotEnabledException("updates of running containers are not supported yet (send none)")
         context = self._at(now_ms)
         attempt = self._attempt_of(attempt_id.application_id)
         if attempt is None or attempt.attempt_id != attempt_id:
             return Allocation(headroom=context.none)
+        found = ((update, self.container(update.container_id)) for update in updates)
+        errors = apply_updates(attempt, [(update, container) for update, container in found if container is not None])
         for container_id in releases:
             container = self.container(container_id)
             if container is not None:
                 self._complete(container, aborted_status(container_id, RELEASED_BY_AM), RMContainerEvent.RELEASED)
         normalized = [self._normalized(ask) for ask in asks]
         if attempt.is_stopped:
-            return Allocation(headroom=context.none)
+            return Allocation(headroom=context.none, update_errors=errors)
         demand_changed = attempt.asks.update(normalized)
         attempt.update_blacklist(blacklist_additions, blacklist_removals)
         containers = self._hand_over(attempt)
+        updated = attempt.updates.pull()
         if demand_changed and not attempt.is_waiting_for_master:
             attempt.leaf.active.demand_changed(attempt)
-        return Allocation(containers, attempt.headroom(), context.node_count)
+        return Allocation(containers, attempt.headroom(), context.node_count, updated, errors)
+
+    def check_updates(
+        self, queue: str, updates: Sequence[UpdateContainerRequest]
+    ) -> tuple[list[UpdateContainerRequest], list[UpdateContainerError]]:
+        """Which changes of containers may go on, and why the others may not.
+
+        Raises YARNFeatureNotEnabledException for a demotion.
+        """
+        allowed, smallest = self.maximum_allocation(queue), self._context.minimum_allocation
+
+        def normalized(size: Resource) -> Resource | None:
+            size = self.resource_types.complete(size)
+            if not (0 <= size.memory_mb <= allowed.memory_mb and 0 <= size.vcores <= allowed.vcores):
+                return None
+            return self._context.calculator.normalize(size, smallest, allowed, smallest)
+
+        return check_updates(updates, find=self.container, normalized=normalized)
+
+    def release_temporary(self, container: RMContainer, now_ms: int) -> None:
+        """RELEASE_CONTAINER: a temporary container gives back what it took over."""
+        self._at(now_ms)
+        self._complete(container, aborted_status(container.id, RELEASED_BY_AM), RMContainerEvent.RELEASED)
 
     def _normalized(self, ask: ResourceRequest) -> ResourceRequest:
         """The ask in whole multiples of the minimum, held under the largest container of the cluster."""
@@ -467,5 +495,15 @@ class CapacityScheduler:
         node = self._context.nodes.get(container.node_id)
         if node is not None:
             complete_in_queue(container, status, event, attempt, node)
+            self._complete_reserved_update(status, event, node)
         if container.asks is not None and not attempt.is_stopped:
             attempt.asks.restore(container.key, container.asks)
+
+    def _complete_reserved_update(self, status: ContainerStatus, event: RMContainerEvent, node: SchedulerNode) -> None:
+        """What is reserved on the node for an increase of the container that is over goes with it."""
+        reserved = node.reserved_container
+        if reserved is None or reserved.key.container_id != status.container_id:
+            return
+        attempt = self._attempt_of(reserved.id.application_id)
+        if attempt is not None:
+            complete_in_queue(reserved, replace(status, container_id=reserved.id), event, attempt, node)

@@ -87,7 +87,8 @@ def _allocate(proposal: Proposal, context: SchedulerContext) -> None:
         # The reservation's Container is used as it is, though the ask may have changed its size since.
         container = _rm_container(reserved.container, proposal, context)
         unreserve(application, node, reserved)
-    application.newly_allocated[container.id] = container
+    if not application.updates.take(container, node):
+        application.newly_allocated[container.id] = container
     application.live_containers[container.id] = container
     container.asks = application.asks.allocate(proposal.kind, node.name, node.rack, proposal.key)
     part = application.usage.booked(node.partition)

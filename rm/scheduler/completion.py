@@ -42,7 +42,8 @@ def complete_in_queue(
     """Take it off its application, node and queues (LeafQueue.completedContainer)."""
     if container.state is RMContainerState.RESERVED:
         removed = unreserve(application, node, container)
-        container.handle(event, status, application.leaf.context.now_ms)
+        if container.allows(event):
+            container.handle(event, status, application.leaf.context.now_ms)
     else:
         removed = _complete_live(container, status, event, application, node.partition)
         node.release_container(container.id, by_node=False)

@@ -6,11 +6,14 @@ In Hadoop these are the events that RMContainerImpl and CapacityScheduler send t
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from yarn.containers import ContainerStatus
 from yarn.ids import ApplicationAttemptId, ApplicationId, ContainerId, NodeId
 from yarn.resource import Resource
+
+if TYPE_CHECKING:
+    from rm.lifecycles.rm_container import RMContainer
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +84,16 @@ class CleanUpContainer:
     container_id: ContainerId
 
 
+@dataclass(frozen=True, slots=True)
+class ReleaseTemporary:
+    """A temporary container has served the change of another: to be released by a step of its own.
+
+    It is handed over itself, since its application may not hold it under its id (RELEASE_CONTAINER).
+    """
+
+    container: RMContainer
+
+
 Notice: TypeAlias = (
     ApplicationAccepted
     | ApplicationRejected
@@ -90,4 +103,5 @@ Notice: TypeAlias = (
     | ContainerLaunched
     | ContainerFinished
     | CleanUpContainer
+    | ReleaseTemporary
 )

@@ -27,13 +27,14 @@ from rm.scheduler.notices import (
     ContainerAllocated,
     ContainerFinished,
     Notice,
+    ReleaseTemporary,
 )
-from yarn.asks import ANY, ResourceRequest
+from yarn.asks import ANY, ResourceRequest, UpdateContainerRequest
 from yarn.configuration import Configuration
 from yarn.containers import ContainerStatus
 from yarn.ids import ApplicationAttemptId, ApplicationId, ContainerId, NodeId
 from yarn.resource import Resource
-from yarn.states import ContainerState
+from yarn.states import ContainerState, ContainerUpdateType
 
 START_MS = 1_700_000_000_000
 SETTLED_MS = START_MS + 86_400_000
@@ -74,6 +75,7 @@ class Cluster:
         self.story: list[str] = []
         self.scheduler = CapacityScheduler(configuration(conf), cluster_timestamp=START_MS, notify=self._note)
         self._apps: dict[str, ApplicationId] = {}
+        self._temporaries: list[RMContainer] = []
         self._masters: list[ApplicationAttemptId] = []
         self._ended: dict[NodeId, list[ContainerStatus]] = {}
         self._reservations: dict[NodeId, RMContainer] = {}
@@ -143,6 +145,23 @@ class Cluster:
     def poll(self, app: str, rows: Iterable[ResourceRequest] = ()) -> Allocation:
         """The AM's heartbeat: fetches what was placed."""
         return self._call(self.attempt(app).attempt_id, list(rows))
+
+    def resize_container(self, app: str, number: int, memory_mb: int) -> Allocation:
+        """The AM asks for another size of a container, larger or smaller; what it hears in the same call.
+
+        The temporary containers of the changes are released after the call, as the ResourceManager does.
+        """
+        attempt = self.attempt(app)
+        container = attempt.live_containers[ContainerId(attempt.attempt_id, number)]
+        grows = memory_mb > container.resource.memory_mb
+        kind = ContainerUpdateType.INCREASE_RESOURCE if grows else ContainerUpdateType.DECREASE_RESOURCE
+        wanted = Resource(memory_mb, container.resource.vcores)
+        request = UpdateContainerRequest(container.id, container.container.version, kind, wanted)
+        accepted, errors = self.scheduler.check_updates(attempt.leaf.path, [request])
+        assert errors == []
+        allocation = self.scheduler.allocate(attempt.attempt_id, [], [], [], [], accepted, self.now_ms)
+        self._release_temporaries()
+        return allocation
 
     def avoid(self, app: str, *places: str) -> None:
         """Blacklist hosts or racks."""
@@ -236,7 +255,13 @@ class Cluster:
         self._call(attempt_id, [ResourceRequest(0, ANY, master, 1)])
 
     def _call(self, attempt_id: ApplicationAttemptId, rows: list[ResourceRequest]) -> Allocation:
-        return self.scheduler.allocate(attempt_id, rows, [], [], [], [], self.now_ms)
+        allocation = self.scheduler.allocate(attempt_id, rows, [], [], [], [], self.now_ms)
+        self._release_temporaries()
+        return allocation
+
+    def _release_temporaries(self) -> None:
+        while self._temporaries:
+            self.scheduler.release_temporary(self._temporaries.pop(0), self.now_ms)
 
     def _settle(self) -> None:
         """Fetch the masters that were placed."""
@@ -263,6 +288,8 @@ class Cluster:
                 node = self.scheduler.nodes.get(node_id)
                 if node is not None and node.is_launched(container_id):
                     self._end(node_id, container_id, KILLED_BY_ORDER)
+            case ReleaseTemporary(container):
+                self._temporaries.append(container)
             case ApplicationRejected(_, diagnostics):
                 self.story.append(f"refused: {diagnostics}")
             case _:

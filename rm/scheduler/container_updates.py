@@ -1,0 +1,253 @@
+"""Changes of an attempt's containers: how a container grows and shrinks (ContainerUpdateContext).
+
+A container grows by asking, strictly on its node, for a TEMPORARY container of the difference. It is placed and
+counted like any other but not handed out: at the next pull the old container takes over its size, and the temporary
+one, of no size any more, is released. A container shrinks by the opposite: a temporary container of no size takes
+over the difference and is released with it. So usage changes only through the ways by which all usage changes.
+
+What Hadoop forgets is kept forgotten: the mark of an increase that has been served stays, since it is looked up by
+the container's new size, and a temporary container of a decrease was never counted but is counted off.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from rm.lifecycles.rm_container import FINAL, RMContainer
+from rm.scheduler.asks import AskTerms, NodeType, SchedulerKey
+from rm.scheduler.java_order import container_hash, hash_order
+from rm.scheduler.node import SchedulerNode
+from rm.scheduler.notices import ReleaseTemporary
+from yarn.asks import ANY, UpdateContainerError, UpdateContainerRequest
+from yarn.containers import Container
+from yarn.errors import YARNFeatureNotEnabledException
+from yarn.ids import ContainerId, NodeId
+from yarn.protocols.master import UpdatedContainer
+from yarn.resource import Resource, componentwise_max
+from yarn.states import ContainerUpdateType, ExecutionType
+
+if TYPE_CHECKING:
+    from rm.scheduler.application import FiCaSchedulerApp
+    from rm.scheduler.context import SchedulerContext
+
+OUTSTANDING = "UPDATE_OUTSTANDING_ERROR"
+INCORRECT_VERSION = "INCORRECT_CONTAINER_VERSION_ERROR"
+INVALID_ID = "INVALID_CONTAINER_ID"
+OUTSIDE_RANGE = "RESOURCE_OUTSIDE_ALLOWED_RANGE"
+
+_INCREASE, _DECREASE = ContainerUpdateType.INCREASE_RESOURCE, ContainerUpdateType.DECREASE_RESOURCE
+
+_Size = tuple[int, ...]
+
+
+class ContainerUpdates:
+    """One attempt's changes under way.
+
+    `_increases` {key: {(difference, node): wanted}}; `_decreases` {container: its size to be}. `_increased` and
+    `_decreased` {container: its temporary one} wait for the pull; `_to_release` are temporary ones that serve nobody.
+    """
+
+    __slots__ = ("_application", "_context", "_decreased", "_decreases", "_increased", "_increases", "_to_release")
+
+    def __init__(self, application: FiCaSchedulerApp, context: SchedulerContext) -> None:
+        self._application = application
+        self._context = context
+        self._increases: dict[SchedulerKey, dict[tuple[_Size, NodeId], bool]] = {}
+        self._decreases: dict[ContainerId, Resource] = {}
+        self._increased: dict[ContainerId, RMContainer] = {}
+        self._decreased: dict[ContainerId, RMContainer] = {}
+        self._to_release: list[RMContainer] = []
+
+    # What the AM asks for
+
+    def increase(self, container: RMContainer, target: Resource, node: SchedulerNode) -> bool:
+        """Ask for the difference; False if the container is about to shrink."""
+        key = _key_of(container)
+        wanted = self._increases.get(key)
+        if wanted is None:
+            wanted = self._increases[key] = {}
+        else:
+            self._cancel(key, node)
+        difference = componentwise_max(target, container.resource) - container.resource
+        place = (difference.values(), node.node_id)
+        wanted.setdefault(place, False)
+        if container.id in self._decreases:
+            return False
+        wanted[place] = True
+        if not difference.is_none():
+            rows = [(terms, 1) for terms in _terms(container, node, difference)]
+            self._application.asks.put(key, rows)
+        return True
+
+    def decrease(self, container: RMContainer, target: Resource, node: SchedulerNode) -> bool:
+        """Have it shrink at the next pull; False if it is about to shrink already."""
+        if container.id in self._decreases:
+            return False
+        self._cancel(_key_of(container), node)
+        self._decreases[container.id] = target
+        temporary = self._temporary(container)
+        # Minor oddity of Hadoop's: under the temporary container's id the attempt holds the one that shrinks.
+        self._application.live_containers[temporary.id] = container
+        node.allocate_container(temporary)
+        self._decreased[container.id] = temporary
+        return True
+
+    def _cancel(self, key: SchedulerKey, node: SchedulerNode) -> None:
+        """Take back what an earlier increase of the container still asks for."""
+        asks = self._application.asks
+        if asks.count(key) > 0:
+            asks.allocate(NodeType.OFF_SWITCH, node.name, node.rack, key)
+
+    def _temporary(self, container: RMContainer) -> RMContainer:
+        old = container.container
+        return RMContainer(
+            replace(old, id=self._application.next_container_id(), resource=self._context.none, token=None),
+            SchedulerKey(False, old.priority, old.allocation_request_id),
+            user=self._application.user,
+            queue=self._application.leaf.path,
+            partition="",
+            started_ms=self._context.now_ms,
+            notify=self._context.notify,
+        )
+
+    # What was placed
+
+    def take(self, placed: RMContainer, node: SchedulerNode) -> bool:
+        """True if `placed` is a temporary container, which is kept here; False for one that is to be handed out."""
+        wanted = self._increases.get(placed.key)
+        if wanted is None:
+            return False
+        if not wanted.get((placed.resource.values(), placed.node_id)):
+            self._application.asks.restore(placed.key, _terms(placed, node, placed.resource))
+            self._to_release.append(placed)
+            return True
+        assert placed.key.container_id is not None
+        existing = self._application.live_containers.get(placed.key.container_id)
+        if existing is None or existing.state in FINAL:
+            self._to_release.append(placed)
+        else:
+            self._increased[existing.id] = placed
+        return True
+
+    # The pull
+
+    def pull(self) -> tuple[UpdatedContainer, ...]:
+        """The containers that have changed, increased ones first; their temporary ones are on their way out."""
+        if not (self._increased or self._decreased or self._to_release):
+            return ()
+        increased, self._increased = self._increased, {}
+        decreased, self._decreased = self._decreased, {}
+        return (*self._swap(increased, _INCREASE), *self._swap(decreased, _DECREASE))
+
+    def _swap(
+        self, temporaries: dict[ContainerId, RMContainer], kind: ContainerUpdateType
+    ) -> Iterable[UpdatedContainer]:
+        updated = []
+        for container_id in hash_order(temporaries, container_hash):
+            temporary = temporaries[container_id]
+            existing = self._application.live_containers.get(container_id)
+            if existing is not None:
+                self._exchange(temporary, existing, kind)
+                self._forget(temporary.key, existing.container)
+                existing.container = replace(existing.container, version=existing.container.version + 1)
+                updated.append(UpdatedContainer(kind, existing.container))
+            self._to_release.append(temporary)
+        for temporary in self._to_release:
+            temporary.asks = None
+            self._context.notify(ReleaseTemporary(temporary))
+        self._to_release = []
+        return updated
+
+    def _exchange(self, temporary: RMContainer, existing: RMContainer, kind: ContainerUpdateType) -> None:
+        """The existing one gets its new size, the temporary one what is to be released (swapContainer)."""
+        if kind is _INCREASE:
+            size, rest = existing.resource + temporary.resource, self._context.none
+        else:
+            size = self._decreases[existing.id]
+            rest = existing.resource - size
+        existing.container = replace(existing.container, resource=size)
+        temporary.container = replace(temporary.container, resource=rest)
+
+    def _forget(self, key: SchedulerKey, changed: Container) -> None:
+        """removeFromOutstandingUpdate: an increase is looked for by the NEW size, so it mostly stays."""
+        wanted = self._increases.get(key)
+        if wanted is not None:
+            place = (changed.resource.values(), changed.node_id)
+            if wanted.get(place):
+                del wanted[place]
+            if not wanted:
+                del self._increases[key]
+        self._decreases.pop(changed.id, None)
+
+
+def apply_updates(
+    attempt: FiCaSchedulerApp, updates: Iterable[tuple[UpdateContainerRequest, RMContainer]]
+) -> tuple[UpdateContainerError, ...]:
+    """Take checked requests on, with their sizes normalised; increases come first. Returns what was refused."""
+    requests = list(updates)
+    errors = []
+    for kind, take in ((_INCREASE, attempt.updates.increase), (_DECREASE, attempt.updates.decrease)):
+        for request, container in requests:
+            node = attempt.leaf.context.nodes.get(container.node_id)
+            if request.type is not kind or node is None or request.capability is None:
+                continue
+            if not take(container, request.capability, node):
+                errors.append(UpdateContainerError(OUTSTANDING, request))
+    return tuple(errors)
+
+
+def _key_of(container: RMContainer) -> SchedulerKey:
+    """Where an increase of the container is asked for."""
+    return SchedulerKey(True, container.priority, container.container.allocation_request_id, container.id)
+
+
+def _terms(container: RMContainer, node: SchedulerNode, size: Resource) -> tuple[AskTerms, ...]:
+    names = (container.node_id.host, node.rack, ANY)
+    return tuple(AskTerms(name, size, False, container.partition) for name in names)
+
+
+def check_updates(
+    updates: Iterable[UpdateContainerRequest],
+    *,
+    find: Callable[[ContainerId], RMContainer | None],
+    normalized: Callable[[Resource], Resource | None],
+) -> tuple[list[UpdateContainerRequest], list[UpdateContainerError]]:
+    """The requests that may go on, with their sizes normalised, and why the others may not.
+
+    `find` gives a live container; `normalized` a size, None for one out of range. A change of the execution type to
+    what it is already is neither. Raises YARNFeatureNotEnabledException for a demotion: nothing runs opportunistic
+    containers here (validateAndSplitUpdateResourceRequests).
+    """
+    accepted: list[UpdateContainerRequest] = []
+    errors: list[UpdateContainerError] = []
+    for request in updates:
+        container = find(request.container_id)
+        reason = _mismatch(request, container, accepted)
+        if reason is None and request.type in (_INCREASE, _DECREASE):
+            size = normalized(request.capability) if request.capability is not None else None
+            if size is None:
+                reason = OUTSIDE_RANGE
+            else:
+                accepted.append(replace(request, capability=size))
+        elif reason is None and request.execution_type is ExecutionType.OPPORTUNISTIC:
+            raise YARNFeatureNotEnabledException(
+                f"{request.container_id} cannot be demoted: opportunistic containers are not supported (send none)"
+            )
+        if reason is not None:
+            version = container.container.version if container is not None else -1
+            errors.append(UpdateContainerError(reason, request, version))
+    return accepted, errors
+
+
+def _mismatch(
+    request: UpdateContainerRequest, container: RMContainer | None, accepted: Iterable[UpdateContainerRequest]
+) -> str | None:
+    if container is None:
+        return INVALID_ID
+    if request.version != container.container.version:
+        return INCORRECT_VERSION
+    if any(earlier.container_id == request.container_id for earlier in accepted):
+        return OUTSTANDING
+    return None
