@@ -14,7 +14,7 @@ from rm.lifecycles.events import RMAppAttemptEventType
 from rm.lifecycles.rm_node import next_response_id
 from rm.lifecycles.states import ENDING_ATTEMPT_STATES, STORED_APP_STATES
 from rm.node_reports import node_update_report
-from rm.scheduler.capacity_scheduler import Allocation
+from rm.scheduler.allocation import Allocation
 from yarn.asks import ANY, ResourceRequest
 from yarn.containers import Container, Token
 from yarn.errors import (

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
 from rm.lifecycles.rm_container import RMContainer, RMContainerEvent
+from rm.scheduler.allocation import Allocation
 from rm.scheduler.application import FiCaSchedulerApp, SchedulerApplication
 from rm.scheduler.application_usage import usage_of
 from rm.scheduler.ask_checks import check_capability, check_label
@@ -46,24 +47,7 @@ from yarn.containers import Container, ContainerStatus
 from yarn.errors import YarnException
 from yarn.faults import ConfigurationException
 from yarn.ids import ApplicationAttemptId, ApplicationId, ContainerId, NodeId
-from yarn.protocols.master import UpdatedContainer
 from yarn.resource import Resource, ResourceTypes, componentwise_min
-
-
-@dataclass(frozen=True, slots=True)
-class Allocation:
-    """What an allocate call hands over.
-
-    `containers` became ACQUIRED by this call, in the order of their placement (tokens are the caller's matter);
-    `headroom` is what the application could still get; `node_count` the nodes that it may be told of.
-    `updated` are containers that have changed their size, `update_errors` changes that could not be taken on now.
-    """
-
-    containers: tuple[Container, ...] = field(default=())
-    headroom: Resource = Resource(0, 0)
-    node_count: int = 0
-    updated: tuple[UpdatedContainer, ...] = field(default=())
-    update_errors: tuple[UpdateContainerError, ...] = field(default=())
 
 
 class CapacityScheduler:

@@ -17,8 +17,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from rm.lifecycles.rm_container import RMContainer, RMContainerState
+from rm.scheduler.allocation import Allocation
 from rm.scheduler.application import FiCaSchedulerApp
-from rm.scheduler.capacity_scheduler import Allocation, CapacityScheduler
+from rm.scheduler.capacity_scheduler import CapacityScheduler
 from rm.scheduler.leaf_queue import LeafQueue
 from rm.scheduler.node import SchedulerNode
 from rm.scheduler.notices import (

@@ -1,0 +1,26 @@
+"""What an AM's heartbeat brings back from the scheduler."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from yarn.asks import UpdateContainerError
+from yarn.containers import Container
+from yarn.protocols.master import UpdatedContainer
+from yarn.resource import Resource
+
+
+@dataclass(frozen=True, slots=True)
+class Allocation:
+    """What an allocate call hands over.
+
+    `containers` became ACQUIRED by this call, in the order of their placement (tokens are the caller's matter);
+    `headroom` is what the application could still get; `node_count` the nodes that it may be told of.
+    `updated` are containers that have changed their size, `update_errors` changes that could not be taken on now.
+    """
+
+    containers: tuple[Container, ...] = field(default=())
+    headroom: Resource = Resource(0, 0)
+    node_count: int = 0
+    updated: tuple[UpdatedContainer, ...] = field(default=())
+    update_errors: tuple[UpdateContainerError, ...] = field(default=())
