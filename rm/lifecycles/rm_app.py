@@ -29,7 +29,8 @@ class RMApp:
     """One application. Times are ms of the core's clock, 0 = not yet.
 
     `ran_nodes`: nodes that must forget it in the end, in the order it came to them. `updated_nodes`: what the AM is
-    told of nodes with its next allocate. `*_seconds`: what its ended containers have used.
+    told of nodes with its next allocate. `*_seconds`: what its ended containers have used. `lifetime_s`: what the queue
+    makes of the wish; 0 = no end.
     """
 
     def __init__(
@@ -51,6 +52,7 @@ class RMApp:
         self.priority = priority
         self.max_attempts = _max_attempts(context, submission)
         self.submit_ms = context.now_ms
+        self.lifetime_s = 0
         self.launch_ms = 0
         self.finish_ms = 0
         self.attempts: dict[ApplicationAttemptId, RMAppAttempt] = {}
@@ -105,8 +107,9 @@ def _max_attempts(context: RMContext, submission: ApplicationSubmissionContext) 
 
 
 def _store(app: RMApp, _: object) -> None:
-    if app.submission.lifetime_s is not None:
-        app.context.lifetimes.register(app.application_id, app.submit_ms + app.submission.lifetime_s * 1000)
+    app.lifetime_s = app.context.scheduler.application_lifetime(app.queue, app.submission.lifetime_s or 0)
+    if app.lifetime_s:
+        app.context.lifetimes.register(app.application_id, app.submit_ms + app.lifetime_s * 1000)
     app.context.store.store_application(app)
 
 

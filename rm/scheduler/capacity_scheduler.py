@@ -384,6 +384,13 @@ class CapacityScheduler:
         found = self._tree.get(queue)
         return found.configuration.default_application_priority if found is not None else 0
 
+    def application_lifetime(self, queue: str, requested_s: int) -> int:
+        """Seconds that an application of the queue may live that asks for `requested_s`, 0 for none; 0 = no end."""
+        found = self._tree.get(queue)
+        if isinstance(found, LeafQueue):
+            requested_s = found.configuration.lifetime.of(requested_s)
+        return max(requested_s, 0)
+
     # Configuration
 
     def reinitialize(self, configuration: Configuration) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from rm.scheduler.application_lifetime import ApplicationLifetime, read_lifetime
 from rm.scheduler.binary32 import f32, shortest
 from rm.scheduler.configured_capacity import CapacityReader, ConfiguredCapacity
 from rm.scheduler.reading import Reader
@@ -44,6 +45,7 @@ class QueueConfiguration:
     fair_by_size: bool
     priority: int
     default_application_priority: int
+    lifetime: ApplicationLifetime
     state: QueueState | None
     initial_state: QueueState
     allow_zero_capacity_sum: bool
@@ -84,6 +86,7 @@ def read_queue(
         fair_by_size=reader.flag(queue_key(path, "ordering-policy.fair.enable-size-based-weight"), False),
         priority=reader.integer(queue_key(path, "priority"), 0),
         default_application_priority=reader.integer(queue_key(path, "default-application-priority"), 0),
+        lifetime=read_lifetime(reader, queue_key(path, ""), parent.lifetime if parent is not None else None),
         state=state,
         initial_state=_initial_state(state, parent),
         allow_zero_capacity_sum=reader.flag(queue_key(path, "allow-zero-capacity-sum"), False),

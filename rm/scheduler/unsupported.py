@@ -25,13 +25,9 @@ _TEXTS = {
 _QUEUE_TEXTS = {
     "default-node-label-expression": "node labels are not supported yet",
     "acl_application_max_priority": "priority ACLs are not supported yet",
-    "maximum-application-lifetime": "application lifetimes are not supported yet",
-    "default-application-lifetime": "application lifetimes are not supported yet",
 }
 _HARMLESS = {
     "acl_application_max_priority": ("*",),
-    "maximum-application-lifetime": ("-1", "0"),
-    "default-application-lifetime": ("-1", "0"),
 }
 """Values that ask for nothing; the capacity-scheduler.xml that Hadoop ships writes them out."""
 _QUEUE_FLAGS = {

@@ -25,6 +25,7 @@ from rm.events import (
     RegisterApplicationMaster,
     RegisterNode,
     SubmitApplication,
+    Tick,
     UnregisterNode,
     UpdateApplicationPriority,
     UpdateNodeResource,
@@ -61,6 +62,18 @@ SETTLED_MS = EPOCH_MS + 86_400_000
 
 CALLS_OF_UNREGISTER = 3
 """A master asks until it is unregistered; the driver's gives up after so many calls."""
+
+_COMPLETED = frozenset(
+    {
+        RMAppState.FINAL_SAVING,
+        RMAppState.FINISHING,
+        RMAppState.FINISHED,
+        RMAppState.FAILED,
+        RMAppState.KILLING,
+        RMAppState.KILLED,
+    }
+)
+"""States in which RMAppImpl.isAppInCompletedStates says yes."""
 
 _SCHEDULER_KEYS = "yarn.scheduler.capacity."
 
@@ -172,6 +185,8 @@ class RecordedCluster:
         reply["state"] = "null" if known is None else known.state.name
         if known is not None and known.state is RMAppState.FAILED:
             reply["diagnostics"] = known.diagnostics.strip()
+        if known is not None and known.lifetime_s:
+            reply["lifetime"] = known.lifetime_s
 
     def _kill_app(self, action: Json, _: Json) -> None:
         app = self.apps[action["app"]]
@@ -183,6 +198,17 @@ class RecordedCluster:
 
     def _set_priority(self, action: Json, _: Json) -> None:
         self._call(UpdateApplicationPriority(0, self.apps[action["app"]].application_id, action["priority"]))
+
+    def _expire_lifetime(self, action: Json, reply: Json) -> None:
+        """The lifetime is set to have passed: the next look of the monitor ends the application."""
+        app = self.apps[action["app"]]
+        known = self.core.context.apps.get(app.application_id)
+        if known is None or not known.lifetime_s or known.state in _COMPLETED:
+            reply["skipped"] = "no application" if known is None else "no lifetime runs"
+            return
+        app.registered = False
+        self.core.context.lifetimes.register(app.application_id, EPOCH_MS)
+        self._send(Tick())
 
     def _refresh_queues(self, action: Json, _: Json) -> None:
         kept = {key: value for key, value in self._configuration.items() if not key.startswith(_SCHEDULER_KEYS)}
@@ -345,6 +371,7 @@ def _submission(application_id: ApplicationId, action: Json) -> ApplicationSubmi
         max_app_attempts=action.get("max_attempts", 2),
         keep_containers_across_attempts=action.get("keep_containers", False),
         node_label_expression=action.get("label"),
+        lifetime_s=action.get("lifetime"),
     )
 
 

@@ -98,7 +98,6 @@ def test_the_file_that_hadoop_ships_is_taken() -> None:
 @pytest.mark.parametrize(
     ("name", "value"),
     [
-        ("root.default.maximum-application-lifetime", "3600"),
         ("root.default.acl_application_max_priority", "[user=ann max_priority=3]"),
         ("root.default.default-node-label-expression", "gpu"),
         ("root.default.auto-create-child-queue.enabled", "true"),

@@ -191,6 +191,20 @@ QUEUE_SETTINGS: tuple[Setting[Any], ...] = (
     BoolSetting(
         "ordering-policy.fair.enable-size-based-weight", "false", "whether large applications may hold more than small"
     ),
+    IntSetting(
+        "maximum-application-lifetime",
+        "-1",
+        "the longest an application may live; -1: as in the queue above, 0: no end",
+        unit="s",
+        long=True,
+    ),
+    IntSetting(
+        "default-application-lifetime",
+        "-1",
+        "how long one lives that asks for nothing; -1: as above",
+        unit="s",
+        long=True,
+    ),
     IntSetting("default-application-priority", "0", "priority of an application that has none"),
     TextSetting("maximum-allocation", None, "the largest container, as memory-mb=8192,vcores=4"),
     IntSetting("maximum-allocation-mb", None, "a larger ask is refused", unit="MB", minimum=1),
