@@ -22,7 +22,6 @@ from yarnling.processes import kill
 
 pytestmark = [pytest.mark.cluster, pytest.mark.slow]
 
-PACE = 0.6
 POLL_S = 0.05
 TIMEOUT_S = 90.0
 
@@ -41,18 +40,19 @@ class Run:
         self.cluster = cluster
         self.text = text
         self.output = cluster.directory.path / "word-count"
+        self.gate = cluster.directory.path / "gate"
         self.submitted: list[Submitted] = []
 
     async def start(self) -> None:
-        for work in workload(self.text, self.output, pace=PACE):
+        for work in workload(self.text, self.output, gate=self.gate):
             client = self.cluster.client_of(work.user)
             report = await client.start(work.submission)
             self.submitted.append(Submitted(work, report.application_id, client))
 
     async def half_way(self) -> None:
-        """Some maps are done; the other applications take longer than that."""
+        """Some maps are done; the other applications have containers, which wait for the gate."""
         async with asyncio.timeout(TIMEOUT_S):
-            while not self._maps_done():  # noqa: ASYNC110  a file of another process
+            while not (self._maps_done() and await self._all_have_tasks()):  # noqa: ASYNC110  of other processes
                 await asyncio.sleep(POLL_S)
 
     async def masters(self) -> list[ContainerId]:
@@ -66,12 +66,20 @@ class Run:
         return (await one.client.report(one.application_id)).current_attempt_id.attempt
 
     async def check(self) -> None:
-        """Every application has succeeded, and the counts are right."""
+        """Open the gate: every application succeeds, and the counts are right."""
+        self.gate.touch()
         for one in self.submitted:
             report = await one.client.wait(one.application_id, timeout_s=TIMEOUT_S)
             assert report.final_status is FinalApplicationStatus.SUCCEEDED, f"{one.work.user}: {report.diagnostics}"
         verdict = judge(self.text, self.output)
         assert verdict.is_right, verdict.text
+
+    async def _all_have_tasks(self) -> bool:
+        for one in self.submitted[1:]:
+            report = await one.client.report(one.application_id)
+            if len(await live_containers(one.client, report)) < 2:
+                return False
+        return True
 
     def _maps_done(self) -> bool:
         status = map_reduce_status(self.submitted[0].application_id, self.cluster.directory.staging)

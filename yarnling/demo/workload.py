@@ -10,7 +10,6 @@ from pathlib import Path
 from am.programs.distributed_shell.client import DistributedShell
 from am.programs.fixed_width import Width
 from am.programs.mapreduce.client import status_file, word_count
-from am.programs.sleep import sleep_submission
 from am.submission import ApplicationOptions, Submission
 from yarn.ids import ApplicationId
 from yarn.resource import Resource
@@ -21,7 +20,9 @@ MASTER = Resource(256, 1)
 SPLIT_BYTES = 256 << 10
 REDUCES = 2
 DIGESTS = 8
+DIGESTED_FILES = 20
 DIGEST_ROUNDS = 25
+DIGEST_PAUSE_S = 0.4
 SERVICES = 4
 SERVICE_S = 14.0
 
@@ -44,10 +45,10 @@ class Submitted:
     client: Client
 
 
-def workload(text: InputText, output: Path, *, pace: float = 1.0) -> list[Work]:
-    """alice counts words, bob takes digests, carol keeps a service up for a while.
+def workload(text: InputText, output: Path, *, gate: Path | None = None) -> list[Work]:
+    """alice counts words, bob takes digests, carol keeps a service up.
 
-    `pace` multiplies how long bob's and carol's containers take.
+    Bob's and carol's containers take some ten seconds; with a `gate`, until that file is there.
     """
     counting = word_count(
         text.files,
@@ -57,15 +58,14 @@ def workload(text: InputText, output: Path, *, pace: float = 1.0) -> list[Work]:
         split_bytes=SPLIT_BYTES,
     )
     digests = DistributedShell(
-        digest_command(list(text.files), max(1, round(DIGEST_ROUNDS * pace))),
+        digest_command(list(text.files), gate),
         Width(DIGESTS, Resource(512, 1)),
         ApplicationOptions("digests", queue="root.marketing.sales", master_resource=MASTER),
     )
-    service = sleep_submission(
-        SERVICES,
-        SERVICE_S * pace,
-        resource=Resource(768, 1),
-        options=ApplicationOptions("service", queue="root.support.services", master_resource=MASTER),
+    service = DistributedShell(
+        service_command(gate),
+        Width(SERVICES, Resource(768, 1)),
+        ApplicationOptions("service", queue="root.support.services", master_resource=MASTER),
     )
     return [
         Work("alice", f"word count over {len(text.files)} files", counting),
@@ -74,10 +74,18 @@ def workload(text: InputText, output: Path, *, pace: float = 1.0) -> list[Work]:
     ]
 
 
-def digest_command(files: list[Path], rounds: int) -> str:
-    """Digests of the first files, `rounds` times, each round followed by a pause of 0.4 s."""
-    names = shlex.join(str(path) for path in files[:20])
-    return f"for round in {{1..{rounds}}}; do sha256sum {names} || exit 1; sleep 0.4; done"
+def digest_command(files: list[Path], gate: Path | None) -> str:
+    """Digests of the first files, again and again, each round followed by a short pause."""
+    names = shlex.join(str(path) for path in files[:DIGESTED_FILES])
+    rounds = f"for round in {{1..{DIGEST_ROUNDS}}}" if gate is None else f"until test -e {shlex.quote(str(gate))}"
+    return f"{rounds}; do sha256sum {names} || exit 1; sleep {DIGEST_PAUSE_S:g}; done"
+
+
+def service_command(gate: Path | None) -> str:
+    """A service that is just there."""
+    if gate is None:
+        return f"exec sleep {SERVICE_S:g}"
+    return f"until test -e {shlex.quote(str(gate))}; do sleep {DIGEST_PAUSE_S:g}; done"
 
 
 def map_reduce_status(application_id: ApplicationId, staging_root: Path) -> dict[str, object]:
