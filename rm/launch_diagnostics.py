@@ -49,6 +49,8 @@ def launch_diagnostics(context: RMContext, attempt: RMAppAttempt) -> str:
         return _stamped(context.now_ms, UNMANAGED)
     if attempt.state is not RMAppAttemptState.SCHEDULED:
         return ""
+    if not scheduled.is_runnable:
+        return ""
     if scheduled in scheduled.leaf.pending:
         return _not_activated(scheduled)
     return _activated(context, scheduled)

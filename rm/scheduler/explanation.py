@@ -26,13 +26,15 @@ class Obstacle:
 
 
 def obstacles_of(attempt: FiCaSchedulerApp) -> list[Obstacle]:
-    """First why its master may not start, if so; then, node by node as they were looked at, its own and its queues'.
+    """First why it or its master may not start, if so; then, node by node as looked at, its own and its queues'.
 
     What a node's last visit did not come to is still told, with the time of that older visit. That a queue or
     application wants nothing is left out.
     """
     subject = str(attempt.attempt_id)
     obstacles = [] if attempt.am_refusal is None else [Obstacle(subject, None, attempt.am_refusal)]
+    if not attempt.is_runnable:
+        obstacles.append(Obstacle(subject, None, Refusal(Reason.PARALLEL_LIMIT, attempt.started_ms)))
     for node_id, refusal in attempt.refusals.by_node().items():
         obstacles += _kept(subject, node_id, refusal)
     queue: CSQueue | None = attempt.leaf

@@ -49,6 +49,7 @@ class Reason(Enum):
     COMMIT_USER_LIMIT = "Commit refused: the user is above its limit"
     COMMIT_QUEUE_MAXIMUM = "Commit refused: a queue would be above its maximum"
     COMMIT_NODE_STATE = "Commit refused: the node is not running"
+    PARALLEL_LIMIT = "Application is parked: a queue or its user has max-parallel-apps running"
     AM_QUEUE_LIMIT = "Queue's AM resource limit exceeded."
     AM_USER_LIMIT = "User's AM resource limit exceeded."
     AM_NO_CLUSTER = "Skipping AM assignment as cluster resource is empty."

@@ -351,6 +351,21 @@ def test_a_lifetime_ends_the_application(rm: RM) -> None:
     assert report.diagnostics == "Application is killed by ResourceManager as it has exceeded the lifetime period."
 
 
+def test_a_queue_gives_its_applications_a_lifetime() -> None:
+    """RMAppNewlySavingTransition asks the scheduler; what the client wants is cut to the queue's maximum."""
+    rm = RM(
+        {
+            "yarn.scheduler.capacity.root.default.maximum-application-lifetime": "60",
+            "yarn.scheduler.capacity.root.default.default-application-lifetime": "6",
+        }
+    )
+    unasked, asked = rm.submit(), rm.submit(lifetime_s=3600)
+    rm.wait(9_000)
+    assert (rm.state(unasked), rm.state(asked)) == ("KILLED", "ACCEPTED")
+    rm.wait(54_000)
+    assert rm.state(asked) == "KILLED"
+
+
 def test_a_lifetime_that_was_not_used_up_is_forgotten(rm: RM) -> None:
     app = rm.submit(lifetime_s=6)
     rm.run_master(app)

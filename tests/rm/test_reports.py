@@ -131,6 +131,16 @@ def test_an_application_above_the_limit_for_masters_says_so() -> None:
     assert "Application is Activated, waiting for resources" in application_report(rm.core.context, second).diagnostics
 
 
+def test_a_parked_application_says_nothing() -> None:
+    """LeafQueue.addApplicationAttempt returns before it would note anything; it is `explain` that tells."""
+    rm = RM({"yarn.scheduler.capacity.max-parallel-apps": "1"})
+    rm.node("n1")
+    rm.submit()
+    second = rm.submit()
+    assert (rm.state(second), rm.attempt_state(second)) == ("ACCEPTED", "SCHEDULED")
+    assert application_report(rm.core.context, second).diagnostics == ""
+
+
 def test_without_any_node_an_application_waits_for_the_cluster() -> None:
     rm = RM()
     assert (

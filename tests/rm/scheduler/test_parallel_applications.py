@@ -51,6 +51,15 @@ def test_an_application_above_the_queues_limit_is_parked(start_cluster: StartClu
     assert "app3/1 on n1 1024 master" in cluster.beat("n1")
 
 
+def test_why_a_parked_application_does_not_start(start_cluster: StartCluster) -> None:
+    cluster = start(start_cluster, a="1")
+    submit(cluster, "app1", "app2")
+    (obstacle,) = cluster.scheduler.explain(cluster.attempt("app2").attempt_id.application_id)
+    assert "everywhere: Application is parked: a queue or its user has max-parallel-apps running" in str(obstacle)
+    cluster.end("app1")
+    assert cluster.scheduler.explain(cluster.attempt("app2").attempt_id.application_id) == []
+
+
 def test_a_parked_application_counts_for_the_queues_maximum(start_cluster: StartCluster) -> None:
     cluster = start_cluster({**TWO, **_keys({"a": "1"}), "root.a.maximum-applications": "2"}, alone=True)
     cluster.node("n1", 20 * GB)
