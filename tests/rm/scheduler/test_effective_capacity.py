@@ -43,6 +43,29 @@ def test_weights_are_parts_of_their_sum(start_cluster: StartCluster) -> None:
     assert [minimum(cluster, name).memory_mb for name in ("a", "x", "y", "b")] == [9 * GB, 6 * GB, 3 * GB, 3 * GB]
 
 
+@pytest.mark.case("A8")
+@pytest.mark.parametrize(
+    ("a", "b", "x", "y"),
+    [
+        ("75", "25", "50", "50"),
+        ("3w", "1w", "1w", "1w"),
+        ("[memory=12288,vcores=12]", "[memory=4096,vcores=4]", "[memory=6144,vcores=6]", "[memory=6144,vcores=6]"),
+        ("75", "25", "2w", "2w"),
+    ],
+    ids=["percent", "weight", "absolute", "mixed levels"],
+)
+def test_one_tree_in_all_notations(start_cluster: StartCluster, a: str, b: str, x: str, y: str) -> None:
+    """The same amounts and the same shares of the cluster, whatever they are written in."""
+    conf = {**DOMINANT, **queues(a=a, b=b), "root.a.queues": "x,y", "root.a.x.capacity": x, "root.a.y.capacity": y}
+    cluster = start_cluster(conf, alone=True)
+    cluster.node("n1", 10 * GB)
+    cluster.node("n2", 6 * GB)
+    sizes = [minimum(cluster, name) for name in "abxy"]
+    assert sizes == [Resource(12288, 12), Resource(4096, 4), Resource(6144, 6), Resource(6144, 6)]
+    shares = [cluster.leaf(name).capacities.default.absolute_capacity for name in "bxy"]
+    assert shares == [0.25, 0.375, 0.375]
+
+
 def test_weights_of_nothing_leave_nothing(start_cluster: StartCluster) -> None:
     """A sum that is not above 0.000001 is not divided by."""
     cluster = start_cluster(queues(a="0w", b="0w"), alone=True)

@@ -43,6 +43,7 @@ def test_a_short_name_stands_for_the_only_queue_of_that_name(start_cluster: Star
     assert cluster.scheduler.queue_path("root") == "root"
 
 
+@pytest.mark.case("C6")
 def test_a_refresh_changes_guarantees_and_keeps_what_is_held(start_cluster: StartCluster) -> None:
     cluster = start_two(start_cluster)
     cluster.run("app1", "n1", queue="b")
@@ -97,6 +98,7 @@ def test_amounts_are_weighed_against_the_cluster_that_is_there(start_cluster: St
     assert list(cluster.scheduler.queues) == ["root", "root.c", "root.a", "root.a.x", "root.a.y"]
 
 
+@pytest.mark.case("C6")
 def test_queues_come_and_go(start_cluster: StartCluster) -> None:
     """A queue may go once it is stopped; until then the refresh is refused."""
     cluster = start_two(start_cluster)
@@ -137,6 +139,7 @@ def test_the_largest_container_of_a_leaf_may_not_shrink(start_cluster: StartClus
     )
 
 
+@pytest.mark.case("C6")
 def test_a_stopped_queue_drains_first(start_cluster: StartCluster) -> None:
     """QueueStateHelper: DRAINING while it has applications, which go on; STOPPED with the last one's end."""
     cluster = start_two(start_cluster)
@@ -157,6 +160,7 @@ def test_a_stopped_queue_drains_first(start_cluster: StartCluster) -> None:
     assert cluster.submit("app3", queue="a") == []
 
 
+@pytest.mark.case("C6")
 def test_stopping_a_parent_stops_what_is_below(start_cluster: StartCluster) -> None:
     conf = {**TWO, "root.a.queues": "x", "root.a.x.capacity": "100"}
     cluster = start_two(start_cluster, conf)

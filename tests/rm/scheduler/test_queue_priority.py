@@ -1,0 +1,57 @@
+"""Priorities of queues: PriorityUtilizationQueueOrderingPolicy."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.rm.scheduler.cluster import GB, Cluster
+from tests.rm.scheduler.conftest import StartCluster
+
+SMALL_AND_BIG = {
+    "root.queues": "small,big",
+    "root.small.capacity": "20",
+    "root.big.capacity": "80",
+    "root.ordering-policy": "priority-utilization",
+    "maximum-am-resource-percent": "1",
+    "user-limit-factor": "10",
+}
+
+
+def start(start_cluster: StartCluster, priority: str) -> Cluster:
+    """20 GB; small holds 2 GB of its 4, big 4 GB of its 16; both ask for more."""
+    cluster = start_cluster({**SMALL_AND_BIG, "root.small.priority": priority}, alone=True)
+    cluster.node("n1", 20 * GB)
+    cluster.run("app1", "n1", queue="small", am_mb=2 * GB)
+    cluster.run("app2", "n1", queue="big", am_mb=4 * GB)
+    cluster.ask("app1", 20)
+    cluster.ask("app2", 20)
+    return cluster
+
+
+@pytest.mark.case("A6")
+def test_with_equal_priorities_the_less_served_comes_first(start_cluster: StartCluster) -> None:
+    """Relative to its guarantee: big holds twice as much, a quarter of what it may."""
+    cluster = start(start_cluster, "0")
+    assert cluster.beat("n1") == ["app2/2 on n1 1024"]
+
+
+@pytest.mark.case("A6")
+def test_the_higher_priority_comes_first_up_to_its_guarantee(start_cluster: StartCluster) -> None:
+    """Beyond it, a queue below its own guarantee is served before it, whatever the priorities."""
+    cluster = start(start_cluster, "5")
+    assert cluster.beat("n1", 2) == ["app1/2 on n1 1024", "app1/3 on n1 1024"]
+    assert cluster.used("small") == 4 * GB
+    assert cluster.beat("n1") == ["app2/2 on n1 1024"]
+
+
+@pytest.mark.case("A6")
+def test_under_the_plain_policy_priorities_do_not_count(start_cluster: StartCluster) -> None:
+    cluster = start_cluster(
+        {**SMALL_AND_BIG, "root.small.priority": "5", "root.ordering-policy": "utilization"}, alone=True
+    )
+    cluster.node("n1", 20 * GB)
+    cluster.run("app1", "n1", queue="small", am_mb=2 * GB)
+    cluster.run("app2", "n1", queue="big", am_mb=4 * GB)
+    cluster.ask("app1", 1)
+    cluster.ask("app2", 1)
+    assert cluster.beat("n1")[0] == "app2/2 on n1 1024"
