@@ -26,26 +26,55 @@ MASTER_PRIORITY = 0
 """Every master's container is asked for at this priority (RMAppAttemptImpl.AM_CONTAINER_PRIORITY)."""
 
 
-def admit(context: RMContext, user: str, submission: ApplicationSubmissionContext) -> RMApp:
+def admit(context: RMContext, user: str, submission: ApplicationSubmissionContext, groups: tuple[str, ...]) -> RMApp:
     """The application that a submission makes, not yet known to anybody; raises YarnException if it may not be."""
     check_tags(context.settings, submission.tags)
     if submission.lifetime_s is not None and submission.lifetime_s <= 0:
         raise YarnException(f"Invalid application timeout, value={submission.lifetime_s} for type=LIFETIME")
-    queue = context.scheduler.place_application(submission.queue or DEFAULT_QUEUE, user)
     submission = replace(
         submission,
-        queue=queue,
+        queue=submission.queue or DEFAULT_QUEUE,
         name=submission.name or DEFAULT_NAME,
         type=(submission.type or DEFAULT_TYPE)[:TYPE_LENGTH_MAX],
     )
+    submission, path = _placed(context, user, groups, submission)
+    am_requests = _master_requests(context, submission)
+    _check_access(context, user, groups, submission, path)
     return RMApp(
         context,
         submission,
         user=user,
-        queue=context.scheduler.queue_path(queue),
-        am_requests=_master_requests(context, submission),
+        queue=path,
+        am_requests=am_requests,
         priority=_priority(context, submission),
     )
+
+
+def _placed(
+    context: RMContext, user: str, groups: tuple[str, ...], submission: ApplicationSubmissionContext
+) -> tuple[ApplicationSubmissionContext, str]:
+    """The submission as the placement rules have it, and the path of its queue; raises YarnException to reject.
+
+    If the queue that the rules choose is called like the one that was named, the submission keeps the name as it is
+    (RMAppManager.copyPlacementQueueToSubmissionContext).
+    """
+    placed = context.placement.place(user=user, groups=groups, application=submission.name, queue=submission.queue)
+    if placed is None:
+        return submission, context.scheduler.queue_path(submission.queue)
+    if placed.rpartition(".")[2].lower() != submission.queue.lower():
+        submission = replace(submission, queue=placed)
+    return submission, placed
+
+
+def _check_access(
+    context: RMContext, user: str, groups: tuple[str, ...], submission: ApplicationSubmissionContext, path: str
+) -> None:
+    """Raises YarnException unless the access lists let the user in; an unknown queue is refused later, as such."""
+    if context.scheduler.queue(path) is not None and not context.queue_acls.may_submit(path, user, groups):
+        raise YarnException(
+            f"org.apache.hadoop.security.AccessControlException: User {user} does not have permission to submit "
+            f"{submission.application_id} to queue {submission.queue}"
+        )
 
 
 def check_tags(settings: RMSettings, tags: frozenset[str]) -> None:

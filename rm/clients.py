@@ -33,12 +33,12 @@ class ClientRMService:
             self._context.scheduler.maximum_allocation(),
         )
 
-    def submit(self, user: str, submission: ApplicationSubmissionContext) -> None:
+    def submit(self, user: str, submission: ApplicationSubmissionContext, groups: tuple[str, ...] = ()) -> None:
         """Let an application in. Again with the same id: of no effect, so that a client can repeat the call."""
         context = self._context
         if submission.application_id in context.apps:
             return
-        app = admit(context, user, submission)
+        app = admit(context, user, submission, groups)
         context.apps[app.application_id] = app
         context.send_app(app.application_id, RMAppEventType.START)
 
@@ -52,10 +52,19 @@ class ClientRMService:
         self._context.send_app(application_id, RMAppEventType.KILL, diagnostics)
         return KillApplicationResponse(is_kill_completed=app.submission.unmanaged_am)
 
-    def move(self, application_id: ApplicationId, queue: str) -> None:
-        """Move an application to another leaf. Raises YarnException, with nothing moved."""
+    def move(self, application_id: ApplicationId, queue: str, caller: tuple[str, tuple[str, ...]]) -> None:
+        """Move an application to another leaf. Raises YarnException, with nothing moved.
+
+        `caller`: the user who wants it, with its groups; it must be let in by the target's access lists.
+        """
         context = self._context
         app = context.find_app(application_id)
+        user, groups = caller
+        if not context.queue_acls.may_submit(context.scheduler.queue_path(queue), user, groups):
+            raise YarnException(
+                f"org.apache.hadoop.security.AccessControlException: User {user} cannot submit applications to target "
+                f"queue or the target queue doesn't exist: {queue} while moving {application_id}"
+            )
         if app.state not in SCHEDULED_APP_STATES:
             raise YarnException(f"App in {app.state.name} state cannot be moved.")
         app.queue = context.scheduler.move_application(application_id, queue, context.now_ms)

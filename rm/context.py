@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from rm.lifecycles.rm_app import RMApp
     from rm.lifecycles.rm_app_attempt import RMAppAttempt
     from rm.lifecycles.rm_node import RMNode
+    from rm.placement.mapping import MappingPlacement
+    from rm.queue_acls import QueueAcls
     from rm.scheduler.capacity_scheduler import CapacityScheduler
     from rm.state_store import StateStore
 
@@ -43,6 +45,8 @@ class RMContext:
     scheduler: CapacityScheduler
     masters: ApplicationMasterService
     store: StateStore
+    placement: MappingPlacement
+    queue_acls: QueueAcls
 
     def __init__(self, settings: RMSettings, *, cluster_timestamp: int, strict: bool) -> None:
         self.settings = settings

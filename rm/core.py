@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import assert_never
 
+from rm.administration import AdminService
 from rm.application_masters import ApplicationMasterService
 from rm.clients import ClientRMService
 from rm.context import RMContext
@@ -78,6 +79,7 @@ class ResourceManagerCore:
         )
         self.context.store = StateStore(self.context)
         self.context.masters = ApplicationMasterService(self.context)
+        self._admin = AdminService(self.context, configuration)
         self._clients = ClientRMService(self.context)
         self._tracker = ResourceTrackerService(self.context)
 
@@ -121,13 +123,13 @@ class ResourceManagerCore:
             case GetNewApplication():
                 self._answer(event.call, clients.new_application)
             case SubmitApplication():
-                self._answer(event.call, clients.submit, event.user, event.context)
+                self._answer(event.call, clients.submit, event.user, event.context, event.groups)
             case KillApplication():
                 self._answer(event.call, clients.kill, event.application_id, event.diagnostics)
             case FailApplicationAttempt():
                 self._answer(event.call, clients.fail_attempt, event.attempt_id)
             case MoveApplication():
-                self._answer(event.call, clients.move, event.application_id, event.queue)
+                self._answer(event.call, clients.move, event.application_id, event.queue, (event.user, event.groups))
             case UpdateApplicationPriority():
                 self._answer(event.call, clients.update_priority, event.application_id, event.priority)
             case RegisterApplicationMaster():
@@ -141,7 +143,7 @@ class ResourceManagerCore:
             case UpdateNodeResource():
                 self._answer(event.call, tracker.resize, event.resources)
             case RefreshQueues():
-                self._answer(event.call, self.scheduler.reinitialize, event.configuration)
+                self._answer(event.call, self._admin.refresh_queues, event.configuration)
             case MasterLaunched():
                 self.context.send_attempt(event.attempt_id, RMAppAttemptEventType.LAUNCHED)
             case MasterLaunchFailed():

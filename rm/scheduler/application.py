@@ -9,13 +9,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from rm.lifecycles.rm_container import RMContainer
+from rm.lifecycles.rm_container import RMContainer, RMContainerEvent
 from rm.scheduler.asks import AppSchedulingInfo, SchedulerKey
 from rm.scheduler.container_updates import ContainerUpdates
 from rm.scheduler.context import SchedulerContext
 from rm.scheduler.java_order import hash_order, node_hash
 from rm.scheduler.reasons import Refusal, Refusals
 from rm.scheduler.usage import NO_LABEL, ResourceUsage
+from yarn.containers import Container
 from yarn.ids import ApplicationAttemptId, ContainerId, NodeId
 from yarn.resource import Resource
 
@@ -157,6 +158,14 @@ class FiCaSchedulerApp:
         partitions = list(self.usage.partitions())
         self.ordered_used_mb = sum(self.usage.used(partition).memory_mb for partition in partitions)
         self.ordered_pending_mb = sum(self.usage.pending(partition).memory_mb for partition in partitions)
+
+    def pull_allocated(self) -> tuple[Container, ...]:
+        """What was placed since the last pull, acquired by this one; in the order of placement."""
+        placed = tuple(self.newly_allocated.values())
+        self.newly_allocated.clear()
+        for container in placed:
+            container.handle(RMContainerEvent.ACQUIRED, None, self._context.now_ms)
+        return tuple(container.container for container in placed)
 
     def next_container_id(self) -> ContainerId:
         """Drawn when a placement or reservation is booked, so that refused ones leave no gap."""

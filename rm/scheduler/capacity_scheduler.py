@@ -43,7 +43,7 @@ from rm.scheduler.submission import SubmissionRefused, leaf_for
 from yarn.applications import ApplicationResourceUsage
 from yarn.asks import ResourceRequest, UpdateContainerError, UpdateContainerRequest
 from yarn.configuration import Configuration
-from yarn.containers import Container, ContainerStatus
+from yarn.containers import ContainerStatus
 from yarn.errors import YarnException
 from yarn.faults import ConfigurationException
 from yarn.ids import ApplicationAttemptId, ApplicationId, ContainerId, NodeId
@@ -278,7 +278,7 @@ class CapacityScheduler:
             return Allocation(headroom=context.none, update_errors=errors)
         demand_changed = attempt.asks.update(normalized)
         attempt.update_blacklist(blacklist_additions, blacklist_removals)
-        containers = self._hand_over(attempt)
+        containers = attempt.pull_allocated()
         updated = attempt.updates.pull()
         if demand_changed and not attempt.is_waiting_for_master:
             attempt.leaf.active.demand_changed(attempt)
@@ -312,13 +312,6 @@ class CapacityScheduler:
         asked = self.resource_types.complete(ask.capability)
         size = self._context.calculator.normalize(asked, smallest, self.maximum_allocation(), smallest)
         return ask if size == ask.capability else replace(ask, capability=size)
-
-    def _hand_over(self, attempt: FiCaSchedulerApp) -> tuple[Container, ...]:
-        placed = tuple(attempt.newly_allocated.values())
-        attempt.newly_allocated.clear()
-        for container in placed:
-            container.handle(RMContainerEvent.ACQUIRED, None, self._context.now_ms)
-        return tuple(container.container for container in placed)
 
     def mark_am_container(self, container_id: ContainerId) -> None:
         """The attempt of this container took it for its master."""
@@ -370,10 +363,6 @@ class CapacityScheduler:
         smallest = self._context.minimum_allocation
         return self._context.calculator.normalize(capability, smallest, allowed, smallest)
 
-    def place_application(self, queue: str, user: str) -> str:
-        """The queue that the placement rules choose; without rules the name as given."""
-        return queue
-
     def queue_path(self, queue: str) -> str:
         """The full path of a queue named by its path or unambiguous short name; the name as given if there is none."""
         found = self._tree.get(queue)
@@ -393,14 +382,18 @@ class CapacityScheduler:
 
     # Configuration
 
-    def reinitialize(self, configuration: Configuration) -> None:
+    def reinitialize(
+        self, configuration: Configuration, check: Callable[[CapacitySchedulerConfiguration], None] | None = None
+    ) -> None:
         """refreshQueues: takes the configuration whole, or raises ConfigurationException with every fault.
 
         After a refusal the old one is applied anew, as Hadoop does; only the order of queues may show it. What was
-        taken before there were nodes may not be taken now, and then nothing happens at all.
+        taken before there were nodes may not be taken now, and then nothing happens at all. `check` may refuse too.
         """
         try:
             settings = self._checked(configuration)
+            if check is not None:
+                check(settings)
         except ConfigurationException:
             with suppress(ConfigurationException):
                 self._checked(self._configuration)
@@ -442,6 +435,10 @@ class CapacityScheduler:
     def queue(self, name: str) -> CSQueue | None:
         """The queue of a path or of an unambiguous short name."""
         return self._tree.get(name)
+
+    def is_ambiguous(self, name: str) -> bool:
+        """True for a short name that several queues have."""
+        return self._tree.is_ambiguous(name)
 
     def container(self, container_id: ContainerId) -> RMContainer | None:
         """A live container of the application's current attempt; None if it is over, only reserved or unknown."""

@@ -17,9 +17,7 @@ _FLAGS = {
     "yarn.node-labels.enabled": "node labels are not supported yet",
 }
 _TEXTS = {
-    PREFIX + "queue-mappings": "queue mappings are not supported yet",
-    PREFIX + "mapping-rule-json": "queue mappings are not supported yet",
-    PREFIX + "mapping-rule-json-file": "queue mappings are not supported yet",
+    PREFIX + "mapping-rule-json-file": "rules in a file are not read yet: write them into mapping-rule-json",
     PREFIX + "workflow-priority-mappings": "workflow priorities are not supported yet",
 }
 _QUEUE_TEXTS = {

@@ -179,7 +179,7 @@ class RecordedCluster:
         app = RecordedApp(fresh.application_id)
         self.names[app.application_id] = action["app"]
         self.apps[action["app"]] = app
-        groups = tuple(action["groups"].split(",")) if "groups" in action else (action["user"],)
+        groups = tuple(action["groups"].split(",")) if "groups" in action else ()
         self._call(SubmitApplication(0, action["user"], _submission(app.application_id, action), groups))
         known = self.core.context.apps.get(app.application_id)
         reply["state"] = "null" if known is None else known.state.name

@@ -6,6 +6,9 @@ from typing import Any
 import pytest
 
 from rm.core import ResourceManagerCore
+from rm.placement.mapping import MappingPlacement
+from rm.queue_acls import QueueAcls
+from rm.queue_lookup import ConfiguredQueues
 from rm.scheduler import unsupported
 from rm.scheduler.configuration import CapacitySchedulerConfiguration
 from yarn.configuration import Configuration, ConfigurationException, Entry
@@ -62,6 +65,8 @@ def test_what_is_read_is_listed(conf: Recording) -> None:
 def test_what_is_listed_is_read(conf: Recording) -> None:
     """But for the scheduler's class, which is checked and not read, and the core's own part."""
     CapacitySchedulerConfiguration.read(conf)
+    MappingPlacement(conf, ConfiguredQueues({}))
+    QueueAcls(conf, ["root"])
     listed = {setting for setting in vars(scheduler).values() if isinstance(setting, Setting)}
     listed |= set(scheduler.QUEUE_SETTINGS)
     asked = {setting_of(key) for key in conf.asked}
@@ -101,7 +106,6 @@ def test_the_file_that_hadoop_ships_is_taken() -> None:
         ("root.default.acl_application_max_priority", "[user=ann max_priority=3]"),
         ("root.default.default-node-label-expression", "gpu"),
         ("root.default.auto-create-child-queue.enabled", "true"),
-        ("queue-mappings", "u:%user:%user"),
         ("legacy-queue-mode.enabled", "false"),
     ],
 )

@@ -153,11 +153,11 @@ def test_what_hadoop_takes_although_it_is_odd_is_warned_of_and_taken() -> None:
 
 
 def test_what_is_switched_on_and_not_there_is_told() -> None:
-    conf = conf_of(yarn__acl__enable="true", yarn__resourcemanager__recovery__enabled="false")
+    conf = conf_of(yarn__timeline_service__enabled="true", yarn__resourcemanager__recovery__enabled="false")
     (fault,) = check_settings(conf)
     assert str(fault) == (
-        "yarn-site.xml: yarn.acl.enable = 'true': has no effect: ACLs are not looked at yet: everybody may"
-        " do everything (set it to false)"
+        "yarn-site.xml: yarn.timeline-service.enabled = 'true': has no effect: there is no timeline service"
+        " (set it to false)"
     )
     assert fault.severity is Severity.WARNING
 

@@ -70,6 +70,23 @@ AM_ON_NON_EXCLUSIVE_LABELS = BoolSetting(
     "false",
     "whether AMs may run on nodes lent by a label (no node has labels yet)",
 )
+ACL_ENABLE = BoolSetting(
+    "yarn.acl.enable", "false", "whether queues' access lists are looked at for submissions and moves"
+)
+QUEUE_PLACEMENT_RULES = TextSetting(
+    "yarn.scheduler.queue-placement-rules", "user-group", "what chooses queues: user-group and app-name, the mappings"
+)
+APPLICATION_MAPPINGS = TextSetting(
+    "yarn.scheduler.queue-placement-rules.app-name", None, "application:queue, after the queue mappings"
+)
+QUEUE_MAPPINGS = TextSetting(f"{PREFIX}queue-mappings", None, "u:user:queue and g:group:queue, the first that fits")
+QUEUE_MAPPINGS_OVERRIDE = BoolSetting(
+    f"{PREFIX}queue-mappings-override.enable", "false", "whether mappings win over the queue that a submission names"
+)
+MAPPING_RULE_FORMAT = ChoiceSetting(
+    f"{PREFIX}mapping-rule-format", "legacy", "which of the two ways of writing rules holds", choices=("legacy", "json")
+)
+MAPPING_RULE_JSON = TextSetting(f"{PREFIX}mapping-rule-json", None, "mapping rules in Hadoop's JSON")
 INCLUDE_PORT_IN_NODE_NAME = BoolSetting(
     "yarn.scheduler.include-port-in-node-name", "false", "whether asks name nodes as host:port"
 )
@@ -205,6 +222,8 @@ QUEUE_SETTINGS: tuple[Setting[Any], ...] = (
         unit="s",
         long=True,
     ),
+    TextSetting("acl_submit_applications", None, "who may submit: users, a blank, groups; those above may too"),
+    TextSetting("acl_administer_queue", None, "who may administer, and so submit too"),
     IntSetting("default-application-priority", "0", "priority of an application that has none"),
     TextSetting("maximum-allocation", None, "the largest container, as memory-mb=8192,vcores=4"),
     IntSetting("maximum-allocation-mb", None, "a larger ask is refused", unit="MB", minimum=1),

@@ -124,7 +124,6 @@ def test_the_state_of_a_queue_is_read_in_any_case() -> None:
         ({"node-locality-delay": "soon"}, "node-locality-delay", "not a whole number"),
         ({"resource-calculator": "Best"}, "resource-calculator", "no such resource calculator"),
         ({"yarn.resource-types": "gpu"}, "resource-calculator", "RM uses DefaultResourceCalculator"),
-        ({"queue-mappings": "u:ann:root.a"}, "queue-mappings", "queue mappings are not supported yet"),
         ({"root.a.default-node-label-expression": "x"}, "root.a.default-node-label-expression", "node labels are not"),
         ({"root.a.reservable": "true"}, "root.a.reservable", "the reservation system is not supported"),
         ({"legacy-queue-mode.enabled": "false"}, "legacy-queue-mode.enabled", "not supported yet"),

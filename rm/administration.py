@@ -1,0 +1,37 @@
+"""ResourceManagerAdministrationProtocol's calls about queues as the core sees them (AdminService)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rm.placement.mapping import MappingPlacement
+from rm.queue_acls import QueueAcls
+from rm.queue_lookup import ConfiguredQueues, SchedulerQueues
+from rm.scheduler.configuration import CapacitySchedulerConfiguration
+from yarn.configuration import Configuration
+
+if TYPE_CHECKING:
+    from rm.context import RMContext
+
+
+class AdminService:
+    """Takes configurations: whole, or not at all."""
+
+    def __init__(self, context: RMContext, configuration: Configuration) -> None:
+        """Raises ConfigurationException for placement rules that cannot be."""
+        self._context = context
+        self._apply(configuration)
+
+    def refresh_queues(self, configuration: Configuration) -> None:
+        """Queues, placement rules and access lists anew. Raises ConfigurationException, with nothing taken."""
+
+        def check_rules(settings: CapacitySchedulerConfiguration) -> None:
+            MappingPlacement(configuration, ConfiguredQueues(settings.queues))
+
+        self._context.scheduler.reinitialize(configuration, check_rules)
+        self._apply(configuration)
+
+    def _apply(self, configuration: Configuration) -> None:
+        context = self._context
+        context.placement = MappingPlacement(configuration, SchedulerQueues(context.scheduler))
+        context.queue_acls = QueueAcls(configuration, context.scheduler.queues)
