@@ -6,11 +6,12 @@ from typing import TYPE_CHECKING
 
 from rm.admission import admit
 from rm.lifecycles.events import RMAppAttemptEventType, RMAppEventType
-from rm.lifecycles.states import COMPLETED_APP_STATES, SCHEDULED_APP_STATES, STORED_APP_STATES
+from rm.lifecycles.states import COMPLETED_APP_STATES, SCHEDULED_APP_STATES, STORED_APP_STATES, RMAppState
 from yarn.applications import ApplicationSubmissionContext
 from yarn.errors import ApplicationAttemptNotFoundException, ApplicationNotFoundException, YarnException
 from yarn.ids import ApplicationAttemptId, ApplicationId
 from yarn.protocols.client import GetNewApplicationResponse, KillApplicationResponse
+from yarn.resource import INT32_MAX
 
 if TYPE_CHECKING:
     from rm.context import RMContext
@@ -84,6 +85,28 @@ class ClientRMService:
         context.scheduler.update_priority(application_id, priority, context.now_ms)
         app.priority = priority
         return priority
+
+    def update_timeouts(self, application_id: ApplicationId, expiry_ms: int | None) -> int:
+        """When its lifetime ends now: as asked, but no later than its queue's maximum after its submission.
+
+        What is over keeps what it had, and is answered as if it had been taken.
+        """
+        context = self._context
+        app = context.find_app(application_id)
+        if expiry_ms is None:
+            raise YarnException("At least one ApplicationTimeoutType should be configured for updating timeouts.")
+        if app.state in COMPLETED_APP_STATES:
+            return expiry_ms
+        if app.state not in SCHEDULED_APP_STATES | {RMAppState.SUBMITTED}:
+            raise YarnException(f"Application is in {app.state.name} state can not update timeout.")
+        if expiry_ms < context.now_ms:
+            raise YarnException(
+                f"Expire time is less than current time, current-time={context.now_ms} expire-time={expiry_ms} (ms)"
+            )
+        longest_s = context.scheduler.application_lifetime(app.queue, INT32_MAX)
+        expiry_ms = min(expiry_ms, app.submit_ms + longest_s * 1000)
+        context.lifetimes.register(application_id, expiry_ms)
+        return expiry_ms
 
     def fail_attempt(self, attempt_id: ApplicationAttemptId) -> None:
         """Have the attempt fail; of no effect once its application is over or sure to be."""

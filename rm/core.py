@@ -38,6 +38,7 @@ from rm.events import (
     Tick,
     UnregisterNode,
     UpdateApplicationPriority,
+    UpdateApplicationTimeouts,
     UpdateNodeResource,
 )
 from rm.lifecycles.events import FinishedContainer, RMAppAttemptEventType, RMAppEventType, RMNodeEventType
@@ -132,6 +133,8 @@ class ResourceManagerCore:
                 self._answer(event.call, clients.move, event.application_id, event.queue, (event.user, event.groups))
             case UpdateApplicationPriority():
                 self._answer(event.call, clients.update_priority, event.application_id, event.priority)
+            case UpdateApplicationTimeouts():
+                self._answer(event.call, clients.update_timeouts, event.application_id, event.expiry_ms)
             case RegisterApplicationMaster():
                 self._answer(event.call, masters.register, event.attempt_id, event.request)
             case FinishApplicationMaster():

@@ -78,6 +78,18 @@ class UpdateApplicationPriority:
 
 
 @dataclass(frozen=True, slots=True)
+class UpdateApplicationTimeouts:
+    """ApplicationClientProtocol.updateApplicationTimeouts; answered with the expiry that it has now.
+
+    `expiry_ms`: when its lifetime ends, wall-clock ms; None if the caller named no timeout.
+    """
+
+    call: Call
+    application_id: ApplicationId
+    expiry_ms: int | None
+
+
+@dataclass(frozen=True, slots=True)
 class RegisterApplicationMaster:
     """ApplicationMasterProtocol.registerApplicationMaster; answered with RegisterApplicationMasterResponse."""
 
@@ -178,6 +190,7 @@ Event: TypeAlias = (
     | FailApplicationAttempt
     | MoveApplication
     | UpdateApplicationPriority
+    | UpdateApplicationTimeouts
     | RegisterApplicationMaster
     | Allocate
     | FinishApplicationMaster

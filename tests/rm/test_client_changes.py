@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rm.events import MoveApplication, UpdateApplicationPriority
+from rm.events import MoveApplication, UpdateApplicationPriority, UpdateApplicationTimeouts
 from tests.rm.builders import RM
 from yarn.errors import ApplicationNotFoundException, YarnException
 from yarn.ids import ApplicationId
@@ -64,3 +64,34 @@ def test_the_priority_of_what_is_over_stays(rm: RM) -> None:
     assert rm.send(UpdateApplicationPriority(rm.call(), app, 7)) == 4
     with pytest.raises(ApplicationNotFoundException, match="Please check that the job submission was successful"):
         rm.send(UpdateApplicationPriority(rm.call(), STRANGER, 7))
+
+
+def test_a_lifetime_is_given_and_moved(rm: RM) -> None:
+    app = rm.submit()
+    rm.run_master(app)
+    until = rm.now_ms + 60_000
+    assert rm.send(UpdateApplicationTimeouts(rm.call(), app, until)) == until
+    assert rm.send(UpdateApplicationTimeouts(rm.call(), app, until + 30_000)) == until + 30_000
+    rm.wait(60_000)
+    assert rm.state(app) == "RUNNING"
+    rm.wait(40_000)
+    assert rm.state(app) == "KILLED"
+    assert rm.send(UpdateApplicationTimeouts(rm.call(), app, until)) == until, "over: answered, and of no effect"
+
+
+def test_a_lifetime_is_cut_to_the_queues_maximum() -> None:
+    """RMAppManager.updateApplicationTimeout: counted from the submission."""
+    rm = RM({**CONF, "yarn.scheduler.capacity.root.default.maximum-application-lifetime": "60"})
+    app = rm.submit()
+    submitted_ms = rm.now_ms
+    assert rm.send(UpdateApplicationTimeouts(rm.call(), app, rm.now_ms + 90_000)) == submitted_ms + 60_000
+
+
+def test_lifetimes_that_cannot_be(rm: RM) -> None:
+    app = rm.submit()
+    with pytest.raises(YarnException, match="At least one ApplicationTimeoutType should be configured"):
+        rm.send(UpdateApplicationTimeouts(rm.call(), app, None))
+    with pytest.raises(YarnException, match="Expire time is less than current time"):
+        rm.send(UpdateApplicationTimeouts(rm.call(), app, rm.now_ms - 1))
+    with pytest.raises(ApplicationNotFoundException):
+        rm.send(UpdateApplicationTimeouts(rm.call(), STRANGER, rm.now_ms + 1))
