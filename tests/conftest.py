@@ -1,11 +1,29 @@
-"""What holds for all tests: how long a property may look for a counter-example, and where from.
+"""What holds for all tests: how long a property may look for a counter-example and where from, and what is drawn.
 
 By default the examples are the same in every run, so that a change is not blamed for what chance found. To look for
 what is not known yet:  scripts/test --hypothesis-profile=explore  (a failure prints how to repeat it).
+
+A test that asks for `seed` draws from it what it does and when: which node it kills, for one. So too it is the same in
+every run, until there are more runs or another seed:  scripts/test tests/cluster/test_demo_survives.py --runs 20
+(a failure names its seed, and --seed replays it).
 """
 
+import pytest
 from hypothesis import settings
 
 settings.register_profile("steady", deadline=None, derandomize=True, print_blob=True)
 settings.register_profile("explore", deadline=None, max_examples=2000, print_blob=True)
 settings.load_profile("steady")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    group = parser.getgroup("seeds", "what tests draw")
+    group.addoption("--seed", type=int, default=1, metavar="N", help="the first seed (default: 1)")
+    group.addoption("--runs", type=int, default=1, metavar="N", help="so many seeds, one after another (default: 1)")
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    if "seed" in metafunc.fixturenames:
+        first = metafunc.config.getoption("seed")
+        seeds = range(first, first + metafunc.config.getoption("runs"))
+        metafunc.parametrize("seed", seeds, ids=[f"seed={seed}" for seed in seeds])

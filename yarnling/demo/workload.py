@@ -45,17 +45,18 @@ class Submitted:
     client: Client
 
 
-def workload(text: InputText, output: Path, *, gate: Path | None = None) -> list[Work]:
+def workload(text: InputText, output: Path, *, gate: Path | None = None, split_bytes: int = SPLIT_BYTES) -> list[Work]:
     """alice counts words, bob takes digests, carol keeps a service up.
 
     Bob's and carol's containers take some ten seconds; with a `gate`, until that file is there.
+    One of alice's maps counts at most `split_bytes`.
     """
     counting = word_count(
         text.files,
         output,
         options=ApplicationOptions("word count", queue="root.engineering.development", master_resource=MASTER),
         reduces=REDUCES,
-        split_bytes=SPLIT_BYTES,
+        split_bytes=split_bytes,
     )
     digests = DistributedShell(
         digest_command(list(text.files), gate),

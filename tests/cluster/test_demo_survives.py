@@ -1,0 +1,221 @@
+"""Killing -9 any one NodeManager, any master, or half of ten nodes at once loses no application, and no word.
+
+The demonstration's three applications run at once, from less text; what is killed, and when, is drawn from a seed.
+A gate holds the applications up at that moment, until the harm is done. Twenty runs of each:  scripts/test tests/cluster/test_demo_survives.py --runs 20
+"""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import random
+import shlex
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import psutil
+import pytest
+
+from am.programs.mapreduce.client import MapReduceSubmission, find_inputs
+from tests.cluster.applications import processes_of
+from tests.cluster.conftest import QUICK, names
+from yarn.ids import ContainerId, NodeId
+from yarn.states import FINAL_APPLICATION_STATES, FinalApplicationStatus, NodeState
+from yarnling.demo.input_text import InputText
+from yarnling.demo.observation import live_containers
+from yarnling.demo.outcome import judge
+from yarnling.demo.story import CONF
+from yarnling.demo.workload import DIGESTS, SERVICES, Submitted, Work, map_reduce_status, workload
+from yarnling.local_cluster import LocalCluster
+from yarnling.processes import kill
+
+pytestmark = [pytest.mark.cluster, pytest.mark.slow]
+
+SPLIT_BYTES = 96 << 10
+"""A dozen maps: all have room at once, so that those that are held up keep none from running."""
+MOMENTS = (0.0, 0.25, 0.5, 0.75, 1.0)
+"""Shares of the maps that are done when something is killed: from none, as the job has just begun, to all."""
+POLL_S = 0.02
+TIMEOUT_S = 90.0
+
+
+@pytest.fixture(scope="module")
+def text() -> InputText:
+    """A megabyte."""
+    library = Path(asyncio.__file__).parent
+    return InputText(find_inputs([str(library / "*.py"), str(library.parent / "t*.py")]), str(library))
+
+
+class Demonstration:
+    """The demonstration's three applications on a cluster, held up after `share` of the word count's maps."""
+
+    def __init__(self, cluster: LocalCluster, text: InputText, share: float) -> None:
+        self.cluster = cluster
+        self.text = text
+        self.share = share
+        self.output = cluster.directory.path / "word-count"
+        self.gate = cluster.directory.path / "gate"
+        self.submitted: list[Submitted] = []
+
+    async def start(self) -> None:
+        """Submit all, and wait until they are as far as they may go."""
+        counting, *others = workload(self.text, self.output, gate=self.gate, split_bytes=SPLIT_BYTES)
+        for work in (self._held_up(counting), *others):
+            client = self.cluster.client_of(work.user)
+            report = await client.start(work.submission)
+            self.submitted.append(Submitted(work, report.application_id, client))
+        await until(self._is_at_the_gate)
+
+    def _held_up(self, counting: Work) -> Work:
+        """Of each four maps the first `4 * share` go on, the others wait."""
+        assert isinstance(counting.submission, MapReduceSubmission)
+        command = counting.submission.map_command
+        goes_on = f"[ $((mapreduce_task_partition % 4)) -lt {round(4 * self.share)} ]"
+        waits = f"until test -e {shlex.quote(str(self.gate))}; do sleep {POLL_S}; done"
+        submission = dataclasses.replace(counting.submission, map_command=f"{goes_on} || {waits}; {command}")
+        return dataclasses.replace(counting, submission=submission)
+
+    async def _is_at_the_gate(self) -> bool:
+        """This share of the maps is done; the other applications have all containers they want."""
+        counting = self.submitted[0]
+        maps = map_reduce_status(counting.application_id, self.cluster.directory.staging).get("maps")
+        if not isinstance(maps, dict) or maps["SUCCEEDED"] < self.share * maps["total"]:
+            return False
+        for one, wanted in zip(self.submitted[1:], (DIGESTS, SERVICES), strict=True):
+            report = await one.client.report(one.application_id)
+            if len(await live_containers(one.client, report)) < 1 + wanted:
+                return False
+        return True
+
+    async def living_masters(self) -> dict[ContainerId, Submitted]:
+        """The masters that run, in the order of their applications."""
+        found: dict[ContainerId, Submitted] = {}
+        for one in self.submitted:
+            if (await one.client.report(one.application_id)).state in FINAL_APPLICATION_STATES:
+                continue
+            *_, last = await one.client.attempts(one.application_id)
+            if last.am_container_id is not None and processes_of(last.am_container_id):
+                found[last.am_container_id] = one
+        return found
+
+    async def kill_masters(self, masters: dict[ContainerId, Submitted]) -> None:
+        """SIGKILL to all processes of each; each is followed by another one."""
+        processes = [process for master in masters for process in processes_of(master)]
+        for process in processes:
+            kill(process)
+        for master, one in masters.items():
+            await until_attempt(one, master.attempt_id.attempt + 1)
+
+    async def kill_nodes(self, numbers: list[int], *, containers: bool) -> None:
+        """SIGKILL to the nodes at once, and wait until the ResourceManager has given them up."""
+        async with asyncio.TaskGroup() as tasks:
+            for number in numbers:
+                tasks.create_task(self.cluster.kill_node(number, containers=containers))
+        killed = {self.cluster.node(number).id for number in numbers}
+
+        async def are_lost() -> bool:
+            return {node.node_id for node in await self.cluster.client.nodes(frozenset({NodeState.LOST}))} == killed
+
+        await until(are_lost)
+
+    async def check(self) -> None:
+        """Open the gate: every application succeeds, the counts are right, and the nodes that live are empty."""
+        self.gate.touch()
+        for one in self.submitted:
+            report = await one.client.wait(one.application_id, timeout_s=TIMEOUT_S)
+            assert report.final_status is FinalApplicationStatus.SUCCEEDED, f"{one.work.user}: {report.diagnostics}"
+        verdict = judge(self.text, self.output)
+        assert verdict.is_right, verdict.text
+        assert {path.name for path in self.output.iterdir()} == {"_SUCCESS", "part-r-00000", "part-r-00001"}
+        await until(self._is_idle)
+        await until(self._is_swept)
+
+    async def _is_idle(self) -> bool:
+        """Nobody holds or wants anything, as the ResourceManager sees it."""
+        metrics, nodes = await self.cluster.client.metrics(), await self.cluster.client.nodes()
+        return metrics.lost + metrics.active == len(self.cluster.nodes) and not any(
+            node.containers for node in nodes if node.state is NodeState.RUNNING
+        )
+
+    async def _is_swept(self) -> bool:
+        """The living nodes have no process but their own, and have deleted what applications left in their work."""
+        living = [node for node in self.cluster.nodes if node.alive]
+        work = [path for node in living for path in node.place.local_dir.glob("usercache/*/appcache/*")]
+        private = [path for node in living for path in node.place.local_dir.glob("nmPrivate/*")]
+        return not work and not private and not any(psutil.Process(node.daemon.pid).children() for node in living)
+
+
+@asynccontextmanager
+async def demonstration(nodes: int, share: float, text: InputText, directory: Path) -> AsyncIterator[Demonstration]:
+    """It runs; at the end no process of it is left."""
+    async with LocalCluster(nodes, conf=CONF, settings=QUICK, fast=True, directory=directory) as cluster:
+        run = Demonstration(cluster, text, share)
+        await run.start()
+        yield run
+    assert not names(directory)
+
+
+async def until(condition: Callable[[], Awaitable[bool]]) -> None:
+    """Wait for something outside this process; TimeoutError if it does not come."""
+    async with asyncio.timeout(TIMEOUT_S):
+        while not await condition():  # noqa: ASYNC110  files, processes and the RM set no event
+            await asyncio.sleep(POLL_S)
+
+
+async def test_any_one_node_manager_is_killed(seed: int, text: InputText, tmp_path: Path) -> None:
+    """With its containers, as if its machine had gone, or alone: then they run on as orphans for a while."""
+    draw = random.Random(seed)
+    async with demonstration(5, draw.choice(MOMENTS), text, tmp_path / "cluster") as run:
+        await run.kill_nodes([draw.randint(1, 5)], containers=draw.random() < 0.5)
+        await run.check()
+
+
+async def test_the_node_of_the_word_counts_master_is_killed(seed: int, text: InputText, tmp_path: Path) -> None:
+    """And the master with it."""
+    draw = random.Random(seed)
+    async with demonstration(5, draw.choice(MOMENTS[:-1]), text, tmp_path / "cluster") as run:
+        counting = run.submitted[0]
+        report = await counting.client.report(counting.application_id)
+        place = dict(await live_containers(counting.client, report))[next(iter(await run.living_masters()))]
+        await run.kill_nodes([number_of(run.cluster, place)], containers=True)
+        await run.check()
+        report = await counting.client.report(counting.application_id)
+        assert report.current_attempt_id.attempt == 2
+
+
+async def test_any_master_is_killed(seed: int, text: InputText, tmp_path: Path) -> None:
+    draw = random.Random(seed)
+    async with demonstration(5, draw.choice(MOMENTS[:-1]), text, tmp_path / "cluster") as run:
+        masters = await run.living_masters()
+        chosen = draw.choice(list(masters))
+        await run.kill_masters({chosen: masters[chosen]})
+        await run.check()
+
+
+async def test_every_master_is_killed(seed: int, text: InputText, tmp_path: Path) -> None:
+    draw = random.Random(seed)
+    async with demonstration(5, draw.choice(MOMENTS[:-1]), text, tmp_path / "cluster") as run:
+        masters = await run.living_masters()
+        await run.kill_masters(masters)
+        await run.check()
+        assert len(masters) == 3
+
+
+async def test_half_of_ten_nodes_are_killed_at_once(seed: int, text: InputText, tmp_path: Path) -> None:
+    draw = random.Random(seed)
+    async with demonstration(10, draw.choice(MOMENTS), text, tmp_path / "cluster") as run:
+        await run.kill_nodes(draw.sample(range(1, 11), 5), containers=draw.random() < 0.5)
+        await run.check()
+
+
+async def until_attempt(one: Submitted, attempt: int) -> None:
+    async def is_there() -> bool:
+        report = await one.client.report(one.application_id)
+        return report.current_attempt_id is not None and report.current_attempt_id.attempt >= attempt
+
+    await until(is_there)
+
+
+def number_of(cluster: LocalCluster, node_id: NodeId) -> int:
+    return next(node.place.number for node in cluster.nodes if node.id == node_id)
