@@ -1,7 +1,9 @@
 """Killing -9 any one NodeManager, any master, or half of ten nodes at once loses no application, and no word.
 
-The demonstration's three applications run at once, from less text; what is killed, and when, is drawn from a seed.
-A gate holds the applications up at that moment, until the harm is done. Twenty runs of each:  scripts/test tests/cluster/test_demo_survives.py --runs 20
+The demonstration's three applications run at once, from less text; what is killed, and when, is drawn from a seed. A
+gate holds them up at that moment, until the harm is done. Twenty runs of each:
+
+    scripts/test tests/cluster/test_demo_survives.py --runs 20
 """
 
 from __future__ import annotations
