@@ -25,16 +25,17 @@ def test_nothing_is_told_of_nothing(capsys: pytest.CaptureFixture[str]) -> None:
 def test_keys_are_counted_slips_named_and_what_is_odd_is_warned_of(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    values = {**TREE, f"{Q}.b.maximum-capactiy": "50", "yarn.acl.enable": "true"}
+    late = {"yarn.nm.liveness-monitor.expiry-interval-ms": "2000"}
+    values = {**TREE, f"{Q}.b.maximum-capactiy": "50", **late, "yarn.resourcemanager.webapp.address": "here:8088"}
     tell_of_keys(conf(tmp_path, values), {"yarn.nodemanager.vmem-check-enabled": "false"})
     out, err = capsys.readouterr()
     assert out == ""
     counted, unknown, warning = err.splitlines()
-    assert counted.startswith("Configuration: 4 keys read, 1 ignored, 1 unknown (yarnling config --conf ")
+    assert counted.startswith("Configuration: 5 keys read, 1 ignored, 1 unknown (yarnling config --conf ")
     assert unknown == (
         f"unknown: capacity-scheduler.xml:6: {Q}.b.maximum-capactiy = '50', perhaps {Q}.b.maximum-capacity"
     )
-    assert warning.startswith("warning: capacity-scheduler.xml:7: yarn.acl.enable = 'true': has no effect")
+    assert warning.startswith("warning: capacity-scheduler.xml:7: yarn.nm.liveness-monitor.expiry-interval-ms = '2000'")
 
 
 def test_the_faults_of_queues_and_settings_come_together(tmp_path: Path) -> None:
