@@ -26,7 +26,7 @@ def test_keys_are_counted_slips_named_and_what_is_odd_is_warned_of(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     late = {"yarn.nm.liveness-monitor.expiry-interval-ms": "2000"}
-    values = {**TREE, f"{Q}.b.maximum-capactiy": "50", **late, "yarn.resourcemanager.webapp.address": "here:8088"}
+    values = {**TREE, f"{Q}.b.maximum-capactiy": "50", **late, "yarn.sharedcache.enabled": "true"}
     tell_of_keys(conf(tmp_path, values), {"yarn.nodemanager.vmem-check-enabled": "false"})
     out, err = capsys.readouterr()
     assert out == ""
