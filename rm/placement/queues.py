@@ -22,9 +22,11 @@ class Queues(Protocol):
 
     def find(self, name: str) -> FoundQueue | None:
         """The queue of a path or unambiguous short name."""
+        ...
 
     def is_ambiguous(self, name: str) -> bool:
         """True for a short name that several queues have."""
+        ...
 
 
 class NoSuchPlace(Exception):
