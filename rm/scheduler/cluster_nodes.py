@@ -1,0 +1,109 @@
+"""The nodes of the cluster: how they join, leave, change their size and report, and what containers make of that."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rm.lifecycles.rm_container import RMContainerEvent
+from rm.scheduler.applications import Applications
+from rm.scheduler.completion import LOST_NODE, aborted_status, unreserved_status
+from rm.scheduler.context import SchedulerContext
+from rm.scheduler.java_order import container_hash, hash_order
+from rm.scheduler.node import NodeTracker, SchedulerNode
+from rm.scheduler.node_visit import allocate_containers_to_node
+from rm.scheduler.notices import CleanUpContainer
+from rm.scheduler.queue_tree import QueueTree
+from yarn.containers import ContainerStatus
+from yarn.ids import ContainerId, NodeId
+from yarn.resource import Resource
+
+
+class ClusterNodes:
+    """What happens to nodes. `context.nodes` are those there are."""
+
+    __slots__ = ("_applications", "_context", "_tracker", "_tree")
+
+    def __init__(
+        self, context: SchedulerContext, tracker: NodeTracker, tree: QueueTree, applications: Applications
+    ) -> None:
+        self._context = context
+        self._tracker = tracker
+        self._tree = tree
+        self._applications = applications
+
+    def add(self, node_id: NodeId, rack: str, total: Resource, http_address: str) -> None:
+        """An empty node joins."""
+        context = self._context
+        name = str(node_id) if context.settings.include_port_in_node_name else node_id.host
+        total = context.settings.resource_types.complete(total)
+        node = SchedulerNode(node_id, name, rack, total, http_address)
+        context.change_partition(node.partition, total)
+        self._tracker.add(node)
+        context.cluster_resource = context.cluster_resource + total
+        self._tree.update_cluster_resource()
+
+    def remove(self, node_id: NodeId) -> None:
+        """Its containers are killed (-100, "Container released on a *lost* node")."""
+        context = self._context
+        node = context.nodes.get(node_id)
+        if node is None:
+            return
+        context.change_partition(node.partition, -node.total)
+        for container_id in hash_order(node.containers, container_hash):
+            container = node.containers[container_id]
+            self._applications.complete(container, aborted_status(container_id, LOST_NODE), RMContainerEvent.KILL)
+            node.release_container(container_id, by_node=True)
+        reserved = node.reserved_container
+        if reserved is not None:
+            self._applications.complete(reserved, aborted_status(reserved.id, LOST_NODE), RMContainerEvent.KILL)
+        self._tracker.remove(node_id)
+        context.cluster_resource = context.cluster_resource - node.total
+        self._tree.update_cluster_resource()
+
+    def resize(self, node_id: NodeId, total: Resource) -> None:
+        """Containers stay; a change takes the node's reservation away."""
+        context = self._context
+        node = context.nodes.get(node_id)
+        if node is None:
+            return
+        total = context.settings.resource_types.complete(total)
+        change = total - node.total
+        if not change.is_none():
+            context.change_partition(node.partition, change)
+            node.update_total(total)
+            self._tracker.recount()
+            context.cluster_resource = context.cluster_resource + change
+        self._tree.update_cluster_resource()
+        if change.is_none():
+            return
+        if node.reserved_container is not None:
+            reserved = node.reserved_container
+            self._applications.complete(reserved, unreserved_status(reserved.id), RMContainerEvent.KILL)
+        self._tree.update_cluster_resource()
+
+    def update(self, node_id: NodeId, launched: Sequence[ContainerId], completed: Sequence[ContainerStatus]) -> None:
+        """Notes what the NM reported, then places containers on the node."""
+        context = self._context
+        node = context.nodes.get(node_id)
+        for container_id in launched:
+            self._container_launched(container_id, node_id, node)
+        for status in completed:
+            container = self._applications.container(status.container_id)
+            if container is not None:
+                self._applications.complete(container, status, RMContainerEvent.FINISHED)
+            if node is not None:
+                node.release_container(status.container_id, by_node=True)
+        if node is not None:
+            allocate_containers_to_node(node, self._tree, self._applications.by_id, context)
+
+    def _container_launched(self, container_id: ContainerId, node_id: NodeId, node: SchedulerNode | None) -> None:
+        """The NM reports it for the first time; what nobody knows is to be ended."""
+        context = self._context
+        attempt = self._applications.attempt_of(container_id.application_id)
+        container = attempt.live_containers.get(container_id) if attempt is not None else None
+        if container is None:
+            context.notify(CleanUpContainer(node_id, container_id))
+        elif container.allows(RMContainerEvent.LAUNCHED):
+            container.handle(RMContainerEvent.LAUNCHED, None, context.now_ms)
+        if attempt is not None and node is not None:
+            node.container_launched(container_id)
