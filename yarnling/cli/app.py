@@ -42,13 +42,15 @@ DEFAULT_NAME = "default"
 
 def main() -> NoReturn:
     """Run the command line. What is the user's to put right is told in one line, not as a traceback."""
+    # A text that the terminal's encoding lacks is written out, as on stderr.
+    sys.stdout.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
     try:
         app()
     except ConfigurationException as error:
-        _tell(error)
+        tell(error)
         sys.exit(EXIT_CONFIGURATION)
     except YarnException as error:
-        _tell(error)
+        tell(error)
         sys.exit(EXIT_FAILED)
     except BrokenPipeError:
         # The reader of our output has gone (`| head`); nothing is left to say.
@@ -209,5 +211,8 @@ def _submit(program: str, arguments: list[str], context: typer.Context) -> None:
     raise typer.Exit(submit_program(program, arguments, SubmitOptions(**context.obj)))
 
 
-def _tell(error: YarnException) -> None:
-    sys.stderr.write(f"yarnling: {error.message}\n")
+def tell(error: YarnException) -> None:
+    """What went wrong, on stderr; its words may be somebody else's."""
+    from yarnling.cli.terminal import shown
+
+    sys.stderr.write(f"yarnling: {shown(error.message)}\n")

@@ -7,13 +7,14 @@ from pathlib import Path
 
 from rich import box
 from rich.table import Table
+from rich.text import Text
 
 from rm.scheduler.configuration import check_scheduler
 from wire.hadoop_xml import hadoop_keys, read_configuration
 from yarn.faults import ConfigurationException, Severity
 from yarn.settings import ConfigurationReport, describe
 from yarnling.cli import json_form
-from yarnling.cli.terminal import terminal
+from yarnling.cli.terminal import cell, in_line, terminal
 from yarnling.cli.up import definitions
 from yarnling.cluster_state import find_cluster
 
@@ -37,11 +38,11 @@ def _print(found: ConfigurationReport, *, every: bool) -> None:
     console = terminal()
     for title, rows in _lists(found, every=every):
         if rows:
-            console.print(f"[bold]{title}[/bold] ({len(rows)})")
+            console.print(Text.assemble((title, "bold"), f" ({len(rows)})"))
             console.print(_table(rows))
     for fault in found.faults:
         if fault.severity is Severity.WARNING:
-            console.print(f"[yellow]warning:[/yellow] {fault}")
+            console.print(Text.assemble(("warning:", "yellow"), f" {in_line(str(fault))}"))
 
 
 def _lists(found: ConfigurationReport, *, every: bool) -> list[tuple[str, list[tuple[str, str, str, str]]]]:
@@ -63,5 +64,5 @@ def _table(rows: list[tuple[str, str, str, str]]) -> Table:
     for column in ("Key", "Value", "From", ""):
         table.add_column(column, overflow="fold")
     for row in rows:
-        table.add_row(*row)
+        table.add_row(*map(cell, row))
     return table

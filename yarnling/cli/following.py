@@ -6,10 +6,12 @@ import asyncio
 from collections.abc import Callable
 
 from rich.console import Console
+from rich.text import Text
 
 from yarn.applications import ApplicationReport
 from yarn.ids import ApplicationId
 from yarn.states import FINAL_APPLICATION_STATES, FinalApplicationStatus
+from yarnling.cli.terminal import in_line, notices, shown
 from yarnling.client import Client, WaitTimeout
 
 POLL_S = 0.1
@@ -24,7 +26,7 @@ async def follow(
 
     An interrupt kills the application. Raises WaitTimeout after killing it, if it takes longer than `timeout_s`.
     """
-    console = Console(stderr=True, highlight=False)
+    console = notices()
     try:
         async with asyncio.timeout(timeout_s):
             report = await _ended(client, app_id, console, look)
@@ -52,7 +54,7 @@ async def _ended(client: Client, app_id: ApplicationId, console: Console, look: 
                 look()
             if report.state in FINAL_APPLICATION_STATES:
                 return report
-            status.update(f"{report.state.name} in {report.queue}, {report.progress:.0%} done")
+            status.update(Text(in_line(f"{report.state.name} in {report.queue}, {report.progress:.0%} done")))
             await asyncio.sleep(POLL_S)
 
 
@@ -60,4 +62,4 @@ def _tell_end(report: ApplicationReport, console: Console) -> None:
     seconds = (report.finish_time_ms - report.start_time_ms) / 1000
     console.print(f"{report.application_id} {report.final_status.name} after {seconds:.1f} s")
     if report.final_status is not FinalApplicationStatus.SUCCEEDED and report.diagnostics.strip():
-        console.print(report.diagnostics.strip(), markup=False)
+        console.print(shown(report.diagnostics.strip()))

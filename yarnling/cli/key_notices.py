@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from rich.console import Console
-
 from rm.scheduler.configuration import check_scheduler
 from wire.hadoop_xml import hadoop_keys, read_configuration
 from yarn.faults import refuse_if_faulty
 from yarn.settings import describe
+from yarnling.cli.terminal import in_line, notices
 
 
 def tell_of_keys(conf: str | None, settings: Mapping[str, str]) -> None:
@@ -20,12 +19,12 @@ def tell_of_keys(conf: str | None, settings: Mapping[str, str]) -> None:
     configuration = read_configuration(None if conf is None else Path(conf), settings)
     found = describe(configuration, hadoop_keys(), check_scheduler(configuration))
     refuse_if_faulty(found.faults)
-    console = Console(stderr=True, soft_wrap=True, highlight=False)
+    console = notices()
     counts = f"{len(found.read)} keys read, {len(found.ignored)} ignored, {len(found.unknown)} unknown"
     where = "" if conf is None else f" (yarnling config --conf {conf} lists them)"
-    console.print(f"Configuration: {counts}{where}")
+    console.print(in_line(f"Configuration: {counts}{where}"))
     for key in found.unknown:
         nearest = f", perhaps {key.nearest}" if key.nearest else ""
-        console.print(f"unknown: {key.origin}: {key.key} = {key.value!r}{nearest}", markup=False)
+        console.print(in_line(f"unknown: {key.origin}: {key.key} = {key.value!r}{nearest}"))
     for fault in found.faults:
-        console.print(f"warning: {fault}", markup=False)
+        console.print(in_line(f"warning: {fault}"))

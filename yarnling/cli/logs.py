@@ -8,6 +8,7 @@ from pathlib import Path
 from yarn.errors import YarnException
 from yarn.ids import ApplicationId, ContainerId
 from yarnling.cli import json_form
+from yarnling.cli.terminal import in_line
 from yarnling.cluster_state import find_cluster
 from yarnling.container_logs import ContainerLog, find_logs
 
@@ -31,7 +32,7 @@ def show(name: str, application: str, container: str | None, files: list[str], *
         sys.stdout.write(json_form.text([_entry(log) for log in logs]) + "\n")
         return
     for log in logs:
-        sys.stdout.write(f"==> {log.container_id} {log.name} <==\n")
+        sys.stdout.write(f"==> {log.container_id} {in_line(log.name)} <==\n")
         text = log.text()
         sys.stdout.write(text if not text or text.endswith("\n") else text + "\n")
 

@@ -7,7 +7,7 @@ import sys
 
 from yarnling.cli import json_form
 from yarnling.cli.connection import connect
-from yarnling.cli.terminal import terminal
+from yarnling.cli.terminal import in_line, terminal
 from yarnling.cli.views import ClusterView, cluster_view, look
 from yarnling.cluster_state import ClusterState
 
@@ -19,7 +19,8 @@ def show(name: str, *, as_json: bool) -> None:
         sys.stdout.write(json_form.text({"cluster": state, **json_form.plain(view)}) + "\n")
         return
     console = terminal()
-    console.print(f"Cluster {state.name}, process {state.supervisor.pid}, HADOOP_CONF_DIR={state.conf_dir}")
+    place = in_line(f"HADOOP_CONF_DIR={state.conf_dir}")
+    console.print(f"Cluster {state.name}, process {state.supervisor.pid}, {place}", soft_wrap=True)
     console.print(cluster_view(view))
 
 

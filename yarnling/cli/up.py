@@ -13,7 +13,7 @@ from rich.live import Live
 from yarn.errors import YarnException
 from yarnling.cli import json_form
 from yarnling.cli.key_notices import tell_of_keys
-from yarnling.cli.terminal import terminal
+from yarnling.cli.terminal import in_line, notices, terminal
 from yarnling.cli.views import ClusterView, cluster_view, look
 from yarnling.cluster_state import find_cluster
 from yarnling.local_cluster import LocalCluster
@@ -39,7 +39,7 @@ def run_detached(options: UpOptions, *, as_json: bool) -> None:
     """Start the cluster, leave it to a supervisor and say where it is."""
     check_free(options.name)
     tell_of_keys(options.conf, options.settings)
-    with Console(stderr=True).status(_starting(options)):
+    with notices().status(_starting(options)):
         told = start_detached(options)
     if "error" in told:
         raise YarnException(str(told["error"]))
@@ -49,7 +49,7 @@ def run_detached(options: UpOptions, *, as_json: bool) -> None:
         return
     named = "" if options.name == "default" else f" --name {options.name}"
     console = terminal()
-    console.print(f"{len(state.nodes)} NodeManagers are up; {_place(state.conf_dir, state.directory)}")
+    console.print(f"{len(state.nodes)} NodeManagers are up; {_place(state.conf_dir, state.directory)}", soft_wrap=True)
     console.print(f"See it: yarnling status{named}   End it: yarnling down{named}")
 
 
@@ -64,7 +64,7 @@ async def _run(options: UpOptions, console: Console) -> None:
         with console.status(_starting(options)):
             cluster = await stack.enter_async_context(supervised(options))
         stop = set_by_signals()
-        console.print(f"Ready. {_place(str(cluster.directory.conf), str(cluster.directory.path))}")
+        console.print(f"Ready. {_place(str(cluster.directory.conf), str(cluster.directory.path))}", soft_wrap=True)
         console.print("Ctrl-C ends it.")
         async with asyncio.TaskGroup() as tasks:
             showing = tasks.create_task(_show(cluster, console))
@@ -93,7 +93,7 @@ async def _tell_changes(cluster: LocalCluster, console: Console) -> None:
         lines = _lines(await look(cluster.client))
         for line in lines:
             if line not in before:
-                console.print(line)
+                console.print(in_line(line))
         before = lines
         await asyncio.sleep(REFRESH_S)
 
@@ -108,4 +108,4 @@ def _starting(options: UpOptions) -> str:
 
 
 def _place(conf_dir: str, directory: str) -> str:
-    return f"HADOOP_CONF_DIR={conf_dir}, files in {directory}"
+    return in_line(f"HADOOP_CONF_DIR={conf_dir}, files in {directory}")

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from rich import box
 from rich.console import Group, RenderableType
 from rich.table import Table
-from rich.text import Text
 
 from yarn.applications import ApplicationReport
 from yarn.nodes import NodeReport
 from yarn.queues import QueueInfo
 from yarn.states import FinalApplicationStatus, NodeState, YarnApplicationState
+from yarnling.cli.terminal import cell
 from yarnling.client import Client
 
 APPLICATIONS_MAX = 20
@@ -60,8 +60,8 @@ def node_table(nodes: Iterable[NodeReport]) -> Table:
         style = "green" if node.state is NodeState.RUNNING else "red"
         table.add_row(
             str(node.node_id),
-            Text(node.state.name, style),
-            node.rack,
+            cell(node.state.name, style),
+            cell(node.rack),
             str(node.containers),
             _of(node.used.memory_mb, node.capability.memory_mb),
             _of(node.used.vcores, node.capability.vcores),
@@ -74,7 +74,7 @@ def queue_table(root: QueueInfo) -> Table:
     for depth, queue in _tree(root):
         statistics = queue.statistics
         table.add_row(
-            "  " * depth + queue.name,
+            cell("  " * depth + queue.name),
             queue.state.name,
             f"{queue.absolute_capacity:.1%}",
             f"{queue.absolute_maximum_capacity:.0%}",
@@ -92,10 +92,10 @@ def application_table(applications: tuple[ApplicationReport, ...]) -> Table:
         outcome = "" if app.final_status is FinalApplicationStatus.UNDEFINED else app.final_status.name
         table.add_row(
             str(app.application_id),
-            app.user,
-            app.name,
-            app.queue,
-            Text(app.state.name, _STATE_STYLES.get(app.state, "")),
+            cell(app.user),
+            cell(app.name),
+            cell(app.queue),
+            cell(app.state.name, _STATE_STYLES.get(app.state, "")),
             outcome,
             f"{app.progress:.0%}",
             str(max(0, app.usage.used_containers)),

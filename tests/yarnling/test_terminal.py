@@ -1,0 +1,76 @@
+"""What reaches a terminal: texts of users as they are, without markup, and nothing in them that a terminal obeys."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from rich.console import RenderableType
+
+from wire.hadoop_xml import to_xml
+from yarn.applications import ApplicationReport
+from yarn.errors import InvalidArgumentException
+from yarn.ids import ApplicationAttemptId, ApplicationId, NodeId
+from yarn.nodes import NodeHealth, NodeReport
+from yarn.queues import QueueInfo, QueueStatistics
+from yarn.resource import NONE, Resource
+from yarn.states import NodeState, QueueState, YarnApplicationState
+from yarnling.cli.app import tell
+from yarnling.cli.configuration import report
+from yarnling.cli.key_notices import tell_of_keys
+from yarnling.cli.terminal import in_line, shown, terminal
+from yarnling.cli.views import application_table, node_table, queue_table
+
+EVIL = "[/x] [bold]:smile: \x1b[2J\x9b1m\u202e\udcff\a"
+TAMED = "[/x] [bold]:smile: \\x1b[2J\\x9b1m\\u202e\\udcff\\x07"
+
+
+def drawn(part: RenderableType) -> str:
+    console = terminal()
+    with console.capture() as capture:
+        console.print(part)
+    return capture.get()
+
+
+def test_controls_are_written_out() -> None:
+    assert shown(f"two\nlines\t{EVIL}") == f"two\nlines\t{TAMED}"
+    assert in_line("two\nlines\tß日") == "two\\x0alines\\x09ß日"
+
+
+def test_values_of_a_configuration_are_no_markup(capsys: pytest.CaptureFixture[str]) -> None:
+    report(
+        None, ["foo.bar=[/x]", "foo.baz=[memory=8192,vcores=8]", f"foo.evil={EVIL}"], None, every=True, as_json=False
+    )
+    out = capsys.readouterr().out
+    assert "Unknown to all (3)" in out
+    assert "[/x]" in out
+    assert "[memory=8192,vcores=8]" in out
+    assert TAMED in out
+
+
+def test_warnings_of_a_configuration_are_no_markup(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    values = {
+        "yarn.scheduler.capacity.root.queues": "[/x]",
+        "yarn.scheduler.capacity.root.[/x].capacity": "100",
+        "yarn.nm.liveness-monitor.expiry-interval-ms": "2000",
+    }
+    (tmp_path / "capacity-scheduler.xml").write_text(to_xml(values))
+    report(tmp_path, [], None, every=False, as_json=False)
+    assert "warning: capacity-scheduler.xml" in capsys.readouterr().out
+    tell_of_keys(str(tmp_path), {"foo.evil": EVIL})
+    assert ascii(EVIL) in capsys.readouterr().err
+
+
+def test_names_of_applications_queues_and_nodes_are_no_markup() -> None:
+    app_id = ApplicationId(1, 1)
+    app = ApplicationReport(app_id, EVIL, EVIL, EVIL, YarnApplicationState.RUNNING, ApplicationAttemptId(app_id, 1))
+    assert drawn(application_table((app,))).count(TAMED) == 3
+    queue = QueueInfo(EVIL, f"root.{EVIL}", QueueState.RUNNING, 1.0, 1.0, 0.0, 1.0, 1.0, 0.0, QueueStatistics())
+    assert drawn(queue_table(queue)).count(TAMED) == 1
+    node = NodeReport(NodeId("127.0.0.2", 1), NodeState.RUNNING, "", EVIL, NONE, Resource(1, 1), 0, NodeHealth())
+    assert drawn(node_table((node,))).count(TAMED) == 1
+
+
+def test_an_error_is_told_without_what_a_terminal_obeys(capsys: pytest.CaptureFixture[str]) -> None:
+    tell(InvalidArgumentException(f"queue {EVIL}:\nunknown"))
+    assert capsys.readouterr().err == f"yarnling: queue {TAMED}:\nunknown\n"
