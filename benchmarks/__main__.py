@@ -12,7 +12,7 @@ from functools import partial
 from rich.console import Console
 from rich.table import Table
 
-NAMES = ("start", "memory", "core")
+NAMES = ("start", "memory", "core", "reject", "growth")
 """Each is a module here with `measure(progress) -> {figure: value}`."""
 
 # What the figures are held against: those of other systems, measured on two cores of the same kind.
@@ -23,6 +23,10 @@ TO_BEAT = {
     "containers_per_s_500": "7,100 first, 21,000 warm (Hadoop)",
     "containers_per_s_1000": "6,300 first, 22,000 warm (Hadoop)",
     "containers_per_s_5000": "6,400 first, 20,500 warm (Hadoop)",
+    "containers_per_s_1000_with_100_applications": "7,500 first, 20,000-34,000 warm (Hadoop)",
+    "containers_per_s_1000_with_1000_applications": "3,000 first, 4,800-10,700 warm (Hadoop)",
+    "heartbeats_per_s_1_queues": "30,000-34,000 (Hadoop)",
+    "heartbeats_per_s_40_queues": "12,000 (Hadoop)",
 }
 
 
@@ -55,7 +59,8 @@ def _measure(name: str, progress: Callable[[str], None]) -> dict[str, float]:
 
 
 def _print(results: dict[str, dict[str, float]]) -> None:
-    table = Table("benchmark", "figure")
+    table = Table("benchmark")
+    table.add_column("figure", overflow="fold")
     table.add_column("value", justify="right")
     table.add_column("to beat")
     for name, figures in results.items():

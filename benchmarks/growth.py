@@ -1,0 +1,53 @@
+"""How a heartbeat's cost grows with the cluster: one thing grows, everything else stays.
+
+`idle_us`: a heartbeat when nobody asks for anything that could be had. `place_us`: a heartbeat that places one
+container. In microseconds of CPU, through the whole core; a flat row is the aim.
+"""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Callable
+
+from benchmarks.played_cluster import PlayedCluster, cpu_s, queues
+from yarn.resource import Resource
+
+HEARTBEATS = 1_000
+RUNS = 3
+NODES = (10, 100, 1_000, 10_000)
+APPLICATIONS = (10, 100, 1_000)
+QUEUES = (1, 10, 100)
+
+_NODE = Resource(1_048_576, 1_024)
+
+
+def measure(progress: Callable[[str], None]) -> dict[str, float]:
+    """{"idle_us_10_nodes", "place_us_10_nodes", ..., "..._applications", "..._queues": microseconds}."""
+    shapes = {
+        **{f"{n}_nodes": (n, 10, 10) for n in NODES},
+        **{f"{n}_applications": (100, 10, n) for n in APPLICATIONS},
+        **{f"{n}_queues": (100, n, 100) for n in QUEUES},
+    }
+    figures = {}
+    for name, shape in shapes.items():
+        progress(name)
+        runs = [_heartbeat_us(*shape) for _ in range(RUNS)]
+        figures[f"idle_us_{name}"] = round(statistics.median(idle for idle, _ in runs), 1)
+        figures[f"place_us_{name}"] = round(statistics.median(place for _, place in runs), 1)
+    return figures
+
+
+def _heartbeat_us(nodes: int, queue_count: int, applications: int) -> tuple[float, float]:
+    """All but one application have got what they asked for; then the last one, the youngest, asks."""
+    cluster = PlayedCluster(nodes, queues(queue_count), _NODE)
+    for number in range(applications):
+        cluster.run_application(number + 1, f"root.q{number % queue_count}", "user", 0)
+    for attempt_id in cluster.attempts:
+        cluster.ask(attempt_id, 1)
+    cluster.beat_until_placed(applications)
+    for _ in cluster.nodes:
+        cluster.beat()
+    idle = cpu_s(lambda: [cluster.beat() for _ in range(HEARTBEATS)])
+    cluster.ask(cluster.attempts[-1], HEARTBEATS)
+    place = cpu_s(lambda: cluster.beat_until_placed(HEARTBEATS))
+    return idle / HEARTBEATS * 1e6, place / HEARTBEATS * 1e6

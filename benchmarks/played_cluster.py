@@ -1,0 +1,121 @@
+"""A ResourceManager's core that is played by hand: nodes that beat in turn, masters that ask. No wire, no clock.
+
+What is timed with it is timed in seconds of CPU: the core does nothing but compute, and what else the machine does
+should not count.
+"""
+
+from __future__ import annotations
+
+import gc
+import time
+from collections.abc import Callable, Mapping, Sequence
+
+from rm.core import ResourceManagerCore
+from rm.effects import Reply
+from rm.events import (
+    Allocate,
+    MasterLaunched,
+    NodeHeartbeat,
+    RegisterApplicationMaster,
+    RegisterNode,
+    SubmitApplication,
+)
+from yarn.applications import ApplicationSubmissionContext
+from yarn.asks import ANY, ResourceRequest
+from yarn.configuration import Configuration
+from yarn.containers import ContainerStatus
+from yarn.ids import ApplicationAttemptId, ApplicationId, NodeId
+from yarn.protocols.master import AllocateRequest, RegisterApplicationMasterRequest
+from yarn.protocols.tracker import NodeHeartbeatRequest, NodeHeartbeatResponse, RegisterNodeManagerRequest
+from yarn.resource import Resource
+
+START_MS = 1_700_000_000_000
+CONTAINER = Resource(1024, 1)
+
+
+def queues(count: int, **settings: str) -> dict[str, str]:
+    """`count` queues q0, q1, ... with equal shares, in which one user may use all and masters are not limited.
+
+    `settings`: of every queue, with underscores for dashes.
+    """
+    names = [f"q{i}" for i in range(count)]
+    configuration = {
+        "yarn.scheduler.capacity.root.queues": ",".join(names),
+        "yarn.scheduler.capacity.maximum-am-resource-percent": "1",
+    }
+    every = {"user_limit_factor": str(count * 100), **settings}
+    for name in names:
+        configuration[f"yarn.scheduler.capacity.root.{name}.capacity"] = str(100 / count)
+        for key, value in every.items():
+            configuration[f"yarn.scheduler.capacity.root.{name}.{key.replace('_', '-')}"] = value
+    return configuration
+
+
+class PlayedCluster:
+    """A core with `node_count` nodes of one size, registered."""
+
+    def __init__(self, node_count: int, configuration: Mapping[str, str], node: Resource) -> None:
+        self.core = ResourceManagerCore(Configuration.of(dict(configuration)), cluster_timestamp=START_MS)
+        self.nodes = [NodeId(f"host{i}", 1) for i in range(node_count)]
+        self._now_ms = START_MS
+        self._response_ids = dict.fromkeys(self.nodes, 0)
+        self._masters = dict[ApplicationAttemptId, int]()
+        self._next = 0
+        for node_id in self.nodes:
+            self.core.handle(RegisterNode(0, RegisterNodeManagerRequest(node_id, 1, node), "/r1"), self._now_ms)
+
+    @property
+    def container_count(self) -> int:
+        """Containers that are booked, masters among them."""
+        return self.core.scheduler.queues["root"].container_count
+
+    def run_application(self, number: int, queue: str, user: str, containers: int) -> ApplicationAttemptId:
+        """Submit it, start its master (on the node whose turn it is) and ask for `containers`, anywhere."""
+        application_id = ApplicationId(START_MS, number)
+        attempt_id = ApplicationAttemptId(application_id, 1)
+        context = ApplicationSubmissionContext(application_id, resource=CONTAINER, queue=queue)
+        self.core.handle(SubmitApplication(0, user, context), self._now_ms)
+        self.beat()
+        self.core.handle(MasterLaunched(attempt_id), self._now_ms)
+        self.core.handle(RegisterApplicationMaster(0, attempt_id, RegisterApplicationMasterRequest()), self._now_ms)
+        self._masters[attempt_id] = 0
+        if containers:
+            self.ask(attempt_id, containers)
+        return attempt_id
+
+    @property
+    def attempts(self) -> list[ApplicationAttemptId]:
+        """The running applications' attempts, oldest first."""
+        return list(self._masters)
+
+    def ask(self, attempt_id: ApplicationAttemptId, containers: int) -> None:
+        """The master's heartbeat: it wants so many containers now."""
+        response_id = self._masters[attempt_id]
+        self._masters[attempt_id] = response_id + 1
+        asks = (ResourceRequest(1, ANY, CONTAINER, containers),)
+        self.core.handle(Allocate(0, attempt_id, AllocateRequest(response_id, asks=asks)), self._now_ms)
+
+    def beat(self, containers: Sequence[ContainerStatus] = ()) -> None:
+        """The heartbeat of the next node in turn."""
+        node_id = self.nodes[self._next]
+        self._next = (self._next + 1) % len(self.nodes)
+        self._now_ms += 1
+        request = NodeHeartbeatRequest(node_id, self._response_ids[node_id], containers=tuple(containers))
+        for effect in self.core.handle(NodeHeartbeat(0, request), self._now_ms):
+            if isinstance(effect, Reply) and isinstance(effect.value, NodeHeartbeatResponse):
+                self._response_ids[node_id] = effect.value.response_id
+
+    def beat_until_placed(self, containers: int) -> None:
+        """One heartbeat after the other until so many more containers stand."""
+        wanted = self.container_count + containers
+        while self.container_count < wanted:
+            self.beat()
+
+
+def cpu_s(work: Callable[[], object], *, sweep: bool = True) -> float:
+    """Seconds of CPU that `work` takes; `sweep`: with the garbage of before swept away first."""
+    if sweep:
+        gc.collect()
+    before = time.process_time()
+    work()
+    return time.process_time() - before

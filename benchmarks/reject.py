@@ -1,0 +1,62 @@
+"""Heartbeats a second that place nothing although 100 applications ask: all are at their users' limits.
+
+Hadoop measures the same shape in TestCapacitySchedulerPerf. `still`: nothing happens between the heartbeats.
+`stirred`: before each, an application changes what it asks for, so that no verdict of before can stand unseen.
+"""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Callable
+
+from benchmarks.played_cluster import PlayedCluster, cpu_s, queues
+from yarn.resource import Resource
+
+APPLICATIONS = 100
+HEARTBEATS = 2_000
+RUNS = 3
+QUEUES = (1, 40)
+
+_NODE = Resource(1_048_576, 1_024)
+
+
+def measure(progress: Callable[[str], None]) -> dict[str, float]:
+    """{"heartbeats_per_s_Q_queues" and "..._stirred": heartbeats a second, through the whole core}."""
+    figures = {}
+    for count in QUEUES:
+        for stirred in (False, True):
+            progress(f"{APPLICATIONS} applications at their limits in {count} queues{', stirred' * stirred}")
+            name = f"heartbeats_per_s_{count}_queues{'_stirred' * stirred}"
+            figures[name] = round(statistics.median(heartbeats_per_s(count, stirred=stirred) for _ in range(RUNS)))
+    return figures
+
+
+def heartbeats_per_s(queue_count: int, *, stirred: bool) -> float:
+    """One run; the clock's seconds of the stirring itself are not counted."""
+    cluster = rejecting_cluster(queue_count, APPLICATIONS)
+    booked = cluster.container_count
+    spent = 0.0
+    if stirred:
+        for number in range(HEARTBEATS):
+            cluster.ask(cluster.attempts[number % APPLICATIONS], 50 + number % 7)
+            spent += cpu_s(cluster.beat, sweep=False)
+    else:
+        spent = cpu_s(lambda: [cluster.beat() for _ in range(HEARTBEATS)])
+    if cluster.container_count != booked:
+        raise RuntimeError("The applications were to be at their limits, but something was placed.")
+    return HEARTBEATS / spent
+
+
+def rejecting_cluster(queue_count: int, applications: int) -> PlayedCluster:
+    """Two large nodes; each queue has one user whose limit is a tiny part of it, and is used up."""
+    cluster = PlayedCluster(2, queues(queue_count, user_limit_factor="0.1"), _NODE)
+    for number in range(applications):
+        cluster.run_application(number + 1, f"root.q{number % queue_count}", "user", 0)
+    for attempt_id in cluster.attempts:
+        cluster.ask(attempt_id, 10_000)
+    before = -1
+    while cluster.container_count != before:
+        before = cluster.container_count
+        for _ in range(len(cluster.nodes) * 2):
+            cluster.beat()
+    return cluster
