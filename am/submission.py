@@ -44,12 +44,29 @@ class Submission(Protocol):
     @property
     def options(self) -> ApplicationOptions: ...
 
+    def check_sizes(self, maximum: Resource) -> list[str]:
+        """What its user should know of the sizes asked for, where the largest container of the cluster is `maximum`.
+
+        Raises InvalidResourceRequestException if containers are asked for that there can never be.
+        """
+        ...
+
     def build(self, application_id: ApplicationId, staging_root: Path) -> ApplicationSubmissionContext:
         """The context to submit. Makes the staging directory `<staging_root>/<application_id>`.
 
         Raises YarnException if that cannot be made, or if a file that is to be shipped is not there.
         """
         ...
+
+
+def sizes_above(capability: Resource, maximum: Resource) -> list[str]:
+    """What of `capability` no container of the cluster can have, such as `memory of 9000 MB, at most 8192`."""
+    above: list[str] = []
+    if capability.memory_mb > maximum.memory_mb:
+        above.append(f"memory of {capability.memory_mb} MB, at most {maximum.memory_mb}")
+    if capability.vcores > maximum.vcores:
+        above.append(f"vcores {capability.vcores}, at most {maximum.vcores}")
+    return above
 
 
 def build_context(

@@ -230,6 +230,9 @@ def _files(source: Path | Iterable[Path] | None) -> list[Path]:
             problem, remedy = f"holds none of {', '.join(FILES)}", "name the directory that does"
             raise ConfigurationException([Fault("", None, Origin(str(source)), problem, remedy)])
         return present
+    if not source.exists():
+        remedy = f"name a directory with {' or '.join(FILES[1:])}"
+        raise ConfigurationException([Fault("", None, Origin(str(source)), "No such file or directory", remedy)])
     return [source]
 
 

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import getpass
-from collections.abc import Iterable, Mapping
+import logging
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 
 from am.staging import default_staging_root
@@ -36,7 +37,12 @@ from yarnling.container_logs import ContainerLog, find_logs
 NOT_YET_ACCEPTED = frozenset(
     {YarnApplicationState.NEW, YarnApplicationState.NEW_SAVING, YarnApplicationState.SUBMITTED}
 )
+LEAF_QUEUES_TOLD_MAX = 20
+"""A refused submission names so many queues that there are."""
 _REFUSED = frozenset({YarnApplicationState.FAILED, YarnApplicationState.KILLED})
+
+
+_logger = logging.getLogger(__name__)
 
 
 class SubmissionFailed(YarnException):
@@ -103,14 +109,20 @@ class Client:
                 await self._rm.submit_application(context)
                 continue
             if report.state in _REFUSED:
-                raise SubmissionFailed(f"Failed to submit {context.application_id} to YARN : {report.diagnostics}")
+                reason = f"{report.diagnostics}{await self._leaf_queues_beside(context.queue)}"
+                raise SubmissionFailed(f"Failed to submit {context.application_id} to YARN : {reason}")
             if report.state not in NOT_YET_ACCEPTED:
                 return report
             await asyncio.sleep(self._poll_s)
 
-    async def start(self, submission: Submission) -> ApplicationReport:
-        """Submit one of our own applications (am.programs) under a new id, and wait until it is accepted."""
+    async def start(self, submission: Submission, tell: Callable[[str], object] = _logger.warning) -> ApplicationReport:
+        """Submit one of our own applications (am.programs) under a new id, and wait until it is accepted.
+
+        `tell` gets what its user should know. Raises InvalidResourceRequestException for an impossible size.
+        """
         new = await self.new_application()
+        for notice in submission.check_sizes(new.maximum_capability):
+            tell(notice)
         return await self.submit(submission.build(new.application_id, self.staging_root))
 
     async def report(self, app_id: ApplicationId) -> ApplicationReport:
@@ -176,11 +188,27 @@ class Client:
             raise InvalidArgumentException(f"queue {name}: there is none of that name")
         return info
 
+    async def _leaf_queues_beside(self, wanted: str) -> str:
+        """What could have been asked for, in parentheses, if `wanted` is no leaf queue."""
+        leaves = list(_leaves(await self.queue("root")))
+        if any(wanted in (leaf.name, leaf.path) for leaf in leaves):
+            return ""
+        names = [leaf.path.removeprefix("root.") for leaf in leaves]
+        more = ", ..." if len(names) > LEAF_QUEUES_TOLD_MAX else ""
+        return f" (submit to a leaf queue: {', '.join(names[:LEAF_QUEUES_TOLD_MAX])}{more})"
+
     # Logs
 
     def logs(self, app_id: ApplicationId) -> list[ContainerLog]:
         """The log files of the application's containers, by container and name; they may still grow."""
         return find_logs(self._log_dirs, app_id)
+
+
+def _leaves(queue: QueueInfo) -> Iterator[QueueInfo]:
+    if not queue.children:
+        yield queue
+    for child in queue.children:
+        yield from _leaves(child)
 
 
 def _diagnosed(report: ApplicationReport | None) -> str:

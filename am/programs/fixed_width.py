@@ -37,13 +37,17 @@ LaunchContextOf = Callable[[int], ContainerLaunchContext]
 
 @dataclass(frozen=True, slots=True)
 class Width:
-    """How many containers of which size and priority."""
+    """How many containers of which size and priority.
+
+    `exact`: one that is larger than the queue allows ends the application, instead of being cut (DistributedShell).
+    """
 
     containers: int
     capability: Resource
     priority: int = 0
     execution_type: ExecutionType = ExecutionType.GUARANTEED
     label: str | None = None
+    exact: bool = False
 
 
 class FixedWidth:
@@ -76,6 +80,10 @@ class FixedWidth:
 
     def _handle(self, event: Event) -> list[Action]:
         match event:
+            case Registered(maximum_capability) if self.width.exact and not self._fits(maximum_capability):
+                return [
+                    Finish(FinalApplicationStatus.FAILED, self._too_large(maximum_capability, event.queue), EXIT_FAILED)
+                ]
             case Registered(maximum_capability):
                 self._request = self._make_request(maximum_capability)
                 return [*self._ask_for_missing(), *self._maybe_finish()]
@@ -108,6 +116,12 @@ class FixedWidth:
             label=width.label,
             execution_type=width.execution_type,
         )
+
+    def _fits(self, maximum: Resource) -> bool:
+        return self.width.capability.fits_in(maximum)
+
+    def _too_large(self, maximum: Resource, queue: str) -> str:
+        return f"containers of {self.width.capability} are larger than {queue} allows, {maximum} (ask for less)"
 
     def _ask_for_missing(self) -> list[Action]:
         if self._request is None:

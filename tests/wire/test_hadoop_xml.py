@@ -125,6 +125,13 @@ def test_a_file_that_is_not_there(tmp_path: Path) -> None:
         read_file(tmp_path)
 
 
+def test_a_directory_that_is_not_there(tmp_path: Path) -> None:
+    with pytest.raises(
+        ConfigurationException, match=r"No such .*\(name a directory with yarn-site.xml or capacity-scheduler.xml\)"
+    ):
+        read_configuration(tmp_path / "nowhere")
+
+
 def test_a_directory_is_read_in_hadoops_order(tmp_path: Path) -> None:
     (tmp_path / "core-site.xml").write_bytes(xml(prop("a", "core"), prop("b", "core")))
     (tmp_path / "yarn-site.xml").write_bytes(xml(prop("b", "yarn"), prop("c", "yarn")))

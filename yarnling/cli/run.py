@@ -14,6 +14,7 @@ from am.programs.distributed_shell.client import DistributedShell
 from am.programs.fixed_width import Width
 from am.submission import ApplicationOptions
 from yarn.applications import ApplicationReport
+from yarn.errors import InvalidArgumentException
 from yarn.ids import ApplicationId, ContainerId
 from yarn.resource import Resource
 from yarn.states import FinalApplicationStatus
@@ -66,6 +67,8 @@ class ContainerOutcome:
 
 def run(options: RunOptions) -> int:
     """The exit status: the largest of the containers', 1 if that is 0 but the application failed."""
+    if options.timeout_s is not None and not options.timeout_s > 0:
+        raise InvalidArgumentException(f"--timeout {options.timeout_s:g}: must be above 0 (leave it out to wait)")
     report, outcomes = asyncio.run(_run(options))
     if options.as_json:
         found = {"application": report, "containers": [asdict(outcome) for outcome in outcomes]}
@@ -88,7 +91,7 @@ def submission_of(options: RunOptions, script: Path) -> DistributedShell:
     """`script` holds what `script_text` says."""
     line = shell_line(options.command)
     command = f"bash {SCRIPT_LINK} <LOG_DIR>/{STATUS_FILE}"
-    width = Width(options.containers, Resource(options.memory_mb, options.vcores))
+    width = Width(options.containers, Resource(options.memory_mb, options.vcores), exact=True)
     application = ApplicationOptions(
         line[:SHELL_NAME_CHARS_MAX], queue=options.queue, master_resource=Resource(MASTER_MB, 1)
     )

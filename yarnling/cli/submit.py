@@ -49,7 +49,7 @@ def submit(program: str, arguments: Sequence[str], options: SubmitOptions) -> in
         sys.stdout.write(PROGRAMS[program].parser().format_help())
         return 0
     submission = PROGRAMS[program].parse(arguments)
-    report = asyncio.run(_submit(submission, options))
+    report = asyncio.run(_submit(program, submission, options))
     if options.as_json:
         sys.stdout.write(json_form.text(report) + "\n")
     if not options.wait:
@@ -57,10 +57,10 @@ def submit(program: str, arguments: Sequence[str], options: SubmitOptions) -> in
     return 0 if report.final_status is FinalApplicationStatus.SUCCEEDED else 1
 
 
-async def _submit(submission: Submission, options: SubmitOptions) -> ApplicationReport:
+async def _submit(program: str, submission: Submission, options: SubmitOptions) -> ApplicationReport:
     _, client = connect(options.name, options.user)
     async with client:
-        report = await client.start(submission)
+        report = await client.start(submission, lambda notice: sys.stderr.write(f"{program}: {notice}\n"))
         if not options.wait:
             if not options.as_json:
                 sys.stdout.write(f"{report.application_id}\n")

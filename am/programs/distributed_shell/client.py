@@ -24,10 +24,11 @@ from am.submission import (
     build_context,
     parse_pairs,
     read_application_options,
+    sizes_above,
 )
 from yarn.applications import ApplicationSubmissionContext
 from yarn.containers import ContainerRetryContext
-from yarn.errors import InvalidArgumentException
+from yarn.errors import InvalidArgumentException, InvalidResourceRequestException
 from yarn.ids import ApplicationId
 from yarn.resource import Resource
 from yarn.states import ContainerRetryPolicy
@@ -76,6 +77,16 @@ class DistributedShell:
     environment: dict[str, str] = field(default_factory=dict)
     files: dict[str, Path] = field(default_factory=dict)
     retry: ContainerRetryContext = ContainerRetryContext()
+
+    def check_sizes(self, maximum: Resource) -> list[str]:
+        """Hadoop's distributed shell cuts what is too large: told to its user. An exact width is refused instead."""
+        above = " and ".join(sizes_above(self.width.capability, maximum))
+        if above and self.width.exact:
+            raise InvalidResourceRequestException(
+                f"a container with {above} in this cluster (ask for less: "
+                "the largest node and yarn.scheduler.maximum-allocation-* are the bounds)"
+            )
+        return [f"a container with {above} in this cluster: cut to that, as Hadoop's does"] if above else []
 
     def build(self, application_id: ApplicationId, staging_root: Path) -> ApplicationSubmissionContext:
         """The context to submit (am.submission.Submission)."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,7 @@ from am.programs.sleep import sleep_submission
 from am.staging import read_record
 from tests.am.builders import APP
 from yarn.containers import ContainerRetryContext
-from yarn.errors import InvalidArgumentException
+from yarn.errors import InvalidArgumentException, InvalidResourceRequestException
 from yarn.resource import Resource
 from yarn.states import ContainerRetryPolicy, LocalResourceVisibility
 
@@ -98,3 +99,15 @@ def test_a_submission_leaves_its_job_for_the_master(tmp_path: Path) -> None:
 def test_sleep_is_a_shell_that_sleeps() -> None:
     submission = sleep_submission(3, 1.5)
     assert (submission.command, submission.width.containers) == ("exec sleep 1.5", 3)
+
+
+def test_sizes_above_the_clusters_largest_container_are_told_or_refused() -> None:
+    """DistributedShell's master cuts what is too large; an exact width can only be refused."""
+    shell = parse(["-shell_command", "date", "-container_memory", "9000", "-container_vcores", "5"])
+    assert shell.check_sizes(Resource(9000, 5)) == []
+    told = "a container with memory of 9000 MB, at most 8192 and vcores 5, at most 4 in this cluster"
+    assert shell.check_sizes(Resource(8192, 4)) == [f"{told}: cut to that, as Hadoop's does"]
+    exact = replace(shell, width=replace(shell.width, exact=True))
+    assert exact.check_sizes(Resource(9000, 5)) == []
+    with pytest.raises(InvalidResourceRequestException, match=f"{told} .ask for less"):
+        exact.check_sizes(Resource(8192, 4))

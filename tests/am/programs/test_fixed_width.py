@@ -56,6 +56,18 @@ def test_sizes_are_cut_to_the_queues_maximum() -> None:
     assert actions == [AskFor(ContainerRequest(Resource(1024, 2), priority=0))]
 
 
+def test_an_exact_size_above_the_queues_maximum_ends_the_application() -> None:
+    exact = FixedWidth(Width(1, Resource(4096, 1), exact=True), lambda n: ContainerLaunchContext())
+    (finish,) = exact.handle(Registered(Resource(1024, 2), "root.s"), 0)
+    assert isinstance(finish, Finish)
+    assert (finish.final_status, finish.exit_code) == (FinalApplicationStatus.FAILED, 2)
+    assert finish.diagnostics == (
+        "containers of <memory:4096, vCores:1> are larger than root.s allows, <memory:1024, vCores:2> (ask for less)"
+    )
+    fits = FixedWidth(Width(1, MB_512, exact=True), lambda n: ContainerLaunchContext())
+    assert fits.handle(REGISTERED, 0) == [AskFor(REQUEST)]
+
+
 def test_each_container_is_started_with_its_own_number() -> None:
     launches = allocate(registered(2), 2, 3)
     assert [a.launch_context.commands for a in launches if isinstance(a, Launch)] == [("echo 1",), ("echo 2",)]
