@@ -1,7 +1,9 @@
 """Scenarios as text: commands, a line of dashes, what they did.
 
     # case: A2
-    # Any words about what is shown; lines with # are for the reader.
+    # hadoop: LeafQueue.assignContainers
+    # Any words about what is shown; lines with # are for the reader. `hadoop:` names the method whose rule this is, or
+    # the test of Hadoop's whose numbers these are.
 
     conf root.queues=a root.a.capacity=100
     node n1 8192
@@ -22,12 +24,10 @@ from pathlib import Path
 from typing import ClassVar
 
 from rm.scheduler.invariants import violations
-from rm.scheduler.leaf_queue import LeafQueue
-from rm.scheduler.parent_queue import ParentQueue
-from tests.rm.scheduler.cluster import Cluster, row
+from tests.rm.scheduler.cluster import GB, START_MS, Cluster, row
+from tests.scenarios.views import Views
 from yarn.asks import ANY, ResourceRequest
 from yarn.errors import YarnException
-from yarn.resource import Resource
 
 SEPARATOR = "----"
 
@@ -37,12 +37,14 @@ class Script:
 
     def __init__(self, text: str) -> None:
         self.cases = tuple(re.findall(r"^# case: (\w+)$", text, re.MULTILINE))
+        self.hadoop = tuple(re.findall(r"^# hadoop: (\w+\.\w+)$", text, re.MULTILINE))
         self._exempt = tuple(re.findall(r"^# exempt: (I-\d+)", text, re.MULTILINE))
         self._text = text
         self._conf: dict[str, str] = {}
         self._started: Cluster | None = None
         self._apps: list[str] = []
         self._nodes: list[str] = []
+        self._vcores = False
 
     @staticmethod
     def read(path: Path) -> Script:
@@ -80,6 +82,10 @@ class Script:
         if self._started is None:
             self._started = Cluster(self._conf)
         return self._started
+
+    @property
+    def _views(self) -> Views:
+        return Views(self._cluster, vcores=self._vcores)
 
     # Commands
 
@@ -121,35 +127,51 @@ class Script:
         self._COMMANDS[words[0]](self, words[1:])
         return []
 
+    def _clock(self, words: list[str]) -> list[str]:
+        """clock MS: the time since the ResourceManager's start; it was a day ago unless told."""
+        self._cluster.now_ms = START_MS + int(words[0])
+        return []
+
     def _lose(self, words: list[str]) -> list[str]:
         """lose NODE"""
         self._nodes.remove(words[0])
         return self._cluster.lose(words[0])
 
     def _resize(self, words: list[str]) -> list[str]:
-        """resize NODE MB"""
-        return self._cluster.resize(words[0], int(words[1]))
+        """resize NODE MB [VCORES]"""
+        return self._cluster.resize(words[0], *map(int, words[1:]))
 
     def _submit(self, words: list[str]) -> list[str]:
-        """submit APP USER QUEUE [MB-OF-MASTER]"""
-        app, user, queue, *size = words
-        story = self._cluster.submit(app, user, queue, *map(int, size))
+        """submit APP USER QUEUE [MB-OF-MASTER] [priority P] [unmanaged]
+
+        An unmanaged one has its master elsewhere: it asks for none and is ready at once, as in Hadoop's own tests of
+        single queues.
+        """
+        app, user, queue, *rest = words
+        size = int(rest.pop(0)) if rest and rest[0].isdigit() else GB
+        priority = int(rest[rest.index("priority") + 1]) if "priority" in rest else 0
+        story = self._cluster.submit(app, user, queue, size, priority=priority, unmanaged="unmanaged" in rest)
         self._apps.append(app)
         return story
 
+    def _move(self, words: list[str]) -> list[str]:
+        """move APP QUEUE"""
+        self._cluster.move(*words)
+        return self._cluster.read_story()
+
+    def _prioritize(self, words: list[str]) -> list[str]:
+        """prioritize APP PRIORITY"""
+        self._cluster.prioritize(words[0], int(words[1]))
+        return self._cluster.read_story()
+
     def _ask(self, words: list[str]) -> list[str]:
-        """ask APP NxMB[:VCORES] [at NAME] [priority P] [strict], rows separated by a comma; one call."""
+        """ask APP NxMB[:VCORES] [at NAME] [priority P] [id N] [strict], rows separated by a comma; one call."""
         rows = [_row(part.split()) for part in " ".join(words[1:]).split(",")]
         return self._cluster.send(words[0], rows)
 
     def _poll(self, words: list[str]) -> list[str]:
         """poll APP...: fetches what was placed, tells what it hears."""
-        output = []
-        for app in words:
-            allocation = self._cluster.poll(app)
-            names = " ".join(self._cluster.name_of(container.id) for container in allocation.containers)
-            output.append(f"{app}: headroom {_show(allocation.headroom)}, fetched {names or 'nothing'}")
-        return output + self._cluster.read_story()
+        return [self._views.poll(app) for app in words] + self._cluster.read_story()
 
     def _finish(self, words: list[str]) -> list[str]:
         """finish APP NUMBER...: told at the next beat of the node."""
@@ -160,9 +182,23 @@ class Script:
         """release APP NUMBER"""
         return self._cluster.release(words[0], int(words[1]))
 
+    def _grow(self, words: list[str]) -> list[str]:
+        """grow APP NUMBER MB: another size for a container, larger or smaller."""
+        self._cluster.resize_container(words[0], int(words[1]), int(words[2]))
+        return self._cluster.read_story()
+
+    def _expire(self, words: list[str]) -> list[str]:
+        """expire APP NUMBER: its AM fetched the container and never started it."""
+        return self._cluster.expire(words[0], int(words[1]))
+
     def _avoid(self, words: list[str]) -> list[str]:
         """avoid APP PLACE...: blacklist."""
         self._cluster.avoid(*words)
+        return []
+
+    def _readmit(self, words: list[str]) -> list[str]:
+        """readmit APP PLACE...: off the blacklist."""
+        self._cluster.readmit(*words)
         return []
 
     def _end(self, words: list[str]) -> list[str]:
@@ -177,51 +213,27 @@ class Script:
 
     def _queues(self, words: list[str]) -> list[str]:
         """queues [PATH...]"""
-        return [self._queue(path) for path in words or self._cluster.scheduler.queues]
+        return [self._views.queue(path) for path in words or self._cluster.scheduler.queues]
 
-    def _queue(self, path: str) -> str:
-        queue = self._cluster.scheduler.queues[path]
-        usage = queue.usage.default
-        text = (
-            f"{path}: {queue.state.name} used {_mb(usage.used)} reserved {_mb(usage.reserved)} "
-            f"pending {_mb(usage.pending)} guaranteed {_mb(queue.effective_minimum(''))} "
-            f"maximum {_mb(queue.effective_maximum(''))}"
-        )
-        if isinstance(queue, LeafQueue):
-            masters = f"masters {_mb(usage.am_used)} of {_mb(usage.am_limit)}"
-            return f"{text} {masters} apps {queue.active_count}+{queue.pending_count}"
-        assert isinstance(queue, ParentQueue)
-        return text + f" apps {queue.application_count}"
+    def _shares(self, words: list[str]) -> list[str]:
+        """shares [PATH...]: capacities, configured and used"""
+        return [self._views.shares(path) for path in words or self._cluster.scheduler.queues]
+
+    def _limits(self, words: list[str]) -> list[str]:
+        """limits LEAF...: what it lets in"""
+        return [self._views.limits(path) for path in words]
 
     def _users(self, words: list[str]) -> list[str]:
         """users LEAF"""
-        users = self._cluster.leaf(words[0]).users
-        return [
-            f"{name}: used {_mb(user.usage.default.used)} limit {_mb(user.limit)} "
-            f"{'active' if users.is_active(name) else 'idle'} "
-            f"apps {user.active_applications}+{user.pending_applications}"
-            for name, user in users.users.items()
-        ]
+        return list(self._views.users(words[0]))
 
     def _nodes_shown(self, words: list[str]) -> list[str]:
         """nodes [NAME...]"""
-        return [self._node_shown(name) for name in words or self._nodes]
-
-    def _node_shown(self, name: str) -> str:
-        node = self._cluster.node_of(name)
-        reserved = node.reserved_container
-        tail = (
-            f" reserved {self._cluster.name_of(reserved.id)} {_mb(reserved.resource)}" if reserved is not None else ""
-        )
-        return f"{name}: used {_mb(node.allocated)} free {_mb(node.unallocated)} of {_mb(node.total)}{tail}"
+        return [self._views.node(name) for name in words or self._nodes]
 
     def _held(self, words: list[str]) -> list[str]:
         """held [APP...]: what applications hold, and how many containers."""
-        apps = words or [app for app in self._apps if self._is_known(app)]
-        return [
-            f"{app}: {self._cluster.held(app)} in {len(self._cluster.attempt(app).live_containers)} containers"
-            for app in apps
-        ]
+        return [self._views.held(app) for app in words or [app for app in self._apps if self._is_known(app)]]
 
     def _is_known(self, app: str) -> bool:
         try:
@@ -230,11 +242,18 @@ class Script:
             return False
         return True
 
+    def _asked(self, words: list[str]) -> list[str]:
+        """asked APP...: what is still asked for, and the missed chances."""
+        return [line for app in words for line in self._views.asked(app)]
+
     def _explain(self, words: list[str]) -> list[str]:
         """explain APP: why it has not what it wants."""
-        attempt_id = self._cluster.attempt(words[0]).attempt_id
-        obstacles = self._cluster.scheduler.explain(attempt_id.application_id)
-        return [str(obstacle).replace(str(attempt_id), words[0]) for obstacle in obstacles]
+        return list(self._views.obstacles(words[0]))
+
+    def _show(self, words: list[str]) -> list[str]:
+        """show vcores: amounts as memory:vcores from here on."""
+        self._vcores = words == ["vcores"]
+        return []
 
     _COMMANDS: ClassVar[dict[str, Callable[[Script, list[str]], list[str]]]] = {
         "conf": _set,
@@ -244,21 +263,31 @@ class Script:
         "beat": _beat,
         "rounds": _rounds,
         "quietly": _quietly,
+        "clock": _clock,
         "lose": _lose,
         "resize": _resize,
+        "move": _move,
+        "prioritize": _prioritize,
+        "grow": _grow,
+        "expire": _expire,
         "submit": _submit,
         "ask": _ask,
         "poll": _poll,
         "finish": _finish,
         "release": _release,
         "avoid": _avoid,
+        "readmit": _readmit,
         "end": _end,
         "retry": _retry,
         "queues": _queues,
+        "shares": _shares,
+        "limits": _limits,
         "users": _users,
         "nodes": _nodes_shown,
         "held": _held,
+        "asked": _asked,
         "explain": _explain,
+        "show": _show,
     }
 
 
@@ -280,13 +309,6 @@ def _row(words: list[str]) -> ResourceRequest:
         int(vcores or 1),
         priority=int(options.get("priority", 1)),
         name=options.get("at", ANY),
+        request_id=int(options.get("id", -1)),
         relax="strict" not in words,
     )
-
-
-def _mb(resource: Resource) -> int:
-    return resource.memory_mb
-
-
-def _show(resource: Resource) -> str:
-    return f"{resource.memory_mb}:{resource.vcores}"

@@ -8,13 +8,17 @@ import pytest
 
 from tests.scenarios.script import Script
 
-_FILES = sorted((Path(__file__).parent / "scripts").glob("*.txt"))
+_FILES = sorted((Path(__file__).parent / "scripts").rglob("*.txt"))
 
 
 def _parameters() -> list[object]:
+    return [pytest.param(path, id=path.stem, marks=_marks(Script.read(path))) for path in _FILES]
+
+
+def _marks(script: Script) -> list[pytest.MarkDecorator]:
     return [
-        pytest.param(path, id=path.stem, marks=[pytest.mark.case(case) for case in Script.read(path).cases])
-        for path in _FILES
+        *(pytest.mark.case(case) for case in script.cases),
+        *(pytest.mark.hadoop(method) for method in script.hadoop),
     ]
 
 
@@ -25,3 +29,11 @@ def test_scenario(path: Path, request: pytest.FixtureRequest) -> None:
     if request.config.getoption("--rewrite", False):
         path.write_text(replayed, encoding="utf-8")
     assert replayed == path.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("path", _FILES, ids=lambda path: path.stem)
+def test_a_scenario_says_what_it_shows(path: Path) -> None:
+    """A case, or the method of Hadoop's whose rule or numbers it holds; and the file's name is the only one."""
+    script = Script.read(path)
+    assert script.cases or script.hadoop, "no line `# case: A1` or `# hadoop: LeafQueue.assignContainers`"
+    assert [other for other in _FILES if other.stem == path.stem] == [path]

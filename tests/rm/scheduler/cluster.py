@@ -113,13 +113,20 @@ class Cluster:
     # Applications
 
     def submit(
-        self, app: str, user: str = "user", queue: str = "a", am_mb: int = GB, *, priority: int = 0
+        self,
+        app: str,
+        user: str = "user",
+        queue: str = "a",
+        am_mb: int = GB,
+        *,
+        priority: int = 0,
+        unmanaged: bool = False,
     ) -> list[str]:
-        """Submit; if a queue takes it, its first attempt asks for the master."""
+        """Submit; if a queue takes it, its first attempt asks for the master, unless that runs elsewhere."""
         application_id = self._apps.setdefault(app, ApplicationId(START_MS, len(self._apps) + 1))
         self.scheduler.add_application(application_id, queue, user, priority, self.now_ms)
         if application_id in self.scheduler.applications:
-            master = self.scheduler.normalize_master_request(queue, Resource(am_mb, 1))
+            master = None if unmanaged else self.scheduler.normalize_master_request(queue, Resource(am_mb, 1))
             self._add_attempt(ApplicationAttemptId(application_id, 1), master, transfer=False)
         return self.read_story()
 
@@ -168,11 +175,20 @@ class Cluster:
         """Blacklist hosts or racks."""
         self.scheduler.allocate(self.attempt(app).attempt_id, [], [], places, [], [], self.now_ms)
 
+    def readmit(self, app: str, *places: str) -> None:
+        """Take hosts or racks off the blacklist."""
+        self.scheduler.allocate(self.attempt(app).attempt_id, [], [], [], places, [], self.now_ms)
+
     def release(self, app: str, number: int) -> list[str]:
         """The AM gives a container back."""
         attempt = self.attempt(app)
         released = ContainerId(attempt.attempt_id, number)
         self.scheduler.allocate(attempt.attempt_id, [], [released], [], [], [], self.now_ms)
+        return self.read_story()
+
+    def expire(self, app: str, number: int) -> list[str]:
+        """A container that was fetched and not started for too long."""
+        self.scheduler.expire_container(ContainerId(self.attempt(app).attempt_id, number), self.now_ms)
         return self.read_story()
 
     def finish(self, app: str, *numbers: int, exit_status: int = 0) -> None:
@@ -205,7 +221,7 @@ class Cluster:
             previous.attempt_id, keep_containers=keep_containers, final_state_name="FAILED", now_ms=self.now_ms
         )
         following = ApplicationAttemptId(previous.attempt_id.application_id, previous.attempt_id.attempt + 1)
-        self._add_attempt(following, previous.am_resource, transfer=keep_containers)
+        self._add_attempt(following, None if previous.unmanaged else previous.am_resource, transfer=keep_containers)
         return self.read_story()
 
     def refresh(self, conf: Mapping[str, str]) -> None:
@@ -251,9 +267,10 @@ class Cluster:
 
     # Helpers
 
-    def _add_attempt(self, attempt_id: ApplicationAttemptId, master: Resource, *, transfer: bool) -> None:
+    def _add_attempt(self, attempt_id: ApplicationAttemptId, master: Resource | None, *, transfer: bool) -> None:
         self.scheduler.add_attempt(attempt_id, transfer=transfer, am_resource=master, now_ms=self.now_ms)
-        self._call(attempt_id, [ResourceRequest(0, ANY, master, 1)])
+        if master is not None:
+            self._call(attempt_id, [ResourceRequest(0, ANY, master, 1)])
 
     def _call(self, attempt_id: ApplicationAttemptId, rows: list[ResourceRequest]) -> Allocation:
         allocation = self.scheduler.allocate(attempt_id, rows, [], [], [], [], self.now_ms)
