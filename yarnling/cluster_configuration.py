@@ -26,6 +26,9 @@ RM_ADDRESSES = (
     resourcemanager.ADMIN_ADDRESS.key,
 )
 
+PLACES = (*RM_ADDRESSES, nodemanager.ADDRESS.key, nodemanager.LOCAL_DIRS.key, nodemanager.LOG_DIRS.key)
+"""Keys whose values in files are of other machines: only settings that are given to this cluster itself count."""
+
 # Set unless the user's files or settings say otherwise.
 DEFAULTS = {
     # The disk of a laptop is often more than 90 % full, and then every node would be unhealthy.
@@ -73,11 +76,21 @@ def file_values(
     return values
 
 
+def replaced(conf: Configuration, settings: Mapping[str, str]) -> list[str]:
+    """What a user's files say and the cluster sets itself all the same, such as `KEY (yarn-site.xml:3)`."""
+    entries = [(key, conf.entry(key)) for key in PLACES if key not in settings]
+    return [f"{key} ({entry.origin})" for key, entry in entries if entry is not None]
+
+
 def node_overrides(place: NodePlace, settings: Mapping[str, str]) -> dict[str, str]:
-    """What is one node's own. Directories of the settings get a part for each node: two must not share one."""
+    """What is one node's own: its host, with the port of the settings if they name one.
+
+    Directories of the settings get a part for each node: two must not share one.
+    """
+    port = nodemanager.ADDRESS.parse(settings[nodemanager.ADDRESS.key])[1] if nodemanager.ADDRESS.key in settings else 0
     return {
         nodemanager.HOSTNAME.key: place.host,
-        nodemanager.ADDRESS.key: f"{place.host}:0",
+        nodemanager.ADDRESS.key: f"{place.host}:{port}",
         nodemanager.LOCAL_DIRS.key: ",".join(map(str, local_dirs(place, settings))),
         nodemanager.LOG_DIRS.key: ",".join(map(str, log_dirs(place, settings))),
     }

@@ -4,7 +4,8 @@ In the foreground the command itself does so; `--detach` leaves a process of its
 
     python -m yarnling.supervisor READY-FD OPTIONS      OPTIONS: a JSON object of UpOptions
 
-which writes one JSON line when the cluster is ready, {"ready": true}, or {"error": "..."} if it cannot be.
+which writes one JSON line when the cluster is ready, {"ready": true, "complaints": [...]}, or
+{"error": "..."} if it cannot be. The complaints are those of nodes that are not healthy.
 """
 
 from __future__ import annotations
@@ -18,12 +19,14 @@ import sys
 from collections.abc import AsyncIterator, Callable
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from typing import Any
 
 from yarn.errors import YarnException
 from yarn.settings import FAST_TIME_FACTOR, yarnling
 from yarnling.cluster_state import ClusterState, NoCluster, NodeEntry, ProcessIdentity, find_cluster, state_directory
 from yarnling.launcher import log_tail
 from yarnling.local_cluster import LocalCluster, Node
+from yarnling.node_health import complaints
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +132,7 @@ def _entry(node: Node, cluster: LocalCluster) -> NodeEntry:
 async def _keep(options: UpOptions, tell: Callable[[dict[str, object]], None]) -> None:
     async with supervised(options) as cluster:
         stop = set_by_signals()
-        tell({"ready": True})
+        tell({"ready": True, "complaints": complaints(await cluster.client.nodes())})
         await wait_for_end(cluster, stop)
 
 
@@ -150,7 +153,7 @@ def main(arguments: list[str]) -> int:
     return 0
 
 
-def start_detached(options: UpOptions) -> dict[str, object]:
+def start_detached(options: UpOptions) -> dict[str, Any]:
     """Leave a supervisor behind; what it says when the cluster is ready or cannot be."""
     import subprocess
 

@@ -203,3 +203,14 @@ def test_a_supervisor_that_was_killed_leaves_nothing_and_a_stale_state_is_no_hin
     assert (asked.returncode, "has gone without a word" in asked.stderr) == (1, True)
     assert yarnling("up", "--fast", "--detach", "--name", "killed").returncode == 0
     assert yarnling("down", "--name", "killed").returncode == 0
+
+
+def test_up_tells_why_a_node_is_not_well(yarnling: Yarnling) -> None:
+    started = yarnling("up", "--fast", "--detach", "--name", "ill", "-D", "yarn.nodemanager.local-dirs=/proc/nolocal")
+    try:
+        assert started.returncode == 0, started.stderr
+        assert started.stdout.startswith("1 NodeManager is up; ")
+        assert "UNHEALTHY: 1/1 local-dirs" in started.stderr
+        assert "UNHEALTHY: 1/1 local-dirs" in yarnling("status", "--name", "ill").stdout
+    finally:
+        yarnling("down", "--name", "ill")

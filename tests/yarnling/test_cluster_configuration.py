@@ -64,6 +64,16 @@ def test_nodes_have_hosts_and_directories_of_their_own(tmp_path: Path) -> None:
     assert all(first[key] != second[key] for key in first)
 
 
+def test_a_port_of_the_settings_is_every_nodes_on_its_own_host(tmp_path: Path) -> None:
+    directory = ClusterDirectory(tmp_path, temporary=False)
+    addresses = [
+        node_overrides(directory.node(number, 1), {nodemanager.ADDRESS.key: "0.0.0.0:8041"})[nodemanager.ADDRESS.key]
+        for number in (1, 2)
+    ]
+    assert addresses == ["127.0.0.2:8041", "127.0.0.3:8041"]
+    assert node_overrides(directory.node(1, 1), {})[nodemanager.ADDRESS.key] == "127.0.0.2:0"
+
+
 def test_hosts_go_on_after_the_last_of_a_block(tmp_path: Path) -> None:
     directory = ClusterDirectory(tmp_path, temporary=False)
     assert [directory.node(number, 1).host for number in (1, 253, 254, 255, 300)] == [

@@ -38,6 +38,14 @@ def test_keys_are_counted_slips_named_and_what_is_odd_is_warned_of(
     assert warning.startswith("warning: capacity-scheduler.xml:7: yarn.nm.liveness-monitor.expiry-interval-ms = '2000'")
 
 
+def test_places_of_files_that_do_not_hold_here_are_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    values = {"yarn.nodemanager.address": "0.0.0.0:8041", "yarn.resourcemanager.address": "rm:8032"}
+    tell_of_keys(conf(tmp_path, values), {"yarn.resourcemanager.address": "127.0.0.1:8032"})
+    assert capsys.readouterr().err.splitlines()[1] == (
+        "The cluster chooses itself (unless -D says otherwise): yarn.nodemanager.address (capacity-scheduler.xml:3)"
+    )
+
+
 def test_the_faults_of_queues_and_settings_come_together(tmp_path: Path) -> None:
     directory = conf(tmp_path, {**TREE, f"{Q}.b.capacity": "50"})
     with pytest.raises(ConfigurationException) as refusal:

@@ -19,7 +19,7 @@ from yarnling.cli.app import tell
 from yarnling.cli.configuration import report
 from yarnling.cli.key_notices import tell_of_keys
 from yarnling.cli.terminal import in_line, shown, terminal
-from yarnling.cli.views import application_table, node_table, queue_table
+from yarnling.cli.views import ClusterView, application_table, cluster_view, node_table, queue_table
 
 EVIL = "[/x] [bold]:smile: \x1b[2J\x9b1m\u202e\udcff\a"
 TAMED = "[/x] [bold]:smile: \\x1b[2J\\x9b1m\\u202e\\udcff\\x07"
@@ -74,3 +74,11 @@ def test_names_of_applications_queues_and_nodes_are_no_markup() -> None:
 def test_an_error_is_told_without_what_a_terminal_obeys(capsys: pytest.CaptureFixture[str]) -> None:
     tell(InvalidArgumentException(f"queue {EVIL}:\nunknown"))
     assert capsys.readouterr().err == f"yarnling: queue {TAMED}:\nunknown\n"
+
+
+def test_an_unhealthy_node_says_why() -> None:
+    node = NodeReport(
+        NodeId("127.0.0.2", 1), NodeState.UNHEALTHY, "", "/r", NONE, NONE, 0, NodeHealth(False, "1/1 local-dirs [\x1b]")
+    )
+    root = QueueInfo("root", "root", QueueState.RUNNING, 1.0, 1.0, 0.0, 1.0, 1.0, 0.0, QueueStatistics())
+    assert "127.0.0.2:1 UNHEALTHY: 1/1 local-dirs [\\x1b]" in drawn(cluster_view(ClusterView((node,), root, ())))

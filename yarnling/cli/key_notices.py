@@ -10,6 +10,7 @@ from wire.hadoop_xml import hadoop_keys, read_configuration
 from yarn.faults import refuse_if_faulty
 from yarn.settings import describe
 from yarnling.cli.terminal import in_line, notices
+from yarnling.cluster_configuration import replaced
 
 
 def tell_of_keys(conf: str | None, settings: Mapping[str, str]) -> None:
@@ -23,6 +24,8 @@ def tell_of_keys(conf: str | None, settings: Mapping[str, str]) -> None:
     counts = f"{len(found.read)} keys read, {len(found.ignored)} ignored, {len(found.unknown)} unknown"
     where = "" if conf is None else f" (yarnling config --conf {conf} lists them)"
     console.print(in_line(f"Configuration: {counts}{where}"))
+    if own := replaced(configuration, settings):
+        console.print(in_line(f"The cluster chooses itself (unless -D says otherwise): {', '.join(own)}"))
     for key in found.unknown:
         nearest = f", perhaps {key.nearest}" if key.nearest else ""
         console.print(in_line(f"unknown: {key.origin}: {key.key} = {key.value!r}{nearest}"))

@@ -17,6 +17,7 @@ from yarnling.cli.terminal import in_line, notices, terminal
 from yarnling.cli.views import ClusterView, cluster_view, look
 from yarnling.cluster_state import find_cluster
 from yarnling.local_cluster import LocalCluster
+from yarnling.node_health import complaints
 from yarnling.supervisor import UpOptions, check_free, set_by_signals, start_detached, supervised, wait_for_end
 
 __all__ = ["UpOptions", "definitions", "run_detached", "run_foreground"]
@@ -43,13 +44,16 @@ def run_detached(options: UpOptions, *, as_json: bool) -> None:
         told = start_detached(options)
     if "error" in told:
         raise YarnException(str(told["error"]))
+    for complaint in told["complaints"]:
+        notices().print(in_line(complaint))
     state = find_cluster(options.name)
     if as_json:
         sys.stdout.write(json_form.text(state) + "\n")
         return
     named = "" if options.name == "default" else f" --name {options.name}"
     console = terminal()
-    console.print(f"{len(state.nodes)} NodeManagers are up; {_place(state.conf_dir, state.directory)}", soft_wrap=True)
+    are_up = f"{_node_managers(len(state.nodes))} {'is' if len(state.nodes) == 1 else 'are'} up"
+    console.print(f"{are_up}; {_place(state.conf_dir, state.directory)}", soft_wrap=True)
     console.print(f"See it: yarnling status{named}   End it: yarnling down{named}")
 
 
@@ -99,12 +103,16 @@ async def _tell_changes(cluster: LocalCluster, console: Console) -> None:
 
 
 def _lines(view: ClusterView) -> list[str]:
-    nodes = [f"node {node.node_id} {node.state.name}" for node in view.nodes]
+    nodes = [f"node {node.node_id} {node.state.name}" for node in view.nodes] + complaints(view.nodes)
     return nodes + [f"{app.application_id} {app.user} {app.queue} {app.state.name}" for app in view.applications]
 
 
 def _starting(options: UpOptions) -> str:
-    return f"starting {options.nodes} NodeManagers"
+    return f"starting {_node_managers(options.nodes)}"
+
+
+def _node_managers(count: int) -> str:
+    return f"{count} NodeManager{'' if count == 1 else 's'}"
 
 
 def _place(conf_dir: str, directory: str) -> str:

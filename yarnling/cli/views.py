@@ -15,6 +15,7 @@ from yarn.queues import QueueInfo
 from yarn.states import FinalApplicationStatus, NodeState, YarnApplicationState
 from yarnling.cli.terminal import cell
 from yarnling.client import Client
+from yarnling.node_health import complaints
 
 APPLICATIONS_MAX = 20
 """Shown on a terminal, the last ones; --json has all."""
@@ -48,7 +49,9 @@ async def look(client: Client) -> ClusterView:
 
 def cluster_view(view: ClusterView) -> RenderableType:
     """All three tables."""
-    parts: list[RenderableType] = [node_table(view.nodes), queue_table(view.root)]
+    parts: list[RenderableType] = [node_table(view.nodes)]
+    parts += [cell(line, "red") for line in complaints(view.nodes)]
+    parts.append(queue_table(view.root))
     if view.applications:
         parts.append(application_table(view.applications))
     return Group(*parts)
