@@ -24,6 +24,7 @@ from am.events import Event, HeartbeatFailed, Registered, ShutdownOrdered
 from am.requests import ContainerRequest, RackOf, default_rack_of
 from wire.proxies import ApplicationMasterProxy
 from wire.retry import RetryPolicy
+from wire.topology import Topology
 from yarn.asks import UpdateContainerRequest
 from yarn.containers import Token
 from yarn.errors import (
@@ -80,8 +81,11 @@ class AMRMClient:
         self._heartbeats: asyncio.Task[None] | None = None
 
     @classmethod
-    def connect(cls, environment: AMEnvironment, rack_of: RackOf = default_rack_of) -> AMRMClient:
-        """A client of the RM that the environment names; nothing is sent yet."""
+    def connect(cls, environment: AMEnvironment, rack_of: RackOf | None = None) -> AMRMClient:
+        """A client of the RM that the environment names; nothing is sent yet.
+
+        Racks are those of the cluster's table, unless `rack_of` tells others; YarnException if it cannot be read.
+        """
         conf = environment.configuration
         proxy = ApplicationMasterProxy(
             environment.scheduler_target, token=environment.amrm_token, retry=RetryPolicy.read(conf)
@@ -91,7 +95,7 @@ class AMRMClient:
             proxy,
             heartbeat_interval_ms=AM_HEARTBEAT_INTERVAL.of(conf),
             silence_max_ms=silence_max_ms if silence_max_ms >= 0 else 1 << 53,
-            rack_of=rack_of,
+            rack_of=rack_of or Topology.read(conf).rack_of,
         )
 
     async def __aenter__(self) -> AMRMClient:

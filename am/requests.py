@@ -20,10 +20,9 @@ from typing import NamedTuple
 from yarn.asks import ANY, ResourceRequest
 from yarn.containers import Container
 from yarn.errors import InvalidResourceRequestException
+from yarn.nodes import DEFAULT_RACK
 from yarn.resource import Resource
 from yarn.states import ExecutionType
-
-DEFAULT_RACK = "/default-rack"
 
 RackOf = Callable[[str], str]
 """From a host to its rack, such as `/r1`."""

@@ -21,7 +21,6 @@ from rm.master_launcher import MasterLauncher
 from rm.response_signer import ResponseSigner
 from rm.services import AdminService, ClientService, MasterService, TrackerService
 from rm.shell import ResourceManagerShell
-from rm.topology import Topology
 from wire.address import Address
 from wire.channel import Channels
 from wire.cluster_secret import read_cluster_secret
@@ -31,6 +30,7 @@ from wire.observer import RpcObserver
 from wire.protocols import admin, client, master, tracker
 from wire.server import RpcServer, anybody
 from wire.tokens import NodeTokenSecretManager
+from wire.topology import Topology
 from yarn.configuration import Configuration
 from yarn.ids import ApplicationAttemptId
 from yarn.settings import resourcemanager

@@ -30,9 +30,9 @@ from rm.lifecycles.states import RMAppAttemptState
 from rm.queue_reports import queue_info
 from rm.response_signer import ResponseSigner
 from rm.shell import ResourceManagerShell
-from rm.topology import Topology
 from wire.caller import Caller
 from wire.protocols.admin import NodeResources
+from wire.topology import Topology
 from yarn.applications import (
     ApplicationAttemptReport,
     ApplicationFilter,

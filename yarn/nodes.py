@@ -8,6 +8,9 @@ from yarn.ids import NodeId
 from yarn.resource import Resource
 from yarn.states import NodeState, NodeUpdateType
 
+DEFAULT_RACK = "/default-rack"
+"""The rack of every host where no topology is configured (NetworkTopology.DEFAULT_RACK)."""
+
 
 @dataclass(frozen=True, slots=True)
 class ResourceUtilization:

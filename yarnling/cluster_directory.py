@@ -22,6 +22,7 @@ from pathlib import Path
 from wire.cluster_secret import write_cluster_secret
 from wire.hadoop_xml import to_xml
 from yarn.errors import YarnException
+from yarn.nodes import DEFAULT_RACK
 from yarn.settings.scheduler import PREFIX
 
 FIRST_NODE = ipaddress.IPv4Address("127.0.0.2")
@@ -81,7 +82,7 @@ class ClusterDirectory:
         name = f"nm-{number}"
         home = self.path / name
         host = str(FIRST_NODE + (number - 1))
-        rack = f"/rack-{(number - 1) % racks + 1}" if racks > 1 else "/default-rack"
+        rack = f"/rack-{(number - 1) % racks + 1}" if racks > 1 else DEFAULT_RACK
         return NodePlace(number, name, host, rack, home / "local", home / "userlogs")
 
     def write_racks(self, places: list[NodePlace]) -> None:

@@ -6,10 +6,12 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from am.client import AMRMClient
+from am.environment import AMEnvironment
 from am.events import (
     ContainersAllocated,
     ContainersCompleted,
@@ -23,6 +25,7 @@ from am.requests import ContainerRequest
 from tests.am.builders import GB, container, container_id, ended, reply
 from tests.am.played_servers import PlayedManager, served
 from wire.proxies import ApplicationMasterProxy
+from yarn.configuration import Configuration
 from yarn.containers import Token
 from yarn.errors import (
     ApplicationAttemptNotFoundException,
@@ -78,6 +81,25 @@ async def test_progress_is_asked_for_with_each_heartbeat() -> None:
     async with registered(manager) as rm:
         rm.progress = lambda: 0.25
         await heard(manager, lambda requests: requests[-1].progress == 0.25)
+
+
+async def test_the_rack_of_an_asked_for_node_comes_from_the_clusters_table(tmp_path: Path) -> None:
+    """AMRMClientImpl: a request for a node is one for its rack too, which RackResolver looks up."""
+    (tmp_path / "table").write_text("n7 /r7\n")
+    manager = PlayedManager()
+    async with asyncio.timeout(TIMEOUT_S), served(manager) as address:
+        conf = {
+            "yarn.resourcemanager.scheduler.address": str(address),
+            "net.topology.node.switch.mapping.impl": "org.apache.hadoop.net.TableMapping",
+            "net.topology.table.file.name": str(tmp_path / "table"),
+        }
+        token = Token(b"i", b"p", "AMRM", "")
+        environment = AMEnvironment(container_id(1), "am-host", "alice", Configuration.of(conf), token)
+        async with AMRMClient.connect(environment) as rm:
+            rm.add_request(ContainerRequest(GB, priority=1, nodes=("n7",)))
+            await rm.register("am-host")
+            await heard(manager, len)
+    assert {ask.resource_name for ask in manager.heard[0].asks} == {"n7", "/r7", "*"}
 
 
 async def heard(manager: PlayedManager, condition: object) -> None:

@@ -1,17 +1,15 @@
-"""Racks of hosts, and groups of users: what the shell looks up for the core."""
+"""Racks of hosts, from TableMapping's file."""
 
 from __future__ import annotations
 
-import grp
-import pwd
 from pathlib import Path
 
 import pytest
 
-from rm.groups import groups_of
-from rm.topology import DEFAULT_RACK, Topology
+from wire.topology import Topology
 from yarn.configuration import Configuration
 from yarn.errors import YarnException
+from yarn.nodes import DEFAULT_RACK
 
 TABLE = {"net.topology.node.switch.mapping.impl": "org.apache.hadoop.net.TableMapping"}
 FILE = "net.topology.table.file.name"
@@ -43,12 +41,3 @@ def test_a_table_that_cannot_be_read_is_named(tmp_path: Path) -> None:
     (tmp_path / "latin").write_bytes(b"n\xe9 /r1\n")
     with pytest.raises(YarnException, match="is not UTF-8"):
         Topology.read(Configuration.of({**TABLE, FILE: str(tmp_path / "latin")}))
-
-
-def test_a_users_groups_are_the_systems_the_primary_first() -> None:
-    root = pwd.getpwuid(0)
-    assert groups_of(root.pw_name)[0] == grp.getgrgid(root.pw_gid).gr_name
-
-
-def test_a_user_that_the_system_does_not_know_has_no_groups() -> None:
-    assert groups_of("no-such-user-here") == ()

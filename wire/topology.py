@@ -7,9 +7,9 @@ from pathlib import Path
 
 from yarn.configuration import Configuration
 from yarn.errors import YarnException
+from yarn.nodes import DEFAULT_RACK
 from yarn.settings.yarnling import NODE_SWITCH_MAPPING, TOPOLOGY_TABLE_FILE
 
-DEFAULT_RACK = "/default-rack"
 TABLE_BYTES_MAX = 16 * 1024 * 1024
 """A line is some 30 bytes: room for half a million hosts."""
 
