@@ -12,6 +12,7 @@ it is in the NM's.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import os
 import re
@@ -19,14 +20,14 @@ import stat
 import subprocess
 import tarfile
 import zipfile
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
 
 from tests.nm.golden_text import neutral
-from tests.nm.lone_node import LoneNode, lone_node
+from tests.nm.lone_node import WAIT_S, LoneNode, lone_node
 from yarn.containers import ContainerLaunchContext, LocalResource
 from yarn.ids import ContainerId
 from yarn.states import LocalResourceType, LocalResourceVisibility
@@ -207,12 +208,12 @@ async def test_a_master_has_hadoops_directories(tmp_path: Path) -> None:
         await fill_caches(node, sources)
         clear_logs(node)
         async with probed(node, master_launch(sources, str(node.attempt.application_id))):
-            assert walked(node.local_dir, node) == golden("local (AM running)")
-            assert walked(node.log_dir, node) == golden("logs (AM running)")
+            await comes_to(lambda: walked(node.local_dir, node), golden("local (AM running)"))
+            await comes_to(lambda: walked(node.log_dir, node), golden("logs (AM running)"))
         await node.finish_application()
         await node.node.shell.parts.deletion.join()  # type: ignore[union-attr]
-        assert walked(node.local_dir, node) == golden("local (application ended)")
-        assert walked(node.log_dir, node) == golden("logs (application ended)")
+        await comes_to(lambda: walked(node.local_dir, node), golden("local (application ended)"))
+        await comes_to(lambda: walked(node.log_dir, node), golden("logs (application ended)"))
 
 
 async def test_a_task_has_hadoops_directories(tmp_path: Path) -> None:
@@ -223,14 +224,14 @@ async def test_a_task_has_hadoops_directories(tmp_path: Path) -> None:
         await fill_caches(node, sources)
         clear_logs(node)
         async with probed(node, launch):
-            assert walked(node.local_dir, node) == golden("local (task running)")
-            assert walked(node.log_dir, node) == golden("logs (task running)")
+            await comes_to(lambda: walked(node.local_dir, node), golden("local (task running)"))
+            await comes_to(lambda: walked(node.log_dir, node), golden("logs (task running)"))
         await node.node.shell.parts.deletion.join()  # type: ignore[union-attr]
-        assert walked(node.local_dir, node) == golden("local (task ended, application running)")
+        await comes_to(lambda: walked(node.local_dir, node), golden("local (task ended, application running)"))
         await node.finish_application()
         await node.node.shell.parts.deletion.join()  # type: ignore[union-attr]
-        assert walked(node.local_dir, node) == golden("local (task's application ended)")
-        assert walked(node.log_dir, node) == golden("logs (task's application ended)")
+        await comes_to(lambda: walked(node.local_dir, node), golden("local (task's application ended)"))
+        await comes_to(lambda: walked(node.log_dir, node), golden("logs (task's application ended)"))
 
 
 async def test_two_disks_are_used_as_hadoop_does(tmp_path: Path) -> None:
@@ -244,14 +245,16 @@ async def test_two_disks_are_used_as_hadoop_does(tmp_path: Path) -> None:
     async with lone_node(tmp_path, places) as node:
         container_id = await node.start(ContainerLaunchContext((command,)))
         async with asyncio.timeout(20):
-            while not list(tmp_path.glob(f"logs?/*/{container_id}/stdout")):  # noqa: ASYNC110  a file has no event
+            # `_` is the last that env tells.
+            while "\n_=" not in (told := _told(tmp_path, container_id)):  # noqa: ASYNC110  a file has no event
                 await asyncio.sleep(0.01)
-        await asyncio.sleep(0.2)
-        seen = variables(next(tmp_path.glob(f"logs?/*/{container_id}/stdout")).read_text())
+        seen = variables(told)
         disks = [tmp_path / "local1", tmp_path / "local2"]
         logs = [tmp_path / "logs1", tmp_path / "logs2"]
-        assert union(disks, node) == sorted({*golden("local1 (both running)"), *golden("local2 (both running)")})
-        assert union(logs, node) == golden("logs1 (both running)")
+        await comes_to(
+            lambda: union(disks, node), sorted({*golden("local1 (both running)"), *golden("local2 (both running)")})
+        )
+        await comes_to(lambda: union(logs, node), golden("logs1 (both running)"))
         for disk in disks:
             assert "drwx--x--- usercache/alice/appcache/<application>/<container>" in walked(disk, node)
         for directory in logs:
@@ -264,7 +267,11 @@ async def test_two_disks_are_used_as_hadoop_does(tmp_path: Path) -> None:
         await node.end_of(container_id)
         await node.finish_application()
         await node.node.shell.parts.deletion.join()  # type: ignore[union-attr]
-        assert union(disks, node) == golden("local1 (application ended)")
+        await comes_to(lambda: union(disks, node), golden("local1 (application ended)"))
+
+
+def _told(directory: Path, container_id: ContainerId) -> str:
+    return "".join(file.read_text() for file in directory.glob(f"logs?/*/{container_id}/stdout"))
 
 
 def golden(stage: str) -> list[str]:
@@ -274,6 +281,19 @@ def golden(stage: str) -> list[str]:
 
 def union(directories: list[Path], node: LoneNode) -> list[str]:
     return sorted({line for directory in directories for line in walked(directory, node)})
+
+
+async def comes_to(look: Callable[[], list[str]], expected: list[str]) -> None:
+    """What `look` sees is what is expected, perhaps after a while: directories come and go beside what is told."""
+    seen: list[str] = []
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(WAIT_S):
+            while seen != expected:
+                # What is deleted while it is walked through is looked at again.
+                with contextlib.suppress(FileNotFoundError):
+                    seen = look()
+                await asyncio.sleep(0.01)
+    assert seen == expected
 
 
 def walked(directory: Path, node: LoneNode) -> list[str]:

@@ -26,6 +26,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 import pytest_asyncio
 
@@ -100,19 +101,20 @@ ACTIONS: dict[str, Action] = {
 
 
 async def _command_runs(node: LoneNode, container_id: ContainerId) -> None:
-    """Wait until the launch script has become the command: only then do its traps hold."""
-    async with asyncio.timeout(10):
-        while True:
-            pid = node.node.shell.parts.launcher.pid_of(container_id)  # type: ignore[union-attr]
-            if pid is not None and b"launch_container.sh" not in _command_line(pid):
-                break
+    """Wait until the command sleeps: all of them do, and only after they have set their traps."""
+    async with asyncio.timeout(WAIT_S):
+        launcher = node.node.shell.parts.launcher  # type: ignore[union-attr]
+        while not _sleeps(launcher.pid_of(container_id)):  # noqa: ASYNC110  another process's doing has no event
             await asyncio.sleep(0.01)
-    # Its first command after the traps are set is a sleep: it is there when bash has a child.
-    await asyncio.sleep(0.3)
 
 
-def _command_line(pid: int) -> bytes:
-    return Path(f"/proc/{pid}/cmdline").read_bytes()
+def _sleeps(pid: int | None) -> bool:
+    """Whether the process is `sleep`, or has one below it."""
+    try:
+        process = psutil.Process(pid) if pid is not None else None
+        return process is not None and "sleep" in [one.name() for one in (process, *process.children(recursive=True))]
+    except psutil.NoSuchProcess:
+        return False
 
 
 @pytest.fixture(scope="module", autouse=True)
