@@ -125,6 +125,16 @@ class ApplicationClientProtocolServiceStub:
                 request_serializer=protos_dot_yarn__service__protos__pb2.UpdateApplicationTimeoutsRequestProto.SerializeToString,
                 response_deserializer=protos_dot_yarn__service__protos__pb2.UpdateApplicationTimeoutsResponseProto.FromString,
                 _registered_method=True)
+        self.getResourceProfiles = channel.unary_unary(
+                '/hadoop.yarn.ApplicationClientProtocolService/getResourceProfiles',
+                request_serializer=protos_dot_yarn__service__protos__pb2.GetAllResourceProfilesRequestProto.SerializeToString,
+                response_deserializer=protos_dot_yarn__service__protos__pb2.GetAllResourceProfilesResponseProto.FromString,
+                _registered_method=True)
+        self.getResourceProfile = channel.unary_unary(
+                '/hadoop.yarn.ApplicationClientProtocolService/getResourceProfile',
+                request_serializer=protos_dot_yarn__service__protos__pb2.GetResourceProfileRequestProto.SerializeToString,
+                response_deserializer=protos_dot_yarn__service__protos__pb2.GetResourceProfileResponseProto.FromString,
+                _registered_method=True)
         self.getResourceTypeInfo = channel.unary_unary(
                 '/hadoop.yarn.ApplicationClientProtocolService/getResourceTypeInfo',
                 request_serializer=protos_dot_yarn__service__protos__pb2.GetAllResourceTypeInfoRequestProto.SerializeToString,
@@ -244,6 +254,18 @@ class ApplicationClientProtocolServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def getResourceProfiles(self, request, context):
+        """Missing associated documentation comment in .proto file."""
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def getResourceProfile(self, request, context):
+        """Missing associated documentation comment in .proto file."""
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def getResourceTypeInfo(self, request, context):
         """Missing associated documentation comment in .proto file."""
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
@@ -342,6 +364,16 @@ def add_ApplicationClientProtocolServiceServicer_to_server(servicer, server):
                     servicer.updateApplicationTimeouts,
                     request_deserializer=protos_dot_yarn__service__protos__pb2.UpdateApplicationTimeoutsRequestProto.FromString,
                     response_serializer=protos_dot_yarn__service__protos__pb2.UpdateApplicationTimeoutsResponseProto.SerializeToString,
+            ),
+            'getResourceProfiles': grpc.unary_unary_rpc_method_handler(
+                    servicer.getResourceProfiles,
+                    request_deserializer=protos_dot_yarn__service__protos__pb2.GetAllResourceProfilesRequestProto.FromString,
+                    response_serializer=protos_dot_yarn__service__protos__pb2.GetAllResourceProfilesResponseProto.SerializeToString,
+            ),
+            'getResourceProfile': grpc.unary_unary_rpc_method_handler(
+                    servicer.getResourceProfile,
+                    request_deserializer=protos_dot_yarn__service__protos__pb2.GetResourceProfileRequestProto.FromString,
+                    response_serializer=protos_dot_yarn__service__protos__pb2.GetResourceProfileResponseProto.SerializeToString,
             ),
             'getResourceTypeInfo': grpc.unary_unary_rpc_method_handler(
                     servicer.getResourceTypeInfo,
@@ -836,6 +868,60 @@ class ApplicationClientProtocolService:
             '/hadoop.yarn.ApplicationClientProtocolService/updateApplicationTimeouts',
             protos_dot_yarn__service__protos__pb2.UpdateApplicationTimeoutsRequestProto.SerializeToString,
             protos_dot_yarn__service__protos__pb2.UpdateApplicationTimeoutsResponseProto.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def getResourceProfiles(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/hadoop.yarn.ApplicationClientProtocolService/getResourceProfiles',
+            protos_dot_yarn__service__protos__pb2.GetAllResourceProfilesRequestProto.SerializeToString,
+            protos_dot_yarn__service__protos__pb2.GetAllResourceProfilesResponseProto.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def getResourceProfile(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/hadoop.yarn.ApplicationClientProtocolService/getResourceProfile',
+            protos_dot_yarn__service__protos__pb2.GetResourceProfileRequestProto.SerializeToString,
+            protos_dot_yarn__service__protos__pb2.GetResourceProfileResponseProto.FromString,
             options,
             channel_credentials,
             insecure,

@@ -34,6 +34,8 @@ class ApplicationClientProtocolServiceStub:
     updateApplicationPriority: _aio.UnaryUnaryMultiCallable[_yarn_service_protos_pb2.UpdateApplicationPriorityRequestProto, _yarn_service_protos_pb2.UpdateApplicationPriorityResponseProto]
     signalToContainer: _aio.UnaryUnaryMultiCallable[_yarn_service_protos_pb2.SignalContainerRequestProto, _yarn_service_protos_pb2.SignalContainerResponseProto]
     updateApplicationTimeouts: _aio.UnaryUnaryMultiCallable[_yarn_service_protos_pb2.UpdateApplicationTimeoutsRequestProto, _yarn_service_protos_pb2.UpdateApplicationTimeoutsResponseProto]
+    getResourceProfiles: _aio.UnaryUnaryMultiCallable[_yarn_service_protos_pb2.GetAllResourceProfilesRequestProto, _yarn_service_protos_pb2.GetAllResourceProfilesResponseProto]
+    getResourceProfile: _aio.UnaryUnaryMultiCallable[_yarn_service_protos_pb2.GetResourceProfileRequestProto, _yarn_service_protos_pb2.GetResourceProfileResponseProto]
     getResourceTypeInfo: _aio.UnaryUnaryMultiCallable[_yarn_service_protos_pb2.GetAllResourceTypeInfoRequestProto, _yarn_service_protos_pb2.GetAllResourceTypeInfoResponseProto]
 
 class ApplicationClientProtocolServiceServicer(metaclass=_abc_1.ABCMeta):
@@ -164,6 +166,20 @@ class ApplicationClientProtocolServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _yarn_service_protos_pb2.UpdateApplicationTimeoutsRequestProto,
         context: _aio.ServicerContext[_yarn_service_protos_pb2.UpdateApplicationTimeoutsRequestProto, _abc.Awaitable[_yarn_service_protos_pb2.UpdateApplicationTimeoutsResponseProto]],
     ) -> _abc.Awaitable[_yarn_service_protos_pb2.UpdateApplicationTimeoutsResponseProto]: ...
+
+    @_abc_1.abstractmethod
+    def getResourceProfiles(
+        self,
+        request: _yarn_service_protos_pb2.GetAllResourceProfilesRequestProto,
+        context: _aio.ServicerContext[_yarn_service_protos_pb2.GetAllResourceProfilesRequestProto, _abc.Awaitable[_yarn_service_protos_pb2.GetAllResourceProfilesResponseProto]],
+    ) -> _abc.Awaitable[_yarn_service_protos_pb2.GetAllResourceProfilesResponseProto]: ...
+
+    @_abc_1.abstractmethod
+    def getResourceProfile(
+        self,
+        request: _yarn_service_protos_pb2.GetResourceProfileRequestProto,
+        context: _aio.ServicerContext[_yarn_service_protos_pb2.GetResourceProfileRequestProto, _abc.Awaitable[_yarn_service_protos_pb2.GetResourceProfileResponseProto]],
+    ) -> _abc.Awaitable[_yarn_service_protos_pb2.GetResourceProfileResponseProto]: ...
 
     @_abc_1.abstractmethod
     def getResourceTypeInfo(

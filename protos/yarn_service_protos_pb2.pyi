@@ -1396,6 +1396,88 @@ class GetAllResourceTypeInfoResponseProto(_message.Message):
 Global___GetAllResourceTypeInfoResponseProto: _TypeAlias = GetAllResourceTypeInfoResponseProto  # noqa: Y015
 
 @_typing.final
+class GetAllResourceProfilesRequestProto(_message.Message):
+    """Which named amounts are there?"""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    def __init__(
+        self,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___GetAllResourceProfilesRequestProto: _TypeAlias = GetAllResourceProfilesRequestProto  # noqa: Y015
+
+@_typing.final
+class GetAllResourceProfilesResponseProto(_message.Message):
+    """All of them."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    RESOURCE_PROFILES_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def resource_profiles(self) -> _yarn_protos_pb2.ResourceProfilesProto: ...
+    def __init__(
+        self,
+        *,
+        resource_profiles: _yarn_protos_pb2.ResourceProfilesProto | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["resource_profiles", b"resource_profiles"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["resource_profiles", b"resource_profiles"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___GetAllResourceProfilesResponseProto: _TypeAlias = GetAllResourceProfilesResponseProto  # noqa: Y015
+
+@_typing.final
+class GetResourceProfileRequestProto(_message.Message):
+    """How much is this named amount?"""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    PROFILE_FIELD_NUMBER: _builtins.int
+    profile: _builtins.str
+    def __init__(
+        self,
+        *,
+        profile: _builtins.str | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["profile", b"profile"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["profile", b"profile"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___GetResourceProfileRequestProto: _TypeAlias = GetResourceProfileRequestProto  # noqa: Y015
+
+@_typing.final
+class GetResourceProfileResponseProto(_message.Message):
+    """So much."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    RESOURCES_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def resources(self) -> _yarn_protos_pb2.ResourceProto: ...
+    def __init__(
+        self,
+        *,
+        resources: _yarn_protos_pb2.ResourceProto | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["resources", b"resources"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["resources", b"resources"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___GetResourceProfileResponseProto: _TypeAlias = GetResourceProfileResponseProto  # noqa: Y015
+
+@_typing.final
 class StartContainerRequestProto(_message.Message):
     """---- ContainerManagementProtocol: AM and NM ----
 

@@ -5,13 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rm.admission import admit
-from rm.lifecycles.events import RMAppAttemptEventType, RMAppEventType
+from rm.lifecycles.events import RMAppAttemptEventType, RMAppEventType, RMNodeEventType
 from rm.lifecycles.states import COMPLETED_APP_STATES, SCHEDULED_APP_STATES, STORED_APP_STATES, RMAppState
 from yarn.applications import ApplicationSubmissionContext
 from yarn.errors import ApplicationAttemptNotFoundException, ApplicationNotFoundException, YarnException
-from yarn.ids import ApplicationAttemptId, ApplicationId
+from yarn.ids import ApplicationAttemptId, ApplicationId, ContainerId
 from yarn.protocols.client import GetNewApplicationResponse, KillApplicationResponse
 from yarn.resource import INT32_MAX
+from yarn.states import SignalContainerCommand
+from yarn.times import format_iso8601
 
 if TYPE_CHECKING:
     from rm.context import RMContext
@@ -101,11 +103,12 @@ class ClientRMService:
             raise YarnException(f"Application is in {app.state.name} state can not update timeout.")
         if expiry_ms < context.now_ms:
             raise YarnException(
-                f"Expire time is less than current time, current-time={context.now_ms} expire-time={expiry_ms} (ms)"
+                f"Expire time is less than current time, current-time={format_iso8601(context.now_ms)} "
+                f"expire-time={format_iso8601(expiry_ms)}"
             )
         longest_s = context.scheduler.application_lifetime(app.queue, INT32_MAX)
         expiry_ms = min(expiry_ms, app.submit_ms + longest_s * 1000)
-        context.lifetimes.register(application_id, expiry_ms)
+        app.end_lifetime_at(expiry_ms)
         return expiry_ms
 
     def fail_attempt(self, attempt_id: ApplicationAttemptId) -> None:
@@ -115,3 +118,12 @@ class ClientRMService:
             raise ApplicationAttemptNotFoundException(f"ApplicationAttempt with id '{attempt_id}' doesn't exist in RM.")
         if app.state not in COMPLETED_APP_STATES:
             self._context.send_attempt(attempt_id, RMAppAttemptEventType.FAIL, FAILED_BY_USER)
+
+    def signal_container(self, container_id: ContainerId, command: SignalContainerCommand) -> None:
+        """Have a container's node send its processes a signal, with the node's next heartbeat."""
+        context = self._context
+        known = container_id.application_id in context.apps
+        container = context.scheduler.container(container_id) if known else None
+        if container is None:
+            raise YarnException(f"Trying to signal an absent container {container_id}")
+        context.send_node(container.node_id, RMNodeEventType.SIGNAL_CONTAINER, (container_id, command))

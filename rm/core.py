@@ -34,6 +34,7 @@ from rm.events import (
     RefreshQueues,
     RegisterApplicationMaster,
     RegisterNode,
+    SignalContainer,
     SubmitApplication,
     Tick,
     UnregisterNode,
@@ -135,6 +136,8 @@ class ResourceManagerCore:
                 self._answer(event.call, clients.update_priority, event.application_id, event.priority)
             case UpdateApplicationTimeouts():
                 self._answer(event.call, clients.update_timeouts, event.application_id, event.expiry_ms)
+            case SignalContainer():
+                self._answer(event.call, clients.signal_container, event.container_id, event.command)
             case RegisterApplicationMaster():
                 self._answer(event.call, masters.register, event.attempt_id, event.request)
             case FinishApplicationMaster():

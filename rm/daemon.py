@@ -14,12 +14,13 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any
 
+from rm.admin_service import AdminService
 from rm.core import ResourceManagerCore
 from rm.events import MasterLaunched, MasterLaunchFailed
 from rm.master_keys import MasterKeys
 from rm.master_launcher import MasterLauncher
 from rm.response_signer import ResponseSigner
-from rm.services import AdminService, ClientService, MasterService, TrackerService
+from rm.services import ClientService, MasterService, TrackerService
 from rm.shell import ResourceManagerShell
 from wire.address import Address
 from wire.channel import Channels

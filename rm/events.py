@@ -11,10 +11,11 @@ from typing import TypeAlias
 
 from yarn.applications import ApplicationSubmissionContext
 from yarn.configuration import Configuration
-from yarn.ids import ApplicationAttemptId, ApplicationId, NodeId
+from yarn.ids import ApplicationAttemptId, ApplicationId, ContainerId, NodeId
 from yarn.protocols.master import AllocateRequest, FinishApplicationMasterRequest, RegisterApplicationMasterRequest
 from yarn.protocols.tracker import NodeHeartbeatRequest, RegisterNodeManagerRequest
 from yarn.resource import Resource
+from yarn.states import SignalContainerCommand
 
 Call: TypeAlias = int
 """The shell's number for an RPC that waits for its answer."""
@@ -87,6 +88,15 @@ class UpdateApplicationTimeouts:
     call: Call
     application_id: ApplicationId
     expiry_ms: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class SignalContainer:
+    """ApplicationClientProtocol.signalToContainer; answered with None."""
+
+    call: Call
+    container_id: ContainerId
+    command: SignalContainerCommand
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,6 +201,7 @@ Event: TypeAlias = (
     | MoveApplication
     | UpdateApplicationPriority
     | UpdateApplicationTimeouts
+    | SignalContainer
     | RegisterApplicationMaster
     | Allocate
     | FinishApplicationMaster

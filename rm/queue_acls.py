@@ -11,11 +11,13 @@ from dataclasses import dataclass
 
 from yarn.configuration import Configuration
 from yarn.settings import scheduler
-
-SUBMIT = "acl_submit_applications"
-ADMINISTER = "acl_administer_queue"
+from yarn.states import QueueACL
 
 _PREFIX = "yarn.scheduler.capacity."
+_NAMES = {
+    QueueACL.SUBMIT_APPLICATIONS: "acl_submit_applications",
+    QueueACL.ADMINISTER_QUEUE: "acl_administer_queue",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,19 +45,22 @@ class QueueAcls:
     def __init__(self, configuration: Configuration, paths: Iterable[str]) -> None:
         self._is_enabled = scheduler.ACL_ENABLE.of(configuration)
         self._lists = {
-            path: [
-                AccessControlList.parse(
-                    configuration.get(f"{_PREFIX}{path}.{name}", "*" if path == "root" else "") or ""
-                )
-                for name in (SUBMIT, ADMINISTER)
-            ]
+            (path, acl): AccessControlList.parse(
+                configuration.get(f"{_PREFIX}{path}.{name}", "*" if path == "root" else "") or ""
+            )
             for path in paths
+            for acl, name in _NAMES.items()
         }
 
     def may_submit(self, path: str, user: str, groups: tuple[str, ...]) -> bool:
-        """True if the user may submit to the queue or administer it, here or anywhere above."""
+        """True if the user may submit to the queue or administer it."""
+        return any(self.has_access(path, acl, user, groups) for acl in QueueACL)
+
+    def has_access(self, path: str, acl: QueueACL, user: str, groups: tuple[str, ...]) -> bool:
+        """True if the queue's own list or one above it lets the user in (AbstractCSQueue.hasAccess)."""
         while self._is_enabled:
-            if any(allowed.allows(user, groups) for allowed in self._lists.get(path, ())):
+            allowed = self._lists.get((path, acl))
+            if allowed is not None and allowed.allows(user, groups):
                 return True
             if not path:
                 return False

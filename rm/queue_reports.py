@@ -18,9 +18,9 @@ from rm.scheduler.queue import CSQueue
 from rm.scheduler.usage import NO_LABEL
 from yarn.applications import ApplicationFilter, ApplicationReport
 from yarn.asks import ANY
-from yarn.protocols.client import QueueInfoRequest
+from yarn.protocols.client import QueueInfoRequest, QueueUserAcls
 from yarn.queues import QueueInfo, QueueStatistics
-from yarn.states import YarnApplicationState
+from yarn.states import QueueACL, YarnApplicationState
 
 if TYPE_CHECKING:
     from rm.context import RMContext
@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 EVERY_LABEL = frozenset({"*"})
 """Which partitions a queue may use while there are no labels: all there are."""
 DEFAULT_PARTITION = "<DEFAULT_PARTITION>"
+
+ROOT = "root"
 
 _PENDING = (YarnApplicationState.NEW, YarnApplicationState.NEW_SAVING, YarnApplicationState.SUBMITTED)
 
@@ -42,6 +44,19 @@ def queue_info(context: RMContext, request: QueueInfoRequest) -> QueueInfo | Non
     if not request.applications:
         return info
     return replace(info, applications=_applications_below(context, queue))
+
+
+def queue_user_acls(context: RMContext, user: str, groups: tuple[str, ...]) -> tuple[QueueUserAcls, ...]:
+    """What the user may do in each queue: a queue before those below it (ParentQueue.getQueueUserAclInfo)."""
+    root = context.scheduler.queue(ROOT)
+    assert root is not None
+    return tuple(
+        QueueUserAcls(
+            queue.path,
+            frozenset(acl for acl in QueueACL if context.queue_acls.has_access(queue.path, acl, user, groups)),
+        )
+        for queue in _with_all_below(root)
+    )
 
 
 def _queue_info(context: RMContext, queue: CSQueue, depth: int) -> QueueInfo:
@@ -106,12 +121,15 @@ def _states(context: RMContext, paths: frozenset[str]) -> Counter[YarnApplicatio
     return Counter(reports.application_state(app) for app in context.apps.values() if app.queue in paths)
 
 
-def _leaves(queue: CSQueue) -> Iterable[LeafQueue]:
-    if isinstance(queue, LeafQueue):
-        yield queue
-    elif isinstance(queue, ParentQueue):
+def _with_all_below(queue: CSQueue) -> Iterable[CSQueue]:
+    yield queue
+    if isinstance(queue, ParentQueue):
         for child in queue.children:
-            yield from _leaves(child)
+            yield from _with_all_below(child)
+
+
+def _leaves(queue: CSQueue) -> Iterable[LeafQueue]:
+    return (below for below in _with_all_below(queue) if isinstance(below, LeafQueue))
 
 
 def _asks_for(attempt: FiCaSchedulerApp) -> int:

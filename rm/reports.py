@@ -10,8 +10,11 @@ from typing import TYPE_CHECKING
 
 from rm.launch_diagnostics import launch_diagnostics
 from rm.lifecycles.rm_container import RMContainerState
-from rm.lifecycles.states import RMAppAttemptState, RMAppState
+from rm.lifecycles.states import COMPLETED_APP_STATES, RMAppAttemptState, RMAppState
 from yarn.applications import (
+    DEFAULT_PARTITION,
+    LABEL_NOT_SET,
+    NO_REMAINING_TIME,
     ApplicationAttemptReport,
     ApplicationFilter,
     ApplicationReport,
@@ -23,13 +26,15 @@ from yarn.errors import (
     ContainerNotFoundException,
 )
 from yarn.ids import ApplicationAttemptId, ApplicationId, ContainerId
-from yarn.resource import Resource
+from yarn.protocols.client import ResourceTypeInfo
+from yarn.resource import MEMORY_MB, VCORES, Resource
 from yarn.states import (
     ContainerState,
     FinalApplicationStatus,
     YarnApplicationAttemptState,
     YarnApplicationState,
 )
+from yarn.times import UNLIMITED, format_iso8601
 
 if TYPE_CHECKING:
     from rm.context import RMContext
@@ -108,8 +113,25 @@ def _application_report(context: RMContext, app: RMApp) -> ApplicationReport:
         tags=app.submission.tags,
         unmanaged=app.submission.unmanaged_am,
         priority=app.priority,
+        label_expression=_label_expression(app.submission.node_label_expression),
+        am_label_expression=_label_expression(app.am_requests[0].label or "") if app.am_requests else None,
+        lifetime_ends=UNLIMITED if app.lifetime_ends_ms is None else format_iso8601(app.lifetime_ends_ms),
+        lifetime_remaining_s=_remaining_lifetime_s(app),
     )
     return report if attempt is None else _with_attempt(report, attempt)
+
+
+def _label_expression(label: str | None) -> str:
+    if label is None:
+        return LABEL_NOT_SET
+    return label if label.strip() else DEFAULT_PARTITION
+
+
+def _remaining_lifetime_s(app: RMApp) -> int:
+    """Whole seconds; 0 for what is over."""
+    if app.lifetime_ends_ms is None:
+        return NO_REMAINING_TIME
+    return 0 if app.state in COMPLETED_APP_STATES else max(0, app.lifetime_ends_ms - app.context.now_ms) // 1000
 
 
 def _with_attempt(report: ApplicationReport, attempt: RMAppAttempt) -> ApplicationReport:
@@ -238,3 +260,9 @@ def _container_report(context: RMContext, container: RMContainer) -> ContainerRe
         node_http_address=address if node is None else f"http://{node.http_address}",
         execution_type=container.container.execution_type,
     )
+
+
+def resource_types(context: RMContext) -> tuple[ResourceTypeInfo, ...]:
+    """Memory and vcores first, then those of the configuration, in its order."""
+    extra = context.scheduler.resource_types.extra_names
+    return (ResourceTypeInfo(MEMORY_MB, "Mi"), ResourceTypeInfo(VCORES), *(ResourceTypeInfo(name) for name in extra))

@@ -1,12 +1,11 @@
-"""The RM's four services: they check who calls, turn a call into an event, and sign what the core answers.
+"""Three of the RM's services: they check who calls, turn a call into an event, and sign what the core answers.
 
-Queries are no events: they read the core through rm.reports.
+Queries are no events: they read the core through rm.reports. The fourth is in rm.admin_service.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from dataclasses import replace
 
 from rm import node_reports, reports
@@ -17,21 +16,22 @@ from rm.events import (
     FinishApplicationMaster,
     GetNewApplication,
     KillApplication,
+    MoveApplication,
     NodeHeartbeat,
-    RefreshQueues,
     RegisterApplicationMaster,
     RegisterNode,
+    SignalContainer,
     SubmitApplication,
     UnregisterNode,
-    UpdateNodeResource,
+    UpdateApplicationPriority,
+    UpdateApplicationTimeouts,
 )
 from rm.groups import groups_of
 from rm.lifecycles.states import RMAppAttemptState
-from rm.queue_reports import queue_info
+from rm.queue_reports import queue_info, queue_user_acls
 from rm.response_signer import ResponseSigner
 from rm.shell import ResourceManagerShell
 from wire.caller import Caller
-from wire.protocols.admin import NodeResources
 from wire.topology import Topology
 from yarn.applications import (
     ApplicationAttemptReport,
@@ -40,17 +40,22 @@ from yarn.applications import (
     ApplicationSubmissionContext,
     ContainerReport,
 )
-from yarn.configuration import Configuration
 from yarn.containers import AMRMTokenIdentifier
-from yarn.errors import AccessControlException, YARNFeatureNotEnabledException
+from yarn.errors import AccessControlException, ResourceProfilesNotEnabledException
 from yarn.ids import ApplicationAttemptId, ApplicationId, ContainerId, NodeId
 from yarn.nodes import ClusterMetrics, NodeReport
 from yarn.protocols.client import (
     GetNewApplicationResponse,
     KillApplicationRequest,
     KillApplicationResponse,
+    MoveApplicationRequest,
     QueueInfoRequest,
+    QueueUserAcls,
+    ResourceTypeInfo,
+    UpdatePriorityRequest,
+    UpdateTimeoutsRequest,
 )
+from yarn.protocols.container_management import SignalContainerRequest
 from yarn.protocols.master import (
     AllocateRequest,
     AllocateResponse,
@@ -66,10 +71,16 @@ from yarn.protocols.tracker import (
     RegisterNodeManagerResponse,
 )
 from yarn.queues import QueueInfo
+from yarn.resource import Resource
 from yarn.states import NodeState
+from yarn.times import format_iso8601, parse_iso8601
 
 _USER = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.@$-]{0,127}")
 """A user's name becomes a directory's on the nodes: no slash, no leading dot."""
+NO_PROFILES = (
+    "Resource profile is not enabled, please enable resource profile feature before using its functions. "
+    "(by setting yarn.resourcemanager.resource-profiles.enabled to true; yarnling does not have it)"
+)
 
 
 class ClientService:
@@ -100,6 +111,28 @@ class ClientService:
     async def fail_application_attempt(self, caller: Caller[None], request: ApplicationAttemptId) -> None:
         await self._shell.ask(lambda call: FailApplicationAttempt(call, request))
 
+    async def move_application_across_queues(self, caller: Caller[None], request: MoveApplicationRequest) -> None:
+        user = _user_of(caller)
+        await self._shell.ask(
+            lambda call: MoveApplication(call, user, request.application_id, request.queue, groups_of(user))
+        )
+
+    async def update_application_priority(self, caller: Caller[None], request: UpdatePriorityRequest) -> int:
+        priority: int = await self._shell.ask(
+            lambda call: UpdateApplicationPriority(call, request.application_id, request.priority)
+        )
+        return priority
+
+    async def update_application_timeouts(self, caller: Caller[None], request: UpdateTimeoutsRequest) -> str | None:
+        ends_ms = None if request.lifetime_ends is None else parse_iso8601(request.lifetime_ends)
+        granted_ms: int = await self._shell.ask(
+            lambda call: UpdateApplicationTimeouts(call, request.application_id, ends_ms)
+        )
+        return format_iso8601(granted_ms)
+
+    async def signal_to_container(self, caller: Caller[None], request: SignalContainerRequest) -> None:
+        await self._shell.ask(lambda call: SignalContainer(call, request.container_id, request.command))
+
     async def get_application_report(self, caller: Caller[None], request: ApplicationId) -> ApplicationReport:
         report = reports.application_report(self._core.context, request)
         attempt = self._core.context.apps[request].current_attempt
@@ -121,6 +154,19 @@ class ClientService:
 
     async def get_queue_info(self, caller: Caller[None], request: QueueInfoRequest) -> QueueInfo | None:
         return queue_info(self._core.context, request)
+
+    async def get_queue_user_acls(self, caller: Caller[None], request: None) -> tuple[QueueUserAcls, ...]:
+        user = _user_of(caller)
+        return queue_user_acls(self._core.context, user, groups_of(user))
+
+    async def get_resource_type_info(self, caller: Caller[None], request: None) -> tuple[ResourceTypeInfo, ...]:
+        return reports.resource_types(self._core.context)
+
+    async def get_resource_profiles(self, caller: Caller[None], request: None) -> dict[str, Resource]:
+        raise ResourceProfilesNotEnabledException(NO_PROFILES)
+
+    async def get_resource_profile(self, caller: Caller[None], request: str) -> Resource:
+        raise ResourceProfilesNotEnabledException(NO_PROFILES)
 
     async def get_application_attempt_report(
         self, caller: Caller[None], request: ApplicationAttemptId
@@ -192,25 +238,6 @@ class TrackerService:
     async def unregister_node_manager(self, caller: Caller[NodeId], request: NodeId) -> None:
         _check_node(caller, request)
         await self._shell.ask(lambda call: UnregisterNode(call, request))
-
-
-class AdminService:
-    """ResourceManagerAdministrationProtocol (Hadoop's AdminService). `reload` reads the configuration files anew."""
-
-    def __init__(self, shell: ResourceManagerShell, reload: Callable[[], Configuration] | None) -> None:
-        self._shell = shell
-        self._reload = reload
-
-    async def refresh_queues(self, caller: Caller[None], request: None) -> None:
-        if self._reload is None:
-            raise YARNFeatureNotEnabledException(
-                "this ResourceManager was started without configuration files that it could read anew"
-            )
-        conf = self._reload()
-        await self._shell.ask(lambda call: RefreshQueues(call, conf))
-
-    async def update_node_resource(self, caller: Caller[None], request: NodeResources) -> None:
-        await self._shell.ask(lambda call: UpdateNodeResource(call, request))
 
 
 def _user_of(caller: Caller[None]) -> str:

@@ -13,7 +13,7 @@ import grpc.aio
 from wire.caller import caller_metadata
 from wire.channel import MESSAGE_BYTES_MAX, Channels
 from wire.errors import error_of
-from wire.protocols import admin, client, container_management, master, tracker
+from wire.protocols import admin, client, client_cluster, container_management, master, tracker
 from wire.retry import NO_RETRY, RetryPolicy, retried
 from wire.rpc import Rpc
 from yarn.applications import (
@@ -31,7 +31,12 @@ from yarn.protocols.client import (
     GetNewApplicationResponse,
     KillApplicationRequest,
     KillApplicationResponse,
+    MoveApplicationRequest,
     QueueInfoRequest,
+    QueueUserAcls,
+    ResourceTypeInfo,
+    UpdatePriorityRequest,
+    UpdateTimeoutsRequest,
 )
 from yarn.protocols.container_management import (
     GetContainerStatusesResponse,
@@ -157,19 +162,48 @@ class ApplicationClientProxy(Proxy):
     async def fail_application_attempt(self, attempt_id: ApplicationAttemptId) -> None:
         await self.call(client.FAIL_APPLICATION_ATTEMPT, attempt_id)
 
+    async def move_application_across_queues(self, application_id: ApplicationId, queue: str) -> None:
+        await self.call(client.MOVE_APPLICATION, MoveApplicationRequest(application_id, queue))
+
+    async def update_application_priority(self, application_id: ApplicationId, priority: int) -> int:
+        """The priority that it has now: the cluster has a bound, and what is over keeps its own."""
+        return await self.call(client.UPDATE_APPLICATION_PRIORITY, UpdatePriorityRequest(application_id, priority))
+
+    async def update_application_timeouts(self, application_id: ApplicationId, lifetime_ends: str | None) -> str | None:
+        """When its lifetime ends now (yarn.times): its queue has a bound."""
+        request = UpdateTimeoutsRequest(application_id, lifetime_ends)
+        return await self.call(client.UPDATE_APPLICATION_TIMEOUTS, request)
+
+    async def signal_to_container(self, request: SignalContainerRequest) -> None:
+        """The order leaves with the node's next heartbeat."""
+        await self.call(client.SIGNAL_TO_CONTAINER, request)
+
     async def get_cluster_metrics(self) -> ClusterMetrics:
-        return await self.call(client.GET_CLUSTER_METRICS, None)
+        return await self.call(client_cluster.GET_CLUSTER_METRICS, None)
 
     async def get_cluster_nodes(self, states: frozenset[NodeState] = frozenset()) -> tuple[NodeReport, ...]:
         """The nodes in these states; in any, if none are named."""
-        return await self.call(client.GET_CLUSTER_NODES, states)
+        return await self.call(client_cluster.GET_CLUSTER_NODES, states)
 
     async def get_queue_info(
         self, queue: str, *, applications: bool = False, children: bool = False, recursive: bool = False
     ) -> QueueInfo | None:
         """None if there is no such queue."""
         request = QueueInfoRequest(queue, applications, children, recursive)
-        return await self.call(client.GET_QUEUE_INFO, request)
+        return await self.call(client_cluster.GET_QUEUE_INFO, request)
+
+    async def get_queue_user_acls(self) -> tuple[QueueUserAcls, ...]:
+        """What this user may do in each queue."""
+        return await self.call(client_cluster.GET_QUEUE_USER_ACLS, None)
+
+    async def get_resource_type_info(self) -> tuple[ResourceTypeInfo, ...]:
+        return await self.call(client_cluster.GET_RESOURCE_TYPE_INFO, None)
+
+    async def get_resource_profiles(self) -> dict[str, Resource]:
+        return await self.call(client_cluster.GET_RESOURCE_PROFILES, None)
+
+    async def get_resource_profile(self, name: str) -> Resource:
+        return await self.call(client_cluster.GET_RESOURCE_PROFILE, name)
 
     async def get_application_attempt_report(self, attempt_id: ApplicationAttemptId) -> ApplicationAttemptReport:
         return await self.call(client.GET_APPLICATION_ATTEMPT_REPORT, attempt_id)

@@ -12,10 +12,17 @@ from yarn.states import (
     ContainerState,
     ExecutionType,
     FinalApplicationStatus,
+    LogAggregationStatus,
     YarnApplicationAttemptState,
     YarnApplicationState,
 )
+from yarn.times import UNLIMITED
 
+LABEL_NOT_SET = "<Not set>"
+DEFAULT_PARTITION = "<DEFAULT_PARTITION>"
+"""How reports name the nodes without a label."""
+NO_REMAINING_TIME = -1
+"""What is left of a lifetime that does not end."""
 DEFAULT_QUEUE = "default"
 DEFAULT_NAME = "N/A"
 DEFAULT_TYPE = "YARN"
@@ -65,6 +72,7 @@ class ApplicationResourceUsage:
 class ApplicationReport:
     """An application as its clients see it. `queue` is the full path once it was placed.
 
+    `am_label_expression` None: of an unmanaged application. `lifetime_ends` is as yarn.times writes it.
     `am_rm_token` goes to the user of an unmanaged application alone, whose master has no other way to get it.
     """
 
@@ -90,6 +98,11 @@ class ApplicationReport:
     tags: frozenset[str] = frozenset()
     unmanaged: bool = False
     priority: int = 0
+    log_aggregation: LogAggregationStatus = LogAggregationStatus.DISABLED
+    label_expression: str = LABEL_NOT_SET
+    am_label_expression: str | None = None
+    lifetime_ends: str = UNLIMITED
+    lifetime_remaining_s: int = NO_REMAINING_TIME
     am_rm_token: Token | None = field(default=None, repr=False)
 
 

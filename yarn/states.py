@@ -109,6 +109,25 @@ class QueueState(Enum):
     DRAINING = 3
 
 
+class LogAggregationStatus(Enum):
+    """How far the collection of an application's logs is."""
+
+    DISABLED = 1
+    NOT_START = 2
+    RUNNING = 3
+    SUCCEEDED = 4
+    FAILED = 5
+    TIME_OUT = 6
+    RUNNING_WITH_FAILURE = 7
+
+
+class QueueACL(Enum):
+    """What a user may do in a queue."""
+
+    SUBMIT_APPLICATIONS = 1
+    ADMINISTER_QUEUE = 2
+
+
 class ExecutionType(Enum):
     """GUARANTEED starts at once; OPPORTUNISTIC may queue at the NM."""
 

@@ -30,7 +30,7 @@ class RMApp:
 
     `ran_nodes`: nodes that must forget it in the end, in the order it came to them. `updated_nodes`: what the AM is
     told of nodes with its next allocate. `*_seconds`: what its ended containers have used. `lifetime_s`: what the queue
-    makes of the wish; 0 = no end.
+    makes of the wish; 0 = no end. `lifetime_ends_ms`: None = never; it stays when the application is over.
     """
 
     def __init__(
@@ -53,6 +53,7 @@ class RMApp:
         self.max_attempts = _max_attempts(context, submission)
         self.submit_ms = context.now_ms
         self.lifetime_s = 0
+        self.lifetime_ends_ms: int | None = None
         self.launch_ms = 0
         self.finish_ms = 0
         self.attempts: dict[ApplicationAttemptId, RMAppAttempt] = {}
@@ -79,6 +80,11 @@ class RMApp:
     def story(self) -> str:
         """What a change of state says besides itself: where it runs, or why it ended."""
         return self.diagnostics or f"queue={self.queue} user={self.user}"
+
+    def end_lifetime_at(self, moment_ms: int) -> None:
+        """Have it killed then, if it still lives."""
+        self.lifetime_ends_ms = moment_ms
+        self.context.lifetimes.register(self.application_id, moment_ms)
 
     def failed_attempts(self) -> int:
         """Attempts whose failure counts against the maximum."""
@@ -109,7 +115,7 @@ def _max_attempts(context: RMContext, submission: ApplicationSubmissionContext) 
 def _store(app: RMApp, _: object) -> None:
     app.lifetime_s = app.context.scheduler.application_lifetime(app.queue, app.submission.lifetime_s or 0)
     if app.lifetime_s:
-        app.context.lifetimes.register(app.application_id, app.submit_ms + app.lifetime_s * 1000)
+        app.end_lifetime_at(app.submit_ms + app.lifetime_s * 1000)
     app.context.store.store_application(app)
 
 

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from rm.events import MoveApplication, UpdateApplicationPriority, UpdateApplicationTimeouts
+from rm.events import MoveApplication, SignalContainer, UpdateApplicationPriority, UpdateApplicationTimeouts
+from rm.reports import application_report
 from tests.rm.builders import RM
 from yarn.errors import ApplicationNotFoundException, YarnException
-from yarn.ids import ApplicationId
+from yarn.ids import ApplicationId, ContainerId
+from yarn.states import SignalContainerCommand
+from yarn.times import format_iso8601
 
 CONF = {
     "yarn.scheduler.capacity.root.queues": "default,dev",
@@ -95,3 +98,45 @@ def test_lifetimes_that_cannot_be(rm: RM) -> None:
         rm.send(UpdateApplicationTimeouts(rm.call(), app, rm.now_ms - 1))
     with pytest.raises(ApplicationNotFoundException):
         rm.send(UpdateApplicationTimeouts(rm.call(), STRANGER, rm.now_ms + 1))
+
+
+def test_a_lifetime_is_reported_as_long_as_it_counts(rm: RM) -> None:
+    """RMAppImpl.createAndGetApplicationReport: of what is over the end stays, and nothing remains."""
+    app = rm.submit()
+    assert lifetime(rm, app) == ("UNLIMITED", -1)
+    until = rm.now_ms + 60_400
+    rm.send(UpdateApplicationTimeouts(rm.call(), app, until))
+    assert lifetime(rm, app) == (format_iso8601(until), 60)
+    rm.kill(app)
+    assert lifetime(rm, app) == (format_iso8601(until), 0)
+
+
+def test_a_lifetime_of_the_past_is_told_in_hadoops_words(rm: RM) -> None:
+    app = rm.submit()
+    now = format_iso8601(rm.now_ms)
+    with pytest.raises(YarnException, match=f"current-time={now[:-5]}.0000 expire-time=".replace(".", "[.+]")):
+        rm.send(UpdateApplicationTimeouts(rm.call(), app, rm.now_ms - 1))
+
+
+def test_a_signal_goes_with_the_nodes_next_heartbeat_once(rm: RM) -> None:
+    app = rm.submit()
+    master = rm.run_master(app)
+    assert rm.send(SignalContainer(rm.call(), master.id, SignalContainerCommand.OUTPUT_THREAD_DUMP)) is None
+    assert rm.beat().containers_to_signal == ((master.id, SignalContainerCommand.OUTPUT_THREAD_DUMP),)
+    assert rm.beat().containers_to_signal == ()
+
+
+def test_a_container_that_is_not_there_cannot_be_signalled(rm: RM) -> None:
+    app = rm.submit()
+    master = rm.run_master(app)
+    for absent in (ContainerId(master.id.attempt_id, 9), ContainerId.parse("container_1_0001_01_000001")):
+        with pytest.raises(YarnException, match=f"^Trying to signal an absent container {absent}$"):
+            rm.send(SignalContainer(rm.call(), absent, SignalContainerCommand.GRACEFUL_SHUTDOWN))
+    rm.kill(app)
+    with pytest.raises(YarnException, match="absent container"):
+        rm.send(SignalContainer(rm.call(), master.id, SignalContainerCommand.FORCEFUL_SHUTDOWN))
+
+
+def lifetime(rm: RM, app: ApplicationId) -> tuple[str, int]:
+    report = application_report(rm.core.context, app)
+    return report.lifetime_ends, report.lifetime_remaining_s

@@ -21,11 +21,17 @@ import pytest
 from tests.rm.served_cluster import ADMIN, CLIENT, SCHEDULER, TRACKER, Cluster, configuration, serving, submit, until
 from tests.wire.random_records import random_value
 from wire.caller import caller_metadata
-from wire.protocols import admin, client, master, tracker
+from wire.protocols import admin, client, client_cluster, master, tracker
 from wire.rpc import Rpc
 from yarn.applications import ApplicationSubmissionContext
-from yarn.ids import ApplicationId, NodeId
-from yarn.protocols.client import KillApplicationRequest
+from yarn.ids import ApplicationAttemptId, ApplicationId, ContainerId, NodeId
+from yarn.protocols.client import (
+    KillApplicationRequest,
+    MoveApplicationRequest,
+    UpdatePriorityRequest,
+    UpdateTimeoutsRequest,
+)
+from yarn.protocols.container_management import SignalContainerRequest
 from yarn.protocols.master import AllocateRequest, RegisterApplicationMasterRequest
 from yarn.protocols.tracker import NodeHeartbeatRequest, RegisterNodeManagerRequest
 
@@ -41,6 +47,8 @@ NEVER_DONE = (
     client.GET_CONTAINER_REPORT,
     client.GET_CONTAINERS,
     client.SUBMIT_APPLICATION,
+    client_cluster.GET_RESOURCE_PROFILE,
+    client_cluster.GET_RESOURCE_PROFILES,
     master.REGISTER_APPLICATION_MASTER,
     tracker.UNREGISTER_NODE_MANAGER,
     admin.REFRESH_QUEUES,
@@ -109,6 +117,14 @@ def _at_home(record: Any, rng: random.Random, app: ApplicationId, node_id: NodeI
             return replace(record, application_id=ApplicationId(app.cluster_timestamp, number + 2), queue="default")
         case KillApplicationRequest():
             return replace(record, application_id=ApplicationId(1, 1))
+        case MoveApplicationRequest():
+            return MoveApplicationRequest(app, "default")
+        case UpdatePriorityRequest():
+            return replace(record, application_id=app)
+        case UpdateTimeoutsRequest():
+            return UpdateTimeoutsRequest(app, "2999-12-31T00:00:00.000+0000")
+        case SignalContainerRequest():
+            return replace(record, container_id=ContainerId(ApplicationAttemptId(app, 1), 1))
         case NodeId():
             return NodeId("127.0.0.9", 1)
     return record

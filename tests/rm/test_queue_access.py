@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from rm.events import GetNewApplication, MoveApplication, RefreshQueues, SubmitApplication
+from rm.queue_reports import queue_user_acls
 from tests.rm.builders import ONE_QUEUE, RM
 from yarn.applications import ApplicationSubmissionContext
 from yarn.configuration import Configuration
@@ -12,6 +13,7 @@ from yarn.errors import YarnException
 from yarn.faults import ConfigurationException
 from yarn.ids import ApplicationId
 from yarn.resource import Resource
+from yarn.states import QueueACL
 
 PREFIX = "yarn.scheduler.capacity."
 QUEUES = {
@@ -92,3 +94,18 @@ def test_whoever_moves_an_application_must_be_let_into_the_target() -> None:
         rm.send(MoveApplication(rm.call(), "ann", app, "root.dev"))
     rm.send(MoveApplication(rm.call(), "bob", app, "root.dev"))
     assert rm.core.context.apps[app].queue == "root.dev"
+
+
+def test_a_user_is_told_its_rights_queue_by_queue() -> None:
+    """ParentQueue.getQueueUserAclInfo: each list by itself, with those above it."""
+    submits, administers = QueueACL.SUBMIT_APPLICATIONS, QueueACL.ADMINISTER_QUEUE
+    rm = RM({**ACLS, PREFIX + "root.acl_administer_queue": "eve"})
+    assert rights(rm, "ann") == {"root": set(), "root.default": {submits}, "root.dev": set()}
+    assert rights(rm, "carol", "staff") == {"root": set(), "root.default": {submits}, "root.dev": set()}
+    assert rights(rm, "bob") == {"root": set(), "root.default": set(), "root.dev": {administers}}
+    assert rights(rm, "eve") == {"root": {administers}, "root.default": {administers}, "root.dev": {administers}}
+    assert rights(RM(QUEUES), "eve") == {queue: set(QueueACL) for queue in ("root", "root.default", "root.dev")}
+
+
+def rights(rm: RM, user: str, *groups: str) -> dict[str, set[QueueACL]]:
+    return {queue.queue: set(queue.acls) for queue in queue_user_acls(rm.core.context, user, groups)}

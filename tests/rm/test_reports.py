@@ -37,6 +37,16 @@ def ids(rm: RM, **wanted: object) -> list[int]:
 # Applications
 
 
+def test_the_labels_of_an_application_as_hadoop_words_them(rm: RM) -> None:
+    """RMAppImpl.getAppNodeLabelExpression and getAmNodeLabelExpression."""
+    managed = application_report(rm.core.context, rm.submit(queue="web"))
+    assert (managed.label_expression, managed.am_label_expression) == ("<Not set>", "<DEFAULT_PARTITION>")
+    unmanaged = application_report(rm.core.context, rm.submit(queue="web", unmanaged_am=True))
+    assert (unmanaged.label_expression, unmanaged.am_label_expression) == ("<Not set>", None)
+    blank = application_report(rm.core.context, rm.submit(queue="web", node_label_expression=""))
+    assert blank.label_expression == "<DEFAULT_PARTITION>"
+
+
 def test_a_report_before_there_is_an_attempt(rm: RM) -> None:
     app = rm.submit(queue="nosuch")
     report = application_report(rm.core.context, app)

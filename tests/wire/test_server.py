@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import logging
 import os
 import random
@@ -45,7 +46,13 @@ from yarn.errors import (
 )
 from yarn.faults import ConfigurationException
 from yarn.ids import ApplicationAttemptId, ApplicationId
-from yarn.protocols.client import KillApplicationRequest, QueueInfoRequest
+from yarn.protocols.client import (
+    KillApplicationRequest,
+    MoveApplicationRequest,
+    QueueInfoRequest,
+    UpdatePriorityRequest,
+    UpdateTimeoutsRequest,
+)
 from yarn.protocols.container_management import StartContainerRequest, StartContainersResponse
 from yarn.protocols.master import AllocateRequest, AllocateResponse
 from yarn.protocols.tracker import MasterKey, RegisterNodeManagerRequest, RegisterNodeManagerResponse
@@ -62,12 +69,16 @@ PROTOCOLS: list[tuple[tuple[Rpc[Any, Any], ...], Any, type[Proxy]]] = [
 ]
 
 
+SPREAD = (KillApplicationRequest, MoveApplicationRequest, UpdatePriorityRequest, UpdateTimeoutsRequest)
+"""Requests whose fields are the arguments of the proxy's method."""
+
+
 def _arguments(rpc: Rpc[Any, Any], request: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
     """How a proxy's method takes a request's record."""
     if request is None:
         return (), {}
-    if isinstance(request, KillApplicationRequest):
-        return (request.application_id, request.diagnostics), {}
+    if isinstance(request, SPREAD):
+        return tuple(getattr(request, field.name) for field in dataclasses.fields(request)), {}
     if isinstance(request, QueueInfoRequest):
         options = {name: getattr(request, name) for name in ("applications", "children", "recursive")}
         return (request.queue,), options

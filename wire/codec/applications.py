@@ -27,12 +27,19 @@ from wire.codec.launch import read_launch_context, write_launch_context
 from wire.codec.resources import read_resource, write_resource
 from wire.codec.tokens import read_token, write_token
 from yarn.applications import (
+    NO_REMAINING_TIME,
     ApplicationAttemptReport,
     ApplicationReport,
     ApplicationResourceUsage,
     ApplicationSubmissionContext,
 )
-from yarn.states import FinalApplicationStatus, YarnApplicationAttemptState, YarnApplicationState
+from yarn.states import (
+    FinalApplicationStatus,
+    LogAggregationStatus,
+    YarnApplicationAttemptState,
+    YarnApplicationState,
+)
+from yarn.times import UNLIMITED
 
 AM_REQUESTS_MAX = 1000
 """Rows of the master's own asks: `*` and the places it is pinned to."""
@@ -42,6 +49,8 @@ TAGS_MAX = 1000
 APPLICATION_STATES = members(YarnApplicationState)
 _ATTEMPT_STATES = members(YarnApplicationAttemptState)
 FINAL_STATUSES = members(FinalApplicationStatus)
+_LOG_STATUSES = members(LogAggregationStatus)
+_NO_TIMEOUT = pb.ApplicationTimeoutProto(expire_time=UNLIMITED, remaining_time=NO_REMAINING_TIME)
 
 
 def write_submission(context: ApplicationSubmissionContext, out: pb.ApplicationSubmissionContextProto) -> None:
@@ -139,11 +148,20 @@ def write_application_report(report: ApplicationReport, out: pb.ApplicationRepor
     out.applicationTags.extend(sorted(report.tags))
     out.unmanaged_application = report.unmanaged
     out.priority.priority = report.priority
+    out.log_aggregation_status = number(report.log_aggregation)
+    out.appNodeLabelExpression = report.label_expression
+    if report.am_label_expression is not None:
+        out.amNodeLabelExpression = report.am_label_expression
+    timeout = out.appTimeouts.add(application_timeout_type=pb.APP_TIMEOUT_LIFETIME).application_timeout
+    timeout.application_timeout_type = pb.APP_TIMEOUT_LIFETIME
+    timeout.expire_time = report.lifetime_ends
+    timeout.remaining_time = report.lifetime_remaining_s
     if report.am_rm_token is not None:
         write_token(report.am_rm_token, out.am_rm_token)
 
 
 def read_application_report(proto: pb.ApplicationReportProto) -> ApplicationReport:
+    timeouts = [entry.application_timeout for entry in proto.appTimeouts] or [_NO_TIMEOUT]
     return ApplicationReport(
         read_application_id(required(proto, "applicationId")),
         text(proto, "user"),
@@ -167,6 +185,11 @@ def read_application_report(proto: pb.ApplicationReportProto) -> ApplicationRepo
         tags=frozenset(texts(proto, "applicationTags")),
         unmanaged=proto.unmanaged_application,
         priority=proto.priority.priority,
+        log_aggregation=_LOG_STATUSES.get(proto.log_aggregation_status, LogAggregationStatus.DISABLED),
+        label_expression=text(proto, "appNodeLabelExpression"),
+        am_label_expression=optional_text(proto, "amNodeLabelExpression"),
+        lifetime_ends=text(timeouts[-1], "expire_time"),
+        lifetime_remaining_s=timeouts[-1].remaining_time,
         am_rm_token=read_token(proto.am_rm_token) if proto.HasField("am_rm_token") else None,
     )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from protos import yarn_protos_pb2 as yarn_pb
 from protos import yarn_service_protos_pb2 as pb
 from wire.codec.applications import (
     APPLICATION_STATES,
@@ -9,7 +10,7 @@ from wire.codec.applications import (
     write_attempt_report,
 )
 from wire.codec.containers import write_container_report
-from wire.codec.fields import number, required, text, texts
+from wire.codec.fields import members, number, optional_text, refuse_too_many, required, text, texts
 from wire.codec.ids import read_application_id, write_application_id
 from wire.codec.nodes import write_node_report
 from wire.codec.queues import write_queue_info
@@ -20,10 +21,20 @@ from yarn.protocols.client import (
     GetNewApplicationResponse,
     KillApplicationRequest,
     KillApplicationResponse,
+    MoveApplicationRequest,
     QueueInfoRequest,
+    QueueUserAcls,
+    ResourceTypeInfo,
+    UpdatePriorityRequest,
+    UpdateTimeoutsRequest,
 )
 from yarn.queues import QueueInfo
-from yarn.states import NodeState
+from yarn.resource import Resource
+from yarn.states import NodeState, QueueACL
+
+TIMEOUTS_MAX = 8
+"""Entries of one change of timeouts: YARN has one kind."""
+_QUEUE_ACLS = members(QueueACL)
 
 
 def write_new_application(reply: GetNewApplicationResponse, out: pb.GetNewApplicationResponseProto) -> None:
@@ -111,3 +122,86 @@ def write_attempts(reports: tuple[ApplicationAttemptReport, ...], out: pb.GetApp
 def write_containers(reports: tuple[ContainerReport, ...], out: pb.GetContainersResponseProto) -> None:
     for report in reports:
         write_container_report(report, out.containers.add())
+
+
+def write_move(request: MoveApplicationRequest, out: pb.MoveApplicationAcrossQueuesRequestProto) -> None:
+    write_application_id(request.application_id, out.application_id)
+    out.target_queue = request.queue
+
+
+def read_move(proto: pb.MoveApplicationAcrossQueuesRequestProto) -> MoveApplicationRequest:
+    return MoveApplicationRequest(read_application_id(proto.application_id), text(proto, "target_queue"))
+
+
+def write_priority_change(request: UpdatePriorityRequest, out: pb.UpdateApplicationPriorityRequestProto) -> None:
+    write_application_id(request.application_id, out.applicationId)
+    out.applicationPriority.priority = request.priority
+
+
+def read_priority_change(proto: pb.UpdateApplicationPriorityRequestProto) -> UpdatePriorityRequest:
+    return UpdatePriorityRequest(read_application_id(proto.applicationId), proto.applicationPriority.priority)
+
+
+def write_priority(priority: int, out: pb.UpdateApplicationPriorityResponseProto) -> None:
+    out.applicationPriority.priority = priority
+
+
+def write_timeouts_change(request: UpdateTimeoutsRequest, out: pb.UpdateApplicationTimeoutsRequestProto) -> None:
+    write_application_id(request.application_id, out.applicationId)
+    write_timeouts(request.lifetime_ends, out)
+
+
+def read_timeouts_change(proto: pb.UpdateApplicationTimeoutsRequestProto) -> UpdateTimeoutsRequest:
+    return UpdateTimeoutsRequest(read_application_id(proto.applicationId), read_timeouts(proto))
+
+
+def write_timeouts(
+    lifetime_ends: str | None,
+    out: pb.UpdateApplicationTimeoutsRequestProto | pb.UpdateApplicationTimeoutsResponseProto,
+) -> None:
+    if lifetime_ends is not None:
+        entry = out.application_timeouts.add(expire_time=lifetime_ends)
+        entry.application_timeout_type = yarn_pb.APP_TIMEOUT_LIFETIME
+
+
+def read_timeouts(
+    proto: pb.UpdateApplicationTimeoutsRequestProto | pb.UpdateApplicationTimeoutsResponseProto,
+) -> str | None:
+    """The end of the lifetime; the last of several, as in the map that Hadoop makes of them."""
+    refuse_too_many(proto, "application_timeouts", TIMEOUTS_MAX)
+    named = [entry for entry in proto.application_timeouts if entry.HasField("application_timeout_type")]
+    return optional_text(named[-1], "expire_time") if named else None
+
+
+def write_queue_acls(queues: tuple[QueueUserAcls, ...], out: pb.GetQueueUserAclsInfoResponseProto) -> None:
+    for queue in queues:
+        entry = out.queueUserAcls.add(queueName=queue.queue)
+        entry.userAcls.extend(sorted(number(acl) for acl in queue.acls))
+
+
+def read_queue_acls(proto: pb.GetQueueUserAclsInfoResponseProto) -> tuple[QueueUserAcls, ...]:
+    return tuple(
+        QueueUserAcls(text(entry, "queueName"), frozenset(_QUEUE_ACLS[acl] for acl in entry.userAcls))
+        for entry in proto.queueUserAcls
+    )
+
+
+def write_resource_types(types: tuple[ResourceTypeInfo, ...], out: pb.GetAllResourceTypeInfoResponseProto) -> None:
+    for kind in types:
+        out.resource_type_info.add(name=kind.name, units=kind.units, type=yarn_pb.COUNTABLE)
+
+
+def read_resource_types(proto: pb.GetAllResourceTypeInfoResponseProto) -> tuple[ResourceTypeInfo, ...]:
+    return tuple(ResourceTypeInfo(text(kind, "name"), text(kind, "units")) for kind in proto.resource_type_info)
+
+
+def write_profiles(profiles: dict[str, Resource], out: pb.GetAllResourceProfilesResponseProto) -> None:
+    # A required message that has no entries must be there all the same.
+    out.resource_profiles.SetInParent()
+    for name, amount in profiles.items():
+        write_resource(amount, out.resource_profiles.resource_profiles_map.add(name=name).resources)
+
+
+def read_profiles(proto: pb.GetAllResourceProfilesResponseProto) -> dict[str, Resource]:
+    entries = proto.resource_profiles.resource_profiles_map
+    return {text(entry, "name"): read_resource(entry.resources) for entry in entries}

@@ -1,4 +1,7 @@
-"""ApplicationClientProtocol: a client to the RM."""
+"""ApplicationClientProtocol: a client to the RM.
+
+What it asks of nodes, queues and resource types is in wire.protocols.client_cluster.
+"""
 
 from __future__ import annotations
 
@@ -17,20 +20,25 @@ from wire.codec.applications import (
 from wire.codec.client import (
     read_filter,
     read_kill,
+    read_move,
     read_new_application,
-    read_queue_request,
+    read_priority_change,
+    read_timeouts,
+    read_timeouts_change,
     write_applications,
     write_attempts,
     write_containers,
     write_filter,
     write_kill,
     write_killed,
+    write_move,
     write_new_application,
-    write_node_states,
-    write_nodes,
-    write_queue,
-    write_queue_request,
+    write_priority,
+    write_priority_change,
+    write_timeouts,
+    write_timeouts_change,
 )
+from wire.codec.container_management import read_signal, write_signal
 from wire.codec.containers import read_container_report, write_container_report
 from wire.codec.fields import required
 from wire.codec.ids import (
@@ -41,13 +49,8 @@ from wire.codec.ids import (
     write_attempt_id,
     write_container_id,
 )
-from wire.codec.nodes import (
-    NODE_STATES,
-    read_cluster_metrics,
-    read_node_report,
-    write_cluster_metrics,
-)
-from wire.codec.queues import read_queue_info
+from wire.protocols import client_cluster
+from wire.protocols.client_cluster import SERVICE
 from wire.rpc import Form, Rpc, empty
 from yarn.applications import (
     ApplicationAttemptReport,
@@ -62,12 +65,17 @@ from yarn.protocols.client import (
     GetNewApplicationResponse,
     KillApplicationRequest,
     KillApplicationResponse,
+    MoveApplicationRequest,
     QueueInfoRequest,
+    QueueUserAcls,
+    ResourceTypeInfo,
+    UpdatePriorityRequest,
+    UpdateTimeoutsRequest,
 )
+from yarn.protocols.container_management import SignalContainerRequest
 from yarn.queues import QueueInfo
+from yarn.resource import Resource
 from yarn.states import NodeState
-
-SERVICE = "hadoop.yarn.ApplicationClientProtocolService"
 
 
 class ApplicationClientHandler(Protocol):
@@ -83,11 +91,19 @@ class ApplicationClientHandler(Protocol):
         self, caller: Caller[None], request: KillApplicationRequest
     ) -> KillApplicationResponse: ...
     async def fail_application_attempt(self, caller: Caller[None], request: ApplicationAttemptId) -> None: ...
+    async def move_application_across_queues(self, caller: Caller[None], request: MoveApplicationRequest) -> None: ...
+    async def update_application_priority(self, caller: Caller[None], request: UpdatePriorityRequest) -> int: ...
+    async def update_application_timeouts(self, caller: Caller[None], request: UpdateTimeoutsRequest) -> str | None: ...
+    async def signal_to_container(self, caller: Caller[None], request: SignalContainerRequest) -> None: ...
     async def get_cluster_metrics(self, caller: Caller[None], request: None) -> ClusterMetrics: ...
     async def get_cluster_nodes(
         self, caller: Caller[None], request: frozenset[NodeState]
     ) -> tuple[NodeReport, ...]: ...
     async def get_queue_info(self, caller: Caller[None], request: QueueInfoRequest) -> QueueInfo | None: ...
+    async def get_queue_user_acls(self, caller: Caller[None], request: None) -> tuple[QueueUserAcls, ...]: ...
+    async def get_resource_type_info(self, caller: Caller[None], request: None) -> tuple[ResourceTypeInfo, ...]: ...
+    async def get_resource_profiles(self, caller: Caller[None], request: None) -> dict[str, Resource]: ...
+    async def get_resource_profile(self, caller: Caller[None], request: str) -> Resource: ...
     async def get_application_attempt_report(
         self, caller: Caller[None], request: ApplicationAttemptId
     ) -> ApplicationAttemptReport: ...
@@ -178,45 +194,37 @@ FAIL_APPLICATION_ATTEMPT: Rpc[ApplicationAttemptId, None] = Rpc(
     _attempt(pb.FailApplicationAttemptRequestProto),
     empty(pb.FailApplicationAttemptResponseProto),
 )
-GET_CLUSTER_METRICS: Rpc[None, ClusterMetrics] = Rpc(
+MOVE_APPLICATION: Rpc[MoveApplicationRequest, None] = Rpc(
     SERVICE,
-    "getClusterMetrics",
-    "get_cluster_metrics",
-    empty(pb.GetClusterMetricsRequestProto),
-    Form(
-        pb.GetClusterMetricsResponseProto,
-        lambda metrics, out: write_cluster_metrics(metrics, out.cluster_metrics),
-        lambda proto: read_cluster_metrics(required(proto, "cluster_metrics")),
-    ),
-    reads=True,
+    "moveApplicationAcrossQueues",
+    "move_application_across_queues",
+    Form(pb.MoveApplicationAcrossQueuesRequestProto, write_move, read_move),
+    empty(pb.MoveApplicationAcrossQueuesResponseProto),
 )
-GET_CLUSTER_NODES: Rpc[frozenset[NodeState], tuple[NodeReport, ...]] = Rpc(
+UPDATE_APPLICATION_PRIORITY: Rpc[UpdatePriorityRequest, int] = Rpc(
     SERVICE,
-    "getClusterNodes",
-    "get_cluster_nodes",
+    "updateApplicationPriority",
+    "update_application_priority",
+    Form(pb.UpdateApplicationPriorityRequestProto, write_priority_change, read_priority_change),
     Form(
-        pb.GetClusterNodesRequestProto,
-        write_node_states,
-        lambda proto: frozenset(NODE_STATES[state] for state in proto.nodeStates),
+        pb.UpdateApplicationPriorityResponseProto,
+        write_priority,
+        lambda proto: int(required(proto, "applicationPriority").priority),
     ),
-    Form(
-        pb.GetClusterNodesResponseProto,
-        write_nodes,
-        lambda proto: tuple(read_node_report(node) for node in proto.nodeReports),
-    ),
-    reads=True,
 )
-GET_QUEUE_INFO: Rpc[QueueInfoRequest, QueueInfo | None] = Rpc(
+UPDATE_APPLICATION_TIMEOUTS: Rpc[UpdateTimeoutsRequest, str | None] = Rpc(
     SERVICE,
-    "getQueueInfo",
-    "get_queue_info",
-    Form(pb.GetQueueInfoRequestProto, write_queue_request, read_queue_request),
-    Form(
-        pb.GetQueueInfoResponseProto,
-        write_queue,
-        lambda proto: read_queue_info(proto.queueInfo) if proto.HasField("queueInfo") else None,
-    ),
-    reads=True,
+    "updateApplicationTimeouts",
+    "update_application_timeouts",
+    Form(pb.UpdateApplicationTimeoutsRequestProto, write_timeouts_change, read_timeouts_change),
+    Form(pb.UpdateApplicationTimeoutsResponseProto, write_timeouts, read_timeouts),
+)
+SIGNAL_TO_CONTAINER: Rpc[SignalContainerRequest, None] = Rpc(
+    SERVICE,
+    "signalToContainer",
+    "signal_to_container",
+    Form(pb.SignalContainerRequestProto, write_signal, read_signal),
+    empty(pb.SignalContainerResponseProto),
 )
 GET_APPLICATION_ATTEMPT_REPORT: Rpc[ApplicationAttemptId, ApplicationAttemptReport] = Rpc(
     SERVICE,
@@ -278,11 +286,13 @@ RPCS: tuple[Rpc[Any, Any], ...] = (
     GET_APPLICATIONS,
     FORCE_KILL_APPLICATION,
     FAIL_APPLICATION_ATTEMPT,
-    GET_CLUSTER_METRICS,
-    GET_CLUSTER_NODES,
-    GET_QUEUE_INFO,
+    MOVE_APPLICATION,
+    UPDATE_APPLICATION_PRIORITY,
+    UPDATE_APPLICATION_TIMEOUTS,
+    SIGNAL_TO_CONTAINER,
     GET_APPLICATION_ATTEMPT_REPORT,
     GET_APPLICATION_ATTEMPTS,
     GET_CONTAINER_REPORT,
     GET_CONTAINERS,
+    *client_cluster.RPCS,
 )

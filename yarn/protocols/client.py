@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from yarn.ids import ApplicationId
 from yarn.resource import Resource
+from yarn.states import QueueACL
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,3 +40,43 @@ class QueueInfoRequest:
     applications: bool = False
     children: bool = False
     recursive: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class MoveApplicationRequest:
+    """Which application is to go to which queue (a leaf, by name or path)."""
+
+    application_id: ApplicationId
+    queue: str
+
+
+@dataclass(frozen=True, slots=True)
+class UpdatePriorityRequest:
+    """The priority that an application is to have from now on."""
+
+    application_id: ApplicationId
+    priority: int
+
+
+@dataclass(frozen=True, slots=True)
+class UpdateTimeoutsRequest:
+    """When an application's lifetime is to end, as yarn.times writes it; None: the caller named no timeout."""
+
+    application_id: ApplicationId
+    lifetime_ends: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class QueueUserAcls:
+    """What the caller may do in the queue of this path."""
+
+    queue: str
+    acls: frozenset[QueueACL]
+
+
+@dataclass(frozen=True, slots=True)
+class ResourceTypeInfo:
+    """A resource type of the cluster; all are counted. `units`: `Mi` for memory-mb, else as configured."""
+
+    name: str
+    units: str = ""

@@ -1,0 +1,121 @@
+"""ApplicationClientProtocol's changes and queries over real gRPC: what goes in, what comes back, what is refused."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from tests.rm.served_cluster import Cluster, configuration, serving, submit, until
+from yarn.errors import ResourceProfilesNotEnabledException, YarnException
+from yarn.ids import ApplicationId
+from yarn.protocols.client import QueueUserAcls, ResourceTypeInfo
+from yarn.protocols.container_management import SignalContainerRequest
+from yarn.states import NodeState, QueueACL, SignalContainerCommand
+from yarn.times import format_iso8601, parse_iso8601
+
+QUEUES = {
+    "yarn__scheduler__capacity__root__queues": "default,dev",
+    "yarn__scheduler__capacity__root__default__capacity": "50",
+    "yarn__scheduler__capacity__root__dev__capacity": "50",
+    "yarn__cluster__max_application_priority": "10",
+    "yarn__resource_types": "yarn.io/gpu",
+    "yarn__scheduler__capacity__resource_calculator": "org.apache.hadoop.yarn.util.resource.DominantResourceCalculator",
+}
+
+
+@pytest.fixture
+async def cluster(tmp_path: Path) -> AsyncIterator[Cluster]:
+    async with serving(configuration(tmp_path, **QUEUES)) as served:
+        yield served
+
+
+async def accepted(cluster: Cluster) -> ApplicationId:
+    await cluster.node()
+    app = await submit(await cluster.client())
+    await until(lambda: cluster.rm.core.context.apps[app].state.name == "ACCEPTED")
+    return app
+
+
+async def test_an_application_is_moved(cluster: Cluster) -> None:
+    app, client = await accepted(cluster), await cluster.client()
+    await client.move_application_across_queues(app, "dev")
+    assert (await client.get_application_report(app)).queue == "root.dev"
+    with pytest.raises(YarnException, match=r"^The specified Queue: nosuch doesn't exist$") as caught:
+        await client.move_application_across_queues(app, "nosuch")
+    assert caught.value.definite
+
+
+async def test_a_priority_is_granted_as_far_as_the_cluster_goes(cluster: Cluster) -> None:
+    app, client = await accepted(cluster), await cluster.client()
+    assert await client.update_application_priority(app, 3) == 3
+    assert await client.update_application_priority(app, 30) == 10
+    assert (await client.get_application_report(app)).priority == 10
+
+
+async def test_a_lifetime_is_moved_and_told(cluster: Cluster) -> None:
+    app, client = await accepted(cluster), await cluster.client()
+    started_ms = (await client.get_application_report(app)).submit_time_ms
+    ends = format_iso8601(started_ms + 3_600_000)
+    assert await client.update_application_timeouts(app, ends) == ends
+    report = await client.get_application_report(app)
+    assert report.lifetime_ends == ends
+    assert 0 < report.lifetime_remaining_s <= 3600
+    with pytest.raises(YarnException, match="Expire time is not in ISO8601 format"):
+        await client.update_application_timeouts(app, "tomorrow")
+    with pytest.raises(YarnException, match="At least one ApplicationTimeoutType"):
+        await client.update_application_timeouts(app, None)
+    assert parse_iso8601((await client.get_application_report(app)).lifetime_ends) == started_ms + 3_600_000
+
+
+async def test_a_signal_reaches_the_containers_node(cluster: Cluster) -> None:
+    node, client = await cluster.node(), await cluster.client()
+    await submit(client)
+    await node.beat()
+    await until(lambda: bool(node.started))
+    request = SignalContainerRequest(node.started[0].identifier.container_id, SignalContainerCommand.GRACEFUL_SHUTDOWN)
+    await client.signal_to_container(request)
+    reply = await node.beat(node.running(request.container_id))
+    assert reply.containers_to_signal == ((request.container_id, request.command),)
+
+
+async def test_the_callers_rights_are_told(tmp_path: Path) -> None:
+    conf = configuration(
+        tmp_path,
+        yarn__acl__enable="true",
+    )
+    lists = {"root.acl_submit_applications": " ", "root.acl_administer_queue": " "}
+    lists["root.default.acl_submit_applications"] = "ann"
+    conf = conf.overridden({f"yarn.scheduler.capacity.{key}": value for key, value in lists.items()})
+    async with serving(conf) as cluster:
+        client = await cluster.client("ann")
+        assert await client.get_queue_user_acls() == (
+            QueueUserAcls("root", frozenset()),
+            QueueUserAcls("root.default", frozenset({QueueACL.SUBMIT_APPLICATIONS})),
+        )
+
+
+async def test_resource_types_are_told_in_their_order(cluster: Cluster) -> None:
+    client = await cluster.client()
+    types = await client.get_resource_type_info()
+    assert types == (ResourceTypeInfo("memory-mb", "Mi"), ResourceTypeInfo("vcores"), ResourceTypeInfo("yarn.io/gpu"))
+
+
+async def test_profiles_are_refused_in_hadoops_words(cluster: Cluster) -> None:
+    client = await cluster.client()
+    with pytest.raises(ResourceProfilesNotEnabledException, match=r"^Resource profile is not enabled"):
+        await client.get_resource_profiles()
+    with pytest.raises(ResourceProfilesNotEnabledException):
+        await client.get_resource_profile("default")
+
+
+async def test_nodes_are_listed_by_their_states(cluster: Cluster) -> None:
+    node, client = await cluster.node(), await cluster.client()
+    await node.proxy.unregister_node_manager(node.node_id)
+    other = await cluster.node("127.0.0.3")
+    found = {state: await client.get_cluster_nodes(frozenset({state})) for state in NodeState}
+    assert {state: [report.node_id for report in reports] for state, reports in found.items() if reports} == {
+        NodeState.RUNNING: [other.node_id],
+        NodeState.SHUTDOWN: [node.node_id],
+    }

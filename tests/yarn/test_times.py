@@ -1,0 +1,57 @@
+"""Moments are written as Hadoop writes them, and read back."""
+
+import re
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from yarn.errors import YarnException
+from yarn.times import format_iso8601, parse_iso8601
+
+LAST_MS = 253_402_300_799_999
+"""The end of the year 9999."""
+
+
+def test_a_moment_is_written_to_the_millisecond_in_utc() -> None:
+    assert format_iso8601(1795226776304) == "2026-11-21T02:06:16.304+0000"
+    assert format_iso8601(0) == "1970-01-01T00:00:00.000+0000"
+
+
+@given(st.integers(0, LAST_MS))
+def test_the_calendar_is_that_of_pythons_own(moment_ms: int) -> None:
+    moment = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(milliseconds=moment_ms)
+    assert format_iso8601(moment_ms) == f"{moment:%Y-%m-%dT%H:%M:%S}.{moment_ms % 1000:03d}+0000"
+
+
+@given(st.integers(0, LAST_MS))
+def test_what_is_written_can_be_read(moment_ms: int) -> None:
+    assert parse_iso8601(format_iso8601(moment_ms)) == moment_ms
+
+
+def test_any_offset_is_read() -> None:
+    assert parse_iso8601("2026-11-21T03:06:16.304+0100") == 1795226776304
+    assert parse_iso8601("1969-12-31T23:30:00.000-0030") == 0
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "tomorrow",
+        "2026-11-21",
+        "2026-13-21T03:06:16.304+0100",
+        "2026-02-29T03:06:16.304+0100",
+        "2026-02-20T24:06:16.304+0100",
+        "2026-11-21T03:06:16+0100",
+        "２026-11-21",
+    ],
+)
+def test_any_other_form_is_refused_by_its_text(text: str) -> None:
+    with pytest.raises(YarnException, match=f"Configured timeout value is {re.escape(text)}$"):
+        parse_iso8601(text)
+
+
+def test_a_moment_beyond_the_calendar_is_its_last() -> None:
+    assert parse_iso8601(format_iso8601(1 << 62)) == LAST_MS

@@ -1,0 +1,72 @@
+"""Moments as YARN writes them in messages (Hadoop's Times).
+
+Hadoop writes them in the zone of the machine it runs on; here they are UTC everywhere, so that nothing pure has to ask
+for a zone. Read is any offset. The calendar is worked out here, because what is pure may not import datetime, which
+could also tell the time.
+"""
+
+from __future__ import annotations
+
+import re
+
+from yarn.errors import YarnException
+
+UNLIMITED = "UNLIMITED"
+"""Where a moment would stand that never comes."""
+
+_ISO8601 = re.compile(r"(\d{4})-(\d\d)-(\d\d)T(\d\d):(\d\d):(\d\d)\.(\d{3})([+-])(\d\d)(\d\d)", re.ASCII)
+_DAY_MS = 86_400_000
+_LAST_MS = 253_402_300_799_999
+"""The end of the year 9999: the form has four digits for a year."""
+
+
+def format_iso8601(moment_ms: int) -> str:
+    """`moment_ms` since 1970 as `2026-11-21T02:06:16.304+0000`; what the calendar does not hold as its nearest end."""
+    days, rest_ms = divmod(max(0, min(moment_ms, _LAST_MS)), _DAY_MS)
+    seconds, ms = divmod(rest_ms, 1000)
+    year, month, day = _date_of(days)
+    clock = f"{seconds // 3600:02d}:{seconds // 60 % 60:02d}:{seconds % 60:02d}.{ms:03d}"
+    return f"{year:04d}-{month:02d}-{day:02d}T{clock}+0000"
+
+
+def parse_iso8601(text: str) -> int:
+    """Milliseconds since 1970. Raises YarnException for any other form (RMServerUtils' check of timeouts)."""
+    match = _ISO8601.fullmatch(text)
+    if match is not None:
+        sign = -1 if match[8] == "-" else 1
+        year, month, day, hour, minute, second, ms = (int(match[group]) for group in range(1, 8))
+        days = _days_of(year, month, day)
+        if _date_of(days) == (year, month, day) and hour < 24 and minute < 60 and second < 60:
+            offset_minutes = sign * (int(match[9]) * 60 + int(match[10]))
+            return days * _DAY_MS + ((hour * 60 + minute - offset_minutes) * 60 + second) * 1000 + ms
+    raise YarnException(
+        "Expire time is not in ISO8601 format. ISO8601 supported format is yyyy-MM-dd'T'HH:mm:ss.SSSZ. "
+        f"Configured timeout value is {text[:100]}"
+    )
+
+
+# The Gregorian calendar, counted from 1 March of the year 0, so that the leap day is the last of its year.
+
+_EPOCH_DAYS = 719_468
+"""Days from 1 March 0000 to 1 January 1970."""
+_ERA_DAYS = 146_097
+"""Days in 400 years, after which the calendar repeats."""
+
+
+def _date_of(days: int) -> tuple[int, int, int]:
+    """(year, month, day) so many days after 1 January 1970."""
+    era, day_of_era = divmod(days + _EPOCH_DAYS, _ERA_DAYS)
+    leap_days = day_of_era // 1460 - day_of_era // 36_524 + day_of_era // 146_096
+    year_of_era = (day_of_era - leap_days) // 365
+    day_of_year = day_of_era - (365 * year_of_era + year_of_era // 4 - year_of_era // 100)
+    month_from_march = (5 * day_of_year + 2) // 153
+    month = (month_from_march + 2) % 12 + 1
+    return era * 400 + year_of_era + (month <= 2), month, day_of_year - (153 * month_from_march + 2) // 5 + 1
+
+
+def _days_of(year: int, month: int, day: int) -> int:
+    """Days from 1 January 1970 to a date; of a date that is none, those of another."""
+    era, year_of_era = divmod(year - (month <= 2), 400)
+    day_of_year = (153 * ((month + 9) % 12) + 2) // 5 + day - 1
+    day_of_era = 365 * year_of_era + year_of_era // 4 - year_of_era // 100 + day_of_year
+    return era * _ERA_DAYS + day_of_era - _EPOCH_DAYS
