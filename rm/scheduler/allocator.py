@@ -127,6 +127,7 @@ class _Visit:
             return self._pass(Passed.QUEUE, Reason.QUEUE_HEADROOM, key, required, headroom)
         if keyed.partition == NO_LABEL:
             missed = application.add_missed_non_partitioned(key)
+            self._context.revision += 1
             if self._mode is IGNORE and missed < self._context.node_count:
                 return self._pass(Passed.APPLICATION, Reason.REQUEST_OWN_PARTITION_FIRST, key, required)
         return self._try_on_node(key, keyed)
@@ -158,7 +159,9 @@ class _Visit:
         outcome = self._by_locality(key, keyed, chances)
         if outcome is Passed.PRIORITY and self._reserved is None:
             application.opportunities[key] = chances - 1
-        elif isinstance(outcome, Proposal) and self._reserved is None:
+            return outcome
+        self._context.revision += 1
+        if isinstance(outcome, Proposal) and self._reserved is None:
             self._reset_chances(key, outcome)
         return outcome
 

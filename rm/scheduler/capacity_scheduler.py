@@ -94,7 +94,7 @@ class CapacityScheduler:
         self, node_id: NodeId, launched: Sequence[ContainerId], completed: Sequence[ContainerStatus], now_ms: int
     ) -> None:
         """NODE_UPDATE: notes what the NM reported, then places containers on the node."""
-        self._at(now_ms)
+        self._context.now_ms = now_ms
         self._nodes.update(node_id, launched, completed)
 
     # Applications
@@ -106,6 +106,7 @@ class CapacityScheduler:
 
     def remove_application(self, application_id: ApplicationId, final_state_name: str) -> None:
         """APP_REMOVED."""
+        self._context.revision += 1
         self._applications.remove(application_id)
 
     def move_application(self, application_id: ApplicationId, queue: str, now_ms: int) -> str:
@@ -156,7 +157,10 @@ class CapacityScheduler:
 
         `updates` have passed `check_updates`.
         """
-        context = self._at(now_ms)
+        context = self._context
+        context.now_ms = now_ms
+        if asks or releases or blacklist_additions or blacklist_removals or updates:
+            context.revision += 1
         attempt = self._applications.attempt_of(attempt_id.application_id)
         if attempt is None or attempt.attempt_id != attempt_id:
             return Allocation(headroom=context.none)
@@ -173,6 +177,8 @@ class CapacityScheduler:
         attempt.update_blacklist(blacklist_additions, blacklist_removals)
         containers = attempt.pull_allocated()
         updated = attempt.updates.pull()
+        if containers or updated:
+            context.revision += 1
         if demand_changed and not attempt.is_waiting_for_master:
             attempt.leaf.active.demand_changed(attempt)
         return Allocation(containers, attempt.headroom(), context.node_count, updated, errors)
@@ -197,6 +203,7 @@ class CapacityScheduler:
 
     def mark_am_container(self, container_id: ContainerId) -> None:
         """The attempt of this container took it for its master."""
+        self._context.revision += 1
         self._applications.mark_am_container(container_id)
 
     def expire_container(self, container_id: ContainerId, now_ms: int) -> None:
@@ -256,6 +263,7 @@ class CapacityScheduler:
         After a refusal the old one is applied anew, as Hadoop does; only the order of queues may show it. What was
         taken before there were nodes may not be taken now, and then nothing happens at all. `check` may refuse too.
         """
+        self._context.revision += 1
         try:
             settings = self._checked(configuration)
             if check is not None:
@@ -337,5 +345,7 @@ class CapacityScheduler:
     # Helpers
 
     def _at(self, now_ms: int) -> SchedulerContext:
+        """Something happens that placing may depend on."""
         self._context.now_ms = now_ms
+        self._context.revision += 1
         return self._context

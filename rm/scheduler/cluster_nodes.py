@@ -85,6 +85,8 @@ class ClusterNodes:
         """Notes what the NM reported, then places containers on the node."""
         context = self._context
         node = context.nodes.get(node_id)
+        if launched or completed:
+            context.revision += 1
         for container_id in launched:
             self._container_launched(container_id, node_id, node)
         for status in completed:

@@ -21,6 +21,7 @@ from yarn.resource import Resource
 
 def commit(proposal: Proposal, context: SchedulerContext) -> bool:
     """Book the proposal; False if a limit refuses it."""
+    context.revision += 1
     refusal = _refusal(proposal, context)
     if refusal is not None:
         reason, asked, bound = refusal
@@ -39,6 +40,7 @@ def commit(proposal: Proposal, context: SchedulerContext) -> bool:
 
 def commit_excess(excess: Excess, context: SchedulerContext) -> None:
     """Release a reservation that nobody asks for any more."""
+    context.revision += 1
     _give_up(excess.container, excess.application, context)
 
 

@@ -32,6 +32,9 @@ class SchedulerContext:
     elsewhere and counts a node out of before the node's containers are ended. `root_usage` is the root queue's.
     `calculator` and `minimum_allocation` are fixed for the life of the scheduler, `settings` are those of the last
     start or refresh.
+
+    `revision` moves with everything that a visit of a node could see. A visit that leaves it where it was changed
+    nothing and placed nothing, and would do so again: see `SchedulerNode.settled_at`.
     """
 
     __slots__ = (
@@ -44,6 +47,7 @@ class SchedulerContext:
         "none",
         "notify",
         "now_ms",
+        "revision",
         "root_usage",
         "settings",
     )
@@ -57,6 +61,7 @@ class SchedulerContext:
         self.cluster_resource = self.none
         self.nodes: dict[NodeId, SchedulerNode] = {}
         self.now_ms = 0
+        self.revision = 0
         self.root_usage = ResourceUsage(self.none)
         self._unlabelled = self.none
         self._partitions: dict[str, Resource] = {}

@@ -163,7 +163,9 @@ class LeafQueue(CSQueue):
         if user is None:
             return self.context.none
         limit = known if known is not None else self.users.limit_of(application.user, partition, mode)
-        self.copied_limit = self.current_limit
+        if self.copied_limit is not self.current_limit:
+            self.copied_limit = self.current_limit
+            self.context.revision += 1
         provider = application.headroom_provider
         if (
             provider is None
@@ -172,6 +174,7 @@ class LeafQueue(CSQueue):
             or provider.application is not application
         ):
             application.headroom_provider = HeadroomProvider(user, self, application)
+            self.context.revision += 1
         return limit
 
     def _may_assign_to_user(
@@ -218,7 +221,10 @@ class LeafQueue(CSQueue):
     def _set_current_limit(self, limit: Resource) -> None:
         context = self.context
         down = self.capacities.default.effective_maximum_down
-        self.current_limit = context.calculator.min_of(context.cluster_resource, down, limit)
+        limit = context.calculator.min_of(context.cluster_resource, down, limit)
+        if limit != self.current_limit:
+            self.current_limit = limit
+            context.revision += 1
 
     # Booking
 

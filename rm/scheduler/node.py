@@ -16,7 +16,8 @@ class SchedulerNode:
     """`allocated` + `unallocated` == `total`; `unallocated` is negative while an administrator's cut is worked off.
 
     `name` is what asks call it: the host, or host:port. `reserved_container` is RESERVED and on no node's list of
-    containers. `is_running`: the node may get containers.
+    containers. `is_running`: the node may get containers. `settled_at`: the revision of the scheduler at which a visit
+    came to nothing and changed nothing; until something changes, so would the next.
     """
 
     __slots__ = (
@@ -30,6 +31,7 @@ class SchedulerNode:
         "partition",
         "rack",
         "reserved_container",
+        "settled_at",
         "total",
         "unallocated",
     )
@@ -45,6 +47,7 @@ class SchedulerNode:
         self.partition = NO_LABEL
         self.is_running = True
         self.reserved_container: RMContainer | None = None
+        self.settled_at = -1
         self.containers: dict[ContainerId, RMContainer] = {}
         self._launched: set[ContainerId] = set()
 

@@ -25,8 +25,23 @@ def allocate_containers_to_node(
 ) -> None:
     """Place containers until nothing fits, something was reserved, or the heartbeat's limits are reached.
 
-    A proposal that the commit refused counts like a placed one, as in Hadoop.
+    A node that nothing can have changed for since a visit in vain is not visited: the outcome is known.
     """
+    if node.settled_at == context.revision:
+        return
+    before = context.revision
+    visit(node, tree, applications, context)
+    if context.revision == before:
+        node.settled_at = before
+
+
+def visit(
+    node: SchedulerNode,
+    tree: QueueTree,
+    applications: Mapping[ApplicationId, SchedulerApplication],
+    context: SchedulerContext,
+) -> None:
+    """A proposal that the commit refused counts like a placed one, as in Hadoop."""
     settings = context.settings
     off_switch = placed = 0
     while True:

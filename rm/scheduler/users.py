@@ -232,8 +232,9 @@ class UsersManager:
             # For weight 1 this changes nothing: the limit is in whole containers already.
             smallest = self._context.minimum_allocation
             limit = self._context.calculator.multiply_and_normalize_down(limit, user.weight, smallest)
-        if user is not None and active_only:
+        if user is not None and active_only and user.limit != limit:
             user.limit = limit
+            self._context.revision += 1
         return limit
 
     def _count_waiting(self) -> None:

@@ -1,0 +1,78 @@
+"""The scheduler leaves out work whose outcome is known. It decides like one that leaves out nothing.
+
+That other one is the second oracle, beside Hadoop: both step through random scenarios of the conformance generator,
+and everything that recordings show is compared after each step.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+
+import pytest
+
+from rm.scheduler import cluster_nodes, node_visit
+from tests.conformance.cluster import RecordedCluster, Unsupported
+from tests.conformance.generated.features import SETS
+from tests.conformance.generator import generate
+from tests.conformance.recording import Json
+from tests.conformance.view import look
+from yarn.faults import ConfigurationException
+
+STEPS = 60
+FEATURES = SETS["random"] - {"labels", "autocreate", "execution", "expiry"}
+
+
+@contextmanager
+def straightforward(patch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Every node is visited with every heartbeat."""
+    with patch.context() as inner:
+        inner.setattr(cluster_nodes, "allocate_containers_to_node", node_visit.visit)
+        yield
+
+
+def dense(steps: Iterable[Json], rounds: int) -> Iterator[Json]:
+    """The steps with rounds of heartbeats between, so that everything has come to rest when the next thing happens."""
+    nodes: dict[str, None] = {}
+    for action in steps:
+        yield action
+        if action["op"] == "register_node":
+            nodes[action["node"]] = None
+        for _ in range(rounds):
+            for node in nodes:
+                yield {"op": "heartbeat", "node": node}
+
+
+def step(cluster: RecordedCluster, action: Json) -> Json | None:
+    try:
+        return cluster.step(action)
+    except Unsupported:
+        return None
+
+
+@pytest.mark.parametrize("scenario_seed", range(10))
+def test_the_same_is_decided(scenario_seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    scenario = generate(scenario_seed, STEPS, FEATURES)
+    try:
+        quick, plain = RecordedCluster(scenario.configuration), RecordedCluster(scenario.configuration)
+    except ConfigurationException as refused:
+        pytest.skip(str(refused))
+    for number, action in enumerate(dense(scenario.steps, 3)):
+        reply = step(quick, action)
+        with straightforward(monkeypatch):
+            assert step(plain, action) == reply, number
+        assert look(quick) == look(plain), (number, action)
+
+
+def test_visits_are_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Else the test above would compare the same with the same."""
+    visits: list[object] = []
+    visit = node_visit.visit
+    monkeypatch.setattr(node_visit, "visit", lambda node, *rest: (visits.append(node), visit(node, *rest)))
+    scenario = generate(3, STEPS, FEATURES)
+    cluster = RecordedCluster(scenario.configuration)
+    heartbeats = 0
+    for action in dense(scenario.steps, 3):
+        heartbeats += action["op"] == "heartbeat"
+        step(cluster, action)
+    assert 0 < len(visits) < heartbeats / 2
