@@ -30,6 +30,7 @@ from rm.events import (
     UpdateApplicationPriority,
     UpdateNodeResource,
 )
+from rm.lifecycles.events import RMAppAttemptEventType
 from rm.lifecycles.rm_container import RMContainer, RMContainerState
 from rm.lifecycles.states import RMAppAttemptState, RMAppState
 from tests.conformance.nodes import RecordedNode
@@ -52,7 +53,7 @@ from yarn.protocols.master import (
 )
 from yarn.protocols.tracker import NodeHeartbeatResponse, RegisterNodeManagerResponse
 from yarn.resource import MEMORY_MB, Resource
-from yarn.states import ContainerUpdateType, FinalApplicationStatus, NodeAction
+from yarn.states import ContainerUpdateType, ExecutionType, FinalApplicationStatus, NodeAction
 
 EPOCH_MS = 1_700_000_000_000
 """The recordings' ResourceManager believes that it started then."""
@@ -273,7 +274,9 @@ class RecordedCluster:
             if container is not None:
                 kind = ContainerUpdateType[update["type"]]
                 version = container.container.version
-                updates.append(UpdateContainerRequest(container.id, version, kind, _resource(update["resource"])))
+                size = _resource(update["resource"]) if "resource" in update else None
+                execution = ExecutionType[update["execution"]] if "execution" in update else None
+                updates.append(UpdateContainerRequest(container.id, version, kind, size, execution))
         return updates
 
     def _unregister(self, action: Json, reply: Json) -> None:
@@ -312,6 +315,30 @@ class RecordedCluster:
         self._complete(master, 1)
         app.registered = False
         reply["container"] = container_name(self.names, master.id)
+
+    # What the monitors say: they are silent here, since time stands still, so it is queued for them
+
+    def _expire_container(self, action: Json, reply: Json) -> None:
+        """It was handed out, and no node has reported it."""
+        container = self._pick(self.apps[action["app"]], action["pick"], master=False)
+        if container is None or container.state is not RMContainerState.ACQUIRED:
+            reply["skipped"] = "none live" if container is None else f"container is {container.state.name}"
+            return
+        context = self.core.context
+        context.send(context.scheduler.expire_container, container.id, context.now_ms)
+        self._send(Tick())
+        reply["container"] = container_name(self.names, container.id)
+
+    def _expire_master(self, action: Json, reply: Json) -> None:
+        """The master calls no longer; its process is not known to have ended."""
+        app = self.apps[action["app"]]
+        if not app.registered:
+            reply["skipped"] = "not registered"
+            return
+        assert app.attempt_id is not None
+        app.registered = False
+        self.core.context.send_attempt(app.attempt_id, RMAppAttemptEventType.EXPIRE)
+        self._send(Tick())
 
     def _complete(self, container: RMContainer, exit_status: int) -> None:
         for node in self.nodes.values():
