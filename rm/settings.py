@@ -13,7 +13,10 @@ from yarn.settings import resourcemanager, scheduler
 
 @dataclass(frozen=True, slots=True)
 class RMSettings:
-    """Limits and intervals of the core. Intervals in ms, sizes in MiB."""
+    """Limits and intervals of the core. Intervals in ms, sizes in MiB.
+
+    `am_blacklist_threshold` is None where failed masters' hosts are not kept off.
+    """
 
     node_expiry_ms: int
     master_expiry_ms: int
@@ -22,6 +25,7 @@ class RMSettings:
     lifetime_check_interval_ms: int
     max_attempts: int
     global_max_attempts: int
+    am_blacklist_threshold: float | None
     completed_applications_max: int
     tags_max: int
     tag_length_max: int
@@ -42,6 +46,7 @@ class RMSettings:
             lifetime_check_interval_ms=resourcemanager.APPLICATION_TIMEOUTS_MONITOR_INTERVAL.of(conf),
             max_attempts=resourcemanager.AM_MAX_ATTEMPTS.of(conf),
             global_max_attempts=resourcemanager.AM_GLOBAL_MAX_ATTEMPTS.of(conf),
+            am_blacklist_threshold=_am_blacklist_threshold(conf),
             completed_applications_max=resourcemanager.MAX_COMPLETED_APPLICATIONS.of(conf),
             tags_max=resourcemanager.APPLICATION_MAX_TAGS.of(conf),
             tag_length_max=resourcemanager.APPLICATION_MAX_TAG_LENGTH.of(conf),
@@ -51,6 +56,15 @@ class RMSettings:
             minimum_vcores=scheduler.MINIMUM_ALLOCATION_VCORES.of(conf),
             web_address=_web_address(conf),
         )
+
+
+def _am_blacklist_threshold(conf: Configuration) -> float | None:
+    """What is no share counts as the default (RMAppImpl)."""
+    if not resourcemanager.AM_BLACKLISTING_ENABLED.of(conf):
+        return None
+    setting = resourcemanager.AM_BLACKLISTING_DISABLE_THRESHOLD
+    threshold = setting.of(conf)
+    return threshold if 0 <= threshold <= 1 else setting.of(Configuration.of({}))
 
 
 def _web_address(conf: Configuration) -> str:

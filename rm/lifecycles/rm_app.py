@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from rm.am_blacklist import MasterBlacklist
 from rm.lifecycles.events import AttemptFailed, RMAppAttemptEventType, RMAppEventType, RMNodeEventType
 from rm.lifecycles.rm_app_attempt import RMAppAttempt
 from rm.lifecycles.states import FINAL_APP_STATES, RMAppState
@@ -31,6 +32,7 @@ class RMApp:
     `ran_nodes`: nodes that must forget it in the end, in the order it came to them. `updated_nodes`: what the AM is
     told of nodes with its next allocate. `*_seconds`: what its ended containers have used. `lifetime_s`: what the queue
     makes of the wish; 0 = no end. `lifetime_ends_ms`: None = never; it stays when the application is over.
+    `am_blacklist`: hosts that its masters failed on, None where nobody minds.
     """
 
     def __init__(
@@ -51,6 +53,7 @@ class RMApp:
         self.am_requests = am_requests
         self.priority = priority
         self.max_attempts = _max_attempts(context, submission)
+        self.am_blacklist = _am_blacklist(context, submission)
         self.submit_ms = context.now_ms
         self.lifetime_s = 0
         self.lifetime_ends_ms: int | None = None
@@ -107,6 +110,11 @@ def _max_attempts(context: RMContext, submission: ApplicationSubmissionContext) 
     if submission.max_app_attempts <= 0:
         return context.settings.max_attempts
     return min(submission.max_app_attempts, context.settings.global_max_attempts)
+
+
+def _am_blacklist(context: RMContext, submission: ApplicationSubmissionContext) -> MasterBlacklist | None:
+    threshold = context.settings.am_blacklist_threshold
+    return None if threshold is None or submission.unmanaged_am else MasterBlacklist(threshold)
 
 
 # On the way in

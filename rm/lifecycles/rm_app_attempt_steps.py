@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from rm.am_blacklist import applicable_nodes
 from rm.effects import CleanUpMaster, LaunchMaster
 from rm.lifecycles.events import (
     AttemptFailed,
@@ -46,7 +47,13 @@ def schedule(attempt: RMAppAttempt, _: object) -> RMAppAttemptState:
     if attempt.app.submission.unmanaged_am:
         context.store.store_attempt(attempt)
         return _S.LAUNCHED_UNMANAGED_SAVING
-    context.scheduler.allocate(attempt.attempt_id, attempt.app.am_requests, (), (), (), (), context.now_ms)
+    app = attempt.app
+    additions: tuple[str, ...] = ()
+    removals: tuple[str, ...] = ()
+    if app.am_blacklist is not None:
+        applicable = applicable_nodes(app.am_requests, context.scheduler.nodes.values())
+        additions, removals = app.am_blacklist.updates(applicable)
+    context.scheduler.allocate(attempt.attempt_id, app.am_requests, (), additions, removals, (), context.now_ms)
     return _S.SCHEDULED
 
 
@@ -155,6 +162,9 @@ def container_finished_while_finishing(attempt: RMAppAttempt, finished: Finished
 
 def _master_container_ended(attempt: RMAppAttempt, finished: FinishedContainer) -> None:
     """Let nodes forget: without kept containers nobody will ask for this attempt's ends any more."""
+    if attempt.app.am_blacklist is not None:
+        node = attempt.context.scheduler.nodes.get(finished.node_id)
+        attempt.app.am_blacklist.note_end(finished.status.exit_status, node)
     if attempt.app.submission.keep_containers_across_attempts:
         attempt.context.send_node(
             finished.node_id, RMNodeEventType.FINISHED_CONTAINERS_PULLED_BY_AM, (finished.status.container_id,)

@@ -5,7 +5,7 @@ Defaults are yarn-default.xml's of Hadoop 3.4.1, but for addresses: yarnling bin
 
 from __future__ import annotations
 
-from yarn.settings.kinds import AddressSetting, BoolSetting, IntSetting, TextSetting, TimeSetting
+from yarn.settings.kinds import AddressSetting, BoolSetting, FloatSetting, IntSetting, TextSetting, TimeSetting
 
 HOSTNAME = TextSetting("yarn.resourcemanager.hostname", "127.0.0.1", "host that the RM's addresses stand on")
 ADDRESS = AddressSetting(
@@ -79,6 +79,19 @@ AM_GLOBAL_MAX_ATTEMPTS = IntSetting(
     "the most attempts that an application may ask for",
     minimum=1,
     fallback=AM_MAX_ATTEMPTS,
+)
+AM_BLACKLISTING_ENABLED = BoolSetting(
+    "yarn.resourcemanager.am-scheduling.node-blacklisting-enabled",
+    "false",
+    "whether the next AM of an application keeps off hosts on which an earlier one failed",
+)
+AM_BLACKLISTING_DISABLE_THRESHOLD = FloatSetting(
+    "yarn.resourcemanager.am-scheduling.node-blacklisting-disable-threshold",
+    "0.2",
+    "share of the hosts from which on none is kept off; one that is not 0..1 counts as 0.2",
+    minimum=0.0,
+    maximum=1.0,
+    lenient=True,
 )
 MAX_COMPLETED_APPLICATIONS = IntSetting(
     "yarn.resourcemanager.max-completed-applications",

@@ -1,0 +1,152 @@
+"""Where an application's next master may not go: hosts that an earlier one failed on (SimpleBlacklistManager)."""
+
+import pytest
+
+from rm.am_blacklist import MasterBlacklist, applicable_nodes
+from rm.scheduler.node import SchedulerNode
+from tests.rm.builders import RM, ask, done
+from yarn.asks import ANY, ResourceRequest
+from yarn.ids import ApplicationId, NodeId
+from yarn.resource import Resource
+from yarn.states import ContainerExitStatus
+
+KEY = "yarn.resourcemanager.am-scheduling.node-blacklisting-enabled"
+THRESHOLD = "yarn.resourcemanager.am-scheduling.node-blacklisting-disable-threshold"
+
+
+def cluster(hosts: int = 2, **conf: str) -> RM:
+    rm = RM({KEY: "true", THRESHOLD: "0.6", "yarn.resourcemanager.am.max-attempts": "4", **conf})
+    for number in range(1, hosts + 1):
+        rm.node(f"n{number}")
+    return rm
+
+
+def crash_on(rm: RM, app: ApplicationId, host: str, exit_status: int = 1) -> None:
+    master = rm.run_master(app, host)
+    assert master.node_id.host == host
+    rm.beat(host, [done(master.id, exit_status)])
+
+
+def has_master(rm: RM, app: ApplicationId, host: str) -> bool:
+    """True if a heartbeat of the host gives the waiting master its container."""
+    rm.beat(host)
+    return rm.attempt_state(app) != "SCHEDULED"
+
+
+def test_the_next_master_keeps_off_the_host() -> None:
+    rm = cluster()
+    app = rm.submit()
+    crash_on(rm, app, "n1")
+
+    assert not has_master(rm, app, "n1")
+    assert has_master(rm, app, "n2")
+
+
+def test_nobody_minds_by_default() -> None:
+    rm = cluster(**{KEY: "false"})
+    app = rm.submit()
+    crash_on(rm, app, "n1")
+
+    assert has_master(rm, app, "n1")
+
+
+def test_the_list_holds_for_masters_only() -> None:
+    rm = cluster()
+    app = rm.submit()
+    crash_on(rm, app, "n1")
+    rm.run_master(app, "n2")
+
+    rm.allocate(app, [ask(1)])
+    rm.beat("n1")
+    assert len(rm.allocate(app).allocated) == 1
+
+
+def test_too_many_hosts_are_all_allowed_again() -> None:
+    rm = cluster()
+    app = rm.submit()
+    crash_on(rm, app, "n1")
+    crash_on(rm, app, "n2")
+
+    assert has_master(rm, app, "n1")
+
+
+def test_a_threshold_that_is_no_share_counts_as_the_default() -> None:
+    rm = cluster(hosts=4, **{THRESHOLD: "1.5"})
+    app = rm.submit()
+    crash_on(rm, app, "n1")
+
+    assert has_master(rm, app, "n1"), "one of four is more than 0.2 of them"
+
+
+def test_the_default_share_is_a_little_more_than_a_fifth() -> None:
+    """0.2 has no exact 32-bit form: 5 times it is more than 1."""
+    rm = cluster(hosts=5, **{THRESHOLD: "0.2"})
+    app = rm.submit()
+    crash_on(rm, app, "n1")
+
+    assert not has_master(rm, app, "n1")
+
+
+def test_a_lost_node_is_not_noted() -> None:
+    rm = cluster()
+    app = rm.submit()
+    rm.run_master(app, "n1")
+    rm.node("n1")
+
+    assert has_master(rm, app, "n1")
+
+
+@pytest.mark.parametrize(
+    ("exit_status", "noted"),
+    [
+        (ContainerExitStatus.SUCCESS, False),
+        (ContainerExitStatus.PREEMPTED, False),
+        (ContainerExitStatus.ABORTED, False),
+        (ContainerExitStatus.DISKS_FAILED, False),
+        (ContainerExitStatus.KILLED_BY_RESOURCEMANAGER, False),
+        (ContainerExitStatus.KILLED_BY_APPMASTER, False),
+        (ContainerExitStatus.KILLED_AFTER_APP_COMPLETION, False),
+        (ContainerExitStatus.KILLED_EXCEEDED_VMEM, False),
+        (ContainerExitStatus.KILLED_EXCEEDED_PMEM, False),
+        (ContainerExitStatus.INVALID, True),
+        (ContainerExitStatus.KILLED_FOR_EXCESS_LOGS, True),
+        (1, True),
+        (143, True),
+    ],
+)
+def test_which_ends_speak_against_the_node(exit_status: int, noted: bool) -> None:
+    blacklist = MasterBlacklist(1.0)
+    blacklist.note_end(exit_status, node("n1"))
+
+    assert blacklist.updates(9) == ((("n1",), ()) if noted else ((), ()))
+
+
+def test_the_list_is_lifted_at_the_threshold() -> None:
+    blacklist = MasterBlacklist(0.5)
+    for host in ("n1", "n2"):
+        blacklist.note_end(1, node(host))
+
+    assert blacklist.updates(5) == (("n1", "n2"), ())
+    assert blacklist.updates(4) == ((), ("n1", "n2"))
+
+
+def test_the_nodes_that_a_master_could_have() -> None:
+    nodes = [node("n1", "/r1"), node("n2", "/r1"), node("n3", "/r2", "x")]
+
+    assert applicable_nodes([wish(ANY)], nodes) == 2
+    assert applicable_nodes([wish(ANY, label="x")], nodes) == 1
+    assert applicable_nodes([wish(ANY, label="y")], nodes) == 3
+    assert applicable_nodes([wish(ANY), wish("/r1")], nodes) == 2
+    assert applicable_nodes([wish(ANY), wish("n1"), wish("n3")], nodes) == 1
+    assert applicable_nodes([wish(ANY, label="y"), wish("n1"), wish("n3")], nodes) == 2
+    assert applicable_nodes([wish(ANY, relax=False), wish("/r1", relax=False)], nodes) == 2
+
+
+def node(host: str, rack: str = "/default-rack", partition: str = "") -> SchedulerNode:
+    found = SchedulerNode(NodeId(host, 1), host, rack, Resource(1024, 1), "")
+    found.partition = partition
+    return found
+
+
+def wish(name: str, label: str | None = None, *, relax: bool = True) -> ResourceRequest:
+    return ResourceRequest(0, name, Resource(1024, 1), 1, relax_locality=relax, label=label)
