@@ -54,6 +54,7 @@ from rm.scheduler.notices import (
     ContainerAllocated,
     ContainerFinished,
     ContainerLaunched,
+    NodeRemapped,
     Notice,
     ReleaseTemporary,
 )
@@ -200,6 +201,8 @@ class ResourceManagerCore:
                 context.send_attempt(attempt_id, RMAppAttemptEventType.CONTAINER_FINISHED, finished)
             case CleanUpContainer(node_id, container_id):
                 context.send_node(node_id, RMNodeEventType.CLEANUP_CONTAINER, container_id)
+            case NodeRemapped(node_id):
+                context.send(context.scheduler.node_remapped, node_id, context.now_ms)
             case ReleaseTemporary(container):
                 context.send(context.scheduler.release_temporary, container, context.now_ms)
             case ApplicationAccepted(application_id, _):

@@ -86,9 +86,14 @@ class CapacityScheduler:
         self._nodes.remove(node_id)
 
     def update_node_resource(self, node_id: NodeId, total: Resource, now_ms: int) -> None:
-        """NODE_RESOURCE_UPDATE: containers stay; a change takes the node's reservation away."""
+        """NODE_RESOURCE_UPDATE: containers stay."""
         self._at(now_ms)
         self._nodes.resize(node_id, total)
+
+    def node_remapped(self, node_id: NodeId, now_ms: int) -> None:
+        """NODE_LABELS_UPDATE, which follows each node that comes, goes or changes its size."""
+        self._at(now_ms)
+        self._nodes.remapped(node_id)
 
     def node_update(
         self, node_id: NodeId, launched: Sequence[ContainerId], completed: Sequence[ContainerStatus], now_ms: int

@@ -11,7 +11,7 @@ from rm.scheduler.context import SchedulerContext
 from rm.scheduler.java_order import container_hash, hash_order
 from rm.scheduler.node import NodeTracker, SchedulerNode
 from rm.scheduler.node_visit import allocate_containers_to_node
-from rm.scheduler.notices import CleanUpContainer
+from rm.scheduler.notices import CleanUpContainer, NodeRemapped
 from rm.scheduler.queue_tree import QueueTree
 from yarn.containers import ContainerStatus
 from yarn.ids import ContainerId, NodeId
@@ -38,6 +38,7 @@ class ClusterNodes:
         total = context.settings.resource_types.complete(total)
         node = SchedulerNode(node_id, name, rack, total, http_address)
         context.change_partition(node.partition, total)
+        context.notify(NodeRemapped(node_id))
         self._tracker.add(node)
         context.cluster_resource = context.cluster_resource + total
         self._tree.update_cluster_resource()
@@ -49,6 +50,7 @@ class ClusterNodes:
         if node is None:
             return
         context.change_partition(node.partition, -node.total)
+        context.notify(NodeRemapped(node_id))
         for container_id in hash_order(node.containers, container_hash):
             container = node.containers[container_id]
             self._applications.complete(container, aborted_status(container_id, LOST_NODE), RMContainerEvent.KILL)
@@ -61,7 +63,7 @@ class ClusterNodes:
         self._tree.update_cluster_resource()
 
     def resize(self, node_id: NodeId, total: Resource) -> None:
-        """Containers stay; a change takes the node's reservation away."""
+        """Containers stay; a change takes the node out of its partition and puts it back, and tells of both."""
         context = self._context
         node = context.nodes.get(node_id)
         if node is None:
@@ -70,13 +72,18 @@ class ClusterNodes:
         change = total - node.total
         if not change.is_none():
             context.change_partition(node.partition, change)
+            context.notify(NodeRemapped(node_id))
+            context.notify(NodeRemapped(node_id))
             node.update_total(total)
             self._tracker.recount()
             context.cluster_resource = context.cluster_resource + change
         self._tree.update_cluster_resource()
-        if change.is_none():
-            return
-        if node.reserved_container is not None:
+
+    def remapped(self, node_id: NodeId) -> None:
+        """Takes the node's reservation away, and has the queues look again: applications may start that could not
+        before the first look counted who waits."""
+        node = self._context.nodes.get(node_id)
+        if node is not None and node.reserved_container is not None:
             reserved = node.reserved_container
             self._applications.complete(reserved, unreserved_status(reserved.id), RMContainerEvent.KILL)
         self._tree.update_cluster_resource()

@@ -85,6 +85,13 @@ class CleanUpContainer:
 
 
 @dataclass(frozen=True, slots=True)
+class NodeRemapped:
+    """What its partition has was changed by the node: a step of its own looks once more (NODE_LABELS_UPDATE)."""
+
+    node_id: NodeId
+
+
+@dataclass(frozen=True, slots=True)
 class ReleaseTemporary:
     """A temporary container has served the change of another: to be released by a step of its own.
 
@@ -103,5 +110,6 @@ Notice: TypeAlias = (
     | ContainerLaunched
     | ContainerFinished
     | CleanUpContainer
+    | NodeRemapped
     | ReleaseTemporary
 )

@@ -27,6 +27,7 @@ from rm.scheduler.notices import (
     CleanUpContainer,
     ContainerAllocated,
     ContainerFinished,
+    NodeRemapped,
     Notice,
     ReleaseTemporary,
 )
@@ -77,6 +78,7 @@ class Cluster:
         self.scheduler = CapacityScheduler(configuration(conf), cluster_timestamp=START_MS, notify=self._note)
         self._apps: dict[str, ApplicationId] = {}
         self._temporaries: list[RMContainer] = []
+        self._remapped: list[NodeId] = []
         self._masters: list[ApplicationAttemptId] = []
         self._ended: dict[NodeId, list[ContainerStatus]] = {}
         self._reservations: dict[NodeId, RMContainer] = {}
@@ -87,6 +89,7 @@ class Cluster:
         """A node joins; as many vcores as GB unless told."""
         total = Resource(memory_mb, memory_mb // GB if vcores is None else vcores)
         self.scheduler.add_node(NodeId(name, 1), rack, total, self.now_ms)
+        self._look_again()
 
     def beat(self, name: str, times: int = 1) -> list[str]:
         """Heartbeats of a node; returns the story of them."""
@@ -102,12 +105,14 @@ class Cluster:
         """The node is gone with all that was on it."""
         self._ended.pop(NodeId(name, 1), None)
         self.scheduler.remove_node(NodeId(name, 1), self.now_ms)
+        self._look_again()
         return self.read_story()
 
     def resize(self, name: str, memory_mb: int, vcores: int | None = None) -> list[str]:
         """An administrator changes the node's total."""
         total = Resource(memory_mb, memory_mb // GB if vcores is None else vcores)
         self.scheduler.update_node_resource(NodeId(name, 1), total, self.now_ms)
+        self._look_again()
         return self.read_story()
 
     # Applications
@@ -277,6 +282,10 @@ class Cluster:
         self._release_temporaries()
         return allocation
 
+    def _look_again(self) -> None:
+        while self._remapped:
+            self.scheduler.node_remapped(self._remapped.pop(0), self.now_ms)
+
     def _release_temporaries(self) -> None:
         while self._temporaries:
             self.scheduler.release_temporary(self._temporaries.pop(0), self.now_ms)
@@ -306,6 +315,8 @@ class Cluster:
                 node = self.scheduler.nodes.get(node_id)
                 if node is not None and node.is_launched(container_id):
                     self._end(node_id, container_id, KILLED_BY_ORDER)
+            case NodeRemapped(node_id):
+                self._remapped.append(node_id)
             case ReleaseTemporary(container):
                 self._temporaries.append(container)
             case ApplicationRejected(_, diagnostics):

@@ -160,3 +160,19 @@ def test_a_refused_submission_leaves_nothing_but_the_users_entry(start_cluster: 
     ]
     assert list(cluster.leaf().users.users) == ["user0"]
     assert cluster.scheduler.queues["root"].application_total() == 0
+
+
+def test_a_node_that_joins_has_the_queue_look_twice(start_cluster: StartCluster) -> None:
+    """The first look counts ben among those who only wait and halves a user's limit; it lets him in with one
+    application, so at the second look the limit is whole, and lets in the other (NODE_LABELS_UPDATE)."""
+    cluster = start_a_of_ten(start_cluster, 10 * GB, maximum_am_resource_percent="0.2")
+    cluster.submit("app1", "ann", am_mb=GB)
+    cluster.submit("app2", "ben", am_mb=4 * GB)
+    cluster.node("n2", 10 * GB)
+    cluster.submit("app3", "ben", am_mb=2 * GB)
+    leaf = cluster.leaf()
+    assert (leaf.active_count, leaf.pending_count) == (1, 2)
+
+    cluster.node("n3", 60 * GB)
+
+    assert (leaf.active_count, leaf.pending_count) == (3, 0)
