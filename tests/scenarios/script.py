@@ -174,8 +174,10 @@ class Script:
         return [self._views.poll(app) for app in words] + self._cluster.read_story()
 
     def _finish(self, words: list[str]) -> list[str]:
-        """finish APP NUMBER...: told at the next beat of the node."""
-        self._cluster.finish(words[0], *map(int, words[1:]))
+        """finish APP [ATTEMPT.]NUMBER...: told at the next beat of the node."""
+        for word in words[1:]:
+            attempt, _, number = word.rpartition(".")
+            self._cluster.finish(words[0], int(number), attempt=int(attempt) if attempt else None)
         return []
 
     def _release(self, words: list[str]) -> list[str]:

@@ -196,10 +196,14 @@ class Cluster:
         self.scheduler.expire_container(ContainerId(self.attempt(app).attempt_id, number), self.now_ms)
         return self.read_story()
 
-    def finish(self, app: str, *numbers: int, exit_status: int = 0) -> None:
-        """Containers end on their nodes, which tell it at their next beat."""
+    def finish(self, app: str, *numbers: int, attempt: int | None = None, exit_status: int = 0) -> None:
+        """Containers end on their nodes, which tell it at their next beat; of the present attempt unless told."""
+        current = self.attempt(app)
+        attempt_id = current.attempt_id
+        if attempt is not None:
+            attempt_id = ApplicationAttemptId(attempt_id.application_id, attempt)
         for number in numbers:
-            container = self.attempt(app).live_containers[ContainerId(self.attempt(app).attempt_id, number)]
+            container = current.live_containers[ContainerId(attempt_id, number)]
             self._end(container.node_id, container.id, exit_status)
 
     def end(self, app: str) -> list[str]:
