@@ -335,7 +335,7 @@ class CapacityScheduler:
     def explain(self, application_id: ApplicationId) -> list[Obstacle]:
         """Why the application has not got what it asks for; empty for one that is not known."""
         attempt = self._applications.attempt_of(application_id)
-        return obstacles_of(attempt) if attempt is not None else []
+        return obstacles_of(attempt, self.nodes.values()) if attempt is not None else []
 
     def node_usage(self, node_id: NodeId) -> tuple[Resource, int]:
         """(allocated, containers) of a node; nothing for a node that the scheduler does not know."""

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import islice
 
 from rm.scheduler.application import FiCaSchedulerApp
+from rm.scheduler.node import SchedulerNode
 from rm.scheduler.queue import CSQueue
-from rm.scheduler.reasons import Reason, Refusal
+from rm.scheduler.queue_configuration import ROOT
+from rm.scheduler.reasons import REFUSALS_MAX, Reason, Refusal
 from yarn.ids import NodeId
 
 _SATISFIED = frozenset({Reason.QUEUE_SATISFIED, Reason.APPLICATION_SATISFIED})
@@ -25,11 +29,11 @@ class Obstacle:
         return f"{self.subject} {place}: {self.refusal}"
 
 
-def obstacles_of(attempt: FiCaSchedulerApp) -> list[Obstacle]:
+def obstacles_of(attempt: FiCaSchedulerApp, nodes: Iterable[SchedulerNode]) -> list[Obstacle]:
     """First why it or its master may not start, if so; then, node by node as looked at, its own and its queues'.
 
     What a node's last visit did not come to is still told, with the time of that older visit. That a queue or
-    application wants nothing is left out.
+    application wants nothing is left out. Last, of all `nodes`, those that are reserved for others.
     """
     subject = str(attempt.attempt_id)
     obstacles = [] if attempt.am_refusal is None else [Obstacle(subject, None, attempt.am_refusal)]
@@ -42,7 +46,18 @@ def obstacles_of(attempt: FiCaSchedulerApp) -> list[Obstacle]:
         for node_id, refusal in queue.refusals.by_node().items():
             obstacles += _kept(queue.path, node_id, refusal)
         queue = queue.parent
+    if attempt.asks.keys:
+        obstacles += islice(_reserved_for_others(attempt, nodes), REFUSALS_MAX)
     return obstacles
+
+
+def _reserved_for_others(attempt: FiCaSchedulerApp, nodes: Iterable[SchedulerNode]) -> Iterator[Obstacle]:
+    """Visits of such a node look at nothing but the reservation, so nobody notes a refusal there."""
+    for node in nodes:
+        container = node.reserved_container
+        if container is not None and container.id.application_id != attempt.attempt_id.application_id:
+            refusal = Refusal(Reason.QUEUE_NODE_RESERVED, container.started_ms, asked=container.resource)
+            yield Obstacle(ROOT, node.node_id, refusal)
 
 
 def _kept(subject: str, node_id: NodeId, refusal: Refusal) -> list[Obstacle]:

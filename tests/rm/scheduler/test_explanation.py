@@ -42,6 +42,24 @@ def test_a_blacklisted_node_is_told(cluster: Cluster) -> None:
     assert explain(cluster, "app1") == ["app1 on n2: Node is blacklisted"]
 
 
+@pytest.mark.case("C7")
+def test_a_node_reserved_for_another_is_told(cluster: Cluster) -> None:
+    """Whom it is reserved for is told what is missing there instead, and who asks for nothing is told nothing."""
+    cluster.run("app2", "n1")
+    cluster.ask("app1", 1, 4 * GB)
+    cluster.beat("n1")
+    assert explain(cluster, "app2") == []
+    cluster.ask("app2", 1)
+    cluster.beat("n1")
+    assert explain(cluster, "app2") == [
+        "root on n1: Queue skipped because node has been reserved (asked <memory:4096, vCores:1>)"
+    ]
+    assert explain(cluster, "app1") == [
+        "app1 on n1: Node does not have sufficient resource for request "
+        "(asked <memory:4096, vCores:1>, bound <memory:2048, vCores:2>)"
+    ]
+
+
 def test_waiting_for_a_better_place_is_told(cluster: Cluster) -> None:
     cluster.send("app1", [row(2, name="far"), row(2, name="/far"), row(2)])
     cluster.beat("n2")
