@@ -50,6 +50,13 @@ def quotient(a: int, b: int) -> int:
     return q if (a < 0) == (b < 0) else -q
 
 
+def java_quotient(a: float, b: float) -> float:
+    """Java's division of two doubles: 0 / 0 is no number, x / 0 infinite."""
+    if b == 0:
+        return math.nan if a == 0 or a != a else math.copysign(math.inf, a)
+    return a / b
+
+
 def shortest(number: float) -> str:
     """The shortest decimal that reads back as this 32-bit float, as Java prints it (`1.1`, `1.0E-4`)."""
     if not math.isfinite(number):

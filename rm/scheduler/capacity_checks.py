@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from rm.scheduler.binary32 import f32, shortest
+from rm.scheduler.capacity_vector import CapacityUnit
 from rm.scheduler.queue_configuration import PREFIX, ROOT, QueueConfiguration, queue_key
 from rm.scheduler.reading import Reader
 from rm.scheduler.resource_calculator import ResourceCalculator
@@ -38,7 +39,39 @@ class CapacityType(Enum):
     PERCENT = "percentage"
 
 
-def check_amounts(
+def check_queue(
+    reader: Reader,
+    queue: QueueConfiguration,
+    parent: QueueConfiguration | None,
+    yardstick: Yardstick,
+    *,
+    legacy: bool,
+) -> None:
+    """What one queue is given, by itself and against its parent's maximum."""
+    _check_amounts(reader, queue, parent, yardstick)
+    if legacy:
+        _check_notation(reader, queue)
+    else:
+        _check_vectors(reader, queue)
+
+
+def _check_vectors(reader: Reader, queue: QueueConfiguration) -> None:
+    """What Hadoop would only find when it calculates the amounts, and stop there (ResourceCalculationDriver)."""
+    for partition, own in queue.capacities.items():
+        if own.vector.unknown and queue.children:
+            problem = (
+                f"Unknown resource '{own.vector.unknown[0]}'. Known resources are {', '.join(own.minimum.amounts())}"
+            )
+            remedy = "take it out, or name it in yarn.resource-types"
+            reader.fault(capacity_key(queue.path, partition), problem, remedy)
+        weights = [name for name, entry in own.maximum_vector.entries.items() if entry.unit is CapacityUnit.WEIGHT]
+        key = capacity_key(queue.path, partition, "maximum-")
+        if weights and own.vector.entries and key not in {fault.key for fault in reader.faults}:
+            problem = f"Resource {weights[0]} has WEIGHT maximum capacity type, which is not supported"
+            reader.fault(key, problem, "write a percentage or an amount")
+
+
+def _check_amounts(
     reader: Reader, queue: QueueConfiguration, parent: QueueConfiguration | None, yardstick: Yardstick
 ) -> None:
     """A queue's amounts against its maximum, and that against the parent's (updateConfigurableResourceLimits)."""
@@ -54,6 +87,9 @@ def check_amounts(
             problem = f"Min resource configuration {own.minimum} is greater than its max value:{own.maximum} "
             key = capacity_key(queue.path, partition)
             reader.fault(key, f"{problem}in queue:{queue.path}", "lower it, or raise the maximum")
+
+
+def _check_notation(reader: Reader, queue: QueueConfiguration) -> None:
     if queue.path != ROOT and len({own.is_absolute for own in queue.capacities.values()}) > 1:
         problem = (
             f"Queue '{queue.path}' should use either percentage based capacity configuration or absolute resource."

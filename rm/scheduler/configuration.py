@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from rm.scheduler.capacity_checks import Yardstick, check_amounts, check_children
+from rm.scheduler.capacity_checks import Yardstick, check_children, check_queue
 from rm.scheduler.dominant_resource_calculator import DominantResourceCalculator
-from rm.scheduler.queue_configuration import PREFIX, ROOT, QueueConfiguration, queue_key, read_queue
+from rm.scheduler.queue_configuration import LEGACY_QUEUE_MODE, PREFIX, ROOT, QueueConfiguration, queue_key, read_queue
 from rm.scheduler.reading import Reader
 from rm.scheduler.resource_calculator import DefaultResourceCalculator, ResourceCalculator
 from rm.scheduler.unsupported import note_unsupported
@@ -60,6 +60,7 @@ class CapacitySchedulerConfiguration:
     settle_ms: int
     default_user_max_parallel_apps: int
     users_max_parallel_apps: dict[str, int]
+    legacy_queue_mode: bool
     queues: dict[str, QueueConfiguration]
 
     def user_max_parallel_apps(self, user: str) -> int:
@@ -99,6 +100,7 @@ class CapacitySchedulerConfiguration:
             settle_ms=reader.duration_ms("yarn.resourcemanager.work-preserving-recovery.scheduling-wait-ms", 10_000),
             default_user_max_parallel_apps=reader.integer(_USER + _MAX_PARALLEL, INT32_MAX),
             users_max_parallel_apps=_users_max_parallel_apps(reader),
+            legacy_queue_mode=reader.flag(LEGACY_QUEUE_MODE, True),
             queues=queues,
         )
         refuse_if_faulty(reader.faults)
@@ -232,12 +234,13 @@ def _check_state(reader: Reader, queue: QueueConfiguration, parent: QueueConfigu
 
 def _check_tree(reader: Reader, queues: dict[str, QueueConfiguration], yardstick: Yardstick) -> None:
     """What queues may be given, and that there are queues at all."""
+    legacy = reader.flag(LEGACY_QUEUE_MODE, True)
     for path, queue in queues.items():
         parent = queues.get(path.rpartition(".")[0])
-        check_amounts(reader, queue, parent, yardstick)
+        check_queue(reader, queue, parent, yardstick, legacy=legacy)
         _check_state(reader, queue, parent)
         children = [queues[f"{path}.{name}"] for name in queue.children if f"{path}.{name}" in queues]
-        if children:
+        if children and legacy:
             allow_zero = queue.allow_zero_capacity_sum
             check_children(reader, queue, children, yardstick, allow_zero_capacity_sum=allow_zero)
     if queues[ROOT].is_leaf:

@@ -11,6 +11,16 @@ import re
 from dataclasses import dataclass
 
 from rm.scheduler.binary32 import f32, shortest
+from rm.scheduler.capacity_vector import (
+    NO_VECTOR,
+    UNIT_SIZES,
+    CapacityUnit,
+    CapacityVector,
+    is_in_brackets,
+    parse_vector,
+    to_mib,
+    uniform,
+)
 from rm.scheduler.reading import Reader
 from yarn.java_values import parse_float
 from yarn.resource import MEMORY_MB, VCORES, Resource, ResourceTypes
@@ -22,19 +32,11 @@ WEIGHT_MAX = 10_000
 _AMOUNTS = re.compile(r"\[[\w.,\-_= /]+\]", re.ASCII)
 """CapacitySchedulerConfiguration.RESOURCE_PATTERN."""
 
-_VECTOR = re.compile(r"\[[\w.,\-_%= /]+\]", re.ASCII)
 _WHOLE = re.compile(r"[+-]?\d+", re.ASCII)
 _UNIT = re.compile(r"[^\W\d_]+$")
 
 _PERCENT_REMEDY = "write a percentage from 0 to 100"
 _WEIGHT_REMEDY = f"write a weight from 0w to {WEIGHT_MAX}w"
-
-_UNIT_SIZES = {
-    **{prefix: (1000**power, 1) for power, prefix in enumerate(("", "k", "M", "G", "T", "P"))},
-    **{prefix: (1, 1000**power) for power, prefix in enumerate(("m", "u", "n", "p"), 1)},
-    **{prefix: (1024**power, 1) for power, prefix in enumerate(("Ki", "Mi", "Gi", "Ti", "Pi"), 1)},
-}
-"""{unit: (numerator, denominator)} (UnitsConversionUtil)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +45,7 @@ class ConfiguredCapacity:
 
     `capacity`, `maximum_capacity`: 32-bit fractions of the parent's. `weight` -1 = none. `minimum`, `maximum`: the
     amounts, all zero if there are none. `is_absolute`: written as amounts, even such that count as not configured.
+    `vector`, `maximum_vector`: the same by resource type, which decides where legacy queue mode is off.
     """
 
     capacity: float
@@ -52,15 +55,18 @@ class ConfiguredCapacity:
     maximum: Resource
     is_absolute: bool
     maximum_am_percent: float
+    vector: CapacityVector
+    maximum_vector: CapacityVector
 
 
 class CapacityReader:
     """Reads the capacity of one queue on one partition; `prefix` is its keys' up to `capacity`."""
 
-    __slots__ = ("_path", "_prefix", "_reader", "_types")
+    __slots__ = ("_legacy", "_path", "_prefix", "_reader", "_types")
 
-    def __init__(self, reader: Reader, path: str, prefix: str, types: ResourceTypes) -> None:
+    def __init__(self, reader: Reader, path: str, prefix: str, types: ResourceTypes, *, legacy: bool) -> None:
         self._reader = reader
+        self._legacy = legacy
         self._path = path
         self._prefix = prefix
         self._types = types
@@ -72,20 +78,35 @@ class CapacityReader:
         ceiling = above.maximum if above is not None else self._types.none
         if maximum.is_none() and not minimum.is_none():
             maximum = ceiling
+        every = uniform(100.0, CapacityUnit.PERCENTAGE, self._types) if is_root else None
+        weight, vector = self._weight(key), every or self._vector(key, NO_VECTOR)
+        as_amounts = _AMOUNTS.fullmatch(self._reader.text(key)) is not None
         return ConfiguredCapacity(
             capacity=1.0 if is_root else self._capacity(key),
             maximum_capacity=self._maximum_capacity(maximum_key),
-            weight=self._weight(key),
+            weight=weight if vector.common_weight is None else vector.common_weight,
             minimum=minimum,
             maximum=maximum,
-            is_absolute=_AMOUNTS.fullmatch(self._reader.text(key)) is not None,
+            is_absolute=as_amounts if self._legacy else vector.is_absolute,
             maximum_am_percent=maximum_am_percent,
+            vector=vector,
+            maximum_vector=every or self._vector(maximum_key, uniform(0.0, CapacityUnit.ABSOLUTE, self._types)),
         )
+
+    def _vector(self, key: str, default: CapacityVector) -> CapacityVector:
+        """`default` if nothing is said, or nothing that is understood."""
+        try:
+            vector = parse_vector(self._reader.text(key), self._types)
+            return vector if vector.entries else default
+        except ValueError as error:
+            if key not in {fault.key for fault in self._reader.faults}:
+                self._reader.fault(key, str(error), "write numbers, with % or w after them or nothing")
+            return default
 
     def _capacity(self, key: str) -> float:
         """The fraction of the parent's; 0 for the other notations."""
         text = self._reader.text(key, "0")
-        if text.endswith("w") or _VECTOR.fullmatch(text):
+        if text.endswith("w") or _AMOUNTS.fullmatch(text) or is_in_brackets(text):
             return 0.0
         percent = self._number(key, text, _PERCENT_REMEDY)
         if not 0 <= percent <= 100:
@@ -96,7 +117,7 @@ class CapacityReader:
     def _maximum_capacity(self, key: str) -> float:
         """The fraction of the parent's maximum; -1 means all. As in Hadoop it is not held against the capacity."""
         text = self._reader.text(key, "100")
-        if _VECTOR.fullmatch(text):
+        if _AMOUNTS.fullmatch(text) or is_in_brackets(text):
             return 1.0
         percent = self._number(key, text, _PERCENT_REMEDY)
         return 1.0 if percent == -1 else f32(percent / 100)
@@ -128,22 +149,20 @@ class CapacityReader:
         amounts = dict.fromkeys(self._types.none.amounts(), 0)
         if _AMOUNTS.fullmatch(text):
             for word in text[1:-1].split(","):
-                name, equals, value = word.partition("=")
+                name, *values = word.rstrip("=").split("=")
                 name = MEMORY_MB if name.strip() == "memory" else name.strip()
-                if equals and name in amounts:
-                    amounts[name] = self._amount(key, value, amounts[name])
+                if values and name in amounts:
+                    amounts[name] = self._amount(key, values[0], amounts[name])
         return Resource.of(amounts) if amounts[MEMORY_MB] else self._types.none
 
     def _amount(self, key: str, text: str, before: int) -> int:
         """In MiB if it has a unit, whatever the type; `before` if the unit is unknown."""
         match = _UNIT.search(text)
         unit = match[0] if match is not None else ""
-        if unit not in _UNIT_SIZES:
+        if unit not in UNIT_SIZES:
             return before
         number = text[: len(text) - len(unit)]
         if not _WHOLE.fullmatch(number):
             self._reader.fault(key, f"{text!r} is not a whole number", f"write memory=MB or {VCORES}=N")
             return before
-        over, under = _UNIT_SIZES[unit]
-        value = int(number)
-        return value * over // (under * 1024**2) if unit else value
+        return to_mib(int(number), unit) if unit else int(number)

@@ -31,7 +31,8 @@ class SchedulerContext:
     `cluster_resource` is the sum of `nodes`; `partition_resource(p)` of those of one partition, which Hadoop keeps
     elsewhere and counts a node out of before the node's containers are ended. `root_usage` is the root queue's.
     `calculator` and `minimum_allocation` are fixed for the life of the scheduler, `settings` are those of the last
-    start or refresh.
+    start or refresh. `started_in_legacy_mode`: the queue mode of the start, which a refresh to the other one does not
+    change everywhere (CapacitySchedulerQueueCapacityHandler.isLegacyQueueMode).
 
     `revision` moves with everything that a visit of a node could see. A visit that leaves it where it was changed
     nothing and placed nothing, and would do so again: see `SchedulerNode.settled_at`.
@@ -50,10 +51,12 @@ class SchedulerContext:
         "revision",
         "root_usage",
         "settings",
+        "started_in_legacy_mode",
     )
 
     def __init__(self, settings: CapacitySchedulerConfiguration, notify: Callable[[Notice], None]) -> None:
         self.settings = settings
+        self.started_in_legacy_mode = settings.legacy_queue_mode
         self.notify = notify
         self.none = settings.resource_types.none
         self.minimum_allocation = settings.minimum_allocation

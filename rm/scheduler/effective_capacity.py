@@ -30,12 +30,14 @@ def update_absolute_capacities(queue: CSQueue) -> None:
     """Shares of the whole from shares of the parent; a share of 0 leaves the old one as it was (CSQueueUtils).
 
     The larger of the percentage and the part of the weights counts. The latter outlives a refresh to percentages.
+    Without legacy queue mode there is one share only, and it counts whatever it is.
     """
+    legacy = queue.context.settings.legacy_queue_mode
     for partition in queue.capacities.partitions():
         own = queue.capacities.at(partition)
         above = queue.parent.capacities.at(partition) if queue.parent is not None else None
-        capacity = max(own.capacity, own.normalized_weight)
-        if capacity > 0:
+        capacity = max(own.capacity, own.normalized_weight) if legacy else own.capacity
+        if capacity > 0 or not legacy:
             own.absolute_capacity = f32(capacity * (above.absolute_capacity if above is not None else 1.0))
         if own.maximum_capacity > 0:
             share = above.absolute_maximum_capacity if above is not None else 1.0

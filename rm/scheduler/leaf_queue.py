@@ -327,11 +327,22 @@ class LeafQueue(CSQueue):
 
     def update_cluster_resource(self, limits: ResourceLimits) -> None:
         """Everything that follows from the size of the cluster, and activation with it (updateClusterResource)."""
-        context = self.context
-        self.last_cluster_resource = context.cluster_resource
+        if not self.context.settings.legacy_queue_mode:
+            self.parent.update_children(limits)
+            return
         update_absolute_capacities(self)
         self.update_effective_resources()
-        self._update_maximum_applications()
+        self._update_maximum_applications(is_capacity_known=True)
+        self._follow_limit(limits)
+
+    def refresh_after_calculation(self, limits: ResourceLimits) -> None:
+        """Of a cluster of nothing there are no shares yet by which applications could be limited."""
+        cluster = self.context.cluster_resource
+        self._update_maximum_applications(is_capacity_known=any(value > 0 for value in cluster.values()))
+        self._follow_limit(limits)
+
+    def _follow_limit(self, limits: ResourceLimits) -> None:
+        self.last_cluster_resource = self.context.cluster_resource
         self._set_current_limit(limits.limit)
         self.copied_limit = self.current_limit
         for partition in {**dict.fromkeys(self.capacities.partitions()), **dict.fromkeys(self.usage.partitions())}:
@@ -359,14 +370,15 @@ class LeafQueue(CSQueue):
         self.minimum_allocation_factor = context.calculator.ratio(maximum - context.minimum_allocation, maximum)
         self.users.refresh_weights()
 
-    def _update_maximum_applications(self) -> None:
+    def _update_maximum_applications(self, *, is_capacity_known: bool) -> None:
         """Configured, or the queue's share of the system's limit, cut off; and one user's part of it."""
         settings, most = self.context.settings, self.configuration.maximum_applications
         if most < 0:
             base = settings.maximum_applications
             if settings.global_queue_max_application > 0:
                 base = min(settings.global_queue_max_application, base)
-            if settings.global_queue_max_application > 0 and not self.is_absolute:
+            by_queue = settings.global_queue_max_application > 0 and not self.is_absolute
+            if by_queue or not is_capacity_known:
                 most = base
             else:
                 shares = [self.capacities.at(p).absolute_capacity for p in self.capacities.partitions()]

@@ -12,6 +12,7 @@ from rm.scheduler.node import SchedulerNode
 from rm.scheduler.queue import CSQueue
 from rm.scheduler.queue_configuration import PRIORITY_UTILIZATION, QueueConfiguration
 from rm.scheduler.reasons import Reason
+from rm.scheduler.resource_calculation import CapacityWarning, calculate_children, calculate_root
 from rm.scheduler.usage import NO_LABEL
 from yarn.errors import AccessControlException
 from yarn.ids import ApplicationId
@@ -26,7 +27,8 @@ class ParentQueue(CSQueue):
 
     `allow_zero_capacity_sum` is that of the queue's making: a refresh does not change it, as in Hadoop.
     `orders_by_priority`: the policy is priority-utilization. `ratios` {partition: by how much the children's amounts
-    are scaled}; `runnable_count`: attempts below that are not parked.
+    are scaled}; `runnable_count`: attempts below that are not parked. `warnings`: what the children are not given as
+    it is written, without legacy queue mode.
     """
 
     __slots__ = (
@@ -36,6 +38,7 @@ class ParentQueue(CSQueue):
         "orders_by_priority",
         "ratios",
         "runnable_count",
+        "warnings",
     )
 
     def __init__(
@@ -48,6 +51,7 @@ class ParentQueue(CSQueue):
         self.application_count = 0
         self.runnable_count = 0
         self.ratios: dict[str, Ratios] = {}
+        self.warnings: list[CapacityWarning] = []
         self.reconfigure(configuration)
 
     # Placing
@@ -150,6 +154,9 @@ class ParentQueue(CSQueue):
 
     def update_cluster_resource(self, limits: ResourceLimits) -> None:
         """First our own shares and amounts, then those of the queues below."""
+        if not self.context.settings.legacy_queue_mode:
+            self._update_by_vectors()
+            return
         normalize_weights(self)
         update_absolute_capacities(self)
         self.update_effective_resources()
@@ -158,6 +165,27 @@ class ParentQueue(CSQueue):
         for child in self.children:
             child_limits = self.limits_of_child(child, limits, NO_LABEL, net=False)
             child.update_cluster_resource(child_limits)
+        self.update_used_capacities()
+
+    def _update_by_vectors(self) -> None:
+        """The root from the cluster; another queue together with its siblings, from their parent."""
+        limits = ResourceLimits(self.context.cluster_resource, self.context.none)
+        if self.parent is None:
+            calculate_root(self)
+            self.refresh_after_calculation(limits)
+        (self.parent or self).update_children(limits)
+
+    def update_children(self, limits: ResourceLimits) -> None:
+        """All below from our own amounts (CapacitySchedulerQueueCapacityHandler.update)."""
+        self.warnings = calculate_children(self)
+        for child in self.children:
+            child_limits = self.limits_of_child(child, limits, NO_LABEL, net=False)
+            child.refresh_after_calculation(child_limits)
+            if isinstance(child, ParentQueue):
+                child.update_children(child_limits)
+
+    def refresh_after_calculation(self, limits: ResourceLimits) -> None:
+        """What is used of the new amounts."""
         self.update_used_capacities()
 
     def reconfigure(self, configuration: QueueConfiguration) -> None:

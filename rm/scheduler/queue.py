@@ -79,6 +79,10 @@ class CSQueue(ABC):
         """The cluster or the configuration changed: shares and amounts from here down."""
 
     @abstractmethod
+    def refresh_after_calculation(self, limits: ResourceLimits) -> None:
+        """Our amounts were calculated anew: what follows from them here (refreshAfterResourceCalculation)."""
+
+    @abstractmethod
     def application_total(self) -> int:
         """Applications that hold the queue open."""
 
@@ -113,14 +117,17 @@ class CSQueue(ABC):
 
     def update_effective_resources(self) -> None:
         """Shares in amounts, cut off, or amounts in shares; the root has the whole partition."""
-        calculator, smallest = self.context.calculator, self.context.minimum_allocation
         for partition in self.capacities.partitions():
-            whole = self.context.partition_resource(partition)
-            own = self.capacities.at(partition)
-            own.effective_minimum, own.effective_maximum = effective_amounts(self, partition)
-            own.effective_maximum_down = calculator.round_down(own.effective_maximum, smallest)
-            own.guarantee_floor = calculator.max_of(whole, own.effective_minimum, smallest)
+            self.set_effective_resources(partition, *effective_amounts(self, partition))
             derive_capacities(self, partition)
+
+    def set_effective_resources(self, partition: str, minimum: Resource, maximum: Resource) -> None:
+        """What the queue has of the partition, and what is always made of it."""
+        calculator, smallest = self.context.calculator, self.context.minimum_allocation
+        own = self.capacities.at(partition)
+        own.effective_minimum, own.effective_maximum = minimum, maximum
+        own.effective_maximum_down = calculator.round_down(maximum, smallest)
+        own.guarantee_floor = calculator.max_of(self.context.partition_resource(partition), minimum, smallest)
 
     def update_used_capacities(self) -> None:
         """Used capacities of all partitions, after a change of the cluster."""

@@ -14,6 +14,7 @@ from yarn.states import QueueState
 
 PREFIX = "yarn.scheduler.capacity."
 ROOT = "root"
+LEGACY_QUEUE_MODE = PREFIX + "legacy-queue-mode.enabled"
 
 FIFO = "fifo"
 FAIR = "fair"
@@ -97,7 +98,8 @@ def _capacities(
     reader: Reader, path: str, parent: QueueConfiguration | None, types: ResourceTypes
 ) -> dict[str, ConfiguredCapacity]:
     default_am = reader.number(PREFIX + "maximum-am-resource-percent", f32(0.1))
-    own = CapacityReader(reader, path, queue_key(path, ""), types).read(
+    legacy = reader.flag(LEGACY_QUEUE_MODE, True)
+    own = CapacityReader(reader, path, queue_key(path, ""), types, legacy=legacy).read(
         is_root=path == ROOT,
         above=parent.capacities[NO_LABEL] if parent is not None else None,
         maximum_am_percent=reader.number(queue_key(path, "maximum-am-resource-percent"), default_am),

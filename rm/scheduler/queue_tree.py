@@ -69,7 +69,8 @@ class QueueTree:
                 _check_deletion(queue, configuration, faults)
             else:
                 _check_change(queue, new, configuration, faults)
-        self._check_capacities(settings, configuration, faults)
+        if settings.legacy_queue_mode:
+            self._check_capacities(settings, configuration, faults)
         refuse_if_faulty(faults)
 
     def _check_capacities(

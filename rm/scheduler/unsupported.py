@@ -37,7 +37,7 @@ _QUEUE_FLAGS = {
 
 def names() -> tuple[str, ...]:
     """The keys that are looked at only to be refused; a queue's without its path."""
-    return (*_FLAGS, *_TEXTS, *_QUEUE_FLAGS, *_QUEUE_TEXTS, PREFIX + "legacy-queue-mode.enabled")
+    return (*_FLAGS, *_TEXTS, *_QUEUE_FLAGS, *_QUEUE_TEXTS)
 
 
 def note_unsupported(reader: Reader, paths: tuple[str, ...]) -> None:
@@ -48,9 +48,6 @@ def note_unsupported(reader: Reader, paths: tuple[str, ...]) -> None:
     for key, problem in _TEXTS.items():
         if reader.text(key):
             reader.fault(key, problem, "remove it")
-    if not reader.flag(PREFIX + "legacy-queue-mode.enabled", True):
-        key = PREFIX + "legacy-queue-mode.enabled"
-        reader.fault(key, "capacities with a unit for each resource are not supported yet", "set it to true")
     for path in paths:
         _note_queue(reader, path)
 

@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 from tests.conformance.generated import app_actions, node_actions, queue_actions, settings
 from tests.conformance.generated.draft import Draft
-from tests.conformance.generated.features import SETS, draw
+from tests.conformance.generated.features import NOTATIONS, SETS, draw
 from tests.conformance.generated.queue_tree import Queue, Shape, grow, properties
 from tests.conformance.scenario import Scenario
 
@@ -96,7 +96,7 @@ def _begin(rng: random.Random, features: frozenset[str]) -> tuple[Draft, dict[st
 
 
 def _shape(rng: random.Random, features: frozenset[str], resource_types: tuple[str, ...]) -> Shape:
-    notation = next(name for name in ("weight", "absolute", "percent") if name in features)
+    notation = next(name for name in NOTATIONS if name in features)
     depths = [3, 4, 5] if "deep" in features else [1, 1, 2] if "preemption" in features else [1, 1, 2, 2, 3]
     # Absolute capacities of more than there is are scaled down, of less leave the rest to nobody.
     gigabytes = rng.choice([16, 40, 80, 1000])

@@ -87,7 +87,12 @@ def test_a_feature_shows_in_the_steps(feature: str, op: str) -> None:
 
 @pytest.mark.parametrize("notation", NOTATIONS)
 def test_capacities_are_written_in_one_notation(notation: str) -> None:
-    written_as = {"percent": r"[\d.]+", "weight": r"[\d.]+w", "absolute": r"\[memory=\d+,vcores=\d+\]"}[notation]
+    written_as = {
+        "percent": r"[\d.]+",
+        "weight": r"[\d.]+w",
+        "absolute": r"\[memory=\d+,vcores=\d+\]",
+        "vectors": r"[\d.]+w?|\[.*=.*\]",
+    }[notation]
     for seed in range(10):
         configuration = generate(seed, 10, parse(f"{notation},deep")).configuration
         written = [value for key, value in configuration.items() if key.endswith(".capacity")]

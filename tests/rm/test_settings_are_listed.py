@@ -106,7 +106,6 @@ def test_the_file_that_hadoop_ships_is_taken() -> None:
         ("root.default.acl_application_max_priority", "[user=ann max_priority=3]"),
         ("root.default.default-node-label-expression", "gpu"),
         ("root.default.auto-create-child-queue.enabled", "true"),
-        ("legacy-queue-mode.enabled", "false"),
     ],
 )
 def test_what_is_not_supported_is_refused_by_name(name: str, value: str) -> None:

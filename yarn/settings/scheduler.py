@@ -159,6 +159,11 @@ MAXIMUM_OFFSWITCH_ASSIGNMENTS = IntSetting(
 RESERVATIONS_CONTINUE_LOOKING = BoolSetting(
     f"{PREFIX}reservations-continue-look-all-nodes", "true", "whether a reservation elsewhere is given up for room here"
 )
+LEGACY_QUEUE_MODE = BoolSetting(
+    f"{PREFIX}legacy-queue-mode.enabled",
+    "true",
+    "siblings write capacities in one notation; false: each resource type may have its own unit",
+)
 MAX_PARALLEL_APPS = IntSetting(
     f"{PREFIX}max-parallel-apps", "2147483647", "applications at once, for queues without their own"
 )

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import random
 
-NOTATIONS = ("percent", "absolute", "weight")
-"""How capacities are written; each scenario has one of them."""
+NOTATIONS = ("percent", "absolute", "weight", "vectors")
+"""How capacities are written; each scenario has one of them. Vectors mean that legacy queue mode is off."""
 
 _OF_QUEUES: dict[str, float] = {
     "deep": 0.2,  # trees of up to five levels, wide ones among them
     "limits": 0.25,  # maximum-applications, maximum allocations of queues
+    "universal": 0.2,  # legacy queue mode is off
     "parallel": 0.15,  # max-parallel-apps, of all, of queues and of users
     "weights": 0.4,  # users with weights
     "priority": 0.35,  # priorities of queues and applications
@@ -69,7 +70,10 @@ NEEDS = {
 
 SETS: dict[str, frozenset[str]] = {
     "basic": frozenset({"percent", "locality", "limits"}),
-    "calculators": frozenset({"percent", "absolute", "weight", "locality", "dominant", "types", "deep", "limits"}),
+    "calculators": frozenset({*NOTATIONS, "locality", "dominant", "types", "deep", "limits"}),
+    "vectors": frozenset(
+        {"vectors", "dominant", "types", "deep", "limits", "faults", "refresh", "queues", "states", "moves", "weights"}
+    ),
     "queues": frozenset({*NOTATIONS, *_OF_QUEUES, "moves"}),
     "nodes": frozenset({"percent", "weight", *_OF_NODES, "keep", "expiry", "refresh"}),
     "applications": frozenset({"percent", "absolute", "locality", "dominant", "faults", *_OF_APPLICATIONS}),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.conformance.generated.draft import Draft
-from tests.conformance.generated.queue_tree import PREFIX, Queue, add_queue, properties
+from tests.conformance.generated.queue_tree import PREFIX, Queue, add_queue, draw_vectors, properties
 
 
 def refresh(draft: Draft) -> None:
@@ -18,7 +18,9 @@ def change_numbers(draft: Draft) -> None:
             continue
         if rng.random() < 0.3:
             queue.share = rng.choice([1, 2, 3, 4, 5, 7, 10])
-        if rng.random() < 0.2 and draft.shape.notation != "weight":
+        if rng.random() < 0.3 and draft.shape.notation == "vectors":
+            draw_vectors(rng, draft.shape, queue)
+        if rng.random() < 0.2 and draft.shape.notation not in ("weight", "vectors"):
             queue.maximum = rng.choice([None, 1.0, 1.5, 3.0])
         if rng.random() < 0.2:
             queue.settings["user-limit-factor"] = str(rng.choice([0.5, 1, 2, 10]))
@@ -29,6 +31,8 @@ def change_numbers(draft: Draft) -> None:
             queue.labels[rng.choice(sorted(queue.labels))] = rng.choice([1, 2, 5])
     if rng.random() < 0.2:
         draft.fixed[PREFIX + "maximum-am-resource-percent"] = str(rng.choice([0.2, 0.5, 1.0]))
+    if draft.has("universal") and rng.random() < 0.3:
+        draft.fixed[PREFIX + "legacy-queue-mode.enabled"] = rng.choice(["true", "false"])
     refresh(draft)
 
 

@@ -1,4 +1,4 @@
-"""Random trees of queues, and the properties that say them in one of three notations.
+"""Random trees of queues, and the properties that say them in one of the notations.
 
 The tree keeps shares, not capacities: what siblings have is worked out when the properties are written, so that queues
 can come and go and the sums stay right (or wrong, where a scenario wants that).
@@ -25,13 +25,18 @@ _OF_LEAVES = ("ordering-policy", "default-node-label", "user-settings")
 
 @dataclass(slots=True)
 class Queue:
-    """`share`: of its parent, among its siblings. `settings`: further keys below its own. `labels`: {label: share}."""
+    """`share`: of its parent, among its siblings. `settings`: further keys below its own. `labels`: {label: share}.
+
+    `vectors`: {label, "" for none: capacity} where capacities have a unit for each resource.
+    """
 
     path: str
     share: int
     maximum: float | None = None
     settings: dict[str, str] = field(default_factory=dict)
     labels: dict[str, int] = field(default_factory=dict)
+    vectors: dict[str, str] = field(default_factory=dict)
+    vector_maximum: str | None = None
     children: list[Queue] = field(default_factory=list)
 
     @property
@@ -88,13 +93,52 @@ def add_queue(rng: random.Random, shape: Shape, parent: Queue) -> Queue:
     letter = next(letter for letter in "abcdefghijklmnopqrstuvwxyz" if _named(parent, letter) not in taken)
     queue = Queue(f"{parent.path}.{_named(parent, letter)}", rng.choice([1, 2, 3, 4, 5, 7, 10]))
     parent.children.append(queue)
-    if shape.notation != "weight" and rng.random() < 0.4:
+    if shape.notation not in ("weight", "vectors") and rng.random() < 0.4:
         queue.maximum = rng.choice([1.0, 1.2, 1.5, 2.0, 3.0])
     for label in parent.labels:
         if rng.random() < 0.7:
             queue.labels[label] = rng.choice([1, 1, 2, 3])
+    if shape.notation == "vectors":
+        draw_vectors(rng, shape, queue)
     _set_limits(rng, shape, queue)
     return queue
+
+
+def draw_vectors(rng: random.Random, shape: Shape, queue: Queue) -> None:
+    """Capacities with any units; more and less than there is. Siblings need not fit together."""
+    queue.vectors = {label: _vector(rng, shape) for label in ("", *queue.labels)}
+    queue.vector_maximum = None
+    kind = rng.random()
+    if kind < 0.15:
+        queue.vector_maximum = str(rng.choice([-1, 0, 40, 62.5, 100]))
+    elif kind < 0.3:
+        queue.vector_maximum = _absolute({name: amount * 3 for name, amount in shape.cluster.items()})
+    elif kind < 0.5:
+        # The percent sign keeps Hadoop from comparing it with amounts of the parent's.
+        parts = {name: f"{rng.choice([20, 45.5, 80, 100])}%" for name in shape.cluster}
+        queue.vector_maximum = _bracketed(parts | ({"vcores": rng.choice(["3", "64"])} if rng.random() < 0.3 else {}))
+
+
+def _vector(rng: random.Random, shape: Shape) -> str:
+    kind = rng.random()
+    if kind < 0.1:
+        return f"{rng.choice([0, 10, 25, 33.3, 50, 100])}"
+    if kind < 0.2:
+        return f"{rng.choice([0, 0.5, 1, 2, 3])}w"
+    if kind < 0.23:
+        return rng.choice(["[vcores=50%]", "[memory=0w,vcores=1w]", "[memory=25%,vcores=q]"])
+    names = [name for name in shape.cluster if name == "memory" or rng.random() < 0.9]
+    return _bracketed({name: _with_unit(rng, name, shape.cluster[name]) for name in names})
+
+
+def _with_unit(rng: random.Random, name: str, whole: int) -> str:
+    unit = rng.choice(["%", "w", "", "", "%", "w", "Gi" if name == "memory" else ""])
+    if unit == "%":
+        return f"{rng.choice([0.5, 10, 20, 33.3, 50, 80, 120])}%"
+    if unit == "w":
+        return f"{rng.choice([0.3, 1, 1, 2, 3, 7])}w"
+    part = max(1, whole // rng.choice([2, 4, 5, 9]))
+    return f"{max(1, part // 1024)}Gi" if unit else str(part)
 
 
 def _named(parent: Queue, letter: str) -> str:
@@ -167,6 +211,9 @@ def _capacity(shape: Shape, queue: Queue, cut: int, part: dict[str, int], resour
     key = f"{PREFIX}{queue.path}."
     if shape.notation == "weight":
         return {key + "capacity": f"{queue.share / 2:g}w"}
+    if shape.notation == "vectors":
+        found = {key + "capacity": queue.vectors[""]}
+        return found | ({key + "maximum-capacity": queue.vector_maximum} if queue.vector_maximum is not None else {})
     if shape.notation == "percent":
         found = {key + "capacity": f"{cut / 10:g}"}
         if queue.maximum is not None:
@@ -180,6 +227,10 @@ def _capacity(shape: Shape, queue: Queue, cut: int, part: dict[str, int], resour
 
 
 def _absolute(amounts: dict[str, int]) -> str:
+    return _bracketed({name: str(amount) for name, amount in amounts.items()})
+
+
+def _bracketed(amounts: dict[str, str]) -> str:
     return "[" + ",".join(f"{name}={amount}" for name, amount in amounts.items()) + "]"
 
 
@@ -190,6 +241,8 @@ def _write_label(found: dict[str, str], shape: Shape, parent: Queue, label: str)
         key = f"{PREFIX}{child.path}.accessible-node-labels.{label}.capacity"
         if shape.notation == "weight":
             found[key] = f"{child.labels[label]}w"
+        elif shape.notation == "vectors":
+            found[key] = child.vectors[label]
         elif shape.notation == "percent":
             found[key] = f"{cut / 10:g}"
 

@@ -90,6 +90,9 @@ def scheduler_properties(rng: random.Random, features: frozenset[str], queues: i
         found["max-parallel-apps"] = rng.choice([2, 4])
         found["user.max-parallel-apps"] = rng.choice([2, 3])
         found["user.u1.max-parallel-apps"] = rng.choice([1, 5])
+    if "universal" in features or "vectors" in features:
+        by_refresh = "vectors" not in features and rng.random() < 0.3
+        found["legacy-queue-mode.enabled"] = "true" if by_refresh else "false"
     if "lazy" in features:
         found["lazy-preemption-enabled"] = "true"
     if "acls" in features:

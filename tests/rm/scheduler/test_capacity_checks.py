@@ -42,6 +42,8 @@ def minimum_of(text: str, conf: dict[str, str] | None = None) -> Resource:
         ("[memory=8Gi,vcores=8]", Resource(8192, 8)),
         ("[memory=1G,vcores=8]", Resource(953, 8)),
         ("[memory=2048,disks=3]", Resource(2048, 0)),
+        ("[memory=2048,vcores=]", Resource(2048, 0)),
+        ("[memory=2048=5,vcores=1]", Resource(2048, 1)),
         ("[vcores=8]", Resource(0, 0)),
         ("[memory=5q,vcores=8]", Resource(0, 0)),
     ],

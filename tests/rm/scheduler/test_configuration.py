@@ -126,7 +126,6 @@ def test_the_state_of_a_queue_is_read_in_any_case() -> None:
         ({"yarn.resource-types": "gpu"}, "resource-calculator", "RM uses DefaultResourceCalculator"),
         ({"root.a.default-node-label-expression": "x"}, "root.a.default-node-label-expression", "node labels are not"),
         ({"root.a.reservable": "true"}, "root.a.reservable", "the reservation system is not supported"),
-        ({"legacy-queue-mode.enabled": "false"}, "legacy-queue-mode.enabled", "not supported yet"),
         ({"schedule-asynchronously.enable": "true"}, "schedule-asynchronously.enable", "is not supported"),
         (
             {"root.a.auto-queue-creation-v2.enabled": "true"},
