@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Callable
 
 from rich.console import Console
 from rich.text import Text
 
 from yarn.applications import ApplicationReport
+from yarn.errors import YarnException
 from yarn.ids import ApplicationId
 from yarn.states import FINAL_APPLICATION_STATES, FinalApplicationStatus
 from yarnling.cli.terminal import in_line, notices, shown
 from yarnling.client import Client, WaitTimeout
 
 POLL_S = 0.1
+KILL_S = 5.0
+"""Who interrupts is not kept waiting for a ResourceManager that does not answer."""
 
 Look = Callable[[], object]
 
@@ -34,7 +38,9 @@ async def follow(
         await client.kill(app_id, f"Killed after {timeout_s:g} s by its client.")
         raise WaitTimeout(f"{app_id} took longer than {timeout_s:g} s and was killed") from None
     except asyncio.CancelledError:
-        await client.kill(app_id, "Killed by its client.")
+        with contextlib.suppress(TimeoutError, YarnException):
+            async with asyncio.timeout(KILL_S):
+                await client.kill(app_id, "Killed by its client.")
         raise
     if look is not None:
         look()
