@@ -2,7 +2,7 @@
 
 One file a cluster, `<name>.json`, mode 0600, in $XDG_RUNTIME_DIR/yarnling or else ~/.cache/yarnling. A process is named
 by its id and the time it started: an id alone may belong to somebody else by now. A file whose supervisor has gone is
-stale; whoever meets it deletes it.
+stale; `up` and `down` clean up after it.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import psutil
 from yarn.errors import YarnException
 
 DEFAULT_NAME = "default"
-STATE_VERSION = 1
+STATE_VERSION = 2
 START_TOLERANCE_S = 0.02
 """Two readings of one process's start may differ by a clock tick."""
 
@@ -65,11 +65,15 @@ class NodeEntry:
 
 @dataclass(frozen=True, slots=True)
 class ClusterState:
-    """What other commands need of a cluster. `addresses` {configuration key: host:port of the ResourceManager}."""
+    """What other commands need of a cluster. `addresses` {configuration key: host:port of the ResourceManager}.
+
+    `temporary`: its directory goes with it.
+    """
 
     name: str
     supervisor: ProcessIdentity
     directory: str
+    temporary: bool
     conf_dir: str
     addresses: dict[str, str]
     nodes: tuple[NodeEntry, ...]
@@ -127,20 +131,20 @@ def read_state(name: str) -> ClusterState:
 
 
 def find_cluster(name: str) -> ClusterState:
-    """The state of a cluster that is up. Raises NoCluster if there is none; a stale file is deleted."""
+    """The state of a cluster that is up. Raises NoCluster if there is none."""
     state = read_state(name)
     if state.supervisor.process() is None:
-        state_path(name).unlink(missing_ok=True)
-        raise NoCluster(f"{_none_up(name)}; the last one, process {state.supervisor.pid}, has gone without a word")
+        gone = f"the last one, process {state.supervisor.pid}, has gone without a word"
+        raise NoCluster(f"{_none_up(name)}; {gone} (yarnling down{_option(name)} cleans up after it)")
     return state
 
 
-def living_clusters() -> list[ClusterState]:
-    """The clusters that are up, by name."""
+def known_clusters() -> list[ClusterState]:
+    """The clusters that are up or have gone without a word, by name."""
     found: list[ClusterState] = []
     for path in sorted(state_directory().glob("*.json")):
         with contextlib.suppress(YarnException):
-            found.append(find_cluster(path.stem))
+            found.append(read_state(path.stem))
     return found
 
 
@@ -151,5 +155,8 @@ def _node(fields: dict[str, object]) -> NodeEntry:
 
 
 def _none_up(name: str) -> str:
-    named = "" if name == DEFAULT_NAME else f" --name {name}"
-    return f"no cluster {name!r} is up (start one: yarnling up --detach{named})"
+    return f"no cluster {name!r} is up (start one: yarnling up --detach{_option(name)})"
+
+
+def _option(name: str) -> str:
+    return "" if name == DEFAULT_NAME else f" --name {name}"

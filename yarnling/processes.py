@@ -13,6 +13,8 @@ import psutil
 
 PR_SET_PDEATHSIG = 1
 PR_SET_CHILD_SUBREAPER = 36
+CONTAINER_VARIABLES = (b"LOCAL_DIRS=", b"LOG_DIRS=", b"HADOOP_TOKEN_FILE_LOCATION=")
+DAEMON_MODULES = (b"yarnling.fork_server", b"rm", b"nm")
 LINGER_S = 0.01
 """Between two looks at processes that were killed: the kernel takes about a millisecond for one."""
 
@@ -61,16 +63,17 @@ def kill(process: psutil.Process) -> None:
         return
 
 
-def those_that_name(directory: Path) -> list[psutil.Process]:
-    """Our processes, but this one, whose environment or command line names something below `directory`.
+def those_that_name(*directories: Path) -> list[psutil.Process]:
+    """The containers and daemons of ours, but this process, that were started with something in these directories.
 
-    A container's environment always does (PWD, LOCAL_DIRS, LOG_DIRS), whatever it has done to its session.
+    A container's environment always tells, whatever it has done to its session. A shell or an editor that works there
+    is no container: its variables and words may name the directory too.
     """
-    found: list[psutil.Process] = []
-    for process in psutil.process_iter():
-        if process.pid != os.getpid() and _names(process, directory):
-            found.append(process)
-    return found
+    return [
+        process
+        for process in psutil.process_iter()
+        if process.pid != os.getpid() and (_is_container(process, directories) or _is_daemon(process, directories))
+    ]
 
 
 def wait_gone(processes: Iterable[psutil.Process], timeout_s: float) -> list[psutil.Process]:
@@ -100,15 +103,26 @@ def _alive(pids: Iterable[int]) -> list[psutil.Process]:
     return alive
 
 
-def _names(process: psutil.Process, directory: Path) -> bool:
-    wanted = f"{directory}/".encode()
-    for part in ("environ", "cmdline"):
-        try:
-            if wanted in Path(f"/proc/{process.pid}/{part}").read_bytes():
-                return True
-        except OSError:
-            return False
-    return False
+def _is_container(process: psutil.Process, directories: Iterable[Path]) -> bool:
+    given = b"\0".join(entry for entry in _parts(process, "environ") if entry.startswith(CONTAINER_VARIABLES))
+    return any(f"{directory}/".encode() in given for directory in directories)
+
+
+def _is_daemon(process: psutil.Process, directories: Iterable[Path]) -> bool:
+    words = _parts(process, "cmdline")
+    return any(module in words for module in DAEMON_MODULES) and any(
+        word == str(directory).encode() or f"{directory}/".encode() in word
+        for directory in directories
+        for word in words
+    )
+
+
+def _parts(process: psutil.Process, file: str) -> list[bytes]:
+    """What the process was started with; nothing if it has gone or is somebody else's."""
+    try:
+        return Path(f"/proc/{process.pid}/{file}").read_bytes().split(b"\0")
+    except OSError:
+        return []
 
 
 def _prctl(option: int, argument: int) -> None:

@@ -23,8 +23,9 @@ from typing import Any
 
 from yarn.errors import YarnException
 from yarn.settings import FAST_TIME_FACTOR, yarnling
-from yarnling.cluster_state import ClusterState, NoCluster, NodeEntry, ProcessIdentity, find_cluster, state_directory
+from yarnling.cluster_state import ClusterState, NoCluster, NodeEntry, ProcessIdentity, read_state, state_directory
 from yarnling.launcher import log_tail
+from yarnling.leftovers import clean_up
 from yarnling.local_cluster import LocalCluster, Node
 from yarnling.node_health import complaints
 
@@ -60,10 +61,13 @@ class UpOptions:
 
 
 def check_free(name: str) -> None:
-    """YarnException if a cluster of that name is up."""
+    """YarnException if a cluster of that name is up. What one has left that was killed is cleaned up."""
     try:
-        state = find_cluster(name)
+        state = read_state(name)
     except NoCluster:
+        return
+    if state.supervisor.process() is None:
+        clean_up(state)
         return
     raise YarnException(
         f"a cluster {name!r} is up, process {state.supervisor.pid} "
@@ -116,6 +120,7 @@ def state_of(options: UpOptions, cluster: LocalCluster) -> ClusterState:
         options.name,
         ProcessIdentity.of(os.getpid()),
         str(cluster.directory.path),
+        cluster.directory.temporary,
         str(cluster.directory.conf),
         cluster.addresses,
         tuple(_entry(node, cluster) for node in cluster.nodes),

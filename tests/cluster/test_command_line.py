@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import psutil
 import pytest
 
 from tests.cluster.conftest import QUICK, eventually, gone, names
@@ -201,6 +202,7 @@ def test_a_supervisor_that_was_killed_leaves_nothing_and_a_stale_state_is_no_hin
     eventually(lambda: not Path(state["directory"]).exists())
     asked = yarnling("status", "--name", "killed")
     assert (asked.returncode, "has gone without a word" in asked.stderr) == (1, True)
+    assert yarnling("down", "--name", "killed").stdout.endswith("nothing of it was left.\n")
     assert yarnling("up", "--fast", "--detach", "--name", "killed").returncode == 0
     assert yarnling("down", "--name", "killed").returncode == 0
 
@@ -214,3 +216,25 @@ def test_up_tells_why_a_node_is_not_well(yarnling: Yarnling) -> None:
         assert "UNHEALTHY: 1/1 local-dirs" in yarnling("status", "--name", "ill").stdout
     finally:
         yarnling("down", "--name", "ill")
+
+
+def test_down_cleans_up_after_a_supervisor_and_a_fork_server_that_were_killed(yarnling: Yarnling) -> None:
+    started = yarnling("up", "--fast", "--detach", "--json", "--name", "both", *DEFINITIONS)
+    assert started.returncode == 0, started.stderr
+    state = json.loads(started.stdout)
+    directory = Path(state["directory"])
+    sleeps = "setsid sleep 600 & sleep 600"
+    submitted = yarnling("submit", "--name", "both", "--no-wait", "distributed-shell", "-shell_command", sleeps)
+    assert submitted.returncode == 0, submitted.stderr
+    eventually(lambda: len([process for process in names(directory) if process.name() == "sleep"]) == 2, 30.0)
+    supervisor = psutil.Process(state["supervisor"]["pid"])
+    (fork_server,) = supervisor.children()
+    supervisor.suspend()
+    fork_server.kill()
+    supervisor.kill()
+    eventually(lambda: all(gone(node["process"]["pid"]) for node in state["nodes"]))
+    assert {process.name() for process in names(directory)} >= {"sleep"}
+    ended = yarnling("down", "--name", "both")
+    assert (ended.returncode, "had ended without a word" in ended.stdout) == (0, True), ended.stderr
+    assert not names(directory)
+    assert not directory.exists()

@@ -17,7 +17,7 @@ from yarnling.cluster_state import (
     NodeEntry,
     ProcessIdentity,
     find_cluster,
-    living_clusters,
+    known_clusters,
     read_state,
     state_directory,
     state_path,
@@ -33,7 +33,9 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def state(name: str = "default", supervisor: ProcessIdentity | None = None) -> ClusterState:
     here = ProcessIdentity.of(os.getpid())
     node = NodeEntry(1, "nm-1", "127.0.0.2:4711", here, ("/logs",))
-    return ClusterState(name, supervisor or here, "/cluster", "/cluster/conf", {"a": "127.0.0.1:1"}, (node,), 0.05)
+    return ClusterState(
+        name, supervisor or here, "/cluster", False, "/cluster/conf", {"a": "127.0.0.1:1"}, (node,), 0.05
+    )
 
 
 def test_what_was_written_is_read_and_private() -> None:
@@ -57,9 +59,10 @@ def test_a_process_id_that_belongs_to_somebody_else_now_is_stale() -> None:
     """The number lives on, the start time tells that it is another process."""
     earlier = dataclasses.replace(ProcessIdentity.of(os.getpid()), started=1.0)
     state(supervisor=earlier).write()
-    with pytest.raises(NoCluster, match="has gone without a word"):
+    with pytest.raises(NoCluster, match=r"has gone without a word \(yarnling down cleans up after it\)"):
         find_cluster("default")
-    assert not state_path("default").exists()
+    # What it has left can still be found.
+    assert read_state("default").supervisor == earlier
 
 
 @pytest.mark.parametrize("content", ["", "[]", "{}", '{"version": 1}', "\x00", '{"version": 99}'])
@@ -86,8 +89,8 @@ def test_a_cluster_removes_its_own_file_only() -> None:
     assert not state_path("default").exists()
 
 
-def test_living_clusters_leave_out_stale_and_broken_files(home: Path) -> None:
+def test_known_clusters_leave_out_broken_files(home: Path) -> None:
     state("one").write()
     state("two", ProcessIdentity(os.getpid(), 1.0)).write()
     (home / "yarnling" / "three.json").write_text(json.dumps({}))
-    assert [found.name for found in living_clusters()] == ["one"]
+    assert [found.name for found in known_clusters()] == ["one", "two"]

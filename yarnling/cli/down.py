@@ -5,25 +5,24 @@ from __future__ import annotations
 import os
 import signal
 import sys
-from pathlib import Path
 
 from yarn.errors import YarnException
-from yarnling.cluster_state import ClusterState, NodeEntry, find_cluster, living_clusters
-from yarnling.processes import kill, kill_with_descendants, those_that_name, wait_gone
+from yarnling.cluster_state import ClusterState, NodeEntry, find_cluster, known_clusters, read_state
+from yarnling.leftovers import clean_up
+from yarnling.processes import kill, kill_with_descendants, wait_gone
 
 DOWN_S = 4.0
 """The supervisor promises two seconds; on a machine with other work it may take longer."""
-KILL_S = 1.0
 
 
 def end_one(name: str) -> None:
-    """End the cluster called `name`."""
-    _end(find_cluster(name))
+    """End the cluster called `name`, or what it has left."""
+    _end(read_state(name))
 
 
 def end_all() -> None:
     """End every cluster that is up."""
-    clusters = living_clusters()
+    clusters = known_clusters()
     for state in clusters:
         _end(state)
     if not clusters:
@@ -46,21 +45,18 @@ def kill_one_node(name: str, node: str, *, containers: bool) -> None:
 def _end(state: ClusterState) -> None:
     """TERM to the supervisor, which ends all; if it hangs, KILL to it and to what is left."""
     process = state.supervisor.process()
-    if process is not None:
-        os.kill(process.pid, signal.SIGTERM)
-        if wait_gone([process], DOWN_S):
-            kill(process)
-            _sweep(Path(state.directory))
+    if process is None:
+        found = clean_up(state)
+        left = f"{found} of its processes were left, which were killed" if found else "nothing of it was left"
+        sys.stdout.write(f"Cluster {state.name} had ended without a word; {left}.\n")
+        return
+    os.kill(process.pid, signal.SIGTERM)
+    if wait_gone([process], DOWN_S):
+        kill(process)
+        wait_gone([process], DOWN_S)
+        clean_up(state)
     state.remove()
     sys.stdout.write(f"Cluster {state.name} has ended.\n")
-
-
-def _sweep(directory: Path) -> None:
-    rest = those_that_name(directory)
-    for leftover in rest:
-        kill(leftover)
-    if survivors := wait_gone(rest, KILL_S):
-        raise YarnException(f"processes {', '.join(str(left.pid) for left in survivors)} did not end (kill them)")
 
 
 def _find_node(state: ClusterState, wanted: str) -> NodeEntry:
