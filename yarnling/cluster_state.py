@@ -30,6 +30,10 @@ class NoCluster(YarnException):
     """No cluster of that name is up."""
 
 
+class UnreadableState(NoCluster):
+    """There is a state file, and it tells nothing: its cluster may be up."""
+
+
 @dataclass(frozen=True, slots=True)
 class ProcessIdentity:
     """A process for good: `started` is its start in s since the epoch."""
@@ -120,14 +124,16 @@ def read_state(name: str) -> ClusterState:
     try:
         fields = json.loads(path.read_text())
         if fields.pop("version") != STATE_VERSION:
-            raise NoCluster(f"{path}: of another version of yarnling (end that cluster with it, or delete the file)")
+            raise UnreadableState(
+                f"{path}: of another version of yarnling (end that cluster with it, or delete the file)"
+            )
         fields["supervisor"] = ProcessIdentity(**fields["supervisor"])
         fields["nodes"] = tuple(_node(entry) for entry in fields["nodes"])
         return ClusterState(**fields)
     except FileNotFoundError:
         raise NoCluster(_none_up(name)) from None
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        raise NoCluster(f"{path}: cannot be read as a cluster's state: {error} (delete it)") from None
+        raise UnreadableState(f"{path}: cannot be read as a cluster's state: {error} (delete it)") from None
 
 
 def find_cluster(name: str) -> ClusterState:

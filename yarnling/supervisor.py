@@ -23,7 +23,15 @@ from typing import Any
 
 from yarn.errors import YarnException
 from yarn.settings import FAST_TIME_FACTOR, yarnling
-from yarnling.cluster_state import ClusterState, NoCluster, NodeEntry, ProcessIdentity, read_state, state_directory
+from yarnling.cluster_state import (
+    ClusterState,
+    NoCluster,
+    NodeEntry,
+    ProcessIdentity,
+    UnreadableState,
+    read_state,
+    state_directory,
+)
 from yarnling.launcher import log_tail
 from yarnling.leftovers import clean_up
 from yarnling.local_cluster import LocalCluster, Node
@@ -64,6 +72,8 @@ def check_free(name: str) -> None:
     """YarnException if a cluster of that name is up. What one has left that was killed is cleaned up."""
     try:
         state = read_state(name)
+    except UnreadableState:
+        raise
     except NoCluster:
         return
     if state.supervisor.process() is None:

@@ -16,12 +16,14 @@ from yarnling.cluster_state import (
     NoCluster,
     NodeEntry,
     ProcessIdentity,
+    UnreadableState,
     find_cluster,
     known_clusters,
     read_state,
     state_directory,
     state_path,
 )
+from yarnling.supervisor import check_free
 
 
 @pytest.fixture(autouse=True)
@@ -71,6 +73,9 @@ def test_a_file_that_is_no_state_is_told(content: str) -> None:
     state_path("default").write_text(content)
     with pytest.raises(NoCluster, match=r"default\.json"):
         read_state("default")
+    # Its cluster may be up: it must not be forgotten by starting another one.
+    with pytest.raises(UnreadableState):
+        check_free("default")
 
 
 @pytest.mark.parametrize("name", ["", "../x", "a/b", ".hidden", "x" * 65])

@@ -20,6 +20,7 @@ from yarn.resource import Resource
 from yarn.states import FinalApplicationStatus
 from yarnling.cli import json_form
 from yarnling.cli.connection import connect
+from yarnling.cli.container_output import GrowingOutput
 from yarnling.cli.following import follow
 from yarnling.client import Client
 
@@ -111,8 +112,10 @@ async def _run(options: RunOptions) -> tuple[ApplicationReport, list[ContainerOu
             script.write(script_text(options.command))
             script.flush()
             app_id = (await client.start(submission_of(options, Path(script.name)))).application_id
-            look = None if options.as_json else GrowingOutput(client, app_id).print_new
-            report = await follow(client, app_id, options.timeout_s, look=look)
+            output = None if options.as_json else GrowingOutput(client, app_id)
+            report = await follow(client, app_id, options.timeout_s, look=None if output is None else output.print_new)
+            if output is not None:
+                output.print_rest()
         masters = {attempt.am_container_id for attempt in await client.attempts(app_id)}
         return report, [outcome for outcome in outcomes_of(client, app_id) if outcome.container_id not in masters]
 
@@ -132,28 +135,3 @@ def outcomes_of(client: Client, app_id: ApplicationId) -> list[ContainerOutcome]
 
 def _status(text: str | None) -> int | None:
     return int(text) if text and text.strip().isdigit() else None
-
-
-class GrowingOutput:
-    """Prints what containers write as they write it, whole lines only, each after its container's id."""
-
-    def __init__(self, client: Client, app_id: ApplicationId) -> None:
-        self._client = client
-        self._app_id = app_id
-        self._read: dict[tuple[ContainerId, str], int] = {}
-
-    def print_new(self) -> None:
-        """Print what is new. The first container of an attempt is its master, which is left out."""
-        for log in self._client.logs(self._app_id):
-            stream = {"stdout": sys.stdout, "stderr": sys.stderr}.get(log.name)
-            if stream is None or log.container_id.sequence == 1:
-                continue
-            key = (log.container_id, log.name)
-            with log.path.open("rb") as file:
-                file.seek(self._read.get(key, 0))
-                data = file.read()
-            whole = data[: data.rfind(b"\n") + 1]
-            self._read[key] = self._read.get(key, 0) + len(whole)
-            for line in whole.decode(errors="replace").splitlines():
-                stream.write(f"{log.container_id} | {line}\n")
-            stream.flush()

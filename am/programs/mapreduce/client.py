@@ -106,11 +106,16 @@ def find_inputs(patterns: Iterable[str], *, recursive: bool = False) -> dict[Pat
         paths = [Path(pattern)] if Path(pattern).exists() else [Path(name) for name in sorted(glob.glob(pattern))]
         if not paths:
             missing.append(f"Input path does not exist: {pattern}")
+        missing += [f"Input path is no file and no directory: {path}" for path in paths if not _can_be_read(path)]
         for path in paths:
             found |= {file: file.stat().st_size for file in _files_below(path, recursive=recursive)}
     if missing:
         raise InvalidArgumentException("\n".join(missing))
     return found
+
+
+def _can_be_read(path: Path) -> bool:
+    return path.is_file() or path.is_dir()
 
 
 def _files_below(path: Path, *, recursive: bool) -> Iterator[Path]:

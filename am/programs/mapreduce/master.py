@@ -67,8 +67,7 @@ class MapReduceMaster:
         self._started_ms = now_ms
         self._status_ms = 0
         self._is_complete = self._committer.is_job_committed()
-        if not self._is_complete:
-            self._committer.set_up()
+        self._set_up_problem = "" if self._is_complete else self._set_up()
         _logger.info("job=%s recovered=%d attempt=%d", self._job.name, len(recovery.tasks), am_attempt_id.attempt)
 
     def progress(self) -> float:
@@ -83,12 +82,22 @@ class MapReduceMaster:
         if self._is_complete:
             # The attempt before this one committed the job, but did not get to tell the RM.
             return [self._finish(Finish(FinalApplicationStatus.SUCCEEDED), now_ms)]
+        if self._set_up_problem:
+            return [self._finish(Finish(FinalApplicationStatus.FAILED, self._set_up_problem, exit_code=1), now_ms)]
         actions: list[Action] = []
         for job_event in self._with_reports(event):
             actions += self._handle(job_event, now_ms)
         if isinstance(event, HeartbeatDone) and now_ms - self._status_ms >= STATUS_INTERVAL_MS:
             self._write_status("RUNNING", "", now_ms)
         return actions
+
+    def _set_up(self) -> str:
+        """What is wrong with the output directory; another attempt would find the same (JobImpl: SetupFailed)."""
+        try:
+            self._committer.set_up()
+        except OSError as error:
+            return f"Job setup failed : {error}"
+        return ""
 
     def _handle(self, event: JobEvent, now_ms: int) -> list[Action]:
         """Orders may lead to events at once (a commit is done): they are handled before anything else."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -42,6 +43,13 @@ def test_every_input_that_is_not_there_is_named(books: Path) -> None:
     with pytest.raises(InvalidArgumentException) as refused:
         find_inputs([str(books), "/no/1", "/no/2*"])
     assert refused.value.message == "Input path does not exist: /no/1\nInput path does not exist: /no/2*"
+
+
+def test_an_input_that_is_no_file_is_refused(tmp_path: Path) -> None:
+    """A pipe has no size: it would count as empty."""
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(InvalidArgumentException, match=r"Input path is no file and no directory: .*/pipe"):
+        find_inputs([str(tmp_path / "pipe")])
 
 
 def test_the_options_become_a_job(books: Path, tmp_path: Path) -> None:

@@ -210,3 +210,13 @@ def test_output_that_cannot_be_committed_is_a_failure_of_the_attempt(played: Pla
     assert "Task commit failed" in failed["why"]
     played.running.clear()
     assert played.run()[-1] == SUCCEEDED
+
+
+def test_an_output_directory_that_cannot_be_made_fails_the_job(tmp_path: Path) -> None:
+    """JobImpl: a job whose set-up fails has failed; its master is not tried again."""
+    (tmp_path / "out").write_text("a file")
+    played = Played(tmp_path)
+    (finish,) = played.tell(Registered(GB, "root.default"))
+    assert isinstance(finish, Finish)
+    assert finish.final_status is FinalApplicationStatus.FAILED
+    assert finish.diagnostics.startswith("Job setup failed : ")
