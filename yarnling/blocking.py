@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Coroutine
+from concurrent.futures import Future
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from am.submission import Submission
@@ -15,6 +16,7 @@ from yarn.applications import (
     ApplicationSubmissionContext,
     ContainerReport,
 )
+from yarn.errors import YarnException
 from yarn.ids import ApplicationAttemptId, ApplicationId
 from yarn.nodes import ClusterMetrics, NodeReport
 from yarn.protocols.client import GetNewApplicationResponse
@@ -33,13 +35,23 @@ class LoopThread:
     """An event loop in a thread, for callers that have none."""
 
     def __init__(self) -> None:
-        self._runner = asyncio.Runner()
-        self._loop = self._runner.get_loop()
-        self._thread = threading.Thread(target=self._loop.run_forever, name="yarnling", daemon=True)
+        made: Future[asyncio.AbstractEventLoop] = Future()
+        self._thread = threading.Thread(target=self._run, args=(made,), name="yarnling", daemon=True)
         self._thread.start()
+        self._loop = made.result()
+
+    def _run(self, made: Future[asyncio.AbstractEventLoop]) -> None:
+        """Make, run and close the loop in this thread: the caller's may have one that runs, as a notebook's does."""
+        with asyncio.Runner() as runner:
+            loop = runner.get_loop()
+            made.set_result(loop)
+            loop.run_forever()
 
     def call(self, work: Coroutine[Any, Any, T]) -> T:
-        """The result of `work`. An interrupt (Ctrl-C) cancels it."""
+        """The result of `work`. An interrupt (Ctrl-C) cancels it. Raises YarnException once this is closed."""
+        if self._loop.is_closed():
+            work.close()
+            raise YarnException("the cluster has ended (call it while its context is open)")
         future = asyncio.run_coroutine_threadsafe(work, self._loop)
         try:
             return future.result()
@@ -50,7 +62,6 @@ class LoopThread:
     def close(self) -> None:
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
-        self._runner.close()
 
 
 class BlockingClient:

@@ -96,7 +96,7 @@ class LocalCluster:
         self._racks = racks
         self._sizes = node_sizes(memory_mb, vcores)
         self._conf = None if conf is None else Path(conf)
-        self._settings = dict(settings or {})
+        self._settings = _checked(settings or {})
         if fast:
             self._settings.setdefault(yarnling.TIME_FACTOR.key, str(FAST_TIME_FACTOR))
         self._path = None if directory is None else Path(directory)
@@ -177,6 +177,7 @@ class LocalCluster:
 
     def client_of(self, user: str) -> Client:
         """The client of `user` ("" is who runs this); closed with the cluster."""
+        assert self._launcher_open
         if user not in self._clients:
             dirs = [path for node in self.nodes for path in self.log_dirs_of(node)]
             self._clients[user] = Client(
@@ -228,7 +229,8 @@ class LocalCluster:
 
     @property
     def _launcher_open(self) -> Launcher:
-        assert self._launcher is not None, "enter the cluster's context first"
+        if self._launcher is None:
+            raise InvalidArgumentException("the cluster is not up (enter its context: with LocalCluster() as cluster)")
         return self._launcher
 
     def _living(self, number: int) -> Daemon:
@@ -270,6 +272,13 @@ class LocalCluster:
     def _write_files(self, addresses: Mapping[str, str]) -> None:
         values = file_values(self._configuration, addresses, self._directory, racks=self._racks > 1)
         self._directory.write_configuration(values)
+
+
+def _checked(settings: Mapping[str, str]) -> dict[str, str]:
+    for key, value in settings.items():
+        if not isinstance(value, str):
+            raise InvalidArgumentException(f"settings: {key} = {value!r}: must be a text (write {str(value)!r})")
+    return dict(settings)
 
 
 def _check_count(name: str, value: int, least: int, most: int) -> None:
