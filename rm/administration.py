@@ -20,6 +20,7 @@ class AdminService:
     def __init__(self, context: RMContext, configuration: Configuration) -> None:
         """Raises ConfigurationException for placement rules that cannot be."""
         self._context = context
+        self._acls: QueueAcls | None = None
         self._apply(configuration)
 
     def refresh_queues(self, configuration: Configuration) -> None:
@@ -28,10 +29,11 @@ class AdminService:
         def check_rules(settings: CapacitySchedulerConfiguration) -> None:
             MappingPlacement(configuration, ConfiguredQueues(settings.queues))
 
-        self._context.scheduler.reinitialize(configuration, check_rules)
+        self._context.scheduler.reinitialize(configuration, self._context.now_ms, check_rules)
         self._apply(configuration)
 
     def _apply(self, configuration: Configuration) -> None:
         context = self._context
         context.placement = MappingPlacement(configuration, SchedulerQueues(context.scheduler))
-        context.queue_acls = QueueAcls(configuration, context.scheduler.queues)
+        queues = {path: queue.configuration for path, queue in context.scheduler.queues.items()}
+        context.queue_acls = self._acls = QueueAcls(configuration, queues, before=self._acls)

@@ -37,7 +37,8 @@ def admit(context: RMContext, user: str, submission: ApplicationSubmissionContex
         name=submission.name or DEFAULT_NAME,
         type=(submission.type or DEFAULT_TYPE)[:TYPE_LENGTH_MAX],
     )
-    submission, path = _placed(context, user, groups, submission)
+    submission, placed = _placed(context, user, groups, submission)
+    path = placed if placed is not None else context.scheduler.queue_path(submission.queue)
     am_requests = _master_requests(context, submission)
     _check_access(context, user, groups, submission, path)
     return RMApp(
@@ -45,6 +46,7 @@ def admit(context: RMContext, user: str, submission: ApplicationSubmissionContex
         submission,
         user=user,
         queue=path,
+        placed=placed,
         am_requests=am_requests,
         priority=_priority(context, submission),
     )
@@ -52,16 +54,14 @@ def admit(context: RMContext, user: str, submission: ApplicationSubmissionContex
 
 def _placed(
     context: RMContext, user: str, groups: tuple[str, ...], submission: ApplicationSubmissionContext
-) -> tuple[ApplicationSubmissionContext, str]:
-    """The submission as the placement rules have it, and the path of its queue; raises YarnException to reject.
+) -> tuple[ApplicationSubmissionContext, str | None]:
+    """The submission as the placement rules have it, and where they put it, if they do; raises YarnException to reject.
 
     If the queue that the rules choose is called like the one that was named, the submission keeps the name as it is
     (RMAppManager.copyPlacementQueueToSubmissionContext).
     """
     placed = context.placement.place(user=user, groups=groups, application=submission.name, queue=submission.queue)
-    if placed is None:
-        return submission, context.scheduler.queue_path(submission.queue)
-    if placed.rpartition(".")[2].lower() != submission.queue.lower():
+    if placed is not None and placed.rpartition(".")[2].lower() != submission.queue.lower():
         submission = replace(submission, queue=placed)
     return submission, placed
 
@@ -69,8 +69,14 @@ def _placed(
 def _check_access(
     context: RMContext, user: str, groups: tuple[str, ...], submission: ApplicationSubmissionContext, path: str
 ) -> None:
-    """Raises YarnException unless the access lists let the user in; an unknown queue is refused later, as such."""
-    if context.scheduler.queue(path) is not None and not context.queue_acls.may_submit(path, user, groups):
+    """Raises YarnException unless the access lists let the user in, those of queues to be created included.
+
+    A queue that neither is nor could be created is refused later, as such.
+    """
+    missing = () if context.scheduler.queue(path) is not None else context.scheduler.paths_to_create(path)
+    if context.scheduler.queue(path) is None and not missing:
+        return
+    if not context.queue_acls.may_submit(path, user, groups, missing=missing):
         raise YarnException(
             f"org.apache.hadoop.security.AccessControlException: User {user} does not have permission to submit "
             f"{submission.application_id} to queue {submission.queue}"

@@ -137,7 +137,12 @@ class RMContext:
     def add_application(self, app: RMApp) -> None:
         """Hand a stored application to the scheduler (APP_ADDED)."""
         self.scheduler.add_application(
-            app.application_id, app.submission.queue, app.user, app.priority, now_ms=self.now_ms
+            app.application_id,
+            app.submission.queue,
+            app.user,
+            app.priority,
+            now_ms=self.now_ms,
+            placed=app.placed,
         )
 
     def add_attempt(self, attempt: RMAppAttempt, transfers_containers: bool) -> None:

@@ -111,6 +111,7 @@ class ResourceManagerCore:
                 context.master_finishing,
                 context.allocation_expiry,
                 context.lifetimes,
+                context.scheduler,
             )
             if (deadline := monitor.next_deadline_ms()) is not None
         ]
@@ -182,6 +183,7 @@ class ResourceManagerCore:
             context.send(context.scheduler.expire_container, container_id, now_ms)
         for application_id in context.lifetimes.expire(now_ms):
             context.send_app(application_id, RMAppEventType.KILL, LIFETIME_EXCEEDED)
+        context.send(context.scheduler.tick, now_ms)
 
     def _notice(self, notice: Notice) -> None:
         """Queue what the scheduler tells for the machine that it concerns."""

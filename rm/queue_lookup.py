@@ -6,7 +6,6 @@ from collections.abc import Mapping
 
 from rm.placement.queues import FoundQueue
 from rm.scheduler.capacity_scheduler import CapacityScheduler
-from rm.scheduler.leaf_queue import LeafQueue
 from rm.scheduler.queue_configuration import QueueConfiguration
 
 
@@ -19,7 +18,7 @@ class SchedulerQueues:
     def find(self, name: str) -> FoundQueue | None:
         """By path or unambiguous short name."""
         queue = self._scheduler.queue(name)
-        return FoundQueue(queue.path, isinstance(queue, LeafQueue)) if queue is not None else None
+        return _found(queue.configuration) if queue is not None else None
 
     def is_ambiguous(self, name: str) -> bool:
         """True for a short name that several queues have."""
@@ -38,8 +37,12 @@ class ConfiguredQueues:
     def find(self, name: str) -> FoundQueue | None:
         """By path or unambiguous short name."""
         paths = [name] if name in self._queues else self._paths.get(name, [])
-        return FoundQueue(paths[0], self._queues[paths[0]].is_leaf) if len(paths) == 1 else None
+        return _found(self._queues[paths[0]]) if len(paths) == 1 else None
 
     def is_ambiguous(self, name: str) -> bool:
         """True for a short name that several queues have."""
         return name not in self._queues and len(self._paths.get(name, [])) > 1
+
+
+def _found(queue: QueueConfiguration) -> FoundQueue:
+    return FoundQueue(queue.path, queue.is_leaf, creates_queues=queue.creation.enabled and not queue.is_leaf)

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 class RMApp:
     """One application. Times are ms of the core's clock, 0 = not yet.
 
+    `placed`: where placement rules put it, if any did.
     `ran_nodes`: nodes that must forget it in the end, in the order it came to them. `updated_nodes`: what the AM is
     told of nodes with its next allocate. `*_seconds`: what its ended containers have used. `lifetime_s`: what the queue
     makes of the wish; 0 = no end. `lifetime_ends_ms`: None = never; it stays when the application is over.
@@ -42,6 +43,7 @@ class RMApp:
         *,
         user: str,
         queue: str,
+        placed: str | None,
         am_requests: tuple[ResourceRequest, ...],
         priority: int,
     ) -> None:
@@ -50,6 +52,7 @@ class RMApp:
         self.application_id: ApplicationId = submission.application_id
         self.user = user
         self.queue = queue
+        self.placed = placed
         self.am_requests = am_requests
         self.priority = priority
         self.max_attempts = _max_attempts(context, submission)

@@ -58,11 +58,13 @@ class Applications:
 
     # Applications
 
-    def add(self, application_id: ApplicationId, queue: str, user: str, priority: int) -> None:
+    def add(
+        self, application_id: ApplicationId, queue: str, user: str, priority: int, placed: str | None = None
+    ) -> None:
         """Answered with ApplicationAccepted or ApplicationRejected."""
         context = self._context
         try:
-            leaf = leaf_for(application_id, queue, user, tree=self._tree, context=context)
+            leaf = leaf_for(application_id, queue, user, placed=placed, tree=self._tree, context=context)
         except SubmissionRefused as refusal:
             context.notify(ApplicationRejected(application_id, str(refusal)))
             return

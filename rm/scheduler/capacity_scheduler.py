@@ -25,7 +25,9 @@ from rm.scheduler.configuration import CapacitySchedulerConfiguration
 from rm.scheduler.container_sizes import ContainerSizes
 from rm.scheduler.container_updates import apply_updates, check_updates
 from rm.scheduler.context import SchedulerContext
+from rm.scheduler.dynamic_queues import paths_to_create
 from rm.scheduler.explanation import Obstacle, obstacles_of
+from rm.scheduler.idle_queues import IdleQueues
 from rm.scheduler.leaf_queue import LeafQueue
 from rm.scheduler.node import NodeTracker, SchedulerNode
 from rm.scheduler.notices import Notice
@@ -51,6 +53,7 @@ class CapacityScheduler:
         "_applications",
         "_configuration",
         "_context",
+        "_idle",
         "_nodes",
         "_sizes",
         "_tracker",
@@ -68,10 +71,25 @@ class CapacityScheduler:
         context.now_ms = cluster_timestamp
         self._tracker = NodeTracker(context.nodes, settings.maximum_allocation, cluster_timestamp)
         self._tree = QueueTree(context)
+        self._idle = IdleQueues(self._tree)
         self._applications = Applications(context, self._tree)
         self._nodes = ClusterNodes(context, self._tracker, self._tree, self._applications)
         self._sizes = ContainerSizes(context, self._tracker, self._tree)
         self.cluster_timestamp = cluster_timestamp
+        self._idle.configure(settings, cluster_timestamp)
+
+    # Time
+
+    def next_deadline_ms(self) -> int | None:
+        """When `tick` has something to do by itself; None = never."""
+        return self._idle.next_round_ms
+
+    def tick(self, now_ms: int) -> None:
+        """What is due by now: a round of removing idle queues."""
+        deadline_ms = self._idle.next_round_ms
+        if deadline_ms is not None and now_ms >= deadline_ms:
+            self._at(now_ms)
+            self._idle.tick(now_ms)
 
     # Nodes
 
@@ -104,10 +122,19 @@ class CapacityScheduler:
 
     # Applications
 
-    def add_application(self, application_id: ApplicationId, queue: str, user: str, priority: int, now_ms: int) -> None:
-        """APP_ADDED: answered with ApplicationAccepted or ApplicationRejected."""
+    def add_application(
+        self,
+        application_id: ApplicationId,
+        queue: str,
+        user: str,
+        priority: int,
+        now_ms: int,
+        *,
+        placed: str | None = None,
+    ) -> None:
+        """APP_ADDED: answered with ApplicationAccepted or ApplicationRejected. `placed`: by placement rules, where."""
         self._at(now_ms)
-        self._applications.add(application_id, queue, user, priority)
+        self._applications.add(application_id, queue, user, priority, placed)
 
     def remove_application(self, application_id: ApplicationId, final_state_name: str) -> None:
         """APP_REMOVED."""
@@ -258,17 +285,31 @@ class CapacityScheduler:
             requested_s = found.configuration.lifetime.of(requested_s)
         return max(requested_s, 0)
 
+    # Queues created on demand
+
+    def paths_to_create(self, path: str) -> tuple[str, ...]:
+        """The paths, the leaf's last, that a submission to an unknown queue would need; () if there can be no such."""
+        return paths_to_create(path, self._tree)
+
+    def remove_idle_queues(self, now_ms: int) -> None:
+        """A round of the policy that removes them (AutoCreatedQueueDeletionPolicy)."""
+        self._at(now_ms)
+        self._idle.remove(now_ms)
+
     # Configuration
 
     def reinitialize(
-        self, configuration: Configuration, check: Callable[[CapacitySchedulerConfiguration], None] | None = None
+        self,
+        configuration: Configuration,
+        now_ms: int,
+        check: Callable[[CapacitySchedulerConfiguration], None] | None = None,
     ) -> None:
         """refreshQueues: takes the configuration whole, or raises ConfigurationException with every fault.
 
         After a refusal the old one is applied anew, as Hadoop does; only the order of queues may show it. What was
         taken before there were nodes may not be taken now, and then nothing happens at all. `check` may refuse too.
         """
-        self._context.revision += 1
+        self._at(now_ms)
         try:
             settings = self._checked(configuration)
             if check is not None:
@@ -283,9 +324,11 @@ class CapacityScheduler:
         self._tracker.configured_maximum = settings.maximum_allocation
         self._tree.refresh()
         self._applications.recheck_parallel()
+        self._idle.configure(settings, now_ms)
 
     def _checked(self, configuration: Configuration) -> CapacitySchedulerConfiguration:
-        settings = CapacitySchedulerConfiguration.read(configuration, self._context.yardstick())
+        yardstick, dynamic = self._context.yardstick(), self._tree.dynamic_queues()
+        settings = CapacitySchedulerConfiguration.read(configuration, yardstick, dynamic)
         self._tree.check(settings, configuration)
         return settings
 

@@ -7,14 +7,25 @@ passed over in silence.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from rm.scheduler.capacity_checks import Yardstick, check_children, check_queue
 from rm.scheduler.dominant_resource_calculator import DominantResourceCalculator
-from rm.scheduler.queue_configuration import LEGACY_QUEUE_MODE, PREFIX, ROOT, QueueConfiguration, queue_key, read_queue
+from rm.scheduler.queue_configuration import (
+    LEGACY_QUEUE_MODE,
+    PREFIX,
+    QUEUE_CREATION,
+    ROOT,
+    QueueConfiguration,
+    queue_key,
+    read_dynamic_queue,
+    read_queue,
+)
+from rm.scheduler.queue_template import QueueTemplate
 from rm.scheduler.reading import Reader
 from rm.scheduler.resource_calculator import DefaultResourceCalculator, ResourceCalculator
-from rm.scheduler.unsupported import note_unsupported
+from rm.scheduler.unsupported import IDLE_QUEUE_POLICY, MONITORS, note_unsupported
 from yarn.configuration import Configuration
 from yarn.faults import ConfigurationException, Fault, refuse_if_faulty
 from yarn.resource import INT32_MAX, INT64_MAX, MEMORY_MB, VCORES, Resource, ResourceTypes
@@ -36,6 +47,9 @@ _TYPES = "yarn.resource-types"
 @dataclass(frozen=True, slots=True)
 class CapacitySchedulerConfiguration:
     """All settings. `queues` {path: queue}, parents before their children, children in the order of the file.
+
+    Queues that were created on demand come last in `queues`; more are put there, and idle ones taken away, as time
+    goes on. `source` is what all was read from.
 
     `maximum_container_assignments` -1 = any number a heartbeat; `rack_locality_additional_delay` -1 = not used;
     `global_queue_max_application` <= 0 = not set; `settle_ms`: how long the configured maximum allocation holds
@@ -61,21 +75,35 @@ class CapacitySchedulerConfiguration:
     default_user_max_parallel_apps: int
     users_max_parallel_apps: dict[str, int]
     legacy_queue_mode: bool
+    removes_idle_queues: bool
+    idle_queue_expiry_s: int
     queues: dict[str, QueueConfiguration]
+    source: Configuration
 
     def user_max_parallel_apps(self, user: str) -> int:
         """How many of the user's applications may run at once, in all queues together."""
         return self.users_max_parallel_apps.get(user, self.default_user_max_parallel_apps)
 
     @staticmethod
-    def read(configuration: Configuration, yardstick: Yardstick | None = None) -> CapacitySchedulerConfiguration:
-        """Raises ConfigurationException with all faults. `yardstick`: the running cluster's; None at the start."""
+    def read(
+        configuration: Configuration,
+        yardstick: Yardstick | None = None,
+        dynamic_queues: Mapping[str, QueueConfiguration] | None = None,
+    ) -> CapacitySchedulerConfiguration:
+        """Raises ConfigurationException with all faults. `yardstick`: the running cluster's; None at the start.
+
+        `dynamic_queues`: those that there are, parents first. They stay, unless their parent does not, and those that
+        are configured now are no longer dynamic.
+        """
         reader = Reader(configuration)
         types = ResourceTypes(_extra_types(reader))
         minimum, maximum = _minimum_allocation(reader, types), _maximum_allocation(reader, types)
         _check_allocations(reader, minimum, maximum)
         queues: dict[str, QueueConfiguration] = {}
-        _read_tree(reader, ROOT, None, types, maximum, queues)
+        dynamic_queues = dynamic_queues or {}
+        parents = frozenset(path for path, queue in dynamic_queues.items() if not queue.is_leaf)
+        _read_tree(reader, ROOT, None, types, maximum, queues, parents)
+        _read_dynamic_queues(reader, dynamic_queues, types, maximum, queues)
         calculator = _calculator(reader, types)
         _check_tree(reader, queues, yardstick or _before_the_first_node(calculator, types))
         note_unsupported(reader, tuple(queues))
@@ -101,10 +129,18 @@ class CapacitySchedulerConfiguration:
             default_user_max_parallel_apps=reader.integer(_USER + _MAX_PARALLEL, INT32_MAX),
             users_max_parallel_apps=_users_max_parallel_apps(reader),
             legacy_queue_mode=reader.flag(LEGACY_QUEUE_MODE, True),
+            removes_idle_queues=_has_monitor(reader, IDLE_QUEUE_POLICY),
+            idle_queue_expiry_s=reader.long(PREFIX + QUEUE_CREATION + "queue-expiration-time", 300),
             queues=queues,
+            source=configuration,
         )
         refuse_if_faulty(reader.faults)
         return settings
+
+
+def _has_monitor(reader: Reader, policy: str) -> bool:
+    """True if the policy runs (SchedulingMonitorManager)."""
+    return policy in reader.words(MONITORS + "policies") and reader.flag(MONITORS + "enable", False)
 
 
 def _users_max_parallel_apps(reader: Reader) -> dict[str, int]:
@@ -206,8 +242,9 @@ def _read_tree(
     types: ResourceTypes,
     maximum: Resource,
     queues: dict[str, QueueConfiguration],
+    dynamic_parents: frozenset[str],
 ) -> None:
-    queue = read_queue(reader, path, parent, types, maximum)
+    queue = read_queue(reader, path, parent, types, maximum, keeps_parent=path in dynamic_parents)
     queues[path] = queue
     if path.count(".") >= QUEUE_DEPTH_MAX:
         reader.fault(queue_key(path, "queues"), f"more than {QUEUE_DEPTH_MAX} levels of queues", "flatten the tree")
@@ -218,7 +255,24 @@ def _read_tree(
         elif f"{path}.{name}" in queues:
             reader.fault(queue_key(path, "queues"), f"queue {name} is listed twice", "list it once")
         else:
-            _read_tree(reader, f"{path}.{name}", queue, types, maximum, queues)
+            _read_tree(reader, f"{path}.{name}", queue, types, maximum, queues, dynamic_parents)
+
+
+def _read_dynamic_queues(
+    reader: Reader,
+    dynamic_queues: Mapping[str, QueueConfiguration],
+    types: ResourceTypes,
+    maximum: Resource,
+    queues: dict[str, QueueConfiguration],
+) -> None:
+    """Those that stay, by the templates as they are now."""
+    for path, queue in dynamic_queues.items():
+        parent = queues.get(path.rpartition(".")[0])
+        if path not in queues and parent is not None and not parent.is_leaf:
+            template = QueueTemplate(reader.configuration, parent.path)
+            own = Reader(template.configuration_of(path, is_leaf=queue.is_leaf))
+            queues[path] = read_dynamic_queue(own, path, parent, types, maximum, is_leaf=queue.is_leaf)
+            reader.faults.extend(own.faults)
 
 
 def _check_state(reader: Reader, queue: QueueConfiguration, parent: QueueConfiguration | None) -> None:
@@ -238,7 +292,8 @@ def _check_tree(reader: Reader, queues: dict[str, QueueConfiguration], yardstick
     for path, queue in queues.items():
         parent = queues.get(path.rpartition(".")[0])
         check_queue(reader, queue, parent, yardstick, legacy=legacy)
-        _check_state(reader, queue, parent)
+        if not queue.is_dynamic:
+            _check_state(reader, queue, parent)
         children = [queues[f"{path}.{name}"] for name in queue.children if f"{path}.{name}" in queues]
         if children and legacy:
             allow_zero = queue.allow_zero_capacity_sum

@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 class CSQueue(ABC):
     """A queue; a subclass calls `reconfigure` at the end of its making.
 
-    `reserved_metric` counts reservations on nodes without label only (QueueMetrics.reservedMB).
+    `reserved_metric` counts reservations on nodes without label only (QueueMetrics.reservedMB). `last_submitted_ms`:
+    when an application was last let in, or a child made; None = never. Only queues created on demand care.
     """
 
     __slots__ = (
@@ -31,6 +32,7 @@ class CSQueue(ABC):
         "configuration",
         "container_count",
         "context",
+        "last_submitted_ms",
         "name",
         "parent",
         "path",
@@ -52,6 +54,7 @@ class CSQueue(ABC):
         self.usage = context.root_usage if parent is None else ResourceUsage(context.none)
         self.capacities = QueueCapacities(context.none)
         self.container_count = 0
+        self.last_submitted_ms: int | None = None
         self.reserved_metric = context.none
         self.refusals = Refusals()
         self.sort_key: tuple[bool, float, float] | tuple[bool, bool, int, float, float] = (True, 0.0, 0.0)
@@ -63,6 +66,11 @@ class CSQueue(ABC):
     @property
     def is_root(self) -> bool:
         return self.path == ROOT
+
+    @property
+    def is_dynamic(self) -> bool:
+        """True if it was created on demand."""
+        return self.configuration.is_dynamic
 
     # What leaves and parents do each in their way
 

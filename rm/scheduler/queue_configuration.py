@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from rm.scheduler.application_lifetime import ApplicationLifetime, read_lifetime
 from rm.scheduler.binary32 import f32, shortest
-from rm.scheduler.configured_capacity import CapacityReader, ConfiguredCapacity
+from rm.scheduler.capacity_vector import CapacityUnit, uniform
+from rm.scheduler.configured_capacity import WEIGHT_NOT_SET, CapacityReader, ConfiguredCapacity
 from rm.scheduler.reading import Reader
 from rm.scheduler.usage import NO_LABEL
 from yarn.resource import INT32_MAX, Resource, ResourceTypes
@@ -22,6 +23,24 @@ FIFO_FOR_PENDING = "fifo-for-pending-apps"
 UTILIZATION = "utilization"
 PRIORITY_UTILIZATION = "priority-utilization"
 
+QUEUE_CREATION = "auto-queue-creation-v2."
+DYNAMIC_WEIGHT = 1.0
+"""What a queue that was created on demand weighs, unless a template says otherwise."""
+
+
+@dataclass(frozen=True, slots=True)
+class QueueCreation:
+    """What a parent does when queues below it are named that there are not.
+
+    `queues_max`: children, configured ones too; `depth_max`: levels below the first configured parent;
+    `removes_idle`: the queue itself may be removed when it is idle, if it was created on demand.
+    """
+
+    enabled: bool
+    queues_max: int
+    depth_max: int
+    removes_idle: bool
+
 
 @dataclass(frozen=True, slots=True)
 class QueueConfiguration:
@@ -29,12 +48,16 @@ class QueueConfiguration:
 
     `capacities` {partition: what the queue is given of it}; `maximum_applications` -1 = derived from the capacity;
     `user_limit_factor` -1 = no limit for one user; `state` None = not configured, a new queue has `initial_state`;
-    `user_weights` {user: weight}, inherited ones included.
+    `user_weights` {user: weight}, inherited ones included. `is_dynamic`: created on demand, not configured; such a
+    queue has no `children` here.
     """
 
     path: str
     name: str
     children: tuple[str, ...]
+    is_leaf: bool
+    is_dynamic: bool
+    creation: QueueCreation
     capacities: dict[str, ConfiguredCapacity]
     user_limit: float
     user_limit_factor: float
@@ -51,21 +74,93 @@ class QueueConfiguration:
     initial_state: QueueState
     allow_zero_capacity_sum: bool
 
-    @property
-    def is_leaf(self) -> bool:
-        return not self.children
-
 
 def queue_key(path: str, name: str) -> str:
     """The key of a queue's property."""
     return f"{PREFIX}{path}.{name}"
 
 
+def queue_depth_max(reader: Reader, path: str) -> int:
+    """How many levels of queues may be created below the configured parent at `path`."""
+    name = QUEUE_CREATION + "maximum-queue-depth"
+    return reader.integer(queue_key(path, name), reader.integer(PREFIX + name, 2))
+
+
 def read_queue(
-    reader: Reader, path: str, parent: QueueConfiguration | None, types: ResourceTypes, scheduler_maximum: Resource
+    reader: Reader,
+    path: str,
+    parent: QueueConfiguration | None,
+    types: ResourceTypes,
+    scheduler_maximum: Resource,
+    *,
+    keeps_parent: bool = False,
 ) -> QueueConfiguration:
-    """The queue at `path`; faults go to the reader, and what is faulty is replaced by a harmless value."""
+    """The queue at `path`; faults go to the reader, and what is faulty is replaced by a harmless value.
+
+    `keeps_parent`: it is a parent even without children, since it was created as one.
+    """
     children = reader.words(queue_key(path, "queues"))
+    creation = _creation(reader, path)
+    is_leaf = not (children or creation.enabled or keeps_parent)
+    return _read(reader, path, parent, types, scheduler_maximum, children, is_leaf=is_leaf, creation=creation)
+
+
+def read_dynamic_queue(
+    reader: Reader,
+    path: str,
+    parent: QueueConfiguration,
+    types: ResourceTypes,
+    scheduler_maximum: Resource,
+    *,
+    is_leaf: bool,
+) -> QueueConfiguration:
+    """A queue that was created on demand; the reader's configuration has the templates laid over it."""
+    creation = replace(_creation(reader, path), enabled=not is_leaf)
+    queue = _read(reader, path, parent, types, scheduler_maximum, (), is_leaf=is_leaf, creation=creation)
+    capacities = {partition: _dynamic_capacity(reader, path, own, types) for partition, own in queue.capacities.items()}
+    return replace(queue, is_dynamic=True, capacities=capacities)
+
+
+def _dynamic_capacity(reader: Reader, path: str, own: ConfiguredCapacity, types: ResourceTypes) -> ConfiguredCapacity:
+    """A weight of 1 where nothing is said (AbstractCSQueue.overrideCapacityVectorsForSpecialQueues).
+
+    In legacy queue mode a fault if it is given anything but a weight: its siblings all have weights, and Hadoop's
+    ResourceManager does not survive the mix (AbstractParentQueue.updateClusterResourceLegacyMode).
+    """
+    legacy = reader.flag(LEGACY_QUEUE_MODE, True)
+    if legacy and (own.capacity > 0 or not own.minimum.is_none()):
+        problem = f"{path} is created on demand, and has a weight as its siblings have"
+        reader.fault(queue_key(path, "capacity"), problem, "write a weight, such as 1w, into the template")
+    if not own.vector.entries:
+        one = uniform(DYNAMIC_WEIGHT, CapacityUnit.WEIGHT, types)
+        everything = uniform(100.0, CapacityUnit.PERCENTAGE, types)
+        return replace(own, weight=DYNAMIC_WEIGHT, vector=one, maximum_vector=everything)
+    if legacy and own.weight == WEIGHT_NOT_SET:
+        return replace(own, weight=DYNAMIC_WEIGHT)
+    return own
+
+
+def _creation(reader: Reader, path: str) -> QueueCreation:
+    prefix = queue_key(path, QUEUE_CREATION)
+    return QueueCreation(
+        enabled=reader.flag(prefix + "enabled", False),
+        queues_max=reader.integer(prefix + "max-queues", 1000),
+        depth_max=queue_depth_max(reader, path),
+        removes_idle=reader.flag(prefix + "queue-auto-removal.enable", True),
+    )
+
+
+def _read(
+    reader: Reader,
+    path: str,
+    parent: QueueConfiguration | None,
+    types: ResourceTypes,
+    scheduler_maximum: Resource,
+    children: tuple[str, ...],
+    *,
+    is_leaf: bool,
+    creation: QueueCreation,
+) -> QueueConfiguration:
     state = _state(reader, path)
     default_limit = reader.number(PREFIX + "minimum-user-limit-percent", 100.0)
     default_factor = reader.number(PREFIX + "user-limit-factor", 1.0)
@@ -74,16 +169,19 @@ def read_queue(
         path=path,
         name=path.rsplit(".", 1)[-1],
         children=children,
+        is_leaf=is_leaf,
+        is_dynamic=False,
+        creation=creation,
         capacities=_capacities(reader, path, parent, types),
         user_limit=user_limit,
         user_limit_factor=reader.number(queue_key(path, "user-limit-factor"), default_factor),
-        user_weights=_user_weights(reader, path, parent, user_limit if not children else None),
+        user_weights=_user_weights(reader, path, parent, user_limit if is_leaf else None),
         maximum_applications=reader.integer(queue_key(path, "maximum-applications"), -1),
         max_parallel_apps=reader.integer(
             queue_key(path, "max-parallel-apps"), reader.integer(PREFIX + "max-parallel-apps", INT32_MAX)
         ),
         maximum_allocation=_maximum_allocation(reader, path, parent, scheduler_maximum),
-        ordering_policy=_ordering_policy(reader, path, parent, is_leaf=not children),
+        ordering_policy=_ordering_policy(reader, path, parent, is_leaf=is_leaf),
         fair_by_size=reader.flag(queue_key(path, "ordering-policy.fair.enable-size-based-weight"), False),
         priority=reader.integer(queue_key(path, "priority"), 0),
         default_application_priority=reader.integer(queue_key(path, "default-application-priority"), 0),

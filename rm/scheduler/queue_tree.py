@@ -17,7 +17,7 @@ from rm.scheduler.leaf_queue import LeafQueue
 from rm.scheduler.limits import ResourceLimits
 from rm.scheduler.parent_queue import ParentQueue
 from rm.scheduler.queue import CSQueue
-from rm.scheduler.queue_configuration import ROOT, QueueConfiguration, queue_key
+from rm.scheduler.queue_configuration import QUEUE_CREATION, ROOT, QueueConfiguration, queue_key
 from rm.scheduler.reading import Reader
 from yarn.configuration import Configuration
 from yarn.faults import Fault, refuse_if_faulty
@@ -57,7 +57,37 @@ class QueueTree:
         """The cluster changed: everything that follows from its size, from the root down."""
         self.root.update_cluster_resource(ResourceLimits(self._context.cluster_resource, self._context.none))
 
+    # Queues that come and go on demand
+
+    def add(self, configuration: QueueConfiguration, parent: ParentQueue) -> ParentQueue | LeafQueue:
+        """A new queue at the end of its parent's list; its siblings get less from now on (addDynamicChildQueue)."""
+        kind = LeafQueue if configuration.is_leaf else ParentQueue
+        self._context.settings.queues[configuration.path] = configuration
+        queue = kind(configuration, parent, self._context)
+        parent.children.append(queue)
+        parent.last_submitted_ms = self._context.now_ms
+        self._note(queue)
+        self._update_below(parent)
+        return queue
+
+    def remove(self, queue: CSQueue) -> None:
+        """Take a queue without applications and children out; its siblings get more (removeChildQueue)."""
+        assert queue.parent is not None, "root stays"
+        del self._context.settings.queues[queue.path]
+        queue.parent.children.remove(queue)
+        del self.by_path[queue.path]
+        self._short_names[queue.name].remove(queue.path)
+        self._update_below(queue.parent)
+
+    def _update_below(self, parent: ParentQueue) -> None:
+        """As at a change of the cluster, and as if nothing above the parent limited it."""
+        parent.update_cluster_resource(ResourceLimits(self._context.cluster_resource, self._context.none))
+
     # Refresh
+
+    def dynamic_queues(self) -> dict[str, QueueConfiguration]:
+        """{path: configuration} of the queues that were created on demand, parents before their children."""
+        return {path: queue.configuration for path, queue in self.by_path.items() if queue.is_dynamic}
 
     def check(self, settings: CapacitySchedulerConfiguration, configuration: Configuration) -> None:
         """Raises ConfigurationException with all that forbids going from the present tree to the configured one."""
@@ -65,7 +95,9 @@ class QueueTree:
         _check_activations(self.by_path, settings, configuration, faults)
         for queue in self.by_path.values():
             new = settings.queues.get(queue.path)
-            if new is None:
+            if new is None and queue.is_dynamic:
+                _check_loss(queue, configuration, faults)
+            elif new is None:
                 _check_deletion(queue, configuration, faults)
             else:
                 _check_change(queue, new, configuration, faults)
@@ -81,7 +113,7 @@ class QueueTree:
         for queue in self.by_path.values():
             new = settings.queues.get(queue.path)
             if isinstance(queue, ParentQueue) and new is not None and not new.is_leaf:
-                children = [settings.queues[path] for path in _paths_after_refresh(queue, new)]
+                children = [settings.queues[path] for path in _paths_after_refresh(queue, settings)]
                 flag = queue.allow_zero_capacity_sum
                 yardstick = self._context.yardstick()
                 check_children(reader, new, children, yardstick, allow_zero_capacity_sum=flag)
@@ -94,13 +126,16 @@ class QueueTree:
         self.update_cluster_resource()
 
     def _refresh_parent(self, parent: ParentQueue) -> None:
-        """Reconfigure a parent and what is below, in Hadoop's order: by the hash of the children's paths."""
+        """Reconfigure a parent and what is below, in Hadoop's order: by the hash of the children's paths.
+
+        Children that were created on demand come first (AbstractParentQueue.reinitialize).
+        """
         settings = self._context.settings
         self._reconfigure(parent, settings.queues[parent.path])
         present = {child.path: child for child in parent.children}
-        wanted = [f"{parent.path}.{name}" for name in settings.queues[parent.path].children]
-        order = _paths_after_refresh(parent, settings.queues[parent.path])
-        for path in hash_order(wanted, string_hash):
+        order = _paths_after_refresh(parent, settings)
+        kept = [path for path in hash_order(present, string_hash) if path in _dynamic_below(parent, settings)]
+        for path in (*kept, *hash_order(_configured_below(parent, settings), string_hash)):
             child = present.get(path)
             if child is None or isinstance(child, LeafQueue) != settings.queues[path].is_leaf:
                 present[path] = _build(settings, path, parent, self._context)
@@ -122,9 +157,12 @@ class QueueTree:
         self.by_path: dict[str, CSQueue] = {}
         self._short_names: dict[str, list[str]] = {}
         for queue in _walk(self.root):
-            self.by_path[queue.path] = queue
-            if queue.parent is not None:
-                self._short_names.setdefault(queue.name, []).append(queue.path)
+            self._note(queue)
+
+    def _note(self, queue: CSQueue) -> None:
+        self.by_path[queue.path] = queue
+        if queue.parent is not None:
+            self._short_names.setdefault(queue.name, []).append(queue.path)
 
 
 def _build(
@@ -139,10 +177,21 @@ def _build(
     return queue
 
 
-def _paths_after_refresh(parent: ParentQueue, new: QueueConfiguration) -> list[str]:
+def _configured_below(parent: ParentQueue, settings: CapacitySchedulerConfiguration) -> list[str]:
+    return [f"{parent.path}.{name}" for name in settings.queues[parent.path].children]
+
+
+def _dynamic_below(parent: ParentQueue, settings: CapacitySchedulerConfiguration) -> set[str]:
+    """Children that were created on demand, and still are so in `settings`."""
+    there = (settings.queues.get(child.path) for child in parent.children if child.is_dynamic)
+    return {new.path for new in there if new is not None and new.is_dynamic}
+
+
+def _paths_after_refresh(parent: ParentQueue, settings: CapacitySchedulerConfiguration) -> list[str]:
     """The children of a parent in the order that a refresh leaves: that of a map of old and new ones by path."""
-    wanted = [f"{parent.path}.{name}" for name in new.children]
-    known = dict.fromkeys([*(child.path for child in parent.children), *hash_order(wanted, string_hash)])
+    configured = _configured_below(parent, settings)
+    wanted = {*configured, *_dynamic_below(parent, settings)}
+    known = dict.fromkeys([*(child.path for child in parent.children), *hash_order(configured, string_hash)])
     return hash_order([path for path in known if path in wanted], string_hash, peak=len(known))
 
 
@@ -165,6 +214,20 @@ def _check_deletion(queue: CSQueue, configuration: Configuration, faults: list[F
     faults.append(_fault(configuration, key, problem, "stop the queue first, or keep it in its parent's list"))
 
 
+def _check_loss(queue: CSQueue, configuration: Configuration, faults: list[Fault]) -> None:
+    """A queue created on demand goes with its parent, which must not take applications away.
+
+    Hadoop leaves such queues known by their paths, below a parent that hangs in no tree.
+    """
+    if isinstance(queue, LeafQueue) and queue.application_total() > 0:
+        above = queue.path.rpartition(".")[0]
+        problem = (
+            f"{above} would not have queues that are created on demand any more, and {queue.path} has applications"
+        )
+        key = queue_key(above, QUEUE_CREATION + "enabled")
+        faults.append(_fault(configuration, key, problem, "keep it true until they have ended"))
+
+
 def _check_change(queue: CSQueue, new: QueueConfiguration, configuration: Configuration, faults: list[Fault]) -> None:
     key = queue_key(queue.path, "state")
     stopped = queue.state is QueueState.STOPPED or new.initial_state is QueueState.STOPPED
@@ -174,7 +237,11 @@ def _check_change(queue: CSQueue, new: QueueConfiguration, configuration: Config
             f"Current State : {queue.state.name}"
         )
         faults.append(_fault(configuration, key, problem, "stop the queue first"))
-    if isinstance(queue, LeafQueue) and not queue.configuration.maximum_allocation.fits_in(new.maximum_allocation):
+    if (
+        isinstance(queue, LeafQueue)
+        and not new.is_dynamic
+        and not queue.configuration.maximum_allocation.fits_in(new.maximum_allocation)
+    ):
         problem = (
             f"Trying to reinitialize {queue.path} the maximum allocation size can not be decreased! "
             f"Current setting: {queue.configuration.maximum_allocation}, trying to set it to: {new.maximum_allocation}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from rm.scheduler.context import SchedulerContext
+from rm.scheduler.dynamic_queues import CreationRefused, create_queue
 from rm.scheduler.leaf_queue import LeafQueue
 from rm.scheduler.queue_tree import QueueTree
 from yarn.errors import AccessControlException
@@ -14,23 +15,44 @@ class SubmissionRefused(Exception):
 
 
 def leaf_for(
-    application_id: ApplicationId, queue: str, user: str, *, tree: QueueTree, context: SchedulerContext
+    application_id: ApplicationId,
+    queue: str,
+    user: str,
+    *,
+    placed: str | None,
+    tree: QueueTree,
+    context: SchedulerContext,
 ) -> LeafQueue:
-    """The leaf of that path or short name, with room for one more. Raises SubmissionRefused."""
+    """The leaf of that path or short name, with room for one more; made if its parent makes queues on demand.
+
+    `placed`: where placement rules want it, if they do. Raises SubmissionRefused; a queue that was made stays.
+    """
     if tree.root.application_count >= context.settings.maximum_applications:
         raise SubmissionRefused(
             f"Maximum system application limit reached,cannot accept submission of application: {application_id}"
         )
-    leaf = _leaf_called(application_id, queue, user, tree)
+    leaf = _leaf_called(application_id, queue, user, placed, tree)
     try:
         leaf.check_submission(application_id, user)
     except AccessControlException as refusal:
         raise SubmissionRefused(f"{refusal.java_class}: {refusal.message}") from None
+    leaf.last_submitted_ms = context.now_ms
     return leaf
 
 
-def _leaf_called(application_id: ApplicationId, queue: str, user: str, tree: QueueTree) -> LeafQueue:
+def _leaf_called(
+    application_id: ApplicationId, queue: str, user: str, placed: str | None, tree: QueueTree
+) -> LeafQueue:
+    """getOrCreateQueueFromPlacementContext: why no queue could be made is told to those whom a rule placed there."""
     found = tree.get(queue)
+    if found is None and not tree.is_ambiguous(queue):
+        try:
+            found = create_queue(placed or queue, tree)
+        except CreationRefused as refusal:
+            if placed is not None and refusal.is_told:
+                raise SubmissionRefused(
+                    f"Application {application_id} submission by user : {user} to  queue : {queue} failed : {refusal}"
+                ) from None
     if isinstance(found, LeafQueue):
         return found
     if found is not None:

@@ -9,11 +9,15 @@ from __future__ import annotations
 from rm.scheduler.queue_configuration import PREFIX, queue_key
 from rm.scheduler.reading import Reader
 
+MONITORS = "yarn.resourcemanager.scheduler.monitor."
+IDLE_QUEUE_POLICY = "org.apache.hadoop.yarn.server.resourcemanager.scheduler.capacity.AutoCreatedQueueDeletionPolicy"
+_PREEMPTION = "org.apache.hadoop.yarn.server.resourcemanager.monitor.capacity.ProportionalCapacityPreemptionPolicy"
+"""The one policy that runs unless others are named (yarn-default.xml)."""
+
 _FLAGS = {
     PREFIX + "schedule-asynchronously.enable": "asynchronous scheduling is not supported: nodes' heartbeats drive it",
     PREFIX + "multi-node-placement-enabled": "placement over several nodes is not supported",
     PREFIX + "lazy-preemption-enabled": "lazy preemption is not supported yet",
-    "yarn.resourcemanager.scheduler.monitor.enable": "preemption is not supported yet",
     "yarn.node-labels.enabled": "node labels are not supported yet",
 }
 _TEXTS = {
@@ -29,8 +33,7 @@ _HARMLESS = {
 }
 """Values that ask for nothing; the capacity-scheduler.xml that Hadoop ships writes them out."""
 _QUEUE_FLAGS = {
-    "auto-create-child-queue.enabled": "queues created on demand are not supported yet",
-    "auto-queue-creation-v2.enabled": "queues created on demand are not supported yet",
+    "auto-create-child-queue.enabled": "managed parents are not supported: see auto-queue-creation-v2.enabled",
     "reservable": "the reservation system is not supported",
 }
 
@@ -45,11 +48,23 @@ def note_unsupported(reader: Reader, paths: tuple[str, ...]) -> None:
     for key, problem in _FLAGS.items():
         if reader.flag(key, False):
             reader.fault(key, problem, "set it to false")
+    _note_monitors(reader)
     for key, problem in _TEXTS.items():
         if reader.text(key):
             reader.fault(key, problem, "remove it")
     for path in paths:
         _note_queue(reader, path)
+
+
+def _note_monitors(reader: Reader) -> None:
+    if not reader.flag(MONITORS + "enable", False):
+        return
+    key = MONITORS + "policies"
+    for policy in reader.words(key) if reader.text(key) else (_PREEMPTION,):
+        if policy == _PREEMPTION:
+            reader.fault(MONITORS + "enable", "preemption is not supported yet", f"name other policies in {key}")
+        elif policy != IDLE_QUEUE_POLICY:
+            reader.fault(key, f"the policy {policy} is not supported", f"name {IDLE_QUEUE_POLICY}, or nothing")
 
 
 def _note_queue(reader: Reader, path: str) -> None:

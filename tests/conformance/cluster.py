@@ -215,6 +215,14 @@ class RecordedCluster:
         kept = {key: value for key, value in self._configuration.items() if not key.startswith(_SCHEDULER_KEYS)}
         self._call(RefreshQueues(0, Configuration.of({**kept, **action["properties"]})))
 
+    def _remove_idle_queues(self, _: Json, __: Json) -> None:
+        """A round of the policy, with the time of every queue's last submission over."""
+        scheduler, now_ms = self.core.scheduler, SETTLED_MS + self._steps
+        for queue in scheduler.queues.values():
+            if queue.is_dynamic:
+                queue.last_submitted_ms = EPOCH_MS
+        scheduler.remove_idle_queues(now_ms)
+
     # Applications, from the master's side
 
     def _register(self, action: Json, reply: Json) -> None:

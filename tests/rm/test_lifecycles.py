@@ -38,7 +38,7 @@ def context() -> RMContext:
 
 def app(of: RMContext) -> RMApp:
     submission = ApplicationSubmissionContext(APP)
-    return RMApp(of, submission, user="ann", queue="root.default", am_requests=(), priority=0)
+    return RMApp(of, submission, user="ann", queue="root.default", placed=None, am_requests=(), priority=0)
 
 
 def attempt(of: RMContext) -> RMAppAttempt:

@@ -109,3 +109,129 @@ def test_a_user_is_told_its_rights_queue_by_queue() -> None:
 
 def rights(rm: RM, user: str, *groups: str) -> dict[str, set[QueueACL]]:
     return {queue.queue: set(queue.acls) for queue in queue_user_acls(rm.core.context, user, groups)}
+
+
+DYNAMIC_ACLS = {
+    **ACLS,
+    PREFIX + "root.default.capacity": "1w",
+    PREFIX + "root.dev.capacity": "1w",
+    PREFIX + "root.default.auto-queue-creation-v2.enabled": "true",
+    PREFIX + "root.dev.auto-queue-creation-v2.enabled": "true",
+    PREFIX + "root.dev.auto-queue-creation-v2.leaf-template.acl_submit_applications": "cid",
+    PREFIX + "root.dev.auto-queue-creation-v2.parent-template.acl_administer_queue": "dan",
+    PREFIX + "root.dev.team.acl_submit_applications": "eve",
+}
+REMOVING = {
+    "yarn.resourcemanager.scheduler.monitor.enable": "true",
+    "yarn.resourcemanager.scheduler.monitor.policies": (
+        "org.apache.hadoop.yarn.server.resourcemanager.scheduler.capacity.AutoCreatedQueueDeletionPolicy"
+    ),
+}
+"""ann and staff may submit below root.default, bob below root.dev; others as the templates of root.dev say."""
+
+
+@pytest.mark.parametrize(
+    ("user", "queue", "is_let_in"),
+    [
+        ("ann", "root.default.new", True),
+        ("cid", "root.default.new", False),
+        ("bob", "root.dev.new", True),
+        ("cid", "root.dev.new", True),
+        ("dan", "root.dev.new", False),
+        ("dan", "root.dev.team.new", True),
+        ("cid", "root.dev.team.new", False),
+        ("eve", "root.dev.team", False),
+    ],
+)
+def test_a_template_says_who_may_have_a_queue_created(user: str, queue: str, is_let_in: bool) -> None:
+    """getPermissionsForDynamicQueue: the template of the kind for each level, whatever its own path says."""
+    rm = RM(DYNAMIC_ACLS)
+    if is_let_in:
+        assert rm.core.context.apps[submit(rm, user, queue)].queue == queue
+    else:
+        with pytest.raises(YarnException, match=f"User {user} does not have permission to submit"):
+            submit(rm, user, queue)
+
+
+def test_a_template_lets_nobody_into_a_queue_that_is_there_until_a_refresh() -> None:
+    """CapacitySchedulerQueueManager.setQueueAcls is called at the start and at refreshes only."""
+    rm = RM(DYNAMIC_ACLS)
+    submit(rm, "cid", "root.dev.new")
+    with pytest.raises(YarnException, match="User cid does not have permission"):
+        submit(rm, "cid", "root.dev.new")
+    rm.send(RefreshQueues(rm.call(), Configuration.of(DYNAMIC_ACLS)))
+    submit(rm, "cid", "root.dev.new")
+
+
+def test_idle_queues_are_removed_by_a_policy_that_has_to_be_named() -> None:
+    """SchedulingMonitorManager: a round at the start, then one after each expiry.
+
+    The queue is marked at 0 s, found idle again at 300 s and not expired, marked anew at 600 s.
+    """
+    for conf, is_there in ((REMOVING, False), ({}, True), ({key: REMOVING[key] for key in list(REMOVING)[1:]}, True)):
+        rm = RM({key: value for key, value in DYNAMIC_ACLS.items() if key != "yarn.acl.enable"} | conf)
+        rm.kill(submit(rm, "ann", "root.dev.new"))
+        rm.wait(899_999)
+        assert rm.core.scheduler.queue("root.dev.new") is not None
+        rm.wait(1)
+        assert (rm.core.scheduler.queue("root.dev.new") is not None) is is_there
+
+
+def test_the_policy_can_be_named_later_and_no_more() -> None:
+    conf = {key: value for key, value in DYNAMIC_ACLS.items() if key != "yarn.acl.enable"}
+    rm = RM(conf)
+    rm.kill(submit(rm, "ann", "root.dev.new"))
+    rm.wait(1_000_000)
+    rm.send(RefreshQueues(rm.call(), Configuration.of(conf | REMOVING)))
+    rm.wait(0)
+    rm.send(RefreshQueues(rm.call(), Configuration.of(conf)))
+    rm.wait(1_000_000)
+    assert rm.core.scheduler.queue("root.dev.new") is not None
+    rm.send(RefreshQueues(rm.call(), Configuration.of(conf | REMOVING)))
+    rm.wait(299_999)
+    assert rm.core.scheduler.queue("root.dev.new") is not None
+    rm.wait(1)
+    assert rm.core.scheduler.queue("root.dev.new") is None
+
+
+def test_the_lists_of_a_queue_that_is_gone_count_for_the_next_of_its_name() -> None:
+    """ConfiguredYarnAuthorizer forgets nothing."""
+    conf = DYNAMIC_ACLS | REMOVING
+    rm = RM(conf)
+    app = submit(rm, "cid", "root.dev.new")
+    rm.send(RefreshQueues(rm.call(), Configuration.of(conf)))
+    rm.kill(app)
+    rm.wait(900_000)
+    assert rm.core.scheduler.queue("root.dev.new") is None
+    nobody = {key: value for key, value in conf.items() if "leaf-template" not in key}
+    rm.send(RefreshQueues(rm.call(), Configuration.of(nobody)))
+    assert rm.core.context.apps[submit(rm, "cid", "root.dev.new")].queue == "root.dev.new"
+    with pytest.raises(YarnException, match="does not have permission"):
+        submit(rm, "cid", "root.dev.other")
+
+
+def test_below_a_queue_that_is_there_rights_are_asked_for_before_the_queue() -> None:
+    """The permissions of an unknown queue are looked up before anybody asks whether it could be created."""
+    rm = RM(ACLS)
+    with pytest.raises(YarnException, match="User cid does not have permission"):
+        submit(rm, "cid", "root.default.new")
+    assert rm.core.context.apps[submit(rm, "ann", "root.default.new")].diagnostics.endswith(
+        "unknown queue: root.default.new"
+    )
+    assert rm.core.context.apps[submit(rm, "cid", "nowhere")].diagnostics.endswith("unknown queue: nowhere")
+
+
+def test_rules_may_have_queues_created_or_not() -> None:
+    """CSMappingPlacementRule.validateAndNormalizeQueue; the fallback is taken where they may not."""
+    rules = (
+        '{"rules": ['
+        '{"type": "user", "matches": "ann", "policy": "user", "parentQueue": "root.dev"},'
+        '{"type": "user", "matches": "*", "policy": "user", "parentQueue": "root.dev", "create": false,'
+        ' "fallbackResult": "reject"}]}'
+    )
+    creating = {key: value for key, value in DYNAMIC_ACLS.items() if key != "yarn.acl.enable"}
+    json = {PREFIX + "mapping-rule-format": "json", PREFIX + "mapping-rule-json": rules}
+    rm = RM({**creating, **json})
+    assert rm.core.context.apps[submit(rm, "ann")].queue == "root.dev.ann"
+    with pytest.raises(YarnException, match="rejected by a mapping rule"):
+        submit(rm, "bob")

@@ -66,7 +66,7 @@ def test_what_is_listed_is_read(conf: Recording) -> None:
     """But for the scheduler's class, which is checked and not read, and the core's own part."""
     CapacitySchedulerConfiguration.read(conf)
     MappingPlacement(conf, ConfiguredQueues({}))
-    QueueAcls(conf, ["root"])
+    QueueAcls(conf, CapacitySchedulerConfiguration.read(conf).queues)
     listed = {setting for setting in vars(scheduler).values() if isinstance(setting, Setting)}
     listed |= set(scheduler.QUEUE_SETTINGS)
     asked = {setting_of(key) for key in conf.asked}

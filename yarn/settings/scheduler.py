@@ -70,6 +70,14 @@ AM_ON_NON_EXCLUSIVE_LABELS = BoolSetting(
     "false",
     "whether AMs may run on nodes lent by a label (no node has labels yet)",
 )
+MONITOR_ENABLE = BoolSetting(
+    "yarn.resourcemanager.scheduler.monitor.enable", "false", "whether the scheduler's policies run"
+)
+MONITOR_POLICIES = ListSetting(
+    "yarn.resourcemanager.scheduler.monitor.policies",
+    None,
+    "classes of the policies that run, preemption if none is named",
+)
 ACL_ENABLE = BoolSetting(
     "yarn.acl.enable", "false", "whether queues' access lists are looked at for submissions and moves"
 )
@@ -171,6 +179,19 @@ USER_MAX_PARALLEL_APPS = IntSetting(
     f"{PREFIX}user.max-parallel-apps", "2147483647", "applications of one user at once, in all queues together"
 )
 ONE_USERS_MAX_PARALLEL_APPS = IntSetting(f"{PREFIX}user.<user>.max-parallel-apps", None, "the same for one user")
+QUEUE_DEPTH_MAX = IntSetting(
+    f"{PREFIX}auto-queue-creation-v2.maximum-queue-depth",
+    "2",
+    "levels of queues created on demand, for parents without their own",
+)
+IDLE_QUEUE_EXPIRY = IntSetting(
+    f"{PREFIX}auto-queue-creation-v2.queue-expiration-time",
+    "300",
+    "how long an idle queue that was created on demand stays; also the time between rounds",
+    unit="s",
+    long=True,
+    minimum=1,
+)
 
 _QUEUE_PATH = r"(?P<queue>[^.]+(?:\.[^.]+)*?)"
 
@@ -235,6 +256,16 @@ QUEUE_SETTINGS: tuple[Setting[Any], ...] = (
     IntSetting("maximum-allocation-vcores", None, "a larger ask is refused", minimum=1),
     IntSetting("priority", "0", "of the queue among its siblings, if the parent's policy is priority-utilization"),
     BoolSetting("allow-zero-capacity-sum", "false", "whether the capacities below it may all be 0"),
+    BoolSetting(
+        "auto-queue-creation-v2.enabled", "false", "whether it creates queues that are named and are not there"
+    ),
+    IntSetting("auto-queue-creation-v2.max-queues", "1000", "queues below it; at so many no more are created"),
+    IntSetting("auto-queue-creation-v2.maximum-queue-depth", None, "levels of queues created below it"),
+    BoolSetting(
+        "auto-queue-creation-v2.queue-auto-removal.enable",
+        "true",
+        "whether it goes when it is idle, if it was created on demand",
+    ),
     FloatSetting("user-settings.<user>.weight", "1.0", "weight of a user's limit"),
 )
 

@@ -126,10 +126,14 @@ class Cluster:
         *,
         priority: int = 0,
         unmanaged: bool = False,
+        placed: str | None = None,
     ) -> list[str]:
-        """Submit; if a queue takes it, its first attempt asks for the master, unless that runs elsewhere."""
+        """Submit; if a queue takes it, its first attempt asks for the master, unless that runs elsewhere.
+
+        `placed`: by rules, where.
+        """
         application_id = self._apps.setdefault(app, ApplicationId(START_MS, len(self._apps) + 1))
-        self.scheduler.add_application(application_id, queue, user, priority, self.now_ms)
+        self.scheduler.add_application(application_id, queue, user, priority, self.now_ms, placed=placed)
         if application_id in self.scheduler.applications:
             master = None if unmanaged else self.scheduler.normalize_master_request(queue, Resource(am_mb, 1))
             self._add_attempt(ApplicationAttemptId(application_id, 1), master, transfer=False)
@@ -233,9 +237,14 @@ class Cluster:
         self._add_attempt(following, None if previous.unmanaged else previous.am_resource, transfer=keep_containers)
         return self.read_story()
 
+    def remove_idle_queues(self, after_ms: int = 0) -> None:
+        """A round of the policy that removes them, so much later."""
+        self.now_ms += after_ms
+        self.scheduler.remove_idle_queues(self.now_ms)
+
     def refresh(self, conf: Mapping[str, str]) -> None:
         """refreshQueues. Raises ConfigurationException."""
-        self.scheduler.reinitialize(configuration(conf))
+        self.scheduler.reinitialize(configuration(conf), self.now_ms)
 
     # Looking
 

@@ -128,9 +128,9 @@ def test_the_state_of_a_queue_is_read_in_any_case() -> None:
         ({"root.a.reservable": "true"}, "root.a.reservable", "the reservation system is not supported"),
         ({"schedule-asynchronously.enable": "true"}, "schedule-asynchronously.enable", "is not supported"),
         (
-            {"root.a.auto-queue-creation-v2.enabled": "true"},
-            "root.a.auto-queue-creation-v2.enabled",
-            "created on demand",
+            {"root.a.auto-create-child-queue.enabled": "true"},
+            "root.a.auto-create-child-queue.enabled",
+            "managed parents are not supported",
         ),
     ],
 )

@@ -1,0 +1,135 @@
+"""Queues that come into being because somebody submits to them (CapacitySchedulerQueueManager.createQueue).
+
+Below root.users, which makes queues, `root.users.ann` and `root.users.staff.ann` become leaves when first named; the
+latter with a parent root.users.staff, if two levels are allowed. Each has a weight among its siblings, so whoever
+comes takes from the others. What was made stays when the submission is refused afterwards, and parents that were made
+stay when the next level cannot be.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from rm.scheduler.parent_queue import ParentQueue
+from rm.scheduler.queue import CSQueue
+from rm.scheduler.queue_configuration import read_dynamic_queue
+from rm.scheduler.queue_template import QueueTemplate
+from rm.scheduler.queue_tree import QueueTree
+from rm.scheduler.reading import Reader
+from yarn.states import QueueState
+
+
+class CreationRefused(Exception):
+    """The queue cannot be made. `is_told`: the submission is refused with this message, not as to an unknown queue."""
+
+    def __init__(self, message: str, *, is_told: bool = True) -> None:
+        super().__init__(message)
+        self.is_told = is_told
+
+
+def create_queue(path: str, tree: QueueTree) -> CSQueue:
+    """The leaf at `path`, made with the parents that are missing. Raises CreationRefused.
+
+    The path may start with an unambiguous short name; Hadoop then makes the queue anew each time it is named so.
+    """
+    if "" in path.split(".") or "." not in path:
+        raise CreationRefused(f"{path!r} is no path of a queue", is_told=False)
+    missing, parent = missing_parents(path, tree)
+    for name in missing:
+        made = _make(name, parent, tree, is_leaf=False)
+        assert isinstance(made, ParentQueue)
+        parent = made
+    name = path.rpartition(".")[2]
+    present = tree.by_path.get(f"{parent.path}.{name}")
+    return present if present is not None else _make(name, parent, tree, is_leaf=True)
+
+
+def paths_to_create(path: str, tree: QueueTree) -> tuple[str, ...]:
+    """The paths whose templates say who may submit to an unknown `path`, the leaf's last.
+
+    With a parent that there is, it is not asked whether that one creates queues. () if the parent cannot be either.
+    Source: CapacitySchedulerQueueManager.getPermissionsForDynamicQueue.
+    """
+    above = path.rpartition(".")[0]
+    if above in tree.by_path:
+        return (path,)
+    try:
+        missing, _ = missing_parents(path, tree)
+    except CreationRefused:
+        return ()
+    depth = path.count(".") + 1
+    parts = path.split(".")
+    return tuple(".".join(parts[: depth - number]) for number in range(len(missing), -1, -1))
+
+
+def missing_parents(path: str, tree: QueueTree) -> tuple[list[str], ParentQueue]:
+    """(names of the parents to be made for `path`, highest first; the parent that is there). Raises CreationRefused.
+
+    Source: CapacitySchedulerQueueManager.determineMissingParents.
+    """
+    above = path.rpartition(".")[0]
+    if tree.is_ambiguous(above):
+        raise CreationRefused(f"Could not auto-create queue {path} due to ParentQueue {above} being ambiguous.")
+    missing: list[str] = []
+    candidate = above
+    existing = tree.get(candidate)
+    while existing is None and candidate:
+        candidate, _, name = candidate.rpartition(".")
+        missing.insert(0, name)
+        existing = tree.get(candidate)
+    if existing is None:
+        raise CreationRefused(f"Could not auto-create queue {path} parent queue does not exist.")
+    static, distance = _configured_parent(existing, len(missing) + 1)
+    if distance > static.configuration.creation.depth_max:
+        raise CreationRefused(
+            f"Could not auto create queue {path}. The distance of the LeafQueue from the first static ParentQueue is "
+            f"{distance}, which is above the limit."
+        )
+    if not isinstance(existing, ParentQueue):
+        raise CreationRefused(f"Could not auto create hierarchy of {path}. Queue {above} is not a ParentQueue.")
+    if not existing.configuration.creation.enabled:
+        raise CreationRefused(f"Auto creation of queue {path} is not enabled under parent {existing.path}")
+    return missing, existing
+
+
+def _configured_parent(queue: CSQueue, distance: int) -> tuple[CSQueue, int]:
+    """The first queue from here up that is configured, and how far above the leaf it is."""
+    while queue.is_dynamic:
+        assert queue.parent is not None, "root is configured"
+        queue, distance = queue.parent, distance + 1
+    return queue, distance
+
+
+def _make(name: str, parent: ParentQueue, tree: QueueTree, *, is_leaf: bool) -> CSQueue:
+    """A child of `parent` (ParentQueue.addDynamicChildQueue)."""
+    path, most = f"{parent.path}.{name}", parent.configuration.creation.queues_max
+    if len(parent.children) >= most:
+        raise CreationRefused(
+            f"Cannot auto create queue {path}. Max Child Queue limit exceeded which is configured as: {most} and "
+            f"number of child queues is: {len(parent.children)}"
+        )
+    if parent.context.settings.legacy_queue_mode and not _has_weights(parent):
+        raise CreationRefused(
+            f"Trying to create new queue={path} but not all the queues under parent={parent.path} are using "
+            "weight-based capacity. Failed to created queue"
+        )
+    settings = parent.context.settings
+    reader = Reader(QueueTemplate(settings.source, parent.path).configuration_of(path, is_leaf=is_leaf))
+    configuration = read_dynamic_queue(
+        reader, path, parent.configuration, settings.resource_types, settings.maximum_allocation, is_leaf=is_leaf
+    )
+    if reader.faults:
+        raise CreationRefused("; ".join(str(fault) for fault in reader.faults))
+    if configuration.state is None:
+        running = parent.state is QueueState.RUNNING
+        state = QueueState.RUNNING if running else QueueState.STOPPED
+        configuration = replace(configuration, initial_state=state)
+    return tree.add(configuration, parent)
+
+
+def _has_weights(parent: ParentQueue) -> bool:
+    """True if the children are given weights, or there are none yet."""
+    partitions = tuple(parent.capacities.partitions())
+    return not parent.children or any(
+        child.capacities.at(partition).weight >= 0 for child in parent.children for partition in partitions
+    )

@@ -1,0 +1,65 @@
+"""Taking away queues that were created on demand and that nobody uses (AutoCreatedQueueDeletionPolicy).
+
+A queue goes when two rounds in a row find it without applications (a parent: without children), and nobody has
+submitted to it for longer than the expiry. A parent whose last child goes is found empty by the next round, and goes
+with the one after that. Rounds are an expiry apart, and only if the configuration names the policy among the
+scheduler's monitors, which it does not by default.
+"""
+
+from __future__ import annotations
+
+from rm.scheduler.configuration import CapacitySchedulerConfiguration
+from rm.scheduler.java_order import hash_order, string_hash
+from rm.scheduler.parent_queue import ParentQueue
+from rm.scheduler.queue import CSQueue
+from rm.scheduler.queue_tree import QueueTree
+
+
+class IdleQueues:
+    """What the last round found idle. `next_round_ms`: when to have the next one; None = never."""
+
+    __slots__ = ("_interval_ms", "_marked", "_tree", "next_round_ms")
+
+    def __init__(self, tree: QueueTree) -> None:
+        self._tree = tree
+        self._marked: frozenset[str] = frozenset()
+        self._interval_ms = 0
+        self.next_round_ms: int | None = None
+
+    def configure(self, settings: CapacitySchedulerConfiguration, now_ms: int) -> None:
+        """After a start or refresh: rounds begin, end, or go on as often as when they began (SchedulingMonitor)."""
+        if not settings.removes_idle_queues:
+            self.next_round_ms = None
+        elif self.next_round_ms is None:
+            self._marked = frozenset()
+            self._interval_ms = settings.idle_queue_expiry_s * 1000
+            self.next_round_ms = now_ms
+
+    def tick(self, now_ms: int) -> None:
+        """The round that is due now; several that were missed are one."""
+        assert self.next_round_ms is not None
+        missed = (now_ms - self.next_round_ms) // self._interval_ms
+        self.next_round_ms += (missed + 1) * self._interval_ms
+        self.remove(now_ms)
+
+    def remove(self, now_ms: int) -> None:
+        """One round. A queue that is idle and was so at the last round is not marked again, removed or not."""
+        idle = [queue.path for queue in self._tree.by_path.values() if _may_go(queue)]
+        again = [path for path in idle if path in self._marked]
+        self._marked = frozenset(idle).difference(again)
+        for path in hash_order(again, string_hash):
+            queue = self._tree.by_path.get(path)
+            if queue is not None and _may_go(queue) and self._is_expired(queue, now_ms):
+                self._tree.remove(queue)
+
+    def _is_expired(self, queue: CSQueue, now_ms: int) -> bool:
+        submitted_ms = queue.last_submitted_ms
+        expiry_s = queue.context.settings.idle_queue_expiry_s
+        return submitted_ms is None or (now_ms - submitted_ms) // 1000 > expiry_s
+
+
+def _may_go(queue: CSQueue) -> bool:
+    """Created on demand, empty, and not kept by its configuration (isEligibleForAutoDeletion)."""
+    if not (queue.is_dynamic and queue.configuration.creation.removes_idle):
+        return False
+    return not queue.children if isinstance(queue, ParentQueue) else queue.application_total() == 0

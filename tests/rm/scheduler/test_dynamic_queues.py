@@ -1,0 +1,273 @@
+"""Queues that are made when they are first named (Hadoop: TestCapacitySchedulerNewQueueAutoCreation)."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.rm.scheduler.cluster import GB, Cluster
+from tests.rm.scheduler.conftest import StartCluster
+from yarn.faults import ConfigurationException
+from yarn.states import QueueState
+
+CREATION = "auto-queue-creation-v2."
+MAKING = {
+    "root.queues": "a,b",
+    "root.a.capacity": "1w",
+    "root.b.capacity": "1w",
+    f"root.a.{CREATION}enabled": "true",
+    "maximum-am-resource-percent": "1",
+}
+
+
+def start(start_cluster: StartCluster, conf: dict[str, str] | None = None) -> Cluster:
+    cluster = start_cluster({**MAKING, **(conf or {})}, alone=True)
+    cluster.node("n1", 24 * GB)
+    return cluster
+
+
+def guaranteed(cluster: Cluster, path: str) -> int:
+    return cluster.scheduler.queues[path].effective_minimum("").memory_mb // GB
+
+
+def test_a_parent_that_makes_queues_is_a_parent_without_any(start_cluster: StartCluster) -> None:
+    """CapacitySchedulerQueueManager.parseQueue."""
+    assert start(start_cluster).submit("app1", queue="root.a") == [
+        "refused: Application application_1700000000000_0001 submitted by user : user to non-leaf queue : root.a"
+    ]
+
+
+def test_who_is_named_first_is_made_and_siblings_share_by_weight(start_cluster: StartCluster) -> None:
+    cluster = start(start_cluster, {f"root.a.{CREATION}leaf-template.capacity": "2w"})
+    cluster.run("app1", "n1", queue="root.a.x")
+    assert guaranteed(cluster, "root.a.x") == 12
+    cluster.run("app2", "n1", queue="root.a.y")
+    assert (guaranteed(cluster, "root.a.x"), guaranteed(cluster, "root.a.y")) == (6, 6)
+    assert cluster.scheduler.queue_path("y") == "root.a.y"
+
+
+def test_one_user_may_use_all_of_a_made_leaf_and_masters_too(start_cluster: StartCluster) -> None:
+    """AbstractLeafQueue.parseAndSetDynamicTemplates: user-limit-factor -1, masters up to everything."""
+    cluster = start(start_cluster, {"maximum-am-resource-percent": "0.1"})
+    cluster.submit("app1", queue="root.a.x")
+    cluster.submit("app2", queue="root.a.x")
+    assert cluster.leaf("x").active_count == 2
+    cluster.beat("n1", 2)
+    cluster.ask("app1", 30)
+    cluster.beat("n1", 30)
+    assert cluster.used("root.a.x") == 24 * GB
+
+
+def test_missing_parents_are_made_too_within_the_depth(start_cluster: StartCluster) -> None:
+    """CapacitySchedulerQueueManager.determineMissingParents; a parent-template is for them alone."""
+    cluster = start(start_cluster, {f"root.a.{CREATION}parent-template.capacity": "3w"})
+    cluster.submit("app1", queue="root.a.staff.ann")
+    cluster.submit("app2", queue="root.a.bob")
+    assert (guaranteed(cluster, "root.a.staff"), guaranteed(cluster, "root.a.bob")) == (9, 3)
+    assert "unknown queue" in cluster.submit("app3", queue="root.a.staff.team.ann")[0]
+    assert "root.a.staff.team" not in cluster.scheduler.queues
+
+
+@pytest.mark.parametrize(
+    ("conf", "queue", "problem"),
+    [
+        (
+            {},
+            "root.b.x",
+            "Could not auto create hierarchy of root.b.x. Queue root.b is not a ParentQueue.",
+        ),
+        (
+            {},
+            "root.x",
+            "Auto creation of queue root.x is not enabled under parent root",
+        ),
+        (
+            {f"root.a.{CREATION}max-queues": "0"},
+            "root.a.x",
+            "Cannot auto create queue root.a.x. Max Child Queue limit exceeded which is configured as: 0 and number of "
+            "child queues is: 0",
+        ),
+        (
+            {f"{CREATION}maximum-queue-depth": "1"},
+            "root.a.x.y",
+            "Could not auto create queue root.a.x.y. The distance of the LeafQueue from the first static ParentQueue "
+            "is 2, which is above the limit.",
+        ),
+        (
+            {"root.a.queues": "p", "root.a.p.capacity": "100"},
+            "root.a.x",
+            "Trying to create new queue=root.a.x but not all the queues under parent=root.a are using weight-based "
+            "capacity. Failed to created queue",
+        ),
+        ({}, "nobody.x", "Could not auto-create queue nobody.x parent queue does not exist."),
+    ],
+)
+def test_whom_a_rule_placed_is_told_why_there_is_no_queue(
+    start_cluster: StartCluster, conf: dict[str, str], queue: str, problem: str
+) -> None:
+    """CapacityScheduler.handleQueueCreationError; others hear of an unknown queue."""
+    cluster = start(start_cluster, conf)
+    app = "application_1700000000000_0001"
+    told = f"refused: Application {app} submission by user : user to  queue : here failed : {problem}"
+    assert cluster.submit("app1", queue="here", placed=queue) == [told]
+    unknown = f"refused: Application {app} submitted by user user to unknown queue: {queue}"
+    assert cluster.submit("app1", queue=queue) == [unknown]
+
+
+@pytest.mark.parametrize("queue", ["root.a.", "root..x", "x", ".x"])
+def test_what_is_no_path_is_an_unknown_queue_to_everybody(start_cluster: StartCluster, queue: str) -> None:
+    cluster = start(start_cluster)
+    assert "unknown queue: here" in cluster.submit("app1", queue="here", placed=queue)[0]
+
+
+def test_a_template_cannot_give_a_percentage(start_cluster: StartCluster) -> None:
+    """Hadoop's ResourceManager ends at this mix."""
+    cluster = start(start_cluster, {f"root.a.{CREATION}template.capacity": "10"})
+    assert "has a weight as its siblings have" in cluster.submit("app1", queue="here", placed="root.a.x")[0]
+    assert "root.a.x" not in cluster.scheduler.queues
+
+
+def test_a_queue_is_made_although_the_submission_is_refused_then(start_cluster: StartCluster) -> None:
+    cluster = start(start_cluster, {f"root.a.{CREATION}template.maximum-applications": "0"})
+    assert "Queue root.a.x already has 0 applications" in cluster.submit("app1", queue="root.a.x")[0]
+    assert "root.a.x" in cluster.scheduler.queues
+
+
+def test_below_a_stopped_parent_a_stopped_queue_is_made(start_cluster: StartCluster) -> None:
+    cluster = start(start_cluster)
+    cluster.refresh({**MAKING, "root.a.state": "STOPPED"})
+    assert "Queue root.a.x is STOPPED" in cluster.submit("app1", queue="root.a.x")[0]
+    assert cluster.scheduler.queues["root.a.x"].state is QueueState.STOPPED
+
+
+def test_a_path_may_begin_with_a_short_name_again_and_again(start_cluster: StartCluster) -> None:
+    """Hadoop makes another queue of the same path each time."""
+    cluster = start(start_cluster)
+    cluster.submit("app1", queue="a.x")
+    cluster.submit("app2", queue="a.x")
+    assert [child.path for child in cluster.scheduler.queues["root.a"].children] == ["root.a.x"]  # type: ignore[attr-defined]
+    assert cluster.leaf("x").active_count == 2
+
+
+# Refresh
+
+
+def test_a_refresh_keeps_made_queues_and_reads_their_templates_anew(start_cluster: StartCluster) -> None:
+    cluster = start(start_cluster)
+    cluster.submit("app1", queue="root.a.x.y")
+    cluster.submit("app2", queue="root.a.z")
+    cluster.refresh({**MAKING, f"root.a.{CREATION}template.capacity": "3w", "root.a.z.capacity": "1w"})
+    assert (guaranteed(cluster, "root.a.x"), guaranteed(cluster, "root.a.z")) == (9, 3)
+    assert cluster.leaf("y").active_count == 1
+    assert cluster.scheduler.queues["root.a.x"].is_dynamic
+
+
+def test_a_made_queue_that_is_configured_later_is_an_ordinary_one(start_cluster: StartCluster) -> None:
+    """AbstractLeafQueue.reinitialize: no templates any more, and its end needs a stop."""
+    cluster = start(start_cluster)
+    cluster.submit("app1", queue="root.a.x.y")
+    named = {**MAKING, "root.a.queues": "x", "root.a.x.capacity": "5w"}
+    cluster.refresh(named)
+    assert not cluster.scheduler.queues["root.a.x"].is_dynamic
+    assert cluster.scheduler.queues["root.a.x.y"].is_dynamic
+    with pytest.raises(ConfigurationException, match="the queue is not yet in stopped state"):
+        cluster.refresh(MAKING)
+
+
+def test_a_refused_refresh_leaves_made_queues_as_they_were(start_cluster: StartCluster) -> None:
+    cluster = start(start_cluster)
+    cluster.submit("app1", queue="root.a.x")
+    with pytest.raises(ConfigurationException, match="mixed of  weight mode"):
+        cluster.refresh({**MAKING, "root.a.queues": "p", "root.a.p.capacity": "100"})
+    assert cluster.scheduler.queues["root.a.x"].is_dynamic
+    assert guaranteed(cluster, "root.a.x") == 12
+
+
+def test_made_queues_go_with_a_parent_that_is_stopped_and_removed(start_cluster: StartCluster) -> None:
+    cluster = start(start_cluster)
+    cluster.submit("app1", queue="root.a.x.y")
+    cluster.end("app1")
+    cluster.refresh({**MAKING, "root.a.state": "STOPPED"})
+    cluster.refresh({"root.queues": "b", "root.b.capacity": "1w"})
+    assert list(cluster.scheduler.queues) == ["root", "root.b"]
+
+
+def test_a_parent_cannot_become_a_leaf_while_made_queues_have_applications(start_cluster: StartCluster) -> None:
+    """In Hadoop it can, and they hang in no tree then."""
+    cluster = start(start_cluster)
+    cluster.submit("app1", queue="root.a.x")
+    leaf = {key: value for key, value in MAKING.items() if CREATION not in key}
+    with pytest.raises(ConfigurationException, match=r"root\.a\.x has applications"):
+        cluster.refresh(leaf)
+    cluster.end("app1")
+    cluster.refresh(leaf)
+    assert list(cluster.scheduler.queues) == ["root", "root.a", "root.b"]
+
+
+def test_the_largest_container_of_a_made_queue_may_shrink(start_cluster: StartCluster) -> None:
+    """It is reinitialized from itself, so there is nothing to compare with (AbstractLeafQueue.reinitialize)."""
+    cluster = start(start_cluster)
+    cluster.submit("app1", queue="root.a.x")
+    cluster.refresh({**MAKING, f"root.a.{CREATION}template.maximum-allocation-mb": "2048"})
+    assert cluster.leaf("x").configuration.maximum_allocation.memory_mb == 2048
+
+
+# Removal
+
+
+def test_an_idle_queue_goes_when_two_rounds_have_found_it_so(start_cluster: StartCluster) -> None:
+    """AutoCreatedQueueDeletionPolicy: its parent is found empty after that, and goes two rounds later."""
+    cluster = start(start_cluster)
+    cluster.submit("app1", queue="root.a.x.y")
+    cluster.submit("app2", queue="root.a.z")
+    cluster.end("app1")
+    cluster.remove_idle_queues(301_000)
+    assert "root.a.x.y" in cluster.scheduler.queues
+    cluster.remove_idle_queues()
+    assert "root.a.x.y" not in cluster.scheduler.queues
+    cluster.remove_idle_queues()
+    assert "root.a.x" in cluster.scheduler.queues
+    cluster.remove_idle_queues()
+    assert list(cluster.scheduler.queues) == ["root", "root.a", "root.b", "root.a.z"]
+    assert guaranteed(cluster, "root.a.z") == 12
+    assert cluster.scheduler.queue("x") is None
+
+
+def test_a_queue_stays_until_the_expiry_since_its_last_submission_is_over(start_cluster: StartCluster) -> None:
+    """AbstractCSQueue.isInactiveDynamicQueue counts whole seconds, and has to pass the expiry."""
+    cluster = start(start_cluster, {f"{CREATION}queue-expiration-time": "10"})
+    cluster.submit("app1", queue="root.a.x")
+    cluster.end("app1")
+    cluster.remove_idle_queues()
+    cluster.remove_idle_queues(10_999)
+    assert "root.a.x" in cluster.scheduler.queues
+    cluster.remove_idle_queues()
+    cluster.remove_idle_queues(1)
+    assert "root.a.x" not in cluster.scheduler.queues
+
+
+def test_a_queue_that_was_found_idle_too_early_starts_anew(start_cluster: StartCluster) -> None:
+    cluster = start(start_cluster)
+    cluster.submit("app1", queue="root.a.x")
+    cluster.end("app1")
+    cluster.remove_idle_queues()
+    cluster.remove_idle_queues(1000)
+    cluster.remove_idle_queues(301_000)
+    assert "root.a.x" in cluster.scheduler.queues, "it is marked for the first time since"
+    cluster.remove_idle_queues()
+    assert "root.a.x" not in cluster.scheduler.queues
+
+
+def test_a_queue_that_is_to_stay_stays(start_cluster: StartCluster) -> None:
+    cluster = start(start_cluster, {f"root.a.{CREATION}template.{CREATION}queue-auto-removal.enable": "false"})
+    cluster.submit("app1", queue="root.a.x")
+    cluster.end("app1")
+    for _ in range(4):
+        cluster.remove_idle_queues(301_000)
+    assert "root.a.x" in cluster.scheduler.queues
+
+
+def test_configured_queues_are_never_idle(start_cluster: StartCluster) -> None:
+    cluster = start(start_cluster)
+    for _ in range(4):
+        cluster.remove_idle_queues(301_000)
+    assert list(cluster.scheduler.queues) == ["root", "root.a", "root.b"]

@@ -1,0 +1,72 @@
+"""What a queue that nobody configured is made from (Hadoop: AutoCreatedQueueTemplate, TestAutoCreatedQueueTemplate)."""
+
+from __future__ import annotations
+
+import pytest
+
+from rm.scheduler.queue_template import QueueTemplate
+from tests.rm.scheduler.cluster import configuration
+
+CREATION = "auto-queue-creation-v2."
+
+
+def properties(conf: dict[str, str], path: str, *, is_leaf: bool = True) -> dict[str, str]:
+    found = QueueTemplate(configuration(conf), path).properties(is_leaf=is_leaf)
+    return {name: entry.value for name, entry in found.items()}
+
+
+def test_a_template_of_the_parent_itself_wins_over_wildcards() -> None:
+    conf = {
+        f"root.a.b.{CREATION}template.capacity": "6w",
+        f"root.a.*.{CREATION}template.capacity": "5w",
+        f"root.a.*.{CREATION}template.priority": "5",
+        f"root.*.*.{CREATION}template.priority": "4",
+        f"root.*.*.{CREATION}template.max-parallel-apps": "4",
+    }
+    assert properties(conf, "root.a.b") == {"capacity": "6w", "priority": "5", "max-parallel-apps": "4"}
+
+
+def test_templates_of_the_kind_win_over_the_common_ones_even_from_a_wildcard() -> None:
+    conf = {
+        f"root.a.{CREATION}template.capacity": "1w",
+        f"root.*.{CREATION}leaf-template.capacity": "2w",
+        f"root.a.{CREATION}parent-template.capacity": "3w",
+    }
+    assert properties(conf, "root.a") == {"capacity": "2w"}
+    assert properties(conf, "root.a", is_leaf=False) == {"capacity": "3w"}
+
+
+@pytest.mark.parametrize(
+    ("path", "pattern"), [("root", "*"), ("root.a", "*.*"), ("root.a.b.c", "root.*.*.*"), ("root.a", "root.*.*")]
+)
+def test_root_is_no_wildcard_nor_more_levels_than_may_be_created(path: str, pattern: str) -> None:
+    assert properties({f"{pattern}.{CREATION}template.capacity": "2w"}, path) == {}
+
+
+def test_more_levels_may_be_wildcards_where_more_may_be_created() -> None:
+    conf = {f"root.*.*.*.{CREATION}template.capacity": "2w", f"root.a.b.c.{CREATION}maximum-queue-depth": "3"}
+    assert properties(conf, "root.a.b.c") == {"capacity": "2w"}
+
+
+def test_root_may_have_templates() -> None:
+    assert properties({f"root.{CREATION}template.capacity": "2w"}, "root") == {"capacity": "2w"}
+
+
+def test_keys_of_the_queue_itself_win_but_for_two_that_a_leaf_starts_with() -> None:
+    """AbstractLeafQueue.parseAndSetDynamicTemplates sets two keys before it looks at what is configured."""
+    conf = {
+        f"root.a.{CREATION}template.priority": "1",
+        "root.a.new.priority": "7",
+        "root.a.new.user-limit-factor": "3",
+        "root.a.new.maximum-am-resource-percent": "0.5",
+    }
+    overlaid = QueueTemplate(configuration(conf), "root.a").configuration_of("root.a.new", is_leaf=True)
+    values = overlaid.values("yarn.scheduler.capacity.root.a.new.")
+    assert [value for _, value in sorted(values.items())] == ["1.0", "7", "-1"]
+
+
+def test_weights_of_users_in_a_template_have_no_effect() -> None:
+    """UserWeights.createByConfig reads the keys as they were loaded."""
+    conf = {f"root.a.{CREATION}template.user-settings.ann.weight": "2"}
+    overlaid = QueueTemplate(configuration(conf), "root.a").configuration_of("root.a.new", is_leaf=True)
+    assert overlaid.keys("yarn.scheduler.capacity.root.a.new.user-settings.") == ()
