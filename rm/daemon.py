@@ -17,6 +17,7 @@ from typing import Any
 from rm.admin_service import AdminService
 from rm.core import ResourceManagerCore
 from rm.events import MasterLaunched, MasterLaunchFailed
+from rm.mapping_rule_file import with_mapping_rules
 from rm.master_keys import MasterKeys
 from rm.master_launcher import MasterLauncher
 from rm.response_signer import ResponseSigner
@@ -82,7 +83,8 @@ class ResourceManager:
     def __init__(
         self, conf: Configuration, *, reload: Reload | None = None, observers: tuple[RpcObserver, ...] = ()
     ) -> None:
-        """Checks all that can be checked before anything is opened."""
+        """Checks all that can be checked before anything is opened but the file of mapping rules."""
+        conf = with_mapping_rules(conf)
         clock = WallClock()
         self.cluster_timestamp = clock()
         self.addresses: dict[str, str] = {}
@@ -154,8 +156,14 @@ class ResourceManager:
             tracker_service,
             lambda caller: node_tokens.check(caller.token),
         )
-        servers.add(resourcemanager.ADMIN_ADDRESS, admin.RPCS, AdminService(shell, reload), anybody)
+        servers.add(
+            resourcemanager.ADMIN_ADDRESS, admin.RPCS, AdminService(shell, _with_mapping_rules(reload)), anybody
+        )
         return servers
+
+
+def _with_mapping_rules(reload: Reload | None) -> Reload | None:
+    return None if reload is None else lambda: with_mapping_rules(reload())
 
 
 class _Servers:

@@ -26,10 +26,17 @@ MAPPINGS = _PREFIX + "queue-mappings"
 OVERRIDE = _PREFIX + "queue-mappings-override.enable"
 FORMAT = _PREFIX + "mapping-rule-format"
 JSON = _PREFIX + "mapping-rule-json"
+JSON_FILE = _PREFIX + "mapping-rule-json-file"
+"""Its text reaches the core as JSON (rm.mapping_rule_file)."""
 PLACEMENT_RULES = "yarn.scheduler.queue-placement-rules"
 APPLICATION_MAPPINGS = PLACEMENT_RULES + ".app-name"
 
-_KNOWN_RULES = ("user-group", "app-name")
+_KNOWN_RULES = (
+    "user-group",
+    "app-name",
+    "org.apache.hadoop.yarn.server.resourcemanager.placement.CSMappingPlacementRule",
+)
+"""All of them stand for the mapping rules; the others that Hadoop has are the FairScheduler's."""
 _REMEDY = "write u:<user>:<queue> or g:<group>:<queue>"
 
 _PARTS = {
@@ -58,7 +65,9 @@ def read_rules(configuration: Configuration, faults: list[Fault]) -> tuple[Mappi
         note(PLACEMENT_RULES, "Invalid PlacementRule inputs which contains duplicate rule strings", "name each once")
     for name in names:
         if name not in _KNOWN_RULES:
-            note(PLACEMENT_RULES, f"the placement rule {name} is not supported", f"name {' and '.join(_KNOWN_RULES)}")
+            note(
+                PLACEMENT_RULES, f"the placement rule {name} is not supported", f"name {' and '.join(_KNOWN_RULES[:2])}"
+            )
     kind = configuration.get_trimmed(FORMAT, "legacy")
     if kind == "legacy":
         return _read_lists(configuration, note)

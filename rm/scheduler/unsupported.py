@@ -21,7 +21,6 @@ _FLAGS = {
     "yarn.node-labels.enabled": "node labels are not supported yet",
 }
 _TEXTS = {
-    PREFIX + "mapping-rule-json-file": "rules in a file are not read yet: write them into mapping-rule-json",
     PREFIX + "workflow-priority-mappings": "workflow priorities are not supported yet",
 }
 _QUEUE_TEXTS = {

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from rm.core import ResourceManagerCore
+from rm.mapping_rule_file import with_mapping_rules
 from rm.placement.mapping import MappingPlacement
 from rm.queue_acls import QueueAcls
 from rm.queue_lookup import ConfiguredQueues
@@ -67,6 +68,7 @@ def test_what_is_listed_is_read(conf: Recording) -> None:
     CapacitySchedulerConfiguration.read(conf)
     MappingPlacement(conf, ConfiguredQueues({}))
     QueueAcls(conf, CapacitySchedulerConfiguration.read(conf).queues)
+    with_mapping_rules(conf)
     listed = {setting for setting in vars(scheduler).values() if isinstance(setting, Setting)}
     listed |= set(scheduler.QUEUE_SETTINGS)
     asked = {setting_of(key) for key in conf.asked}

@@ -95,6 +95,9 @@ MAPPING_RULE_FORMAT = ChoiceSetting(
     f"{PREFIX}mapping-rule-format", "legacy", "which of the two ways of writing rules holds", choices=("legacy", "json")
 )
 MAPPING_RULE_JSON = TextSetting(f"{PREFIX}mapping-rule-json", None, "mapping rules in Hadoop's JSON")
+MAPPING_RULE_JSON_FILE = TextSetting(
+    f"{PREFIX}mapping-rule-json-file", None, "a file with the mapping rules, if mapping-rule-json has none"
+)
 INCLUDE_PORT_IN_NODE_NAME = BoolSetting(
     "yarn.scheduler.include-port-in-node-name", "false", "whether asks name nodes as host:port"
 )

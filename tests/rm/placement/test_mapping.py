@@ -177,6 +177,22 @@ def test_a_queue_may_be_created_where_its_parent_creates_queues() -> None:
     assert place(rules({**rule, "create": False}, tree=tree)) is None
 
 
+def test_a_parent_may_be_created_with_it_but_no_more() -> None:
+    """MappingRuleValidationHelper.validateQueuePathAutoCreation looks at the parent and the one above that."""
+    tree = Tree("root.default", "root.made.x", "root.made.staff.bob", creating=("root.made", "root.made.staff"))
+    both = {"type": "user", "matches": "*", "policy": "primaryGroupUser", "parentQueue": "root.made"}
+    assert place(rules(both, tree=tree), groups=("guests", "staff")) == "root.made.guests.ann"
+    existing = {**both, "policy": "secondaryGroupUser"}
+    assert place(rules(existing, tree=tree), groups=("guests", "others", "staff")) == "root.made.staff.ann"
+    deep = {**both, "policy": "custom", "customPlacement": "root.made.%primary_group.deep.%user"}
+    assert place(rules(deep, tree=tree), groups=("guests",)) is None
+
+
+def test_the_rule_may_be_named_by_its_class() -> None:
+    name = "org.apache.hadoop.yarn.server.resourcemanager.placement.CSMappingPlacementRule"
+    assert place(lists("u:ann:root.one", **{"yarn.scheduler.queue-placement-rules": name})) == "root.one"
+
+
 @pytest.mark.parametrize(
     ("rule", "problem"),
     [
