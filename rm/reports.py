@@ -230,7 +230,8 @@ def _attempt_report(attempt: RMAppAttempt) -> ApplicationAttemptReport:
 
 
 def container_report(context: RMContext, container_id: ContainerId) -> ContainerReport:
-    """Raises ContainerNotFoundException for a container that is over or unknown."""
+    """Raises ContainerNotFoundException for a container that is over or unknown; what is above it comes first."""
+    find_attempt(context, container_id.attempt_id)
     container = context.scheduler.container(container_id)
     if container is None or container.state is RMContainerState.RESERVED:
         raise ContainerNotFoundException(f"Container with id '{container_id}' doesn't exist in RM.")

@@ -66,6 +66,8 @@ class ApplicationResourceUsage:
     vcore_seconds: int = 0
     queue_usage_percentage: float = 0.0
     cluster_usage_percentage: float = 0.0
+    preempted_memory_seconds: int = 0
+    preempted_vcore_seconds: int = 0
 
 
 @dataclass(frozen=True, slots=True)

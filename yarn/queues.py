@@ -54,3 +54,4 @@ class QueueInfo:
     intra_queue_preemption_disabled: bool = True
     weight: float = -1.0
     max_parallel_apps: int = 2147483647
+    scheduler: str = "CapacityScheduler"

@@ -26,12 +26,14 @@ from yarn.applications import (
 )
 from yarn.configuration import Configuration
 from yarn.errors import ApplicationNotFoundException, InvalidArgumentException, YarnException
-from yarn.ids import ApplicationAttemptId, ApplicationId
+from yarn.ids import ApplicationAttemptId, ApplicationId, ContainerId
 from yarn.nodes import ClusterMetrics, NodeReport
 from yarn.protocols.client import GetNewApplicationResponse
+from yarn.protocols.container_management import SignalContainerRequest
 from yarn.queues import QueueInfo
 from yarn.settings import resourcemanager
-from yarn.states import FINAL_APPLICATION_STATES, NodeState, YarnApplicationState
+from yarn.states import FINAL_APPLICATION_STATES, NodeState, SignalContainerCommand, YarnApplicationState
+from yarn.times import UNLIMITED
 from yarnling.container_logs import ContainerLog, find_logs
 
 NOT_YET_ACCEPTED = frozenset(
@@ -162,11 +164,34 @@ class Client:
                 return
             await asyncio.sleep(self._poll_s)
 
+    async def move(self, app_id: ApplicationId, queue: str) -> None:
+        """To another leaf queue, with all that it holds."""
+        await self._rm.move_application_across_queues(app_id, queue)
+
+    async def update_priority(self, app_id: ApplicationId, priority: int) -> int:
+        """The priority that it has now; the cluster has a highest, and what is over keeps its own."""
+        return await self._rm.update_application_priority(app_id, priority)
+
+    async def update_lifetime(self, app_id: ApplicationId, ends: str) -> str:
+        """Let it end at `ends` (yarn.times); when it ends now, as its queue has a bound."""
+        return await self._rm.update_application_timeouts(app_id, ends) or UNLIMITED
+
     async def fail_attempt(self, attempt_id: ApplicationAttemptId) -> None:
         await self._rm.fail_application_attempt(attempt_id)
 
     async def attempts(self, app_id: ApplicationId) -> tuple[ApplicationAttemptReport, ...]:
         return await self._rm.get_application_attempts(app_id)
+
+    async def attempt(self, attempt_id: ApplicationAttemptId) -> ApplicationAttemptReport:
+        return await self._rm.get_application_attempt_report(attempt_id)
+
+    async def container(self, container_id: ContainerId) -> ContainerReport:
+        """A live container."""
+        return await self._rm.get_container_report(container_id)
+
+    async def signal_container(self, container_id: ContainerId, command: SignalContainerCommand) -> None:
+        """Have its node send its processes a signal, with the node's next heartbeat."""
+        await self._rm.signal_to_container(SignalContainerRequest(container_id, command))
 
     async def containers(self, attempt_id: ApplicationAttemptId) -> tuple[ContainerReport, ...]:
         """The live containers of an attempt."""

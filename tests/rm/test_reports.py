@@ -89,6 +89,10 @@ def test_unknown_ids_are_refused(rm: RM) -> None:
         container_reports(rm.core.context, ApplicationAttemptId(app, 5))
     with pytest.raises(ContainerNotFoundException):
         container_report(rm.core.context, ContainerId(ApplicationAttemptId(app, 1), 1))
+    with pytest.raises(ApplicationAttemptNotFoundException):
+        container_report(rm.core.context, ContainerId(ApplicationAttemptId(app, 2), 1))
+    with pytest.raises(ApplicationNotFoundException):
+        container_report(rm.core.context, ContainerId.parse("container_1_0001_01_000001"))
 
 
 def test_attempts_and_their_containers(rm: RM) -> None:

@@ -109,6 +109,8 @@ def write_usage(usage: ApplicationResourceUsage, out: pb.ApplicationResourceUsag
     out.vcore_seconds = usage.vcore_seconds
     out.queue_usage_percentage = usage.queue_usage_percentage
     out.cluster_usage_percentage = usage.cluster_usage_percentage
+    out.preempted_memory_seconds = usage.preempted_memory_seconds
+    out.preempted_vcore_seconds = usage.preempted_vcore_seconds
 
 
 def read_usage(proto: pb.ApplicationResourceUsageReportProto) -> ApplicationResourceUsage:
@@ -122,6 +124,8 @@ def read_usage(proto: pb.ApplicationResourceUsageReportProto) -> ApplicationReso
         proto.vcore_seconds,
         proto.queue_usage_percentage,
         proto.cluster_usage_percentage,
+        proto.preempted_memory_seconds,
+        proto.preempted_vcore_seconds,
     )
 
 

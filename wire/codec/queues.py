@@ -55,6 +55,7 @@ def write_queue_info(queue: QueueInfo, out: pb.QueueInfoProto) -> None:
     out.intraQueuePreemptionDisabled = queue.intra_queue_preemption_disabled
     out.weight = queue.weight
     out.maxParallelApps = queue.max_parallel_apps
+    out.schedulerType = queue.scheduler
 
 
 def _write_absolute(queue: QueueInfo, out: pb.QueueConfigurationsProto) -> None:
@@ -88,4 +89,5 @@ def read_queue_info(proto: pb.QueueInfoProto) -> QueueInfo:
         intra_queue_preemption_disabled=proto.intraQueuePreemptionDisabled,
         weight=proto.weight,
         max_parallel_apps=proto.maxParallelApps,
+        scheduler=text(proto, "schedulerType"),
     )

@@ -10,6 +10,7 @@ import typer
 
 from yarn.errors import YarnException
 from yarn.faults import ConfigurationException
+from yarnling.cli import hadoop_verbs
 
 EXIT_FAILED = 1
 EXIT_CONFIGURATION = 2
@@ -23,6 +24,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+hadoop_verbs.add_to(app)
 submit_app = typer.Typer(no_args_is_help=True)
 app.add_typer(submit_app, name="submit")
 
@@ -32,16 +34,12 @@ Define = Annotated[list[str], typer.Option("--define", "-D", metavar="KEY=VALUE"
 Conf = Annotated[Path | None, typer.Option(metavar="DIR", help="Directory with Hadoop's *-site.xml files.")]
 User = Annotated[str, typer.Option(help="Submit as this user (default: you).")]
 
-# The programs read their options themselves, in Hadoop's spelling: `-num_containers 3`.
-PASS_ON = {"ignore_unknown_options": True, "allow_interspersed_args": False, "help_option_names": []}
-
-Rest = Annotated[list[str], typer.Argument(metavar="OPTIONS")]
-
 DEFAULT_NAME = "default"
 
 
 def main() -> NoReturn:
     """Run the command line. What is the user's to put right is told in one line, not as a traceback."""
+    sys.argv[1:] = hadoop_verbs.rewritten(sys.argv[1:])
     # A text that the terminal's encoding lacks is written out, as on stderr.
     sys.stdout.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
     try:
@@ -172,14 +170,14 @@ def submit(
     context.obj = {"name": name, "user": user, "wait": wait, "as_json": as_json}
 
 
-@submit_app.command("distributed-shell", context_settings=PASS_ON)
-def distributed_shell(context: typer.Context, options: Rest = []) -> None:  # noqa: B006  typer copies it
+@submit_app.command("distributed-shell", context_settings=hadoop_verbs.PASS_ON)
+def distributed_shell(context: typer.Context, options: hadoop_verbs.Rest = []) -> None:  # noqa: B006  typer copies it
     """Run a shell command in a number of containers."""
     _submit("distributed-shell", options, context)
 
 
-@submit_app.command("mapreduce", context_settings=PASS_ON)
-def mapreduce(context: typer.Context, options: Rest = []) -> None:  # noqa: B006  typer copies it
+@submit_app.command("mapreduce", context_settings=hadoop_verbs.PASS_ON)
+def mapreduce(context: typer.Context, options: hadoop_verbs.Rest = []) -> None:  # noqa: B006  typer copies it
     """Run a map command over files, and a reduce command over what it writes."""
     _submit("mapreduce", options, context)
 

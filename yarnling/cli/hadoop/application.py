@@ -1,0 +1,251 @@
+"""`yarnling application` (or `app`): list, look at, kill and change applications (Hadoop's ApplicationCLI)."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+from yarn.applications import ApplicationFilter, ApplicationReport
+from yarn.errors import ApplicationNotFoundException, InvalidArgumentException
+from yarn.ids import ApplicationId
+from yarn.java_values import parse_int, parse_long
+from yarn.states import FINAL_APPLICATION_STATES, YarnApplicationState
+from yarn.times import format_iso8601
+from yarnling.cli.hadoop import form
+from yarnling.cli.hadoop.options import Option
+from yarnling.cli.hadoop.verb import REFUSED, Call, Verb
+
+ALL = "ALL"
+LISTED = (YarnApplicationState.SUBMITTED, YarnApplicationState.ACCEPTED, YarnApplicationState.RUNNING)
+"""What -list lists unless it is told other states."""
+
+WIDTHS = (30, 20, 20, 10, 10, 18, 18, 15, 35)
+HEADER = (
+    "Application-Id",
+    "Application-Name",
+    "Application-Type",
+    "User",
+    "Queue",
+    "State",
+    "Final-State",
+    "Progress",
+    "Tracking-URL",
+)
+
+
+async def _run(call: Call) -> int:
+    given = call.given
+    if "status" in given:
+        return await _status(call) if given.only("status", "appTypes") else call.refuse()
+    if "list" in given:
+        return await _list(call)
+    if "kill" in given:
+        return await _kill(call) if given.only("kill") else call.refuse()
+    if "movetoqueue" in given:
+        return await _move(call, given.one("movetoqueue"), "queue")
+    if "appId" not in given:
+        return call.refuse()
+    if "updatePriority" in given:
+        return await _update_priority(call)
+    if "updateLifetime" in given:
+        return await _update_lifetime(call)
+    return await _move(call, given.one("appId"), "changeQueue")
+
+
+async def _list(call: Call) -> int:
+    types = sorted({word.upper() for word in call.given.words("appTypes")})
+    tags = sorted(set(call.given.words("appTags")))
+    states = []
+    for word in call.given.words("appStates"):
+        if word.upper() == ALL:
+            states = list(YarnApplicationState)
+            break
+        if word.upper() not in YarnApplicationState.__members__:
+            known = ",".join((ALL, *YarnApplicationState.__members__))
+            call.say(f"The application state {word} is invalid.")
+            call.say(f"The valid application state can be one of the following: {known}")
+            return REFUSED
+        states.append(YarnApplicationState[word.upper()])
+    states = sorted(set(states or LISTED), key=lambda state: state.value)
+    wanted = ApplicationFilter(types=frozenset(types), states=frozenset(states), tags=frozenset(tags))
+    reports = await call.client.applications(wanted)
+    names = ", ".join(state.name for state in states)
+    call.show(
+        reports,
+        "\n".join(
+            [
+                f"Total number of applications (application-types: [{', '.join(types)}], states: [{names}] "
+                f"and tags: [{', '.join(tags)}]):{len(reports)}",
+                form.row(WIDTHS, HEADER),
+                *(form.row(WIDTHS, _cells(report)) for report in reports),
+            ]
+        ),
+    )
+    return 0
+
+
+def _cells(report: ApplicationReport) -> tuple[object, ...]:
+    return (
+        report.application_id,
+        report.name,
+        report.type,
+        report.user,
+        report.queue,
+        report.state.name,
+        report.final_status.name,
+        form.progress(report.progress),
+        report.original_tracking_url,
+    )
+
+
+async def _status(call: Call) -> int:
+    application = call.given.one("status")
+    try:
+        report = await call.client.report(ApplicationId.parse(application))
+    except ApplicationNotFoundException:
+        call.show(None, f"Application with id '{application}' doesn't exist in RM or Timeline Server.")
+        return REFUSED
+    # A line that ends and a line of its own: Hadoop prints a report that ends its last line.
+    call.show(report, form.report("Application Report", _entries(report)) + "\n")
+    return 0
+
+
+def _entries(report: ApplicationReport) -> list[tuple[str, object]]:
+    used = report.usage
+    return [
+        ("Application-Id", report.application_id),
+        ("Application-Name", report.name),
+        ("Application-Type", report.type),
+        ("User", report.user),
+        ("Queue", report.queue),
+        ("Application Priority", report.priority),
+        ("Start-Time", report.start_time_ms),
+        ("Finish-Time", report.finish_time_ms),
+        ("Progress", form.progress(report.progress)),
+        ("State", report.state.name),
+        ("Final-State", report.final_status.name),
+        ("Tracking-URL", report.original_tracking_url),
+        ("RPC Port", report.rpc_port),
+        ("AM Host", report.host),
+        ("Aggregate Resource Allocation", f"{used.memory_seconds} MB-seconds, {used.vcore_seconds} vcore-seconds"),
+        (
+            "Aggregate Resource Preempted",
+            f"{used.preempted_memory_seconds} MB-seconds, {used.preempted_vcore_seconds} vcore-seconds",
+        ),
+        ("Log Aggregation Status", report.log_aggregation.name),
+        ("Diagnostics", report.diagnostics),
+        ("Unmanaged Application", str(report.unmanaged).lower()),
+        ("Application Node Label Expression", report.label_expression),
+        ("AM container Node Label Expression", report.am_label_expression or "null"),
+        (
+            "TimeoutType",
+            f"LIFETIME\tExpiryTime : {report.lifetime_ends}\tRemainingTime : {report.lifetime_remaining_s}seconds",
+        ),
+    ]
+
+
+async def _kill(call: Call) -> int:
+    """Good if one of them was there; an id that is none ends it where it stands."""
+    outcomes: dict[str, str] = {}
+    for application in call.given.values["kill"]:
+        app_id = ApplicationId.parse(application)
+        try:
+            report = await call.client.report(app_id)
+        except ApplicationNotFoundException:
+            call.say(f"Application with id '{application}' doesn't exist in RM.")
+            outcomes[application] = "unknown"
+            continue
+        if report.state in FINAL_APPLICATION_STATES:
+            call.say(f"Application {application} has already finished ")
+            outcomes[application] = "finished before"
+        else:
+            call.say(f"Killing application {application}")
+            await call.client.kill(app_id)
+            outcomes[application] = "killed"
+    call.done(**outcomes)
+    return REFUSED if set(outcomes.values()) == {"unknown"} else 0
+
+
+async def _move(call: Call, application: str, option: str) -> int:
+    if option not in call.given:
+        return call.refuse()
+    app_id, queue = ApplicationId.parse(application), call.given.one(option)
+    report = await call.client.report(app_id)
+    if report.state in FINAL_APPLICATION_STATES:
+        call.say(f"Application {application} has already finished ")
+    else:
+        call.say(f"Moving application {application} to queue {queue}")
+        await call.client.move(app_id, queue)
+        call.say("Successfully completed move.")
+        report = await call.client.report(app_id)
+    return call.done(application_id=app_id, state=report.state, queue=report.queue)
+
+
+async def _update_priority(call: Call) -> int:
+    application = call.given.one("appId")
+    app_id, priority = ApplicationId.parse(application), _integer(call, "updatePriority", parse_int)
+    call.say(f"Updating priority of an application {application}")
+    granted = await call.client.update_priority(app_id, priority)
+    if granted == priority:
+        call.say(f"Successfully updated the application {application} with priority '{priority}'")
+    else:
+        call.say(
+            f"Updated priority of an application  {application} to cluster max priority OR keeping old priority as "
+            "application is in final states"
+        )
+    return call.done(application_id=app_id, priority=granted)
+
+
+async def _update_lifetime(call: Call) -> int:
+    application = call.given.one("appId")
+    app_id, seconds = ApplicationId.parse(application), _integer(call, "updateLifetime", parse_long)
+    wanted = format_iso8601(int(time.time() * 1000) + seconds * 1000)
+    call.say(f"Updating timeout for given timeoutType: LIFETIME of an application {application}")
+    granted = await call.client.update_lifetime(app_id, wanted)
+    if granted == wanted:
+        call.say(f"Successfully updated LIFETIME of an application {application}. New expiry time is {granted}")
+    else:
+        call.say(
+            f"Updated lifetime of an application  {application} to queue max/default lifetime. "
+            f"New expiry time is {granted}"
+        )
+    return call.done(application_id=app_id, lifetime_ends=granted)
+
+
+def _integer(call: Call, option: str, parse: Callable[[str], int]) -> int:
+    text = call.given.one(option)
+    try:
+        return parse(text)
+    except ValueError as error:
+        raise InvalidArgumentException(f"-{option} {text!r}: {error}") from None
+
+
+APPLICATION = Verb(
+    "application",
+    (
+        Option("list", "list applications: by default those that are submitted, accepted or running"),
+        Option("appTypes", "with -list: only these types, with commas", "TYPES", many=True),
+        Option("appStates", "with -list: only these states, with commas, or ALL", "STATES", many=True),
+        Option("appTags", "with -list: only those with one of these tags", "TAGS", many=True),
+        Option("status", "print all that is known of an application", "APPLICATION_ID"),
+        Option("kill", "kill applications, ids with blanks between them", "APPLICATION_ID", many=True),
+        Option("appId", "the application that the next three are about", "APPLICATION_ID"),
+        Option("changeQueue", "move it, with all it holds, to another leaf queue", "QUEUE"),
+        Option("updatePriority", "give it another priority, at most the cluster's highest", "PRIORITY"),
+        Option("updateLifetime", "let it end so many seconds from now", "SECONDS"),
+        Option(
+            "movetoqueue", "an older way to say -appId ID -changeQueue QUEUE, together with -queue", "APPLICATION_ID"
+        ),
+        Option("queue", "with -movetoqueue: where to", "QUEUE"),
+    ),
+    _run,
+    commands=(
+        "list",
+        "status",
+        "kill",
+        "movetoqueue",
+        "updatePriority",
+        "updateLifetime",
+        "changeQueue",
+    ),
+)

@@ -1,0 +1,82 @@
+"""Numbers, moments and tables as Java's formatters print them for Hadoop's commands."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from decimal import ROUND_HALF_EVEN, Decimal
+
+from rm.scheduler.binary32 import shortest
+from yarn.java_values import to_float32
+from yarn.nodes import ResourceUtilization
+
+NOT_AVAILABLE = "N/A"
+_HUNDREDTH = Decimal("0.01")
+
+
+def progress(fraction: float) -> str:
+    """DecimalFormat `###.##%`: `50%`, `12.35%`, `.5%`, `0%`."""
+    text = f"{Decimal(fraction * 100).quantize(_HUNDREDTH, ROUND_HALF_EVEN):f}".rstrip("0").rstrip(".")
+    return f"{text[1:] if text.startswith('0.') else text}%"
+
+
+def hundredths(number: float) -> str:
+    """DecimalFormat `#.00`: `50.00`, `-1.00`, `.00`."""
+    text = f"{Decimal(number).quantize(_HUNDREDTH, ROUND_HALF_EVEN):f}"
+    sign, digits = ("-", text[1:]) if text.startswith("-") else ("", text)
+    return sign + (digits[1:] if digits.startswith("0.") else digits)
+
+
+def percent(fraction: float) -> str:
+    """A queue's share, multiplied in 32 bits as there."""
+    return f"{hundredths(to_float32(to_float32(fraction) * 100))}%"
+
+
+def moment(ms: int) -> str:
+    """Times.format: `Sat Nov 21 00:59:00 +0000 2026` in this machine's zone; N/A for what has not been."""
+    if ms <= 0:
+        return NOT_AVAILABLE
+    return f"{datetime.fromtimestamp(ms / 1000).astimezone():%a %b %d %H:%M:%S %z %Y}"
+
+
+def health_moment(ms: int) -> str:
+    """`Sat 21/Nov/26 12:59:00:125UTC`: the hours are those of a clock with twelve."""
+    local = datetime.fromtimestamp(ms // 1000).astimezone()
+    return f"{local:%a %d/%b/%y %I:%M:%S}:{ms % 1000:02d}{local:%Z}"
+
+
+def utilization(use: ResourceUtilization | None) -> str:
+    if use is None:
+        return ""
+    cpu = shortest(to_float32(use.cpu))
+    return f"PMem:{use.physical_memory_mb} MB, VMem:{use.virtual_memory_mb} MB, VCores:{cpu}"
+
+
+def row(widths: Sequence[int], cells: Sequence[object]) -> str:
+    """Cells to the right of their columns, tabs between them; what is wider stays whole."""
+    return "\t".join(f"{cell!s:>{width}}" for width, cell in zip(widths, cells, strict=True))
+
+
+def report(title: str, entries: Sequence[tuple[str, object]]) -> str:
+    """`title : `, then a line for each entry after a tab."""
+    return "\n".join([f"{title} : ", *(f"\t{name} : {value}" for name, value in entries)])
+
+
+def box(title: str, header: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
+    """A table with borders and centred cells (FormattingCLIUtils); without rows it has no last border."""
+    table = [[str(cell) for cell in line] for line in (header, *rows)]
+    widths = [max(len(line[column]) for line in table) + 2 for column in range(len(header))]
+    whole = sum(widths) + len(widths) - 1
+    border = "+" + "+".join("-" * width for width in widths) + "+"
+    lines = ["+" + "-" * whole + "+", f"|{_centred(title[: whole - 2], whole)}|", border]
+    for number, line in enumerate(table):
+        lines.append("|" + "|".join(_centred(cell, width) for cell, width in zip(line, widths, strict=True)) + "|")
+        if number == 0 or number == len(table) - 1:
+            lines.append(border)
+    return "\n".join(lines)
+
+
+def _centred(text: str, width: int) -> str:
+    """An odd blank goes to the right."""
+    left = (width - len(text)) // 2
+    return (" " * left + text).ljust(width)

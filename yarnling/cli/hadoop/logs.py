@@ -1,0 +1,130 @@
+"""`yarnling logs -applicationId ...`: what containers have written, in the form of Hadoop's LogsCLI.
+
+The files are read where their NodeManagers keep them. Hadoop finds those of running containers so, and those of ended
+ones where log aggregation has put them; here they stay with their NodeManager until its retention has passed.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable
+from itertools import groupby
+from pathlib import Path
+
+from yarn.errors import ApplicationNotFoundException, InvalidIdException
+from yarn.ids import ApplicationId, ContainerId
+from yarnling.cli import json_form
+from yarnling.cli.hadoop import form
+from yarnling.cli.hadoop.options import Option
+from yarnling.cli.hadoop.verb import REFUSED, Call, Verb
+from yarnling.cli.terminal import in_line
+from yarnling.cluster_state import ClusterState
+from yarnling.container_logs import ContainerLog, find_logs
+
+ALL = "ALL"
+LOCAL = "LOCAL"
+"""What Hadoop calls logs that are not aggregated."""
+STARS = 50
+"""Stars under a file, besides those under `End of LogType:` and its name."""
+
+INFO_WIDTHS = (30, 30, 30, 30)
+INFO_HEADER = ("LogFile", "LogLength", "LastModificationTime", "LogAggregationType")
+
+
+async def _run(call: Call) -> int:
+    given = call.given
+    text = given.one("applicationId")
+    try:
+        app_id = ApplicationId.parse(text)
+    except InvalidIdException:
+        sys.stderr.write("Invalid ApplicationId specified\n")
+        return REFUSED
+    wanted = {ContainerId.parse(word) for word in given.words("containerId")}
+    names = set(given.words("log_files")) - {ALL}
+    logs = [
+        (node, log)
+        for node, log in _logs(call.state, app_id)
+        if (not wanted or log.container_id in wanted) and (not names or log.name in names)
+    ]
+    if not logs:
+        sys.stderr.write(f"Can not find any log file matching the pattern: [{','.join(sorted(names)) or ALL}] ")
+        sys.stderr.write(f"for the application: {app_id}\n")
+        return REFUSED
+    running = await _running(call, app_id)
+    if call.as_json:
+        sys.stdout.write(json_form.text([_entry(node, log, running) for node, log in logs]) + "\n")
+    elif "show_container_log_info" in given:
+        _print_table(logs)
+    else:
+        _print_files(logs, running)
+    return 0
+
+
+def _logs(state: ClusterState, app_id: ApplicationId) -> list[tuple[str, ContainerLog]]:
+    """(node id, log), by container and name."""
+    found = [(node.node_id, log) for node in state.nodes for log in find_logs(map(Path, node.log_dirs), app_id)]
+    return sorted(found, key=lambda entry: (entry[1].container_id, entry[1].name))
+
+
+async def _running(call: Call, app_id: ApplicationId) -> frozenset[ContainerId]:
+    """The containers that may still write."""
+    try:
+        report = await call.client.report(app_id)
+        return frozenset(found.container_id for found in await call.client.containers(report.current_attempt_id))
+    except ApplicationNotFoundException:
+        return frozenset()
+
+
+def _print_files(logs: Iterable[tuple[str, ContainerLog]], running: frozenset[ContainerId]) -> None:
+    for node, log in logs:
+        name = in_line(log.name)
+        head = f"Container: {log.container_id} on {node}"
+        status = log.path.stat()
+        sys.stdout.write(f"{head}\nLogAggregationType: {LOCAL}\n{'=' * len(head)}\nLogType:{name}\n")
+        sys.stdout.write(f"LogLastModifiedTime:{form.moment(int(status.st_mtime * 1000))}\n")
+        sys.stdout.write(f"LogLength:{status.st_size}\nLogContents:\n")
+        text = log.text()
+        sys.stdout.write(text if not text or text.endswith("\n") else text + "\n")
+        end = f"End of LogType:{name}"
+        if log.container_id in running:
+            owner = f"a running container ({log.container_id})"
+            sys.stdout.write(f"{end}.This log file belongs to {owner} and so may not be complete.\n")
+        else:
+            sys.stdout.write(f"{end}\n")
+        sys.stdout.write("*" * (len(end) + STARS) + "\n\n\n")
+
+
+def _print_table(logs: Iterable[tuple[str, ContainerLog]]) -> None:
+    for (node, container_id), group in groupby(logs, key=lambda entry: (entry[0], entry[1].container_id)):
+        head = f"Container: {container_id} on {node}"
+        sys.stdout.write(f"{head}\n{'=' * len(head)}\n{form.row(INFO_WIDTHS, INFO_HEADER)}\n{'=' * 136}\n")
+        for _, log in group:
+            status = log.path.stat()
+            cells = (in_line(log.name), status.st_size, form.moment(int(status.st_mtime * 1000)), LOCAL)
+            sys.stdout.write(form.row(INFO_WIDTHS, cells) + "\n")
+
+
+def _entry(node: str, log: ContainerLog, running: frozenset[ContainerId]) -> dict[str, object]:
+    return {
+        "node_id": node,
+        "container_id": log.container_id,
+        "file": log.name,
+        "path": str(log.path),
+        "complete": log.container_id not in running,
+        "text": log.text(),
+    }
+
+
+LOGS = Verb(
+    "logs",
+    (
+        Option("applicationId", "whose logs", "APPLICATION_ID"),
+        Option("containerId", "only these containers, with commas", "CONTAINER_IDS"),
+        Option("log_files", "only files of these names, with commas, or ALL", "NAMES", many=True),
+        Option("show_container_log_info", "list the files instead of printing them"),
+    ),
+    _run,
+    commands=("applicationId",),
+    without_options=REFUSED,
+    tells_faults_apart=True,
+)

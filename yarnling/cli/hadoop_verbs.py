@@ -1,0 +1,60 @@
+"""Hadoop's verbs among ours: `yarnling application -list` is what `yarn application -list` is there.
+
+Their options have one dash and many letters, and wrong ones end as they end in Hadoop; so they are passed on as they
+were typed, to be read in yarnling.cli.hadoop.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from importlib import import_module
+from typing import Annotated
+
+import typer
+
+# The verbs read their options themselves, in Hadoop's spelling: `-num_containers 3`.
+PASS_ON = {"ignore_unknown_options": True, "allow_interspersed_args": False, "help_option_names": []}
+
+Rest = Annotated[list[str], typer.Argument(metavar="OPTIONS")]
+
+PANEL = "As in Hadoop (-help lists the options)"
+
+_LOGS = "yarn-logs"
+"""Inside, `logs` in Hadoop's spelling; `yarnling logs APPLICATION_ID` is ours."""
+_LOGS_OPTION = "-applicationId"
+
+# {verb: (module and name of its Verb, what it does)}
+_VERBS = {
+    "application": ("application:APPLICATION", "List, look at, kill and change applications."),
+    "app": ("application:APPLICATION", ""),
+    "applicationattempt": ("attempt:ATTEMPT", "List, look at and fail attempts."),
+    "container": ("container:CONTAINER", "List, look at and signal containers."),
+    "node": ("node:NODE", "List and look at nodes."),
+    "queue": ("queue:QUEUE", "Look at queues."),
+    _LOGS: ("logs:LOGS", ""),
+}
+
+
+def add_to(app: typer.Typer) -> None:
+    """Register them; a verb without a description is another's other name."""
+    for name, (place, meaning) in _VERBS.items():
+        register = app.command(name, help=meaning, hidden=not meaning, context_settings=PASS_ON, rich_help_panel=PANEL)
+        register(_runner(place))
+
+
+def rewritten(arguments: Sequence[str]) -> list[str]:
+    """The command line with `logs -applicationId ...` under its inner name."""
+    if arguments[:1] == ["logs"] and _LOGS_OPTION in arguments:
+        return [_LOGS, *arguments[1:]]
+    return list(arguments)
+
+
+def _runner(place: str) -> Callable[[list[str]], None]:
+    def run(options: Rest = []) -> None:  # noqa: B006  typer copies it
+        from yarnling.cli.hadoop.verb import execute
+
+        module, _, name = place.partition(":")
+        verb = getattr(import_module(f"yarnling.cli.hadoop.{module}"), name)
+        raise typer.Exit(execute(verb, options))
+
+    return run
