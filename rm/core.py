@@ -16,6 +16,7 @@ from typing import assert_never
 
 from rm.administration import AdminService
 from rm.application_masters import ApplicationMasterService
+from rm.audit import Audit
 from rm.clients import ClientRMService
 from rm.context import RMContext
 from rm.effects import Effect, Refuse, Reply
@@ -80,6 +81,7 @@ class ResourceManagerCore:
         self.context.scheduler = CapacityScheduler(
             configuration, cluster_timestamp=cluster_timestamp, notify=self._notice
         )
+        self._audit = Audit(self.context.scheduler) if settings.check_invariants else None
         self.context.store = StateStore(self.context)
         self.context.masters = ApplicationMasterService(self.context)
         self._admin = AdminService(self.context, configuration)
@@ -98,6 +100,8 @@ class ResourceManagerCore:
         context.effects = []
         self._dispatch(event)
         context.drain()
+        if self._audit is not None:
+            context.effects += self._audit.look_at_step(context.effects)
         return context.effects
 
     def next_deadline_ms(self) -> int | None:
@@ -188,6 +192,8 @@ class ResourceManagerCore:
     def _notice(self, notice: Notice) -> None:
         """Queue what the scheduler tells for the machine that it concerns."""
         context = self.context
+        if self._audit is not None:
+            self._audit.look_at_notice(notice)
         match notice:
             case ContainerAllocated(attempt_id, _):
                 context.send_attempt(attempt_id, RMAppAttemptEventType.CONTAINER_ALLOCATED)

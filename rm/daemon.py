@@ -40,6 +40,8 @@ from yarn.settings.kinds import AddressSetting
 from yarn.settings.yarnling import LISTEN_BEYOND_LOOPBACK
 
 ROLE = "resourcemanager"
+BROKEN = 70
+"""The exit status after an invariant was broken (EX_SOFTWARE)."""
 _logger = logging.getLogger(__name__)
 
 Ready = Callable[[dict[str, object]], None]
@@ -69,16 +71,20 @@ async def serve(
     """
     rm = ResourceManager(conf, reload=reload, observers=observers)
     stopping = stop or asyncio.Event()
+    rm.give_up = stopping.set
     async with _ended_by_signal(stopping, use_signals=stop is None), rm.running():
         ready(rm.facts())
         _logger.info("ready cluster_timestamp=%d addresses=%s", rm.cluster_timestamp, rm.addresses)
         await stopping.wait()
         _logger.info("stopping")
-    return 0
+    return BROKEN if rm.is_broken else 0
 
 
 class ResourceManager:
-    """One RM. `addresses` {configuration key: "host:port" as it is served}, filled while it runs."""
+    """One RM. `addresses` {configuration key: "host:port" as it is served}, filled while it runs.
+
+    `give_up` is called when an invariant is broken, which `is_broken` tells from then on.
+    """
 
     def __init__(
         self, conf: Configuration, *, reload: Reload | None = None, observers: tuple[RpcObserver, ...] = ()
@@ -99,8 +105,16 @@ class ResourceManager:
             user_of=lambda application_id: self.core.context.apps[application_id].user,
             clock=clock,
         )
+        self._shell.give_up = self._give_up
+        self.is_broken = False
+        self.give_up: Callable[[], None] = lambda: None
         self._shell.attempt_ended = lambda subject: self._signer.forget(ApplicationAttemptId.parse(subject))
         self._servers = self._make_servers(reload, observers)
+
+    def _give_up(self) -> None:
+        """An invariant is broken: what is wrong is in the log, how it came to be in the event log."""
+        self.is_broken = True
+        self.give_up()
 
     def facts(self) -> dict[str, object]:
         """What the ready line tells."""

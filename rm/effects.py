@@ -67,4 +67,11 @@ class Warn:
     text: str
 
 
-Effect: TypeAlias = Reply | Refuse | LaunchMaster | CleanUpMaster | StateChanged | Warn
+@dataclass(frozen=True, slots=True)
+class InvariantsBroken:
+    """The state is not what it can be: say how, keep the event log, and end. The last effect of its step."""
+
+    violations: tuple[str, ...]
+
+
+Effect: TypeAlias = Reply | Refuse | LaunchMaster | CleanUpMaster | StateChanged | Warn | InvariantsBroken

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from yarn.configuration import Configuration
-from yarn.settings import resourcemanager, scheduler
+from yarn.settings import resourcemanager, scheduler, yarnling
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +34,7 @@ class RMSettings:
     minimum_memory_mb: int
     minimum_vcores: int
     web_address: str
+    check_invariants: bool
 
     @classmethod
     def of(cls, conf: Configuration) -> RMSettings:
@@ -55,6 +56,7 @@ class RMSettings:
             minimum_memory_mb=scheduler.MINIMUM_ALLOCATION_MB.of(conf),
             minimum_vcores=scheduler.MINIMUM_ALLOCATION_VCORES.of(conf),
             web_address=_web_address(conf),
+            check_invariants=yarnling.CHECK_INVARIANTS.of(conf),
         )
 
 

@@ -6,7 +6,7 @@ import logging
 from collections.abc import Callable
 from typing import assert_never
 
-from rm.effects import CleanUpMaster, Effect, LaunchMaster, Refuse, Reply, StateChanged, Warn
+from rm.effects import CleanUpMaster, Effect, InvariantsBroken, LaunchMaster, Refuse, Reply, StateChanged, Warn
 from rm.events import Event, Tick
 from wire.core_shell import Core, CoreShell
 
@@ -17,13 +17,14 @@ SETTLED = frozenset({"FINISHED", "FAILED", "KILLED"})
 
 
 class ResourceManagerShell(CoreShell[Event, Effect]):
-    """Feeds one core. Set `launch`, `clean_up` and `attempt_ended` before the first event."""
+    """Feeds one core. Set `launch`, `clean_up`, `attempt_ended` and `give_up` before the first event."""
 
     def __init__(self, core: Core[Event, Effect], clock: Callable[[], int]) -> None:
         super().__init__(core, clock, tick=Tick())
         self.launch: Callable[[LaunchMaster], None] = _nobody
         self.clean_up: Callable[[CleanUpMaster], None] = _nobody
         self.attempt_ended: Callable[[str], None] = _nobody
+        self.give_up: Callable[[], None] = _no_way_out
 
     def carry_out(self, effect: Effect) -> None:
         match effect:
@@ -39,6 +40,10 @@ class ResourceManagerShell(CoreShell[Event, Effect]):
                 self.clean_up(effect)
             case Warn(text):
                 _logger.warning("%s", text)
+            case InvariantsBroken(violations):
+                for violation in violations:
+                    _logger.critical("invariant broken: %s", violation)
+                self.give_up()
             case _:
                 assert_never(effect)
 
@@ -54,6 +59,10 @@ class ResourceManagerShell(CoreShell[Event, Effect]):
         )
         if change.kind == "RMAppAttempt" and change.target in SETTLED:
             self.attempt_ended(change.subject)
+
+
+def _no_way_out() -> None:
+    raise AssertionError("nobody ends the process")
 
 
 def _nobody(effect: object) -> None:

@@ -29,6 +29,8 @@ def commit(proposal: Proposal, context: SchedulerContext) -> bool:
             proposal.node.node_id, reason, context.now_ms, asked, bound, key=proposal.key
         )
         return False
+    if context.watch is not None:
+        context.watch(proposal)
     if proposal.is_allocation:
         _allocate(proposal, context)
     elif proposal.reserved is None:

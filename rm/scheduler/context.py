@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from enum import Enum
+from typing import TYPE_CHECKING
 
 from rm.scheduler.capacity_checks import Yardstick
 from rm.scheduler.configuration import CapacitySchedulerConfiguration, make_calculator
@@ -12,6 +13,9 @@ from rm.scheduler.notices import Notice
 from rm.scheduler.usage import NO_LABEL, ResourceUsage
 from yarn.ids import NodeId
 from yarn.resource import Resource
+
+if TYPE_CHECKING:
+    from rm.scheduler.assignment import Proposal
 
 
 class SchedulingMode(Enum):
@@ -36,6 +40,8 @@ class SchedulerContext:
 
     `revision` moves with everything that a visit of a node could see. A visit that leaves it where it was changed
     nothing and placed nothing, and would do so again: see `SchedulerNode.settled_at`.
+
+    `watch` looks at what is booked, if somebody wants to know of mistakes (rm.scheduler.commit_watch).
     """
 
     __slots__ = (
@@ -52,6 +58,7 @@ class SchedulerContext:
         "root_usage",
         "settings",
         "started_in_legacy_mode",
+        "watch",
     )
 
     def __init__(self, settings: CapacitySchedulerConfiguration, notify: Callable[[Notice], None]) -> None:
@@ -66,6 +73,7 @@ class SchedulerContext:
         self.now_ms = 0
         self.revision = 0
         self.root_usage = ResourceUsage(self.none)
+        self.watch: Callable[[Proposal], None] | None = None
         self._unlabelled = self.none
         self._partitions: dict[str, Resource] = {}
 

@@ -1,13 +1,13 @@
 """What must hold of a scheduler after every step, as checks that know nothing of how it was reached.
 
 The numbers are those of the project's list of invariants: room on nodes adds up (I-01 to I-03), usage adds up from
-containers to users, leaves and parents (I-04 to I-06), no queue is above its maximum (I-08), nothing pending is
-negative (I-14), reservations are one a node and have an owner who asks (I-18, I-19).
+containers to users, leaves and parents (I-04 to I-06), no queue is above its maximum (I-08), what masters use adds up
+(I-10) and so do counts (I-11), nothing pending is negative (I-14), a container is in one place (I-15), reservations are
+one a node and have an owner who asks (I-18, I-19), what is held is alive (I-28). What must hold at the moment of a
+booking, and of what is told, is in rm.scheduler.commit_watch.
 
-Hadoop itself breaks some of them, and so does this scheduler: a reservation whose ask has changed its size since is
-filled with the old size on the node and the new one in the application (I-02, I-04); a user's usage is forgotten with
-the entry when containers are kept (I-06); what a queue holds stays when its maximum or the cluster shrinks (I-08).
-`exempt` names what a test brings about on purpose.
+Hadoop itself breaks some of them, and so does this scheduler: see `BROKEN_BY_HADOOP`. `exempt` names what a test brings
+about on purpose.
 """
 
 from __future__ import annotations
@@ -23,7 +23,18 @@ from rm.scheduler.parent_queue import ParentQueue
 from rm.scheduler.queue import CSQueue
 from rm.scheduler.usage import NO_LABEL
 from yarn.asks import ANY
+from yarn.ids import ContainerId
 from yarn.resource import Resource
+
+BROKEN_BY_HADOOP = {
+    "I-02": "a node is made smaller than what it holds, or a reservation is filled whose ask has changed its size",
+    "I-04": "a reservation is filled whose ask has changed its size: the old one on the node, the new one in the queue",
+    "I-05": "a move leaves the amounts reserved by the application with the queues that it left",
+    "I-06": "a user's entry is dropped while containers live on, and forgets what they use",
+    "I-08": "the cluster or the maximum of a queue shrinks below what is held",
+    "I-11": "a container that shrinks takes one off the queues' count of containers for good",
+}
+"""Those that its decisions do not keep, and what breaks them; everything else holds always."""
 
 
 def violations(scheduler: CapacityScheduler, exempt: Collection[str] = ()) -> list[str]:
@@ -85,6 +96,31 @@ def _maximum(scheduler: CapacityScheduler) -> Iterator[str]:
             yield f"{queue.path}: {used} used of at most {maximum}"
 
 
+def _masters(scheduler: CapacityScheduler) -> Iterator[str]:
+    for leaf in _leaves(scheduler):
+        for partition in leaf.usage.partitions():
+            masters = _sum(scheduler, (app.am_resource for app in leaf.active if app.am_partition == partition))
+            if masters != leaf.usage.am_used(partition):
+                yield f"{leaf.path}: active masters {masters}, counted {leaf.usage.am_used(partition)}"
+
+
+def _counts(scheduler: CapacityScheduler) -> Iterator[str]:
+    for leaf in _leaves(scheduler):
+        attempts = [attempt for attempt in _attempts(scheduler) if attempt.leaf is leaf]
+        held = sum(len(attempt.live_containers) + len(attempt.reserved_containers) for attempt in attempts)
+        if held != leaf.container_count:
+            yield f"{leaf.path}: {held} containers and reservations, counted {leaf.container_count}"
+    for queue in scheduler.queues.values():
+        if not isinstance(queue, ParentQueue):
+            continue
+        below = sum(child.container_count for child in queue.children)
+        if below != queue.container_count:
+            yield f"{queue.path}: {queue.container_count} containers, of its children {below}"
+        applications = sum(queue in _ancestors(app.leaf) for app in scheduler.applications.values())
+        if applications != queue.application_count:
+            yield f"{queue.path}: {applications} applications, counted {queue.application_count}"
+
+
 def _pending(scheduler: CapacityScheduler) -> Iterator[str]:
     for attempt in _attempts(scheduler):
         if attempt.is_stopped:
@@ -95,6 +131,9 @@ def _pending(scheduler: CapacityScheduler) -> Iterator[str]:
         )
         if asked != attempt.usage.pending(NO_LABEL):
             yield f"{attempt}: asks {asked}, pending {attempt.usage.pending(NO_LABEL)}"
+        for key, row in attempt.asks.rows():
+            if row.count < 0:
+                yield f"{attempt}: {row.count} asked for at {row.terms.resource_name} of {key}"
     for leaf in _leaves(scheduler):
         live = [attempt for attempt in leaf.attempts.values() if not attempt.is_stopped]
         total = _sum(scheduler, (attempt.usage.pending(NO_LABEL) for attempt in live))
@@ -138,6 +177,41 @@ def _reservation_owners(scheduler: CapacityScheduler) -> Iterator[str]:
             yield f"{container}: {container.resource} reserved on a node of {node.total}"
 
 
+def _places(scheduler: CapacityScheduler) -> Iterator[str]:
+    """A container that is over stays on its node until the NM has told so, and nowhere else."""
+    seen: dict[ContainerId, SchedulerNode] = {}
+    for node in scheduler.nodes.values():
+        for container_id in node.containers:
+            if container_id in seen:
+                yield f"{container_id}: on {seen[container_id].node_id} and on {node.node_id}"
+            seen[container_id] = node
+    owners: dict[ContainerId, FiCaSchedulerApp] = {}
+    for attempt in _attempts(scheduler):
+        for container in attempt.live_containers.values():
+            if container.id in owners:
+                yield f"{container.id}: of {owners[container.id]} and of {attempt}"
+            owners[container.id] = attempt
+            if container.id not in seen or seen[container.id].node_id != container.node_id:
+                yield f"{container.id}: held by {attempt}, but not on {container.node_id}"
+
+
+def _states(scheduler: CapacityScheduler) -> Iterator[str]:
+    for attempt in _attempts(scheduler):
+        for container in attempt.live_containers.values():
+            if container.state not in _ALIVE:
+                yield f"{container.id}: held by {attempt} and {container.state.name}"
+        for container in attempt.reserved_containers:
+            if container.state is not RMContainerState.RESERVED:
+                yield f"{container.id}: reserved for {attempt} and {container.state.name}"
+
+
+def _ancestors(queue: CSQueue) -> Iterator[CSQueue]:
+    above = queue.parent
+    while above is not None:
+        yield above
+        above = above.parent
+
+
 def _attempts(scheduler: CapacityScheduler) -> Iterator[FiCaSchedulerApp]:
     for application in scheduler.applications.values():
         if application.current_attempt is not None:
@@ -162,6 +236,8 @@ _AMOUNTS: dict[str, Callable[[CSQueue], Resource]] = {
     "pending": lambda queue: queue.usage.pending(NO_LABEL),
 }
 
+_ALIVE = frozenset({RMContainerState.ALLOCATED, RMContainerState.ACQUIRED, RMContainerState.RUNNING})
+
 _CHECKS: dict[str, Callable[[CapacityScheduler], Iterator[str]]] = {
     "I-01": _node_room,
     "I-02": _no_over_commit,
@@ -170,7 +246,11 @@ _CHECKS: dict[str, Callable[[CapacityScheduler], Iterator[str]]] = {
     "I-05": _parents,
     "I-06": _users,
     "I-08": _maximum,
+    "I-10": _masters,
+    "I-11": _counts,
     "I-14": _pending,
+    "I-15": _places,
     "I-18": _reservations,
     "I-19": _reservation_owners,
+    "I-28": _states,
 }

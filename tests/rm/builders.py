@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from rm.core import ResourceManagerCore
-from rm.effects import Effect, Refuse, Reply
+from rm.effects import Effect, InvariantsBroken, Refuse, Reply
 from rm.events import (
     Allocate,
     Event,
@@ -44,6 +44,7 @@ from yarn.protocols.master import (
 )
 from yarn.protocols.tracker import NodeHeartbeatRequest, NodeHeartbeatResponse, RegisterNodeManagerRequest
 from yarn.resource import Resource
+from yarn.settings.yarnling import CHECK_INVARIANTS
 from yarn.states import ContainerState, FinalApplicationStatus
 
 START_MS = 1_700_000_000_000
@@ -100,7 +101,7 @@ class RM:
     """A core under test, with its node managers and masters. `effects`: all of the last step."""
 
     def __init__(self, conf: Mapping[str, str] | None = None, *, strict: bool = True) -> None:
-        configuration = Configuration.of({**ONE_QUEUE, **(conf or {})})
+        configuration = Configuration.of({CHECK_INVARIANTS.key: "true", **ONE_QUEUE, **(conf or {})})
         self.core = ResourceManagerCore(configuration, cluster_timestamp=START_MS, strict=strict)
         self.now_ms = START_MS
         self.effects: list[Effect] = []
@@ -113,6 +114,7 @@ class RM:
         """One step; the value of its reply, None for an event that is no call. Raises the error of a refusal."""
         self.effects = self.core.handle(event, self.now_ms)
         self.log.append((self.now_ms, event, self.effects))
+        assert not [effect for effect in self.effects if isinstance(effect, InvariantsBroken)]
         answers = [effect for effect in self.effects if isinstance(effect, Reply | Refuse)]
         assert len(answers) == (1 if hasattr(event, "call") else 0)
         if not answers:

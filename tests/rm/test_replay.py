@@ -12,6 +12,7 @@ from rm.core import ResourceManagerCore
 from tests.rm.builders import ONE_QUEUE, RM, START_MS, ask, done
 from yarn.configuration import Configuration
 from yarn.errors import YarnException
+from yarn.settings.yarnling import CHECK_INVARIANTS
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -55,7 +56,9 @@ def session() -> RM:
 
 def test_a_replayed_log_has_the_same_effects() -> None:
     log = session().log
-    core = ResourceManagerCore(Configuration.of(ONE_QUEUE), cluster_timestamp=START_MS, strict=True)
+    core = ResourceManagerCore(
+        Configuration.of({**ONE_QUEUE, CHECK_INVARIANTS.key: "true"}), cluster_timestamp=START_MS, strict=True
+    )
     for now_ms, event, effects in log:
         assert core.handle(event, now_ms) == effects
     assert len(log) > 40

@@ -23,7 +23,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import ClassVar
 
-from rm.scheduler.invariants import violations
 from tests.rm.scheduler.cluster import GB, START_MS, Cluster, row
 from tests.scenarios.views import Views
 from yarn.asks import ANY, ResourceRequest
@@ -72,7 +71,7 @@ class Script:
         except YarnException as error:
             output = ["error " + text for text in error.message.split("\n")]
         if self._started is not None:
-            broken = violations(self._started.scheduler, self._exempt)
+            broken = self._started.violations(self._exempt)
             assert not broken, f"after {line!r}: {broken}"
         return output
 

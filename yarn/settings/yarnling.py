@@ -21,6 +21,11 @@ EVENT_LOG = TextSetting(
     None,
     "file, or directory of one file a daemon, for the events of cores and their effects",
 )
+CHECK_INVARIANTS = BoolSetting(
+    "yarn.yarnling.check-invariants",
+    "false",
+    "whether the RM adds everything up after each step, and ends where something does not hold",
+)
 LISTEN_BEYOND_LOOPBACK = BoolSetting(
     "yarn.yarnling.listen-beyond-loopback",
     "false",

@@ -14,12 +14,14 @@ configuration without `yarn.` in front are those of capacity-scheduler.xml.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 
 from rm.lifecycles.rm_container import RMContainer, RMContainerState
 from rm.scheduler.allocation import Allocation
 from rm.scheduler.application import FiCaSchedulerApp
 from rm.scheduler.capacity_scheduler import CapacityScheduler
+from rm.scheduler.commit_watch import CommitWatch
+from rm.scheduler.invariants import violations
 from rm.scheduler.leaf_queue import LeafQueue
 from rm.scheduler.node import SchedulerNode
 from rm.scheduler.notices import (
@@ -76,6 +78,7 @@ class Cluster:
         self.now_ms = SETTLED_MS
         self.story: list[str] = []
         self.scheduler = CapacityScheduler(configuration(conf), cluster_timestamp=START_MS, notify=self._note)
+        self.watch = CommitWatch(self.scheduler.context)
         self._apps: dict[str, ApplicationId] = {}
         self._temporaries: list[RMContainer] = []
         self._remapped: list[NodeId] = []
@@ -317,7 +320,13 @@ class Cluster:
         status = ContainerStatus(container_id, ContainerState.COMPLETE, exit_status)
         self._ended.setdefault(node_id, []).append(status)
 
+    def violations(self, exempt: Collection[str] = ()) -> list[str]:
+        """What is broken now, or was in a booking since the last call."""
+        booked = [text for text in self.watch.take() if text.split(":")[0] not in exempt]
+        return booked + violations(self.scheduler, exempt)
+
     def _note(self, notice: Notice) -> None:
+        self.watch.look_at_notice(notice)
         match notice:
             case ContainerAllocated(attempt_id, container_id):
                 self._note_placement(attempt_id, container_id)

@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator, Mapping
 
 import pytest
 
-from rm.scheduler.invariants import violations
 from tests.rm.scheduler.cluster import ONE_QUEUE, Cluster
 
 StartCluster = Callable[..., Cluster]
@@ -28,4 +27,4 @@ def start_cluster() -> Iterator[StartCluster]:
 
     yield start
     for cluster, exempt in started:
-        assert violations(cluster.scheduler, exempt) == []
+        assert cluster.violations(exempt) == []

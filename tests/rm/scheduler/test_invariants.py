@@ -8,10 +8,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from rm.lifecycles.rm_container import RMContainerEvent
 from rm.scheduler.invariants import violations
+from rm.scheduler.parent_queue import ParentQueue
 from tests.rm.scheduler.cluster import GB, Cluster, row
 from tests.rm.scheduler.conftest import StartCluster
+from yarn.containers import ContainerStatus
 from yarn.resource import Resource
+from yarn.states import ContainerState
 
 TWO_QUEUES = {
     "root.queues": "a,b",
@@ -62,6 +66,48 @@ def _break_reservation(cluster: Cluster) -> None:
     cluster.node_of("n2").reserved_container = reserved
 
 
+def _break_reservation_owner(cluster: Cluster) -> None:
+    cluster.attempt("app1").is_stopped = True
+
+
+def _break_masters(cluster: Cluster) -> None:
+    cluster.leaf().usage.default.am_used = Resource(GB, 2)
+
+
+def _break_count(cluster: Cluster) -> None:
+    cluster.leaf().container_count += 1
+
+
+def _break_count_above(cluster: Cluster) -> None:
+    cluster.scheduler.queues["root"].container_count -= 1
+
+
+def _break_count_of_applications(cluster: Cluster) -> None:
+    root = cluster.scheduler.queues["root"]
+    assert isinstance(root, ParentQueue)
+    root.application_count += 1
+
+
+def _break_count_of_asks(cluster: Cluster) -> None:
+    for _, asked in cluster.attempt("app1").asks.rows():
+        asked.count = -1
+
+
+def _break_place(cluster: Cluster) -> None:
+    container = next(iter(cluster.attempt("app1").live_containers.values()))
+    cluster.node_of("n2").allocate_container(container)
+
+
+def _break_hold(cluster: Cluster) -> None:
+    container = next(iter(cluster.attempt("app1").live_containers.values()))
+    cluster.node_of("n1").release_container(container.id, by_node=True)
+
+
+def _break_state(cluster: Cluster) -> None:
+    container = next(iter(cluster.attempt("app1").live_containers.values()))
+    container.handle(RMContainerEvent.KILL, ContainerStatus(container.id, ContainerState.COMPLETE), cluster.now_ms)
+
+
 @pytest.mark.parametrize(
     ("number", "damage"),
     [
@@ -71,13 +117,21 @@ def _break_reservation(cluster: Cluster) -> None:
         ("I-04", _break_leaf),
         ("I-05", _break_parent),
         ("I-06", _break_user),
+        ("I-10", _break_masters),
+        ("I-11", _break_count),
+        ("I-11", _break_count_above),
+        ("I-11", _break_count_of_applications),
         ("I-14", _break_pending),
+        ("I-14", _break_count_of_asks),
+        ("I-15", _break_place),
+        ("I-15", _break_hold),
         ("I-18", _break_reservation),
+        ("I-19", _break_reservation_owner),
+        ("I-28", _break_state),
     ],
 )
 def test_damage_is_found(number: str, damage: Callable[[Cluster], None], start_cluster: StartCluster) -> None:
-    every = ("I-01", "I-02", "I-03", "I-04", "I-05", "I-06", "I-08", "I-14", "I-18", "I-19")
-    cluster = start_cluster(exempt=every)
+    cluster = start_cluster(exempt=tuple(f"I-{every:02}" for every in range(1, 32)))
     cluster.node("n1", 4 * GB)
     cluster.node("n2", 4 * GB)
     cluster.run("app1", "n1")

@@ -1,0 +1,55 @@
+"""The core's own auditor: after each step, whether all adds up (yarn.yarnling.check-invariants).
+
+What must hold always ends the process: an event log then ends with the step that broke it. What Hadoop's decisions
+break now and then is told as a warning, once for as long as it lasts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from rm.effects import Effect, InvariantsBroken, Reply, Warn
+from rm.scheduler.capacity_scheduler import CapacityScheduler
+from rm.scheduler.commit_watch import CommitWatch
+from rm.scheduler.invariants import BROKEN_BY_HADOOP, violations
+from rm.scheduler.notices import Notice
+from yarn.protocols.master import AllocateResponse
+
+
+class Audit:
+    """Looks at one scheduler. Its cost grows with all that the scheduler holds, at each step."""
+
+    def __init__(self, scheduler: CapacityScheduler) -> None:
+        self._scheduler = scheduler
+        self._watch = CommitWatch(scheduler.context)
+        self._warned: frozenset[str] = frozenset()
+
+    def look_at_notice(self, notice: Notice) -> None:
+        """Called with all that the scheduler tells."""
+        self._watch.look_at_notice(notice)
+
+    def look_at_step(self, effects: Iterable[Effect]) -> list[Effect]:
+        """Called at the end of a step; what is to be told of it."""
+        found = [*self._watch.take(), *self._faults_of_replies(effects), *violations(self._scheduler)]
+        known = frozenset(_number(text) for text in found) & BROKEN_BY_HADOOP.keys()
+        told: list[Effect] = [
+            Warn(f"invariant broken, as Hadoop breaks it where {BROKEN_BY_HADOOP[_number(text)]}: {text}")
+            for text in found
+            if _number(text) in known - self._warned
+        ]
+        self._warned = known
+        broken = tuple(text for text in found if _number(text) not in known)
+        return [*told, InvariantsBroken(broken)] if broken else told
+
+    def _faults_of_replies(self, effects: Iterable[Effect]) -> Iterator[str]:
+        """I-12: no headroom below nothing, none above the cluster."""
+        cluster = self._scheduler.cluster_resource.memory_mb
+        for effect in effects:
+            if isinstance(effect, Reply) and isinstance(effect.value, AllocateResponse):
+                told = effect.value.headroom.memory_mb
+                if not 0 <= told <= max(cluster, 0):
+                    yield f"I-12: call {effect.call}: a headroom of {told} MB was told in a cluster of {cluster} MB"
+
+
+def _number(violation: str) -> str:
+    return violation.split(":")[0]

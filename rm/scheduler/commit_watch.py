@@ -1,0 +1,83 @@
+"""What must hold when something is booked or told, looked at in that moment; afterwards it cannot be seen any more.
+
+I-09 no user is above the limit before the container; I-13 its size is between the bounds; I-14 it was asked for;
+I-16 its node runs; I-20 its node is reserved for nobody else; I-23 the application does not avoid its node, which is of
+the partition asked for or lent; I-31 a container ends once.
+
+It is there when `yarn.yarnling.check-invariants` asks for it, and in every test; else a booking costs one comparison.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from rm.scheduler.assignment import Proposal
+from rm.scheduler.context import SchedulerContext
+from rm.scheduler.notices import ContainerFinished, Notice
+from rm.scheduler.usage import NO_LABEL
+from yarn.asks import ANY
+from yarn.ids import ContainerId
+
+
+class CommitWatch:
+    """Watches the bookings of one scheduler from its making on. `take` what it found after each step."""
+
+    def __init__(self, context: SchedulerContext) -> None:
+        self._context = context
+        self._found: list[str] = []
+        self._ended: dict[ContainerId, int] = {}
+        context.watch = self.look_at_booking
+
+    def take(self) -> list[str]:
+        """What was broken since the last call, with its number and the amounts."""
+        found, self._found = self._found, []
+        return found
+
+    def look_at_booking(self, proposal: Proposal) -> None:
+        """Called when the proposal was accepted and nothing of it is booked yet."""
+        self._found += _faults_of_place(proposal)
+        if proposal.reserved is None:
+            self._found += self._faults_of_size(proposal)
+
+    def look_at_notice(self, notice: Notice) -> None:
+        """Called with all that the scheduler tells."""
+        if not isinstance(notice, ContainerFinished):
+            return
+        status = notice.status
+        earlier = self._ended.setdefault(status.container_id, int(status.exit_status))
+        if earlier != int(status.exit_status):
+            self._found.append(f"I-31: {status.container_id}: ended with {earlier}, and with {int(status.exit_status)}")
+
+    def _faults_of_size(self, proposal: Proposal) -> Iterator[str]:
+        """Of what is new: a reservation that is filled was looked at when it was made."""
+        context, application = self._context, proposal.application
+        calculator, size = context.calculator, proposal.resource
+        least = context.minimum_allocation
+        if proposal.key.container_id is None and not (
+            calculator.fits_in(least, size) and calculator.fits_in(size, context.settings.maximum_allocation)
+        ):
+            yield f"I-13: {application}: {size}, not from {least} to {context.settings.maximum_allocation}"
+        user = application.leaf.users.users.get(application.user)
+        assert user is not None, "a proposal was accepted for a user without an entry"
+        used = user.usage.used(proposal.node.partition)
+        if proposal.to_release is not None:
+            used = used - proposal.to_release.resource
+        if calculator.greater(context.cluster_resource, used, user.limit):
+            yield f"I-09: {application}: user {user.name} holds {used}, and may hold {user.limit}"
+
+
+def _faults_of_place(proposal: Proposal) -> Iterator[str]:
+    application, node = proposal.application, proposal.node
+    keyed = application.asks.at(proposal.key)
+    row = keyed.rows.get(ANY) if keyed is not None else None
+    if row is None or row.count <= 0:
+        yield f"I-14: {application}: nothing of {proposal.key} is asked for"
+    if not node.is_running:
+        yield f"I-16: {application}: {node.node_id} does not run"
+    holder = node.reserved_container
+    if holder is not proposal.reserved:
+        yield f"I-20: {application}: {node.node_id} is reserved for {holder.id if holder is not None else 'nobody'}"
+    if application.is_blacklisted(node.name, node.rack):
+        yield f"I-23: {application}: {node.name} in {node.rack} is to be avoided"
+    if keyed is not None and keyed.partition not in (node.partition, NO_LABEL):
+        yield f"I-23: {application}: {node.node_id} is of partition '{node.partition}', asked for '{keyed.partition}'"
