@@ -119,6 +119,25 @@ def check_children(
             _check_sum(reader, parent, children, partition, parent_counts and not allow_zero_capacity_sum)
 
 
+def warn_of_maximums(reader: Reader, queues: Mapping[str, QueueConfiguration]) -> None:
+    """A queue that can never have its guarantee; Hadoop takes it, and so do we.
+
+    A capacity is a part of the parent's guarantee, a maximum one of the parent's maximum: so shares of the whole are
+    compared, and only where all of them from the root down are percentages.
+    """
+    shares: dict[tuple[str, str], tuple[float, float]] = {}
+    for path, queue in queues.items():
+        for partition, own in queue.capacities.items():
+            above = shares.get((path.rpartition(".")[0], partition)) if path != ROOT else (1.0, 1.0)
+            if above is None or own.vector.units != {CapacityUnit.PERCENTAGE} or not own.maximum.is_none():
+                continue
+            capacity, maximum = own.capacity * above[0], own.maximum_capacity * above[1]
+            shares[path, partition] = capacity, maximum
+            if 0 < maximum < capacity - CAPACITY_SUM_PRECISION:
+                problem = f"at most {maximum:.1%} of the cluster, though the queue's capacity is {capacity:.1%} of it"
+                reader.warn(capacity_key(path, partition, "maximum-"), problem, "raise it, or lower the capacity")
+
+
 def capacity_key(path: str, partition: str, prefix: str = "") -> str:
     """The key of a queue's capacity on a partition; `prefix` is `maximum-` or nothing."""
     name = f"{prefix}capacity"

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from rm.scheduler.capacity_checks import Yardstick, check_children, check_queue
+from rm.scheduler.capacity_checks import Yardstick, check_children, check_queue, warn_of_maximums
 from rm.scheduler.dominant_resource_calculator import DominantResourceCalculator
 from rm.scheduler.queue_configuration import (
     LEGACY_QUEUE_MODE,
@@ -79,6 +79,7 @@ class CapacitySchedulerConfiguration:
     idle_queue_expiry_s: int
     queues: dict[str, QueueConfiguration]
     source: Configuration
+    warnings: tuple[Fault, ...]
 
     def user_max_parallel_apps(self, user: str) -> int:
         """How many of the user's applications may run at once, in all queues together."""
@@ -133,6 +134,7 @@ class CapacitySchedulerConfiguration:
             idle_queue_expiry_s=reader.long(PREFIX + QUEUE_CREATION + "queue-expiration-time", 300),
             queues=queues,
             source=configuration,
+            warnings=tuple(reader.faults),
         )
         refuse_if_faulty(reader.faults)
         return settings
@@ -155,12 +157,11 @@ def _heartbeat(name: str) -> str:
 
 
 def check_scheduler(configuration: Configuration) -> list[Fault]:
-    """Everything the scheduler would refuse in the configuration; empty if it takes it."""
+    """Everything the scheduler would refuse in the configuration, or else what it takes with a warning."""
     try:
-        CapacitySchedulerConfiguration.read(configuration)
+        return list(CapacitySchedulerConfiguration.read(configuration).warnings)
     except ConfigurationException as refusal:
         return list(refusal.faults)
-    return []
 
 
 def _calculator(reader: Reader, types: ResourceTypes) -> str:
@@ -298,6 +299,7 @@ def _check_tree(reader: Reader, queues: dict[str, QueueConfiguration], yardstick
         if children and legacy:
             allow_zero = queue.allow_zero_capacity_sum
             check_children(reader, queue, children, yardstick, allow_zero_capacity_sum=allow_zero)
+    warn_of_maximums(reader, queues)
     if queues[ROOT].is_leaf:
         key = queue_key(ROOT, "queues")
         reader.fault(

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from yarn.configuration import Configuration
-from yarn.faults import ConfigurationException, Fault
+from yarn.faults import ConfigurationException, Fault, Severity
 
 _T = TypeVar("_T")
 
@@ -52,6 +52,11 @@ class Reader:
         """Note a fault of `key`; its value as written unless another one says more."""
         shown = self.configuration.get(key) if value is None else value
         self.faults.append(Fault(key, shown, self.configuration.origin(key), problem, remedy))
+
+    def warn(self, key: str, problem: str, remedy: str) -> None:
+        """Note what is taken, but surely not as meant."""
+        value, origin = self.configuration.get(key), self.configuration.origin(key)
+        self.faults.append(Fault(key, value, origin, problem, remedy, Severity.WARNING))
 
     def _read(self, getter: Callable[[str, _T], _T], key: str, default: _T) -> _T:
         try:

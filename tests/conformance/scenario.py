@@ -1,4 +1,4 @@
-"""Scenarios: a configuration and steps, from JSON or out of a recording; and the writing of recordings."""
+"""Scenarios: a configuration and steps, from JSON, out of a recording or of Hadoop's own files; writing recordings."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+
+from wire.hadoop_xml import read_file
 
 Json = dict[str, Any]
 
@@ -59,8 +61,23 @@ def of_json(scenario: Json) -> Scenario:
     return Scenario(scenario["name"], scenario["conf"], scenario["steps"], about)
 
 
+def of_file(path: Path) -> Scenario:
+    """What comes of a capacity-scheduler.xml: the start with it, a node, and a refresh with it."""
+    file = read_file(path)
+    configuration = {key: file.get(key, "") or "" for key in file}
+    own = {key: value for key, value in configuration.items() if key.startswith("yarn.scheduler.capacity.")}
+    resource = {"memory": 102_400, "vcores": 100}
+    node = {"op": "register_node", "node": "h1", "resource": resource}
+    return Scenario(path.stem, configuration, [node, {"op": "refresh_queues", "properties": own}])
+
+
 def read(path: Path) -> Scenario:
-    """A scenario from a JSON file, or the one that a recording holds. Raises OSError or ValueError."""
+    """A scenario from a JSON file, a configuration file, or the one that a recording holds.
+
+    Raises OSError, ValueError, or ConfigurationException for a configuration file that is none.
+    """
+    if path.suffix == ".xml":
+        return of_file(path)
     if not path.name.endswith(RECORDING_SUFFIX):
         return of_json(json.loads(path.read_text(encoding="utf-8")))
     header, *rest = read_lines(path)

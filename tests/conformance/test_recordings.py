@@ -16,6 +16,7 @@ from tests.conformance.comparison import compare_file
 
 ROOT = Path(__file__).resolve().parents[2]
 RECORDINGS = sorted((Path(__file__).parent / "recordings").glob("*.jsonl.gz"))
+ONE = next(path for path in RECORDINGS if path.name.startswith("basic"))
 
 
 @pytest.mark.parametrize("path", RECORDINGS, ids=lambda path: path.name.partition(".")[0])
@@ -29,8 +30,8 @@ def test_there_are_recordings() -> None:
 
 
 def forged(tmp_path: Path, change: Callable[[list[Any]], None]) -> Path:
-    """The first recording with something changed in its lines."""
-    with gzip.open(RECORDINGS[0], "rt") as file:
+    """A recording with something changed in its lines."""
+    with gzip.open(ONE, "rt") as file:
         lines = [json.loads(line) for line in file]
     change(lines)
     path = tmp_path / "forged.jsonl.gz"

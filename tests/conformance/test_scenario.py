@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.conformance.scenario import Scenario, of_json, read, read_lines, write_lines
+from wire.hadoop_xml import to_xml
 
 SCENARIO = Scenario(
     "small",
@@ -29,6 +30,15 @@ def test_the_scenario_comes_back_out_of_its_recording(tmp_path: Path) -> None:
     path = tmp_path / "small.jsonl.gz"
     write_lines(path, _lines(SCENARIO))
     assert read(path) == SCENARIO
+
+
+def test_a_configuration_file_is_a_start_a_node_and_a_refresh(tmp_path: Path) -> None:
+    conf = {"yarn.scheduler.capacity.root.queues": "a", "yarn.cluster.max-application-priority": "3"}
+    (tmp_path / "found.xml").write_text(to_xml(conf))
+    scenario = read(tmp_path / "found.xml")
+    assert (scenario.name, scenario.configuration) == ("found", conf)
+    assert [step["op"] for step in scenario.steps] == ["register_node", "refresh_queues"]
+    assert scenario.steps[1]["properties"] == {"yarn.scheduler.capacity.root.queues": "a"}
 
 
 def test_the_step_from_which_hadoop_did_not_come_to_rest_is_kept(tmp_path: Path) -> None:

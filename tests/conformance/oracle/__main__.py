@@ -24,7 +24,9 @@ from tests.conformance.scenario import RECORDING_SUFFIX, Scenario, read, read_li
 app = typer.Typer(help=__doc__, no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
 progress_console = Console(stderr=True)
 
-Files = Annotated[list[Path], typer.Argument(exists=True, help="Scenarios (.json) or recordings, or folders of these.")]
+Files = Annotated[
+    list[Path], typer.Argument(exists=True, help="Scenarios (.json), recordings, Hadoop's files (.xml), or folders.")
+]
 Out = Annotated[Path, typer.Option("--out", "-o", help="The folder for what is made.")]
 Features = Annotated[str, typer.Option(help="A set of features, or features with commas. A wrong name lists them all.")]
 Seeds = Annotated[str, typer.Option(help="FIRST:LAST, the last not among them.")]
@@ -51,6 +53,26 @@ def random(
     """Record random scenarios."""
     allowed = _allowed(features)
     _record((generate(seed, steps, allowed, every=every) for seed in _seeds(seeds)), out)
+
+
+@app.command()
+def configs(files: Files) -> None:
+    """What Hadoop and the core say to configuration files: both load or refuse them. Exit 1 if they part."""
+    parted = 0
+    with hadoop.Hadoop() as oracle:
+        for path in _found(files):
+            lines = list(oracle.record(read(path)))
+            outcome = compare_lines(path.stem, lines)
+            parted += not outcome.same
+            error = lines[0].get("error")
+            hadoops = "loads" if error is None else f"{error['class']}: {error['message']}"
+            ours = (
+                ""
+                if outcome.same
+                else f"\n     ours parts at step {outcome.differences[0].step}: {outcome.differences[0].ours}"
+            )
+            typer.echo(f"{path.name}: {hadoops}{ours}")
+    raise typer.Exit(1 if parted else 0)
 
 
 @app.command()
@@ -127,7 +149,8 @@ def _record(scenarios: Iterable[Scenario], out: Path) -> None:
 
 def _found(files: list[Path]) -> list[Path]:
     def inside(path: Path) -> list[Path]:
-        return sorted([*path.rglob("*.json"), *path.rglob(f"*{RECORDING_SUFFIX}")]) if path.is_dir() else [path]
+        kinds = ("*.json", f"*{RECORDING_SUFFIX}", "*.xml")
+        return sorted(file for kind in kinds for file in path.rglob(kind)) if path.is_dir() else [path]
 
     return [found for path in files for found in inside(path)]
 

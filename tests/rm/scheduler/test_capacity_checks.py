@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from rm.scheduler.configuration import CapacitySchedulerConfiguration
+from rm.scheduler.configuration import CapacitySchedulerConfiguration, check_scheduler
 from tests.rm.scheduler.cluster import configuration
-from yarn.faults import ConfigurationException
+from yarn.faults import ConfigurationException, Severity
 from yarn.resource import Resource
 
 DOMINANT = {"resource-calculator": "org.apache.hadoop.yarn.util.resource.DominantResourceCalculator"}
@@ -114,3 +114,40 @@ def test_a_sum_of_zero_matters_only_below_a_percentage() -> None:
     assert problems_of(tree("3w", "1w", x="0")) == []
     assert problems_of(tree("0w", "1w", x="100")) == []
     assert len(problems_of(tree("60", "40", x="0"))) == 1
+
+
+def warnings_of(conf: dict[str, str]) -> list[str]:
+    return [str(fault) for fault in check_scheduler(configuration(conf)) if fault.severity is Severity.WARNING]
+
+
+def test_a_queue_that_cannot_have_its_guarantee_is_warned_of() -> None:
+    """Hadoop 3.4.1 takes it and holds it at the maximum."""
+    conf = {**tree("60", "40"), "root.a.maximum-capacity": "50"}
+    assert problems_of(conf) == []
+    (warning,) = warnings_of(conf)
+    assert (
+        "root.a.maximum-capacity = '50': at most 50.0% of the cluster, though the queue's capacity is 60.0%" in warning
+    )
+
+
+def test_a_maximum_is_a_part_of_the_parents_maximum() -> None:
+    """40 % of the whole is more than 50 % of half of it."""
+    conf = {**tree("50", "50", x="50"), "root.a.queues": "x,y", "root.a.y.capacity": "50"}
+    assert warnings_of({**conf, "root.a.x.maximum-capacity": "40"}) == []
+    assert len(warnings_of({**conf, "root.a.x.maximum-capacity": "20"})) == 1
+    assert len(warnings_of({**conf, "root.a.maximum-capacity": "50", "root.a.x.maximum-capacity": "40"})) == 1
+
+
+@pytest.mark.parametrize(
+    "conf",
+    [
+        {**tree("3w", "1w"), "root.a.maximum-capacity": "10"},
+        {**tree("[memory=1024,vcores=1]", "[memory=1024,vcores=1]"), "root.a.maximum-capacity": "1"},
+        {**tree("60", "40"), "root.a.maximum-capacity": "[memory=1,vcores=1]"},
+        {**tree("3w", "1w", x="100"), "root.a.x.maximum-capacity": "10"},
+    ],
+    ids=["weights", "amounts", "an amount as maximum", "below weights"],
+)
+def test_only_percentages_are_compared(conf: dict[str, str]) -> None:
+    """What the others come to is known only with a cluster."""
+    assert warnings_of(conf) == []
