@@ -66,6 +66,31 @@ class NMClient:
                 raise error
             await asyncio.sleep(self._retry.interval_ms / 1000)
 
+    async def update(self, container: Container) -> None:
+        """Bring a container its new size, as ContainersUpdated gave it; who does not loses what it grew by.
+
+        Raises YarnException if its NM surely did not take it, or stays silent.
+        """
+        if container.token is None:
+            raise InvalidToken(f"{container.id} has no container token: only one from ContainersUpdated can be updated")
+        given_up_s = time.monotonic() + self._retry.max_wait_ms / 1000
+        while True:
+            try:
+                response = await self._proxy(container.node_id).update_container((container.token,))
+            except CallOutcomeUnknown:
+                status = await self.status(container.id, container.node_id)
+                if (status.capability, status.execution_type) == (container.resource, container.execution_type):
+                    return
+                if self._retry.max_wait_ms != FOR_EVER and time.monotonic() > given_up_s:
+                    raise
+                await asyncio.sleep(self._retry.interval_ms / 1000)
+                continue
+            if container.id in response.succeeded:
+                return
+            raise response.failed.get(container.id) or YarnException(
+                f"{container.node_id} says nothing of {container.id}"
+            )
+
     async def stop(self, container_id: ContainerId, node_id: NodeId) -> None:
         """Have the NM stop a container (exit status -105). Raises YarnException if it does not handle it."""
         response = await self._proxy(node_id).stop_containers((container_id,))

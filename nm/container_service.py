@@ -6,19 +6,27 @@ from nm import diagnostics
 from nm.applications import NMApplication
 from nm.containers import NMContainer
 from nm.context import NodeContext
-from nm.effects import Refuse, Reply, Signal
-from nm.events import GetContainerStatuses, SignalToContainer, StartContainers, StartRequest, StopContainers
+from nm.effects import Refuse, Reply, Signal, Warn
+from nm.events import (
+    GetContainerStatuses,
+    SignalToContainer,
+    StartContainers,
+    StartRequest,
+    StopContainers,
+    UpdateContainers,
+)
 from nm.lifecycles.application import NMApplicationEvent
 from nm.lifecycles.container import Kill, NMContainerEvent
 from nm.start_checks import StartedContainers, check_launch_context, check_owner, check_start, check_user
 from nm.status_updater import NodeStatusUpdater
-from yarn.containers import ContainerStatus, NMTokenIdentifier
+from yarn.containers import Container, ContainerStatus, ContainerTokenIdentifier, NMTokenIdentifier
 from yarn.errors import YarnException
 from yarn.ids import ContainerId
 from yarn.protocols.container_management import (
     GetContainerStatusesResponse,
     StartContainersResponse,
     StopContainersResponse,
+    UpdateContainersResponse,
 )
 from yarn.states import ContainerExitStatus, SignalContainerCommand
 
@@ -78,6 +86,28 @@ class ContainerService:
                 failed[container_id] = error
         self._context.outbox.emit(Reply(event.call, GetContainerStatusesResponse(tuple(statuses), failed)))
 
+    def update(self, event: UpdateContainers) -> None:
+        """Take other sizes that the RM has promised."""
+        succeeded: list[ContainerId] = []
+        failed: dict[ContainerId, YarnException] = {}
+        for token in event.tokens:
+            try:
+                now_ms, rm_identifier = self._context.outbox.now_ms, self._status.rm_identifier
+                check_start(event.caller, token, started=None, rm_identifier=rm_identifier, now_ms=now_ms)
+                self._update_one(token)
+            except YarnException as error:
+                failed[token.container_id] = error
+            else:
+                succeeded.append(token.container_id)
+        self._context.outbox.emit(Reply(event.call, UpdateContainersResponse(tuple(succeeded), failed)))
+
+    def order_update(self, token: ContainerTokenIdentifier) -> None:
+        """A change that the RM orders itself; one that cannot be is told in the log alone."""
+        try:
+            self._update_one(token)
+        except YarnException as error:
+            self._context.outbox.emit(Warn(f"Unable to update container: {error.message}"))
+
     def signal(self, event: SignalToContainer) -> None:
         """Send a signal. Stricter than Hadoop, which lets any caller with an NM token signal any container."""
         container_id = event.request.container_id
@@ -120,6 +150,43 @@ class ContainerService:
         context.to_application(application_id, NMApplicationEvent.INIT_CONTAINER, container)
         self._started.add(token)
 
+    def _update_one(self, token: ContainerTokenIdentifier) -> None:
+        """Only a newer promise counts, and one increase a heartbeat (updateContainerInternal)."""
+        container_id = token.container_id
+        container = self._handled(container_id)
+        old = container.token
+        if token.version <= old.version:
+            raise YarnException(
+                f"Container {container_id} has update version [{old.version}] >= requested version [{token.version}]"
+            )
+        if self.stopping:
+            raise YarnException(
+                "Unable to change container resource as the NodeManager is in the process of shutting down"
+            )
+        if old.resource != token.resource and old.resource.fits_in(token.resource):
+            if container_id in self._status.increased:
+                raise YarnException(
+                    f"Container {container_id} resource is being increased -or- is undergoing ExecutionType promoted."
+                )
+            self._status.increased[container_id] = Container(
+                container_id,
+                self._status.node_id,
+                "",
+                token.resource,
+                token.priority,
+                execution_type=old.execution_type,
+                version=token.version,
+            )
+        self._context.to_container(container_id, NMContainerEvent.UPDATE_CONTAINER_TOKEN, token)
+
+    def _handled(self, container_id: ContainerId) -> NMContainer:
+        container = self._context.containers.get(container_id)
+        if container is not None:
+            return container
+        if self._status.is_recently_stopped(container_id):
+            raise YarnException(f"Container {container_id} was recently stopped on node manager.")
+        raise YarnException(f"Container {container_id} is not handled by this NodeManager")
+
     def _stop_one(self, caller: NMTokenIdentifier, container_id: ContainerId) -> None:
         check_owner(caller, container_id, stop=True)
         if container_id in self._context.containers:
@@ -130,9 +197,4 @@ class ContainerService:
 
     def _status_of(self, caller: NMTokenIdentifier, container_id: ContainerId) -> ContainerStatus:
         check_owner(caller, container_id, stop=False)
-        container = self._context.containers.get(container_id)
-        if container is not None:
-            return container.status()
-        if self._status.is_recently_stopped(container_id):
-            raise YarnException(f"Container {container_id} was recently stopped on node manager.")
-        raise YarnException(f"Container {container_id} is not handled by this NodeManager")
+        return self._handled(container_id).status()

@@ -5,7 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from nm.diagnostics import TERMINATED_BEFORE_LAUNCH, time_stamp
-from nm.effects import DeleteContainerFiles, LaunchContainer, MonitorContainer, Signal, SignalContainer
+from nm.effects import (
+    ChangeMonitoring,
+    DeleteContainerFiles,
+    LaunchContainer,
+    MonitorContainer,
+    Signal,
+    SignalContainer,
+)
 from nm.lifecycles.application import NMApplicationEvent
 from nm.lifecycles.container import (
     CONTAINER_LIFECYCLE,
@@ -159,9 +166,16 @@ class NMContainer:
         )
 
     def start_monitoring(self) -> None:
+        self._context.outbox.emit(MonitorContainer(self.id, self.launches, *self._memory_limits()))
+
+    def change_monitoring(self) -> None:
+        """Its size is another: what it may use changes with it."""
+        self._context.outbox.emit(ChangeMonitoring(self.id, *self._memory_limits()))
+
+    def _memory_limits(self) -> tuple[int, int]:
+        """Bytes of physical and of virtual memory."""
         physical = self.token.resource.memory_mb * _BYTES_PER_MB
-        virtual = int(self._context.settings.virtual_memory_ratio * physical)
-        self._context.outbox.emit(MonitorContainer(self.id, self.launches, physical, virtual))
+        return physical, int(self._context.settings.virtual_memory_ratio * physical)
 
     def maybe_relaunch_later(self, exit_code: int) -> bool:
         """Plan another start after the retry interval, if the retry context has one left for this code."""

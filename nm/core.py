@@ -40,12 +40,14 @@ from nm.events import (
     StartContainers,
     StopContainers,
     Tick,
+    UpdateContainers,
     UtilizationSampled,
 )
 from nm.lifecycles.application import NMApplicationEvent
 from nm.lifecycles.container import Exit, Kill, NMContainerEvent
 from nm.settings import CoreSettings, NodeFacts
 from nm.status_updater import Conversation, NodeStatusUpdater
+from yarn.containers import ContainerTokenIdentifier
 from yarn.ids import ContainerId, NodeId
 from yarn.protocols.tracker import NodeHeartbeatResponse
 from yarn.states import ContainerExitStatus, NodeAction
@@ -91,6 +93,8 @@ class NodeManagerCore:
                 self.service.stop(event)
             case GetContainerStatuses():
                 self.service.get_statuses(event)
+            case UpdateContainers():
+                self.service.update(event)
             case SignalToContainer():
                 self.service.signal(event)
             case Start():
@@ -103,8 +107,8 @@ class NodeManagerCore:
             case RegistrationFailed(problem):
                 problem = f"the ResourceManager was not reached to register: {problem}"
                 self._shut_down(unregister=False, failure=problem)
-            case HeartbeatAnswered(response):
-                self._heartbeat_answered(response)
+            case HeartbeatAnswered(response, updates):
+                self._heartbeat_answered(response, updates)
             case HeartbeatFailed(problem, unreachable):
                 if unreachable:
                     problem = f"the ResourceManager is not reached any more: {problem}"
@@ -191,9 +195,13 @@ class NodeManagerCore:
 
     # The RM's orders
 
-    def _heartbeat_answered(self, response: NodeHeartbeatResponse) -> None:
+    def _heartbeat_answered(
+        self, response: NodeHeartbeatResponse, updates: tuple[ContainerTokenIdentifier, ...]
+    ) -> None:
         if self.status.answered(response):
             self._follow(response)
+            for token in updates:
+                self.service.order_update(token)
             self._outbox.run_posts()
             self.status.next_beat()
         elif self.status.state is Conversation.WAITING:

@@ -130,6 +130,15 @@ class MonitorContainer:
 
 
 @dataclass(frozen=True, slots=True)
+class ChangeMonitoring:
+    """The container's limits (bytes) are others from now on; of no effect if it is not watched any more."""
+
+    container_id: ContainerId
+    physical_memory_limit_bytes: int
+    virtual_memory_limit_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
 class DeleteContainerFiles:
     """Delete the container's work directories and its private one, on every local directory."""
 
@@ -182,6 +191,7 @@ Effect: TypeAlias = (
     | LaunchContainer
     | SignalContainer
     | MonitorContainer
+    | ChangeMonitoring
     | DeleteContainerFiles
     | DeleteApplicationFiles
     | DeleteApplicationLogs

@@ -59,6 +59,15 @@ class GetContainerStatuses:
 
 
 @dataclass(frozen=True, slots=True)
+class UpdateContainers:
+    """ContainerManagementProtocol.updateContainer; answered with UpdateContainersResponse. The seals are checked."""
+
+    call: Call
+    caller: NMTokenIdentifier
+    tokens: tuple[ContainerTokenIdentifier, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class SignalToContainer:
     """ContainerManagementProtocol.signalToContainer; answered with None."""
 
@@ -88,9 +97,10 @@ class RegistrationFailed:
 
 @dataclass(frozen=True, slots=True)
 class HeartbeatAnswered:
-    """The RM's answer to SendHeartbeat."""
+    """The RM's answer to SendHeartbeat. `updates`: what the tokens of its containers_to_update say."""
 
     response: NodeHeartbeatResponse
+    updates: tuple[ContainerTokenIdentifier, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,6 +234,7 @@ Event: TypeAlias = (
     StartContainers
     | StopContainers
     | GetContainerStatuses
+    | UpdateContainers
     | SignalToContainer
     | Start
     | NodeRegistered

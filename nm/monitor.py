@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 
 import psutil
 
-from nm.effects import MonitorContainer
+from nm.effects import ChangeMonitoring, MonitorContainer
 from nm.events import Event, MemoryExceeded, UtilizationSampled
 from nm.launcher.containers_launcher import ContainersLauncher
 from nm.launcher.processes import all_processes
@@ -79,13 +79,21 @@ class ContainersMonitor:
 
     def watch(self, effect: MonitorContainer) -> None:
         """Look at this container from now on, until its process is gone."""
-        limits = MemoryLimits(
+        self._watched[effect.container_id] = _Watched(effect.launch, self._limits(effect))
+
+    def change(self, effect: ChangeMonitoring) -> None:
+        """Hold a container that is looked at to other limits."""
+        watched = self._watched.get(effect.container_id)
+        if watched is not None:
+            watched.limits = self._limits(effect)
+
+    def _limits(self, effect: MonitorContainer | ChangeMonitoring) -> MemoryLimits:
+        return MemoryLimits(
             effect.physical_memory_limit_bytes,
             effect.virtual_memory_limit_bytes,
             self._settings.check_physical,
             self._settings.check_virtual,
         )
-        self._watched[effect.container_id] = _Watched(effect.launch, limits)
 
     async def run(self) -> None:
         """Look for ever."""

@@ -96,7 +96,7 @@ class NodeManager:
                     node.node_id,
                     proxy,
                     _tracker_retry(conf),
-                    container_keys=door.container_tokens.keys,
+                    container_tokens=door.container_tokens,
                     nm_keys=door.nm_tokens.keys,
                     tasks=tasks,
                     send=node._heard_of_resource_manager,

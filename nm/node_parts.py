@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from nm.effects import (
+    ChangeMonitoring,
     DeleteApplicationFiles,
     DeleteApplicationLogs,
     DeleteContainerFiles,
@@ -51,6 +52,9 @@ class RunningParts:
 
     def monitor(self, effect: MonitorContainer) -> None:
         self.watcher.watch(effect)
+
+    def change_monitoring(self, effect: ChangeMonitoring) -> None:
+        self.watcher.change(effect)
 
     def delete(
         self, effect: DeleteResource | DeleteContainerFiles | DeleteApplicationFiles | DeleteApplicationLogs

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import time
 from collections.abc import Callable
 from dataclasses import replace
@@ -11,15 +12,19 @@ from nm.effects import RegisterNode, SendHeartbeat, UnregisterNode
 from nm.events import Event, HeartbeatAnswered, HeartbeatFailed, NodeRegistered, RegistrationFailed
 from wire.proxies import ResourceTrackerProxy
 from wire.retry import FOR_EVER, RetryPolicy
-from wire.tokens import KeyRing
-from yarn.errors import CallOutcomeUnknown, ServerUnavailable, YarnException
+from wire.tokens import ContainerTokenSecretManager, KeyRing
+from yarn.containers import ContainerTokenIdentifier
+from yarn.errors import CallOutcomeUnknown, InvalidToken, ServerUnavailable, YarnException
 from yarn.ids import NodeId
 from yarn.protocols.tracker import (
     MasterKey,
     NodeHeartbeatRequest,
+    NodeHeartbeatResponse,
     RegisterNodeManagerRequest,
     RegisterNodeManagerResponse,
 )
+
+_logger = logging.getLogger(__name__)
 
 UNREGISTER_TIMEOUT_S = 1.0
 """A node that stops does not wait longer for a RM that does not answer."""
@@ -34,7 +39,7 @@ class ResourceTrackerCalls:
         proxy: ResourceTrackerProxy,
         retry: RetryPolicy,
         *,
-        container_keys: KeyRing,
+        container_tokens: ContainerTokenSecretManager,
         nm_keys: KeyRing,
         tasks: asyncio.TaskGroup,
         send: Callable[[Event], None],
@@ -42,7 +47,7 @@ class ResourceTrackerCalls:
         self._node_id = node_id
         self._proxy = proxy
         self._retry = retry
-        self._container_keys = container_keys
+        self._container_tokens = container_tokens
         self._nm_keys = nm_keys
         self._tasks = tasks
         self._send = send
@@ -89,7 +94,7 @@ class ResourceTrackerCalls:
                 await asyncio.sleep(self._retry.interval_ms / 1000)
 
     async def _beat(self, request: NodeHeartbeatRequest) -> None:
-        container_key, nm_key = self._container_keys.current, self._nm_keys.current
+        container_key, nm_key = self._container_tokens.keys.current, self._nm_keys.current
         request = replace(
             request,
             container_token_key_id=container_key.key_id if container_key else 0,
@@ -102,7 +107,7 @@ class ResourceTrackerCalls:
             self._send(HeartbeatFailed(error.message, unreachable))
         else:
             self._take_keys(response.container_token_key, response.nm_token_key)
-            self._send(HeartbeatAnswered(response))
+            self._send(HeartbeatAnswered(response, self._updates(response)))
 
     async def _unregister(self) -> None:
         try:
@@ -112,8 +117,18 @@ class ResourceTrackerCalls:
             # Nothing to do about it: the RM will miss the node's heartbeats.
             return
 
+    def _updates(self, response: NodeHeartbeatResponse) -> tuple[ContainerTokenIdentifier, ...]:
+        """What the RM orders of containers; an order without its seal is none."""
+        updates = []
+        for container in response.containers_to_update:
+            try:
+                updates.append(self._container_tokens.check_for(container.token, self._node_id))
+            except InvalidToken as error:
+                _logger.warning("order to change container=%s not followed problem=%s", container.id, error)
+        return tuple(updates)
+
     def _take_keys(self, container_key: MasterKey | None, nm_key: MasterKey | None) -> None:
         if container_key is not None:
-            self._container_keys.accept(container_key)
+            self._container_tokens.keys.accept(container_key)
         if nm_key is not None:
             self._nm_keys.accept(nm_key)

@@ -8,11 +8,12 @@ from nm.events import (
     StartContainers,
     StartRequest,
     StopContainers,
+    UpdateContainers,
 )
 from nm.shell import NodeShell
 from wire.caller import Caller
 from wire.tokens import ContainerTokenSecretManager, NMTokenSecretManager
-from yarn.containers import NMTokenIdentifier
+from yarn.containers import NMTokenIdentifier, Token
 from yarn.errors import InvalidToken
 from yarn.ids import ApplicationAttemptId, ApplicationId, ContainerId, NodeId
 from yarn.protocols.container_management import (
@@ -21,6 +22,7 @@ from yarn.protocols.container_management import (
     StartContainerRequest,
     StartContainersResponse,
     StopContainersResponse,
+    UpdateContainersResponse,
 )
 
 
@@ -88,6 +90,17 @@ class ContainerManagementService:
     ) -> GetContainerStatusesResponse:
         response: GetContainerStatusesResponse = await self.shell.ask(
             lambda call: GetContainerStatuses(call, caller.verified, request)
+        )
+        return response
+
+    async def update_container(
+        self, caller: Caller[NMTokenIdentifier], request: tuple[Token, ...]
+    ) -> UpdateContainersResponse:
+        """A token whose seal is not good refuses the whole call, and nothing of it is done."""
+        tokens = tuple(self._container_tokens.check_for(token, self._node_id) for token in request)
+        self._remember(caller.verified)
+        response: UpdateContainersResponse = await self.shell.ask(
+            lambda call: UpdateContainers(call, caller.verified, tokens)
         )
         return response
 

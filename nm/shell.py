@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Protocol, assert_never
 
 from nm.effects import (
+    ChangeMonitoring,
     DeleteApplicationFiles,
     DeleteApplicationLogs,
     DeleteContainerFiles,
@@ -44,6 +45,7 @@ class NodeParts(Protocol):
     def launch(self, effect: LaunchContainer) -> None: ...
     def signal(self, effect: SignalContainer) -> None: ...
     def monitor(self, effect: MonitorContainer) -> None: ...
+    def change_monitoring(self, effect: ChangeMonitoring) -> None: ...
     def delete(
         self, effect: DeleteResource | DeleteContainerFiles | DeleteApplicationFiles | DeleteApplicationLogs
     ) -> None: ...
@@ -76,6 +78,8 @@ class NodeShell(CoreShell[Event, Effect]):
                 parts.signal(effect)
             case MonitorContainer():
                 parts.monitor(effect)
+            case ChangeMonitoring():
+                parts.change_monitoring(effect)
             case DeleteResource() | DeleteContainerFiles() | DeleteApplicationFiles() | DeleteApplicationLogs():
                 parts.delete(effect)
             case StateChanged():

@@ -9,6 +9,8 @@ from yarn.containers import ContainerLaunchContext, ContainerTokenIdentifier, NM
 from yarn.errors import InvalidAuxServiceException, InvalidContainerException, YarnException
 from yarn.ids import ContainerId
 
+_CHANGING = "increase container resource", "increasing resource of"
+
 
 class StartedContainers:
     """Containers whose token was used, until it expires: a token starts one container once."""
@@ -33,19 +35,20 @@ def check_start(
     caller: NMTokenIdentifier,
     token: ContainerTokenIdentifier,
     *,
-    started: StartedContainers,
+    started: StartedContainers | None,
     rm_identifier: int,
     now_ms: int,
 ) -> None:
-    """Raise what Hadoop says of a start that is not authorised."""
+    """Raise what Hadoop says of a start that is not authorised; of a change of one that runs if `started` is None."""
     container_id = token.container_id
     reason = ""
+    what, doing = ("start container", "starting") if started is not None else _CHANGING
     if caller.attempt_id.application_id != container_id.application_id:
         reason = (
-            f"\nNMToken for application attempt : {caller.attempt_id} was used for starting container with "
+            f"\nNMToken for application attempt : {caller.attempt_id} was used for {doing} container with "
             f"container token issued for application attempt : {container_id.attempt_id}"
         )
-    elif started.has(container_id, now_ms):
+    elif started is not None and started.has(container_id, now_ms):
         reason = f"\n Attempt to relaunch the same container with id {container_id}."
     elif token.expiry_ms < now_ms:
         reason = (
@@ -53,7 +56,7 @@ def check_start(
             "\nNote: System times on machines may be out of sync. Check system time and time zones."
         )
     if reason:
-        raise YarnException("Unauthorized request to start container." + reason)
+        raise YarnException(f"Unauthorized request to {what}." + reason)
     if token.rm_identifier != rm_identifier:
         raise InvalidContainerException(f"\nContainer {container_id} rejected as it is allocated by a previous RM")
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from nm.containers import NMContainer
 from nm.effects import RegisterNode, SendHeartbeat, Warn
 from nm.settings import NodeFacts
-from yarn.containers import ContainerStatus, NMContainerStatus
+from yarn.containers import Container, ContainerStatus, NMContainerStatus
 from yarn.ids import ApplicationId, ContainerId, NodeId
 from yarn.nodes import NodeHealth, ResourceUtilization
 from yarn.protocols.tracker import (
@@ -47,7 +47,8 @@ class NodeStatusUpdater:
     """What the RM was told, what it has still to be told, and what it last said.
 
     `rm_identifier` is the start time of the RM whose containers are taken. `resource` is what the RM takes the node
-    for: the configured one until the RM overrides it.
+    for: the configured one until the RM overrides it. `increased`: containers that have grown since the last heartbeat,
+    which is told once; if that heartbeat is lost, the RM takes the increase back in the end (as in Hadoop).
     """
 
     def __init__(self, node_id: NodeId, facts: NodeFacts, context: NodeContext) -> None:
@@ -67,6 +68,7 @@ class NodeStatusUpdater:
         self._missed = False
         self._pending_completed: dict[ContainerId, ContainerStatus] = {}
         self._to_forget: dict[ContainerId, None] = {}
+        self.increased: dict[ContainerId, Container] = {}
         self._recently_stopped: dict[ContainerId, int] = {}
 
     # Registration
@@ -172,6 +174,8 @@ class NodeStatusUpdater:
         self.state = Conversation.WAITING
         self._beat_number += 1
         self._beat_wanted = False
+        increased = tuple(self.increased.values())
+        self.increased.clear()
         self._context.outbox.emit(
             SendHeartbeat(
                 NodeHeartbeatRequest(
@@ -182,6 +186,7 @@ class NodeStatusUpdater:
                     (),
                     self.containers_utilization,
                     self.node_utilization,
+                    increased,
                 )
             )
         )

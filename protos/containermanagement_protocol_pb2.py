@@ -25,7 +25,7 @@ _sym_db = _symbol_database.Default()
 from protos import yarn_service_protos_pb2 as protos_dot_yarn__service__protos__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n)protos/containermanagement_protocol.proto\x12\x0bhadoop.yarn\x1a protos/yarn_service_protos.proto2\xd2\x03\n\"ContainerManagementProtocolService\x12\x66\n\x0fstartContainers\x12(.hadoop.yarn.StartContainersRequestProto\x1a).hadoop.yarn.StartContainersResponseProto\x12\x63\n\x0estopContainers\x12\'.hadoop.yarn.StopContainersRequestProto\x1a(.hadoop.yarn.StopContainersResponseProto\x12u\n\x14getContainerStatuses\x12-.hadoop.yarn.GetContainerStatusesRequestProto\x1a..hadoop.yarn.GetContainerStatusesResponseProto\x12h\n\x11signalToContainer\x12(.hadoop.yarn.SignalContainerRequestProto\x1a).hadoop.yarn.SignalContainerResponseProto')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n)protos/containermanagement_protocol.proto\x12\x0bhadoop.yarn\x1a protos/yarn_service_protos.proto2\xba\x04\n\"ContainerManagementProtocolService\x12\x66\n\x0fstartContainers\x12(.hadoop.yarn.StartContainersRequestProto\x1a).hadoop.yarn.StartContainersResponseProto\x12\x63\n\x0estopContainers\x12\'.hadoop.yarn.StopContainersRequestProto\x1a(.hadoop.yarn.StopContainersResponseProto\x12u\n\x14getContainerStatuses\x12-.hadoop.yarn.GetContainerStatusesRequestProto\x1a..hadoop.yarn.GetContainerStatusesResponseProto\x12\x66\n\x0fupdateContainer\x12(.hadoop.yarn.ContainerUpdateRequestProto\x1a).hadoop.yarn.ContainerUpdateResponseProto\x12h\n\x11signalToContainer\x12(.hadoop.yarn.SignalContainerRequestProto\x1a).hadoop.yarn.SignalContainerResponseProto')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -33,5 +33,5 @@ _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'protos.containermanagement_
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
   _globals['_CONTAINERMANAGEMENTPROTOCOLSERVICE']._serialized_start=93
-  _globals['_CONTAINERMANAGEMENTPROTOCOLSERVICE']._serialized_end=559
+  _globals['_CONTAINERMANAGEMENTPROTOCOLSERVICE']._serialized_end=663
 # @@protoc_insertion_point(module_scope)

@@ -50,6 +50,11 @@ class ContainerManagementProtocolServiceStub:
                 request_serializer=protos_dot_yarn__service__protos__pb2.GetContainerStatusesRequestProto.SerializeToString,
                 response_deserializer=protos_dot_yarn__service__protos__pb2.GetContainerStatusesResponseProto.FromString,
                 _registered_method=True)
+        self.updateContainer = channel.unary_unary(
+                '/hadoop.yarn.ContainerManagementProtocolService/updateContainer',
+                request_serializer=protos_dot_yarn__service__protos__pb2.ContainerUpdateRequestProto.SerializeToString,
+                response_deserializer=protos_dot_yarn__service__protos__pb2.ContainerUpdateResponseProto.FromString,
+                _registered_method=True)
         self.signalToContainer = channel.unary_unary(
                 '/hadoop.yarn.ContainerManagementProtocolService/signalToContainer',
                 request_serializer=protos_dot_yarn__service__protos__pb2.SignalContainerRequestProto.SerializeToString,
@@ -79,6 +84,12 @@ class ContainerManagementProtocolServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def updateContainer(self, request, context):
+        """Missing associated documentation comment in .proto file."""
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def signalToContainer(self, request, context):
         """Missing associated documentation comment in .proto file."""
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
@@ -102,6 +113,11 @@ def add_ContainerManagementProtocolServiceServicer_to_server(servicer, server):
                     servicer.getContainerStatuses,
                     request_deserializer=protos_dot_yarn__service__protos__pb2.GetContainerStatusesRequestProto.FromString,
                     response_serializer=protos_dot_yarn__service__protos__pb2.GetContainerStatusesResponseProto.SerializeToString,
+            ),
+            'updateContainer': grpc.unary_unary_rpc_method_handler(
+                    servicer.updateContainer,
+                    request_deserializer=protos_dot_yarn__service__protos__pb2.ContainerUpdateRequestProto.FromString,
+                    response_serializer=protos_dot_yarn__service__protos__pb2.ContainerUpdateResponseProto.SerializeToString,
             ),
             'signalToContainer': grpc.unary_unary_rpc_method_handler(
                     servicer.signalToContainer,
@@ -191,6 +207,33 @@ class ContainerManagementProtocolService:
             '/hadoop.yarn.ContainerManagementProtocolService/getContainerStatuses',
             protos_dot_yarn__service__protos__pb2.GetContainerStatusesRequestProto.SerializeToString,
             protos_dot_yarn__service__protos__pb2.GetContainerStatusesResponseProto.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def updateContainer(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/hadoop.yarn.ContainerManagementProtocolService/updateContainer',
+            protos_dot_yarn__service__protos__pb2.ContainerUpdateRequestProto.SerializeToString,
+            protos_dot_yarn__service__protos__pb2.ContainerUpdateResponseProto.FromString,
             options,
             channel_credentials,
             insecure,

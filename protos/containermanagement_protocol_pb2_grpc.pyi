@@ -19,6 +19,7 @@ class ContainerManagementProtocolServiceStub:
     startContainers: _aio.UnaryUnaryMultiCallable[_yarn_service_protos_pb2.StartContainersRequestProto, _yarn_service_protos_pb2.StartContainersResponseProto]
     stopContainers: _aio.UnaryUnaryMultiCallable[_yarn_service_protos_pb2.StopContainersRequestProto, _yarn_service_protos_pb2.StopContainersResponseProto]
     getContainerStatuses: _aio.UnaryUnaryMultiCallable[_yarn_service_protos_pb2.GetContainerStatusesRequestProto, _yarn_service_protos_pb2.GetContainerStatusesResponseProto]
+    updateContainer: _aio.UnaryUnaryMultiCallable[_yarn_service_protos_pb2.ContainerUpdateRequestProto, _yarn_service_protos_pb2.ContainerUpdateResponseProto]
     signalToContainer: _aio.UnaryUnaryMultiCallable[_yarn_service_protos_pb2.SignalContainerRequestProto, _yarn_service_protos_pb2.SignalContainerResponseProto]
 
 class ContainerManagementProtocolServiceServicer(metaclass=_abc_1.ABCMeta):
@@ -44,6 +45,13 @@ class ContainerManagementProtocolServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _yarn_service_protos_pb2.GetContainerStatusesRequestProto,
         context: _aio.ServicerContext[_yarn_service_protos_pb2.GetContainerStatusesRequestProto, _abc.Awaitable[_yarn_service_protos_pb2.GetContainerStatusesResponseProto]],
     ) -> _abc.Awaitable[_yarn_service_protos_pb2.GetContainerStatusesResponseProto]: ...
+
+    @_abc_1.abstractmethod
+    def updateContainer(
+        self,
+        request: _yarn_service_protos_pb2.ContainerUpdateRequestProto,
+        context: _aio.ServicerContext[_yarn_service_protos_pb2.ContainerUpdateRequestProto, _abc.Awaitable[_yarn_service_protos_pb2.ContainerUpdateResponseProto]],
+    ) -> _abc.Awaitable[_yarn_service_protos_pb2.ContainerUpdateResponseProto]: ...
 
     @_abc_1.abstractmethod
     def signalToContainer(

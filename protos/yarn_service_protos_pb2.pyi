@@ -1637,6 +1637,54 @@ class StopContainersResponseProto(_message.Message):
 Global___StopContainersResponseProto: _TypeAlias = StopContainersResponseProto  # noqa: Y015
 
 @_typing.final
+class ContainerUpdateRequestProto(_message.Message):
+    """Running containers take what newer container tokens promise: another size, another execution type."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    UPDATE_CONTAINER_TOKEN_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def update_container_token(self) -> _containers.RepeatedCompositeFieldContainer[_security_pb2.TokenProto]: ...
+    def __init__(
+        self,
+        *,
+        update_container_token: _abc.Iterable[_security_pb2.TokenProto] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["update_container_token", b"update_container_token"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ContainerUpdateRequestProto: _TypeAlias = ContainerUpdateRequestProto  # noqa: Y015
+
+@_typing.final
+class ContainerUpdateResponseProto(_message.Message):
+    """Which do."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    SUCCEEDED_REQUESTS_FIELD_NUMBER: _builtins.int
+    FAILED_REQUESTS_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def succeeded_requests(self) -> _containers.RepeatedCompositeFieldContainer[_yarn_protos_pb2.ContainerIdProto]: ...
+    @_builtins.property
+    def failed_requests(self) -> _containers.RepeatedCompositeFieldContainer[Global___ContainerExceptionMapProto]: ...
+    def __init__(
+        self,
+        *,
+        succeeded_requests: _abc.Iterable[_yarn_protos_pb2.ContainerIdProto] | None = ...,
+        failed_requests: _abc.Iterable[Global___ContainerExceptionMapProto] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["failed_requests", b"failed_requests", "succeeded_requests", b"succeeded_requests"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ContainerUpdateResponseProto: _TypeAlias = ContainerUpdateResponseProto  # noqa: Y015
+
+@_typing.final
 class GetContainerStatusesRequestProto(_message.Message):
     """How are these containers?"""
 

@@ -63,6 +63,7 @@ class RMContext:
         self.master_liveness: LivenessMonitor[ApplicationAttemptId] = LivenessMonitor(settings.master_expiry_ms, start)
         self.master_finishing: LivenessMonitor[ApplicationAttemptId] = LivenessMonitor(settings.master_expiry_ms, start)
         self.allocation_expiry: LivenessMonitor[ContainerId] = LivenessMonitor(settings.allocation_expiry_ms, start)
+        self.increase_expiry: LivenessMonitor[ContainerId] = LivenessMonitor(settings.allocation_expiry_ms, start)
         self.lifetimes: DeadlineMonitor[ApplicationId] = DeadlineMonitor(settings.lifetime_check_interval_ms, start)
         self._queue: deque[tuple[Callable[..., object], tuple[object, ...]]] = deque()
 
@@ -125,8 +126,8 @@ class RMContext:
 
     def update_node(self, node: RMNode) -> None:
         """NODE_UPDATE: what is new on the node; the scheduler serves it then."""
-        launched, completed = node.pull_updates()
-        self.scheduler.node_update(node.node_id, launched, completed, self.now_ms)
+        launched, increased, completed = node.pull_updates()
+        self.scheduler.node_update(node.node_id, launched, completed, self.now_ms, increased=increased)
 
     def update_node_resource(self, node: RMNode) -> None:
         """NODE_RESOURCE_UPDATE."""
@@ -163,6 +164,11 @@ class RMContext:
             final_state_name=final_state_name,
             now_ms=self.now_ms,
         )
+
+    def heard_of_container(self, container_id: ContainerId) -> None:
+        """It runs, or is over: neither it nor a larger size of it is waited for."""
+        self.allocation_expiry.unregister(container_id)
+        self.increase_expiry.unregister(container_id)
 
     def account(self, application_id: ApplicationId, resource: Resource, started_ms: int) -> None:
         """A container of the application, placed at `started_ms`, is over."""

@@ -55,9 +55,13 @@ from rm.scheduler.notices import (
     ContainerAllocated,
     ContainerFinished,
     ContainerLaunched,
+    ContainerUntracked,
+    IncreaseAcquired,
+    IncreaseSettled,
     NodeRemapped,
     Notice,
     ReleaseTemporary,
+    UpdateContainer,
 )
 from rm.settings import RMSettings
 from rm.state_store import StateStore
@@ -114,6 +118,7 @@ class ResourceManagerCore:
                 context.master_liveness,
                 context.master_finishing,
                 context.allocation_expiry,
+                context.increase_expiry,
                 context.lifetimes,
                 context.scheduler,
             )
@@ -185,6 +190,8 @@ class ResourceManagerCore:
             context.send_attempt(attempt_id, RMAppAttemptEventType.EXPIRE)
         for container_id in context.allocation_expiry.expire(now_ms):
             context.send(context.scheduler.expire_container, container_id, now_ms)
+        for container_id in context.increase_expiry.expire(now_ms):
+            context.send(context.scheduler.roll_back_increase, container_id, now_ms)
         for application_id in context.lifetimes.expire(now_ms):
             context.send_app(application_id, RMAppEventType.KILL, LIFETIME_EXCEEDED)
         context.send(context.scheduler.tick, now_ms)
@@ -201,14 +208,22 @@ class ResourceManagerCore:
                 context.allocation_expiry.register(container_id, context.now_ms)
                 context.send_app(container_id.application_id, RMAppEventType.APP_RUNNING_ON_NODE, node_id)
             case ContainerLaunched(container_id):
-                context.allocation_expiry.unregister(container_id)
+                context.heard_of_container(container_id)
             case ContainerFinished(attempt_id, node_id, status, resource, started_ms):
-                context.allocation_expiry.unregister(status.container_id)
+                context.heard_of_container(status.container_id)
                 context.account(attempt_id.application_id, resource, started_ms)
                 finished = FinishedContainer(node_id, status)
                 context.send_attempt(attempt_id, RMAppAttemptEventType.CONTAINER_FINISHED, finished)
             case CleanUpContainer(node_id, container_id):
                 context.send_node(node_id, RMNodeEventType.CLEANUP_CONTAINER, container_id)
+            case IncreaseAcquired(container_id):
+                context.increase_expiry.register(container_id, context.now_ms)
+            case IncreaseSettled(container_id):
+                context.increase_expiry.unregister(container_id)
+            case UpdateContainer(node_id, container):
+                context.send_node(node_id, RMNodeEventType.UPDATE_CONTAINER, container)
+            case ContainerUntracked(node_id, container_id):
+                context.send_node(node_id, RMNodeEventType.FINISHED_CONTAINERS_PULLED_BY_AM, (container_id,))
             case NodeRemapped(node_id):
                 context.send(context.scheduler.node_remapped, node_id, context.now_ms)
             case ReleaseTemporary(container):

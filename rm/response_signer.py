@@ -67,12 +67,17 @@ class ResponseSigner:
         )
 
     def sign_heartbeat(self, request: NodeHeartbeatRequest, reply: NodeHeartbeatResponse) -> NodeHeartbeatResponse:
-        """With the keys that the node has not got; most replies have none."""
+        """With the keys that the node has not got and tokens for containers that change; most replies have none."""
         container_key = _news(self._keys.containers.keys, request.container_token_key_id)
         nm_key = _news(self._keys.nodes.keys, request.nm_token_key_id)
-        if reply.action is not NodeAction.NORMAL or (container_key is None and nm_key is None):
+        if reply.action is not NodeAction.NORMAL:
             return reply
-        return replace(reply, container_token_key=container_key, nm_token_key=nm_key)
+        if container_key is None and nm_key is None and not reply.containers_to_update:
+            return reply
+        updates = tuple(
+            self._with_token(container, container.id.attempt_id) for container in reply.containers_to_update
+        )
+        return replace(reply, container_token_key=container_key, nm_token_key=nm_key, containers_to_update=updates)
 
     # For masters
 

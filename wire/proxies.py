@@ -44,6 +44,7 @@ from yarn.protocols.container_management import (
     StartContainerRequest,
     StartContainersResponse,
     StopContainersResponse,
+    UpdateContainersResponse,
 )
 from yarn.protocols.master import (
     AllocateRequest,
@@ -248,6 +249,10 @@ class ContainerManagementProxy(Proxy):
 
     async def get_container_statuses(self, container_ids: tuple[ContainerId, ...]) -> GetContainerStatusesResponse:
         return await self.call(container_management.GET_CONTAINER_STATUSES, container_ids)
+
+    async def update_container(self, tokens: tuple[Token, ...]) -> UpdateContainersResponse:
+        """After CallOutcomeUnknown ask for the statuses: a promise that was taken is refused the second time."""
+        return await self.call(container_management.UPDATE_CONTAINER, tokens)
 
     async def signal_to_container(self, request: SignalContainerRequest) -> None:
         await self.call(container_management.SIGNAL_TO_CONTAINER, request)

@@ -15,6 +15,7 @@ from enum import Enum
 from typing import TYPE_CHECKING
 
 from nm.diagnostics import ATTEMPT_MESSAGE, KILLED_BEFORE_LAUNCH, KILLED_EXTERNALLY
+from yarn.containers import ContainerTokenIdentifier
 from yarn.lifecycle import Lifecycle, Row
 from yarn.states import ContainerExitStatus
 
@@ -52,6 +53,7 @@ class NMContainerEvent(Enum):
     CONTAINER_EXITED_WITH_SUCCESS = 8
     CONTAINER_EXITED_WITH_FAILURE = 9
     CONTAINER_KILLED_ON_REQUEST = 10
+    UPDATE_CONTAINER_TOKEN = 11
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,6 +185,15 @@ def _update_diagnostics(container: NMContainer, text: str) -> None:
     container.add_diagnostics(text + "\n")
 
 
+def _update(container: NMContainer, token: ContainerTokenIdentifier) -> None:
+    container.token = token
+
+
+def _update_while_watched(container: NMContainer, token: ContainerTokenIdentifier) -> None:
+    container.token = token
+    container.change_monitoring()
+
+
 def _done(container: NMContainer, _: object) -> None:
     container.finished()
 
@@ -288,6 +299,21 @@ CONTAINER_LIFECYCLE: Lifecycle[NMContainerState, NMContainerEvent] = Lifecycle(
             S.CONTAINER_CLEANEDUP_AFTER_KILL,
             _update_diagnostics,
             "something to tell",
+        ),
+        *(
+            Row(state, E.UPDATE_CONTAINER_TOKEN, state, _update, "its size, or its kind, is another")
+            for state in (S.NEW, S.LOCALIZING, S.LOCALIZATION_FAILED, S.SCHEDULED, S.RELAUNCHING)
+        ),
+        Row(S.RUNNING, E.UPDATE_CONTAINER_TOKEN, S.RUNNING, _update_while_watched, "its size, or its kind, is another"),
+        *(
+            Row(state, E.UPDATE_CONTAINER_TOKEN, state, None, "too late")
+            for state in (
+                S.EXITED_WITH_SUCCESS,
+                S.EXITED_WITH_FAILURE,
+                S.KILLING,
+                S.CONTAINER_CLEANEDUP_AFTER_KILL,
+                S.DONE,
+            )
         ),
         *(
             Row(S.CONTAINER_CLEANEDUP_AFTER_KILL, event, S.CONTAINER_CLEANEDUP_AFTER_KILL, None, "too late")

@@ -17,12 +17,15 @@ from rm.scheduler.notices import (
     ContainerAllocated,
     ContainerFinished,
     ContainerLaunched,
+    IncreaseAcquired,
+    IncreaseSettled,
     Notice,
+    UpdateContainer,
 )
 from yarn.containers import Container, ContainerStatus
 from yarn.ids import ApplicationAttemptId, ContainerId, NodeId
 from yarn.lifecycle import Lifecycle, Machine, Row
-from yarn.resource import Resource
+from yarn.resource import Resource, componentwise_max
 
 
 class RMContainerState(Enum):
@@ -55,13 +58,16 @@ class RMContainerEvent(Enum):
     RELEASED = "RELEASED"
     EXPIRE = "EXPIRE"
     KILL = "KILL"
+    ACQUIRE_UPDATED_CONTAINER = "ACQUIRE_UPDATED_CONTAINER"
+    NM_DONE_CHANGE_RESOURCE = "NM_DONE_CHANGE_RESOURCE"
 
 
 class RMContainer:
     """A container that the scheduler placed or reserved.
 
     `key` and `asks` are what it answers; `asks` is kept until it is ACQUIRED, so that it can be asked for again if it
-    is lost before. `is_am`: it runs the master of its attempt.
+    is lost before. `is_am`: it runs the master of its attempt. `last_confirmed`: the size that it falls back to when
+    nobody uses the token of a larger one in time.
     """
 
     __slots__ = (
@@ -72,6 +78,7 @@ class RMContainer:
         "id",
         "is_am",
         "key",
+        "last_confirmed",
         "node_id",
         "partition",
         "queue",
@@ -101,6 +108,7 @@ class RMContainer:
         self.started_ms = started_ms
         self.asks: tuple[AskTerms, ...] | None = None
         self.is_am = False
+        self.last_confirmed = container.resource
         self.status: ContainerStatus | None = None
         self._notify = notify
         self._machine: Machine[RMContainerState, RMContainerEvent] = Machine(LIFECYCLE, self)
@@ -151,6 +159,26 @@ class RMContainer:
     def _launched(self, _: object) -> None:
         self._notify(ContainerLaunched(self.id))
 
+    def _change_acquired(self, is_increase: bool) -> None:
+        """An increase is the AM's to bring to the NM, and for so long only."""
+        if is_increase:
+            self._notify(IncreaseAcquired(self.id))
+
+    def _change_done(self, reported: Resource) -> None:
+        """The NM tells the size it has; later changes may be under way (NMReportedContainerChangeIsDoneTransition)."""
+        size = self.resource
+        if reported == size:
+            self.last_confirmed = reported
+            self._notify(IncreaseSettled(self.id))
+        elif size.fits_in(reported):
+            self.last_confirmed = size
+            self._notify(IncreaseSettled(self.id))
+            self._notify(UpdateContainer(self.node_id, self.container))
+        elif reported.fits_in(size):
+            self.last_confirmed = componentwise_max(reported, self.last_confirmed)
+        else:
+            self._notify(CleanUpContainer(self.node_id, self.id))
+
     def _finished(self, status: ContainerStatus) -> None:
         self.status = status
         self._notify(ContainerFinished(self.attempt_id, self.node_id, status, self.resource, self.started_ms))
@@ -184,6 +212,14 @@ LIFECYCLE: Lifecycle[RMContainerState, RMContainerEvent] = Lifecycle(
         Row(_S.ACQUIRED, _E.EXPIRE, _S.EXPIRED, RMContainer._killed, "not started by its AM in time"),
         Row(_S.ACQUIRED, _E.KILL, _S.KILLED, RMContainer._killed, "node lost, attempt over or preempted"),
         Row(_S.RUNNING, _E.ACQUIRED, _S.RUNNING, None, "fetched again"),
+        Row(
+            _S.RUNNING,
+            _E.ACQUIRE_UPDATED_CONTAINER,
+            _S.RUNNING,
+            RMContainer._change_acquired,
+            "its AM has its new size",
+        ),
+        Row(_S.RUNNING, _E.NM_DONE_CHANGE_RESOURCE, _S.RUNNING, RMContainer._change_done, "its NM has its new size"),
         Row(_S.RUNNING, _E.FINISHED, _S.COMPLETED, RMContainer._finished, "its NM told its end"),
         Row(_S.RUNNING, _E.RELEASED, _S.RELEASED, RMContainer._killed, "given back by its AM"),
         Row(_S.RUNNING, _E.KILL, _S.KILLED, RMContainer._killed, "node lost, attempt over or preempted"),

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from rm.lifecycles.events import NodeReconnected, NodeStarted, RMAppEventType, RMNodeEventType
-from yarn.containers import ContainerStatus
+from yarn.containers import Container, ContainerStatus
 from yarn.ids import ApplicationId, ContainerId, NodeId
 from yarn.lifecycle import Lifecycle, Machine, Row
 from yarn.nodes import NodeHealth, ResourceUtilization
@@ -60,9 +60,11 @@ class RMNode:
         self.completed: set[ContainerId] = set()
         self.newly_launched: list[ContainerId] = []
         self.newly_completed: list[ContainerStatus] = []
+        self.newly_increased: dict[ContainerId, Container] = {}
         self.to_clean_up: set[ContainerId] = set()
         self.to_forget: set[ContainerId] = set()
         self.apps_to_clean_up: dict[ApplicationId, None] = {}
+        self.to_update: dict[ContainerId, Container] = {}
         self.to_signal: list[tuple[ContainerId, SignalContainerCommand]] = []
         self.last_response = NodeHeartbeatResponse(response_id=0, action=NodeAction.NORMAL)
         self.machine: Machine[NodeState, RMNodeEventType] = Machine(LIFECYCLE, self)
@@ -93,12 +95,14 @@ class RMNode:
             applications_to_clean_up=tuple(self.apps_to_clean_up),
             containers_to_forget=tuple(sorted(self.to_forget)),
             containers_to_signal=tuple(self.to_signal),
+            containers_to_update=tuple(self.to_update.values()),
             resource=self.capability if self.capability_changed else None,
         )
         self.to_clean_up.clear()
         self.apps_to_clean_up.clear()
         self.to_forget.clear()
         self.to_signal.clear()
+        self.to_update.clear()
         self.capability_changed = False
         self.last_response = response
         return response
@@ -107,10 +111,11 @@ class RMNode:
         """The NM's process began anew, and so does its counting."""
         self.last_response = NodeHeartbeatResponse(response_id=0, action=NodeAction.NORMAL)
 
-    def pull_updates(self) -> tuple[list[ContainerId], list[ContainerStatus]]:
-        """What the scheduler has not been told: containers that run and containers that ended."""
-        updates = self.newly_launched, self.newly_completed
+    def pull_updates(self) -> tuple[list[ContainerId], list[Container], list[ContainerStatus]]:
+        """What the scheduler has not been told: containers that run, that have grown, and that ended."""
+        updates = self.newly_launched, list(self.newly_increased.values()), self.newly_completed
         self.newly_launched, self.newly_completed = [], []
+        self.newly_increased.clear()
         return updates
 
 
@@ -188,6 +193,7 @@ def _tell_unusable(node: RMNode) -> None:
 def _forget_updates(node: RMNode) -> None:
     node.newly_launched.clear()
     node.newly_completed.clear()
+    node.newly_increased.clear()
 
 
 def _note_running_app(node: RMNode, application_id: ApplicationId) -> None:
@@ -210,6 +216,9 @@ def _update(node: RMNode, heartbeat: NodeHeartbeatRequest) -> NodeState:
         _tell_unusable(node)
         return NodeState.UNHEALTHY
     _take_statuses(node, heartbeat.containers)
+    for container in heartbeat.increased_containers:
+        if not _is_to_end(node, container.id):
+            node.newly_increased[container.id] = container
     node.context.send(node.context.update_node, node)
     return NodeState.RUNNING
 
@@ -235,7 +244,7 @@ def _take_statuses(node: RMNode, statuses: tuple[ContainerStatus, ...]) -> None:
     for status in statuses:
         container_id = status.container_id
         application_id = container_id.application_id
-        if container_id in node.to_clean_up or application_id in node.apps_to_clean_up:
+        if _is_to_end(node, container_id):
             continue
         if application_id not in node.running_apps:
             _note_running_app(node, application_id)
@@ -244,13 +253,17 @@ def _take_statuses(node: RMNode, statuses: tuple[ContainerStatus, ...]) -> None:
             if container_id not in node.launched:
                 node.launched[container_id] = None
                 node.newly_launched.append(container_id)
-                node.context.allocation_expiry.unregister(container_id)
+                node.context.heard_of_container(container_id)
         else:
             node.launched.pop(container_id, None)
-            node.context.allocation_expiry.unregister(container_id)
+            node.context.heard_of_container(container_id)
             _note_completed(node, status)
     if running < len(node.launched):
         _find_lost(node, statuses)
+
+
+def _is_to_end(node: RMNode, container_id: ContainerId) -> bool:
+    return container_id in node.to_clean_up or container_id.application_id in node.apps_to_clean_up
 
 
 def _note_completed(node: RMNode, status: ContainerStatus) -> None:
@@ -293,6 +306,10 @@ def _forget_containers(node: RMNode, container_ids: tuple[ContainerId, ...]) -> 
     node.to_forget.update(container_ids)
 
 
+def _update_container(node: RMNode, container: Container) -> None:
+    node.to_update[container.id] = container
+
+
 def _signal(node: RMNode, signal: tuple[ContainerId, SignalContainerCommand]) -> None:
     node.to_signal.append(signal)
 
@@ -330,6 +347,7 @@ for _state in _IN_USE:
         Row(_state, _E.CLEANUP_APP, _state, _clean_up_app, "the application is over"),
         Row(_state, _E.CLEANUP_CONTAINER, _state, _clean_up_container, "the container is over for the RM"),
         Row(_state, _E.FINISHED_CONTAINERS_PULLED_BY_AM, _state, _forget_containers, "its AM knows of their end"),
+        Row(_state, _E.UPDATE_CONTAINER, _state, _update_container, "the container has another size, or another type"),
         Row(_state, _E.SIGNAL_CONTAINER, _state, _signal, "asked for by a client"),
     ]
 for _state in (_S.LOST, _S.REBOOTED, _S.SHUTDOWN):

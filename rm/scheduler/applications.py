@@ -14,6 +14,7 @@ from rm.scheduler.completion import (
     aborted_status,
     complete_in_queue,
 )
+from rm.scheduler.container_updates import apply_updates
 from rm.scheduler.context import SchedulerContext
 from rm.scheduler.java_order import container_hash, hash_order
 from rm.scheduler.moving import change_priority, move, target_leaf
@@ -22,10 +23,12 @@ from rm.scheduler.notices import ApplicationAccepted, ApplicationRejected, Attem
 from rm.scheduler.parallel_applications import ParallelApplications
 from rm.scheduler.queue_tree import QueueTree
 from rm.scheduler.submission import SubmissionRefused, leaf_for
+from yarn.asks import UpdateContainerRequest
 from yarn.containers import ContainerStatus
 from yarn.errors import YarnException
 from yarn.ids import ApplicationAttemptId, ApplicationId, ContainerId
 from yarn.resource import Resource
+from yarn.states import ContainerUpdateType
 
 
 class Applications:
@@ -154,6 +157,16 @@ class Applications:
         container = self.container(container_id)
         if container is not None and container.allows(RMContainerEvent.EXPIRE):
             self.complete(container, aborted_status(container_id, EXPIRED), RMContainerEvent.EXPIRE)
+
+    def roll_back_increase(self, container_id: ContainerId) -> None:
+        """Have it shrink to the size that its NM last told (rollbackContainerUpdate)."""
+        container = self.container(container_id)
+        attempt = self.attempt_of(container_id.application_id)
+        if container is None or attempt is None or not container.last_confirmed.fits_in(container.resource):
+            return
+        version, size = container.container.version, container.last_confirmed
+        decrease = ContainerUpdateType.DECREASE_RESOURCE
+        apply_updates(attempt, [(UpdateContainerRequest(container_id, version, decrease, size), container)])
 
     def complete(self, container: RMContainer, status: ContainerStatus, event: RMContainerEvent) -> None:
         """End a container or reservation; ask again for what its AM never saw (completedContainer)."""

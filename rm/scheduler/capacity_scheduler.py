@@ -36,7 +36,7 @@ from rm.scheduler.queue_tree import QueueTree
 from yarn.applications import ApplicationResourceUsage
 from yarn.asks import ResourceRequest, UpdateContainerError, UpdateContainerRequest
 from yarn.configuration import Configuration
-from yarn.containers import ContainerStatus
+from yarn.containers import Container, ContainerStatus
 from yarn.faults import ConfigurationException
 from yarn.ids import ApplicationAttemptId, ApplicationId, ContainerId, NodeId
 from yarn.resource import Resource, ResourceTypes
@@ -114,11 +114,17 @@ class CapacityScheduler:
         self._nodes.remapped(node_id)
 
     def node_update(
-        self, node_id: NodeId, launched: Sequence[ContainerId], completed: Sequence[ContainerStatus], now_ms: int
+        self,
+        node_id: NodeId,
+        launched: Sequence[ContainerId],
+        completed: Sequence[ContainerStatus],
+        now_ms: int,
+        *,
+        increased: Sequence[Container] = (),
     ) -> None:
         """NODE_UPDATE: notes what the NM reported, then places containers on the node."""
         self._context.now_ms = now_ms
-        self._nodes.update(node_id, launched, completed)
+        self._nodes.update(node_id, launched, increased, completed)
 
     # Applications
 
@@ -197,14 +203,14 @@ class CapacityScheduler:
         if attempt is None or attempt.attempt_id != attempt_id:
             return Allocation(headroom=context.none)
         found = ((update, self.container(update.container_id)) for update in updates)
-        errors = apply_updates(attempt, [(update, container) for update, container in found if container is not None])
+        apply_updates(attempt, [(update, container) for update, container in found if container is not None])
         for container_id in releases:
             container = self.container(container_id)
             if container is not None:
                 self._release(container)
         normalized = [self._sizes.ask(ask) for ask in asks]
         if attempt.is_stopped:
-            return Allocation(headroom=context.none, update_errors=errors)
+            return Allocation(headroom=context.none)
         demand_changed = attempt.asks.update(normalized)
         attempt.update_blacklist(blacklist_additions, blacklist_removals)
         containers = attempt.pull_allocated()
@@ -213,7 +219,8 @@ class CapacityScheduler:
             context.revision += 1
         if demand_changed and not attempt.is_waiting_for_master:
             attempt.leaf.active.demand_changed(attempt)
-        return Allocation(containers, attempt.headroom(), context.node_count, updated, errors)
+        refused = attempt.updates.pull_refused()
+        return Allocation(containers, attempt.headroom(), context.node_count, updated, refused)
 
     def check_updates(
         self, queue: str, updates: Sequence[UpdateContainerRequest]
@@ -242,6 +249,11 @@ class CapacityScheduler:
         """CONTAINER_EXPIRED: acquired and never launched in time."""
         self._at(now_ms)
         self._applications.expire_container(container_id)
+
+    def roll_back_increase(self, container_id: ContainerId, now_ms: int) -> None:
+        """CONTAINER_EXPIRED of an increase: its NM was not told in time."""
+        self._at(now_ms)
+        self._applications.roll_back_increase(container_id)
 
     # Sizes and names
 

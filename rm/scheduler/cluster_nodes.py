@@ -11,9 +11,9 @@ from rm.scheduler.context import SchedulerContext
 from rm.scheduler.java_order import container_hash, hash_order
 from rm.scheduler.node import NodeTracker, SchedulerNode
 from rm.scheduler.node_visit import allocate_containers_to_node
-from rm.scheduler.notices import CleanUpContainer, NodeRemapped
+from rm.scheduler.notices import CleanUpContainer, ContainerUntracked, NodeRemapped
 from rm.scheduler.queue_tree import QueueTree
-from yarn.containers import ContainerStatus
+from yarn.containers import Container, ContainerStatus
 from yarn.ids import ContainerId, NodeId
 from yarn.resource import Resource
 
@@ -88,18 +88,28 @@ class ClusterNodes:
             self._applications.complete(reserved, unreserved_status(reserved.id), RMContainerEvent.KILL)
         self._tree.update_cluster_resource()
 
-    def update(self, node_id: NodeId, launched: Sequence[ContainerId], completed: Sequence[ContainerStatus]) -> None:
+    def update(
+        self,
+        node_id: NodeId,
+        launched: Sequence[ContainerId],
+        increased: Sequence[Container],
+        completed: Sequence[ContainerStatus],
+    ) -> None:
         """Notes what the NM reported, then places containers on the node."""
         context = self._context
         node = context.nodes.get(node_id)
-        if launched or completed:
+        if launched or increased or completed:
             context.revision += 1
         for container_id in launched:
             self._container_launched(container_id, node_id, node)
+        for reported in increased:
+            self._container_increased(reported, node_id)
         for status in completed:
             container = self._applications.container(status.container_id)
             if container is not None:
                 self._applications.complete(container, status, RMContainerEvent.FINISHED)
+            else:
+                context.notify(ContainerUntracked(node_id, status.container_id))
             if node is not None:
                 node.release_container(status.container_id, by_node=True)
         if node is not None:
@@ -116,3 +126,11 @@ class ClusterNodes:
             container.handle(RMContainerEvent.LAUNCHED, None, context.now_ms)
         if attempt is not None and node is not None:
             node.container_launched(container_id)
+
+    def _container_increased(self, reported: Container, node_id: NodeId) -> None:
+        """The NM has let it grow (containerIncreasedOnNode)."""
+        container = self._applications.container(reported.id)
+        if container is None:
+            self._context.notify(CleanUpContainer(node_id, reported.id))
+        elif container.allows(RMContainerEvent.NM_DONE_CHANGE_RESOURCE):
+            container.handle(RMContainerEvent.NM_DONE_CHANGE_RESOURCE, reported.resource, self._context.now_ms)

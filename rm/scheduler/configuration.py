@@ -71,6 +71,7 @@ class CapacitySchedulerConfiguration:
     reservations_continue_looking: bool
     am_allow_non_exclusive: bool
     include_port_in_node_name: bool
+    auto_update_containers: bool
     settle_ms: int
     default_user_max_parallel_apps: int
     users_max_parallel_apps: dict[str, int]
@@ -126,6 +127,7 @@ class CapacitySchedulerConfiguration:
                 "yarn.resourcemanager.node-labels.am.allow-non-exclusive-allocation", False
             ),
             include_port_in_node_name=reader.flag("yarn.scheduler.include-port-in-node-name", False),
+            auto_update_containers=reader.flag("yarn.resourcemanager.auto-update.containers", False),
             settle_ms=reader.duration_ms("yarn.resourcemanager.work-preserving-recovery.scheduling-wait-ms", 10_000),
             default_user_max_parallel_apps=reader.integer(_USER + _MAX_PARALLEL, INT32_MAX),
             users_max_parallel_apps=_users_max_parallel_apps(reader),

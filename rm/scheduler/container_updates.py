@@ -15,11 +15,11 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from rm.lifecycles.rm_container import FINAL, RMContainer
+from rm.lifecycles.rm_container import FINAL, RMContainer, RMContainerEvent
 from rm.scheduler.asks import AskTerms, NodeType, SchedulerKey
 from rm.scheduler.java_order import container_hash, hash_order
 from rm.scheduler.node import SchedulerNode
-from rm.scheduler.notices import ReleaseTemporary
+from rm.scheduler.notices import ReleaseTemporary, UpdateContainer
 from yarn.asks import ANY, UpdateContainerError, UpdateContainerRequest
 from yarn.containers import Container
 from yarn.errors import YARNFeatureNotEnabledException
@@ -49,7 +49,16 @@ class ContainerUpdates:
     `_decreased` {container: its temporary one} wait for the pull; `_to_release` are temporary ones that serve nobody.
     """
 
-    __slots__ = ("_application", "_context", "_decreased", "_decreases", "_increased", "_increases", "_to_release")
+    __slots__ = (
+        "_application",
+        "_context",
+        "_decreased",
+        "_decreases",
+        "_increased",
+        "_increases",
+        "_refused",
+        "_to_release",
+    )
 
     def __init__(self, application: FiCaSchedulerApp, context: SchedulerContext) -> None:
         self._application = application
@@ -59,6 +68,7 @@ class ContainerUpdates:
         self._increased: dict[ContainerId, RMContainer] = {}
         self._decreased: dict[ContainerId, RMContainer] = {}
         self._to_release: list[RMContainer] = []
+        self._refused: list[UpdateContainerError] = []
 
     # What the AM asks for
 
@@ -82,8 +92,11 @@ class ContainerUpdates:
         return True
 
     def decrease(self, container: RMContainer, target: Resource, node: SchedulerNode) -> bool:
-        """Have it shrink at the next pull; False if it is about to shrink already."""
-        if container.id in self._decreases:
+        """Have it shrink at the next pull; False if it is about to shrink or to grow already.
+
+        Of one about to grow Hadoop loses the size to shrink to, and fails at every pull until the container ends.
+        """
+        if container.id in self._decreases or container.id in self._increased:
             return False
         self._cancel(_key_of(container), node)
         self._decreases[container.id] = target
@@ -111,6 +124,15 @@ class ContainerUpdates:
             started_ms=self._context.now_ms,
             notify=self._context.notify,
         )
+
+    def refuse(self, request: UpdateContainerRequest) -> None:
+        """Another change of the container is under way; the AM is told with its next reply."""
+        self._refused.append(UpdateContainerError(OUTSTANDING, request))
+
+    def pull_refused(self) -> tuple[UpdateContainerError, ...]:
+        """What was refused since the last pull."""
+        refused, self._refused = tuple(self._refused), []
+        return refused
 
     # What was placed
 
@@ -153,12 +175,21 @@ class ContainerUpdates:
                 self._forget(temporary.key, existing.container)
                 existing.container = replace(existing.container, version=existing.container.version + 1)
                 updated.append(UpdatedContainer(kind, existing.container))
+                self._tell(existing, kind)
             self._to_release.append(temporary)
         for temporary in self._to_release:
             temporary.asks = None
             self._context.notify(ReleaseTemporary(temporary))
         self._to_release = []
         return updated
+
+    def _tell(self, changed: RMContainer, kind: ContainerUpdateType) -> None:
+        """Its NM hears of it from us, unless that is the AM's to do, which has so long for an increase."""
+        if kind is _DECREASE or self._context.settings.auto_update_containers:
+            self._context.notify(UpdateContainer(changed.node_id, changed.container))
+        elif changed.allows(RMContainerEvent.ACQUIRE_UPDATED_CONTAINER):
+            is_increase = kind is _INCREASE
+            changed.handle(RMContainerEvent.ACQUIRE_UPDATED_CONTAINER, is_increase, self._context.now_ms)
 
     def _exchange(self, temporary: RMContainer, existing: RMContainer, kind: ContainerUpdateType) -> None:
         """The existing one gets its new size, the temporary one what is to be released (swapContainer)."""
@@ -182,20 +213,16 @@ class ContainerUpdates:
         self._decreases.pop(changed.id, None)
 
 
-def apply_updates(
-    attempt: FiCaSchedulerApp, updates: Iterable[tuple[UpdateContainerRequest, RMContainer]]
-) -> tuple[UpdateContainerError, ...]:
-    """Take checked requests on, with their sizes normalised; increases come first. Returns what was refused."""
+def apply_updates(attempt: FiCaSchedulerApp, updates: Iterable[tuple[UpdateContainerRequest, RMContainer]]) -> None:
+    """Take checked requests on, with their sizes normalised; increases come first. What is refused waits to be told."""
     requests = list(updates)
-    errors = []
     for kind, take in ((_INCREASE, attempt.updates.increase), (_DECREASE, attempt.updates.decrease)):
         for request, container in requests:
             node = attempt.leaf.context.nodes.get(container.node_id)
             if request.type is not kind or node is None or request.capability is None:
                 continue
             if not take(container, request.capability, node):
-                errors.append(UpdateContainerError(OUTSTANDING, request))
-    return tuple(errors)
+                attempt.updates.refuse(request)
 
 
 def _key_of(container: RMContainer) -> SchedulerKey:

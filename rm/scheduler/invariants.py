@@ -187,7 +187,9 @@ def _places(scheduler: CapacityScheduler) -> Iterator[str]:
             seen[container_id] = node
     owners: dict[ContainerId, FiCaSchedulerApp] = {}
     for attempt in _attempts(scheduler):
-        for container in attempt.live_containers.values():
+        for held_as, container in attempt.live_containers.items():
+            if held_as != container.id:
+                continue  # It is about to shrink, and held twice until then: see ContainerUpdates.decrease.
             if container.id in owners:
                 yield f"{container.id}: of {owners[container.id]} and of {attempt}"
             owners[container.id] = attempt

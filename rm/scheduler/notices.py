@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
-from yarn.containers import ContainerStatus
+from yarn.containers import Container, ContainerStatus
 from yarn.ids import ApplicationAttemptId, ApplicationId, ContainerId, NodeId
 from yarn.resource import Resource
 
@@ -85,6 +85,36 @@ class CleanUpContainer:
 
 
 @dataclass(frozen=True, slots=True)
+class IncreaseAcquired:
+    """The AM has the token of a larger size: if its NM does not tell of it in time, the increase is taken back."""
+
+    container_id: ContainerId
+
+
+@dataclass(frozen=True, slots=True)
+class IncreaseSettled:
+    """The NM has told a size that is as large: nothing is taken back."""
+
+    container_id: ContainerId
+
+
+@dataclass(frozen=True, slots=True)
+class UpdateContainer:
+    """The NM must make the container what it is now (RMNode UPDATE_CONTAINER); decreases are never the AM's to tell."""
+
+    node_id: NodeId
+    container: Container
+
+
+@dataclass(frozen=True, slots=True)
+class ContainerUntracked:
+    """An NM told an end that nobody will ask for: it may forget the container."""
+
+    node_id: NodeId
+    container_id: ContainerId
+
+
+@dataclass(frozen=True, slots=True)
 class NodeRemapped:
     """What its partition has was changed by the node: a step of its own looks once more (NODE_LABELS_UPDATE)."""
 
@@ -110,6 +140,10 @@ Notice: TypeAlias = (
     | ContainerLaunched
     | ContainerFinished
     | CleanUpContainer
+    | IncreaseAcquired
+    | IncreaseSettled
+    | UpdateContainer
+    | ContainerUntracked
     | NodeRemapped
     | ReleaseTemporary
 )

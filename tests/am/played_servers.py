@@ -25,6 +25,7 @@ from yarn.protocols.container_management import (
     StartContainerRequest,
     StartContainersResponse,
     StopContainersResponse,
+    UpdateContainersResponse,
 )
 from yarn.protocols.master import (
     AllocateRequest,
@@ -34,6 +35,7 @@ from yarn.protocols.master import (
     RegisterApplicationMasterRequest,
     RegisterApplicationMasterResponse,
 )
+from yarn.resource import Resource
 
 Reply = AllocateResponse | YarnException
 
@@ -109,6 +111,7 @@ class PlayedNode:
     stopped: list[ContainerId] = field(default_factory=list)
     signalled: list[SignalContainerRequest] = field(default_factory=list)
     tokens: list[Token | None] = field(default_factory=list)
+    sizes: dict[ContainerId, Resource] = field(default_factory=dict)
 
     async def start_containers(
         self, caller: Caller[None], requests: tuple[StartContainerRequest, ...]
@@ -131,9 +134,21 @@ class PlayedNode:
     async def get_container_statuses(
         self, caller: Caller[None], container_ids: tuple[ContainerId, ...]
     ) -> GetContainerStatusesResponse:
-        known = tuple(ended(found.number) for found in container_ids if found in self.started)
+        known = tuple(
+            replace(ended(found.number), capability=self.sizes.get(found))
+            for found in container_ids
+            if found in self.started
+        )
         failed = {found: self.unknown(found) for found in container_ids if found not in self.started}
         return GetContainerStatusesResponse(known, failed)
+
+    async def update_container(self, caller: Caller[None], tokens: tuple[Token, ...]) -> UpdateContainersResponse:
+        """A size is what the token's password says."""
+        container_id = ContainerId.parse(tokens[0].identifier.decode())
+        if self.refusals:
+            return UpdateContainersResponse(failed={container_id: self.refusals.pop(0)})
+        self.sizes[container_id] = Resource(int(tokens[0].password), 1)
+        return UpdateContainersResponse(succeeded=(container_id,))
 
     async def signal_to_container(self, caller: Caller[None], request: SignalContainerRequest) -> None:
         self.signalled.append(request)

@@ -24,6 +24,7 @@ from yarn.errors import (
 )
 from yarn.ids import NodeId
 from yarn.protocols.container_management import SignalContainerRequest
+from yarn.resource import Resource
 from yarn.states import SignalContainerCommand
 
 SLEEP = ContainerLaunchContext(commands=("sleep 1",))
@@ -126,3 +127,48 @@ async def test_an_nm_that_is_gone_is_given_up_after_the_wait() -> None:
     async with asyncio.timeout(10), NMClient({node_id: NM_TOKEN}, QUICK) as nms:
         with pytest.raises(ServerUnavailable):
             await nms.start(container_on(node_id), SLEEP)
+
+
+def grown_on(node_id: NodeId, memory_mb: int = 512) -> Container:
+    """Container 2 as an update gave it, with a token for its new size."""
+    token = Token(str(container_id(2)).encode(), str(memory_mb).encode(), "ContainerToken", str(node_id))
+    return replace(container(2), node_id=node_id, resource=Resource(memory_mb, 1), version=1, token=token)
+
+
+async def test_a_container_is_brought_its_new_size() -> None:
+    node = PlayedNode(started=[container_id(2)])
+    async with connected(node) as (nms, node_id):
+        await nms.update(grown_on(node_id))
+    assert node.sizes == {container_id(2): Resource(512, 1)}
+
+
+async def test_a_size_that_is_refused_or_has_no_token_is_the_callers_to_know() -> None:
+    node = PlayedNode(started=[container_id(2)], refusals=[YarnException("has update version [1]")])
+    async with connected(node) as (nms, node_id):
+        with pytest.raises(YarnException, match="update version"):
+            await nms.update(grown_on(node_id))
+        with pytest.raises(InvalidToken, match="has no container token"):
+            await nms.update(replace(grown_on(node_id), token=None))
+
+
+@pytest.mark.parametrize("taken", [True, False])
+async def test_a_new_size_whose_answer_is_lost_is_settled_by_asking(taken: bool) -> None:
+    """Brought twice it would be refused, so it is brought again only if the NM does not have it."""
+    node = PlayedNode(started=[container_id(2)])
+    update = node.update_container
+    calls = 0
+
+    async def lose_first_answer(caller: object, tokens: object) -> object:
+        nonlocal calls
+        calls += 1
+        if calls > 1 or taken:
+            response = await update(caller, tokens)  # type: ignore[arg-type]
+        if calls == 1:
+            raise CallOutcomeUnknown("lost")
+        return response
+
+    node.update_container = lose_first_answer  # type: ignore[method-assign, assignment]
+    async with connected(node) as (nms, node_id):
+        await nms.update(grown_on(node_id))
+    assert node.sizes == {container_id(2): Resource(512, 1)}
+    assert calls == (1 if taken else 2)

@@ -12,6 +12,9 @@ from tests.conformance.recording import Json, Recording, View, read
 from tests.conformance.view import look
 from yarn.faults import ConfigurationException
 
+HADOOPS_OWN_FAILURE = "NullPointerException"
+"""Here Hadoop stumbled half-way through a step: what it left behind is no example, and the comparison ends."""
+
 _MISSING = "(absent)"
 
 _FIRST_WORDS = ("reply", "container", "reserved", "app", "node", "queue", "user")
@@ -77,6 +80,8 @@ def _compare_steps(recording: Recording, cluster: RecordedCluster) -> Outcome:
     differences = _compare_views(0, {}, expected, look(cluster))
     for number, step in enumerate(recording.steps, start=1):
         if differences:
+            break
+        if step.reply.get("error", {}).get("class") == HADOOPS_OWN_FAILURE:
             break
         for key, value in step.delta.items():
             if value is None:

@@ -114,7 +114,8 @@ class RM:
         """One step; the value of its reply, None for an event that is no call. Raises the error of a refusal."""
         self.effects = self.core.handle(event, self.now_ms)
         self.log.append((self.now_ms, event, self.effects))
-        assert not [effect for effect in self.effects if isinstance(effect, InvariantsBroken)]
+        broken = [effect for effect in self.effects if isinstance(effect, InvariantsBroken)]
+        assert not broken, broken
         answers = [effect for effect in self.effects if isinstance(effect, Reply | Refuse)]
         assert len(answers) == (1 if hasattr(event, "call") else 0)
         if not answers:

@@ -45,6 +45,7 @@ from yarn.protocols.container_management import (
     StartContainerRequest,
     StartContainersResponse,
     StopContainersResponse,
+    UpdateContainersResponse,
 )
 from yarn.protocols.tracker import NodeHeartbeatRequest, NodeHeartbeatResponse, RegisterNodeManagerRequest
 from yarn.resource import Resource
@@ -200,6 +201,11 @@ class Node:
         self, caller: Caller[NMTokenIdentifier], request: tuple[ContainerId, ...]
     ) -> GetContainerStatusesResponse:
         return GetContainerStatusesResponse()
+
+    async def update_container(
+        self, caller: Caller[NMTokenIdentifier], request: tuple[Token, ...]
+    ) -> UpdateContainersResponse:
+        return UpdateContainersResponse()
 
     async def signal_to_container(self, caller: Caller[NMTokenIdentifier], request: SignalContainerRequest) -> None:
         return None

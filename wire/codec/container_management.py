@@ -11,6 +11,7 @@ from wire.codec.fields import member, members, number, refuse_too_many, required
 from wire.codec.ids import read_container_id, write_container_id
 from wire.codec.launch import read_launch_context, write_launch_context
 from wire.codec.tokens import read_token, write_token
+from yarn.containers import Token
 from yarn.ids import ContainerId
 from yarn.protocols.container_management import (
     GetContainerStatusesResponse,
@@ -18,6 +19,7 @@ from yarn.protocols.container_management import (
     StartContainerRequest,
     StartContainersResponse,
     StopContainersResponse,
+    UpdateContainersResponse,
 )
 from yarn.states import SignalContainerCommand
 
@@ -94,6 +96,29 @@ def write_statuses(reply: GetContainerStatusesResponse, out: pb.GetContainerStat
 def read_statuses(proto: pb.GetContainerStatusesResponseProto) -> GetContainerStatusesResponse:
     return GetContainerStatusesResponse(
         tuple(read_container_status(status) for status in proto.status), read_failed(proto.failed_requests)
+    )
+
+
+def write_updates(tokens: tuple[Token, ...], out: pb.ContainerUpdateRequestProto) -> None:
+    for token in tokens:
+        write_token(token, out.update_container_token.add())
+
+
+def read_updates(proto: pb.ContainerUpdateRequestProto) -> tuple[Token, ...]:
+    refuse_too_many(proto, "update_container_token", CONTAINERS_MAX)
+    return tuple(read_token(token) for token in proto.update_container_token)
+
+
+def write_updated(reply: UpdateContainersResponse, out: pb.ContainerUpdateResponseProto) -> None:
+    for container_id in reply.succeeded:
+        write_container_id(container_id, out.succeeded_requests.add())
+    write_failed(reply.failed, out.failed_requests)
+
+
+def read_updated(proto: pb.ContainerUpdateResponseProto) -> UpdateContainersResponse:
+    return UpdateContainersResponse(
+        tuple(read_container_id(container_id) for container_id in proto.succeeded_requests),
+        read_failed(proto.failed_requests),
     )
 
 

@@ -13,15 +13,19 @@ from wire.codec.container_management import (
     read_starts,
     read_statuses,
     read_stopped,
+    read_updated,
+    read_updates,
     write_container_ids,
     write_signal,
     write_started,
     write_starts,
     write_statuses,
     write_stopped,
+    write_updated,
+    write_updates,
 )
 from wire.rpc import Form, Rpc, empty
-from yarn.containers import NMTokenIdentifier
+from yarn.containers import NMTokenIdentifier, Token
 from yarn.ids import ContainerId
 from yarn.protocols.container_management import (
     GetContainerStatusesResponse,
@@ -29,6 +33,7 @@ from yarn.protocols.container_management import (
     StartContainerRequest,
     StartContainersResponse,
     StopContainersResponse,
+    UpdateContainersResponse,
 )
 
 SERVICE = "hadoop.yarn.ContainerManagementProtocolService"
@@ -46,6 +51,9 @@ class ContainerManagementHandler(Protocol):
     async def get_container_statuses(
         self, caller: Caller[NMTokenIdentifier], request: tuple[ContainerId, ...]
     ) -> GetContainerStatusesResponse: ...
+    async def update_container(
+        self, caller: Caller[NMTokenIdentifier], request: tuple[Token, ...]
+    ) -> UpdateContainersResponse: ...
     async def signal_to_container(self, caller: Caller[NMTokenIdentifier], request: SignalContainerRequest) -> None: ...
 
 
@@ -71,6 +79,13 @@ GET_CONTAINER_STATUSES: Rpc[tuple[ContainerId, ...], GetContainerStatusesRespons
     Form(pb.GetContainerStatusesResponseProto, write_statuses, read_statuses),
     reads=True,
 )
+UPDATE_CONTAINER: Rpc[tuple[Token, ...], UpdateContainersResponse] = Rpc(
+    SERVICE,
+    "updateContainer",
+    "update_container",
+    Form(pb.ContainerUpdateRequestProto, write_updates, read_updates),
+    Form(pb.ContainerUpdateResponseProto, write_updated, read_updated),
+)
 SIGNAL_TO_CONTAINER: Rpc[SignalContainerRequest, None] = Rpc(
     SERVICE,
     "signalToContainer",
@@ -79,4 +94,10 @@ SIGNAL_TO_CONTAINER: Rpc[SignalContainerRequest, None] = Rpc(
     empty(pb.SignalContainerResponseProto),
 )
 
-RPCS: tuple[Rpc[Any, Any], ...] = (START_CONTAINERS, STOP_CONTAINERS, GET_CONTAINER_STATUSES, SIGNAL_TO_CONTAINER)
+RPCS: tuple[Rpc[Any, Any], ...] = (
+    START_CONTAINERS,
+    STOP_CONTAINERS,
+    GET_CONTAINER_STATUSES,
+    UPDATE_CONTAINER,
+    SIGNAL_TO_CONTAINER,
+)

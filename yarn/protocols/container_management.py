@@ -44,6 +44,14 @@ class GetContainerStatusesResponse:
 
 
 @dataclass(frozen=True, slots=True)
+class UpdateContainersResponse:
+    """Each container either on its way to its new size (or kind) or refused with its own error."""
+
+    succeeded: tuple[ContainerId, ...] = ()
+    failed: dict[ContainerId, YarnException] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
 class SignalContainerRequest:
     """A signal for a container's processes."""
 

@@ -65,6 +65,11 @@ SCHEDULING_WAIT = TimeSetting(
     "how long after its start the RM takes asks up to the configured maximum, whatever its nodes have",
     minimum=0,
 )
+AUTO_UPDATE_CONTAINERS = BoolSetting(
+    "yarn.resourcemanager.auto-update.containers",
+    "false",
+    "whether the RM tells an NM of containers that grow; else their AMs have to",
+)
 AM_ON_NON_EXCLUSIVE_LABELS = BoolSetting(
     "yarn.resourcemanager.node-labels.am.allow-non-exclusive-allocation",
     "false",

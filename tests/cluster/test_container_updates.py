@@ -1,0 +1,43 @@
+"""Containers that change their size, on real processes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from am.launching import python_launch_context
+from tests.cluster.applications import tasks_of
+from tests.cluster.conftest import eventually
+from tests.cluster.growing_master import LARGE
+from yarn.applications import ApplicationSubmissionContext
+from yarn.resource import Resource
+from yarn.states import FinalApplicationStatus
+from yarnling.blocking import BlockingClient, BlockingCluster
+
+pytestmark = pytest.mark.cluster
+
+HELD_MB = 300
+
+
+def test_a_container_that_has_grown_may_use_what_it_grew_by(cluster: BlockingCluster, tmp_path: Path) -> None:
+    """It began with 128 MB and holds 300: without its new size the node would end it at its next look."""
+    client = cluster.client
+    app_id = client.new_application().application_id
+    master = python_launch_context("tests.cluster.growing_master", [str(tmp_path)])
+    client.submit(ApplicationSubmissionContext(app_id, master, Resource(256, 1), name="grows", max_app_attempts=1))
+
+    eventually((tmp_path / "grown").exists, 30.0)
+    (task,) = tasks_of(client, client.report(app_id))
+    assert task.resource == LARGE
+    eventually(lambda: most_used_mb(client) >= HELD_MB, 30.0)
+
+    (tmp_path / "go").touch()
+    ended = client.wait(app_id, timeout_s=30)
+    assert ended.final_status is FinalApplicationStatus.SUCCEEDED, ended.diagnostics
+
+
+def most_used_mb(client: BlockingClient) -> int:
+    """What the containers of one node really use, where they use most."""
+    used = [node.containers_utilization for node in client.nodes()]
+    return max(use.physical_memory_mb if use else 0 for use in used)

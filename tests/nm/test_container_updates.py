@@ -1,0 +1,157 @@
+"""A container takes another size: by its AM's token, or by the RM's order (ContainerManagerImpl, ContainerImpl)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from nm.effects import ChangeMonitoring, MonitorContainer, Reply, SendHeartbeat, Warn
+from nm.events import (
+    ContainerLaunched,
+    HeartbeatAnswered,
+    HeartbeatFailed,
+    ShutDown,
+    StopContainers,
+    Tick,
+    UpdateContainers,
+)
+from tests.nm.nodes import NOW_MS, OTHER_ATTEMPT, RM, Node, container_id, container_token, nm_token
+from yarn.containers import ContainerTokenIdentifier, NMTokenIdentifier
+from yarn.errors import InvalidContainerException, YarnException
+from yarn.protocols.container_management import UpdateContainersResponse
+from yarn.protocols.tracker import NodeHeartbeatResponse
+from yarn.resource import Resource
+from yarn.states import ExecutionType, NodeAction
+
+MB = 1 << 20
+
+
+@pytest.fixture
+def node() -> Node:
+    """With container 1 of 128 MB running, and told to the RM."""
+    node = Node().register()
+    node.start(1)
+    node.step(ContainerLaunched(container_id(1), 1))
+    return node
+
+
+def promise(memory_mb: int, version: int = 1, number: int = 1, **changes: object) -> ContainerTokenIdentifier:
+    return replace(container_token(number, memory_mb=memory_mb), version=version, **changes)  # type: ignore[arg-type]
+
+
+def update(
+    node: Node, *tokens: ContainerTokenIdentifier, caller: NMTokenIdentifier | None = None
+) -> UpdateContainersResponse:
+    node.step(UpdateContainers(1, caller or nm_token(), tokens))
+    value = node.one(Reply).value
+    assert isinstance(value, UpdateContainersResponse)
+    return value
+
+
+def refusal(node: Node, token: ContainerTokenIdentifier, caller: NMTokenIdentifier | None = None) -> YarnException:
+    (error,) = update(node, token, caller=caller).failed.values()
+    assert not node.of(ChangeMonitoring)
+    return error
+
+
+def beat(node: Node) -> SendHeartbeat:
+    node.after(1000, Tick())
+    return node.one(SendHeartbeat)
+
+
+def order(node: Node, *tokens: ContainerTokenIdentifier) -> None:
+    """The RM's answer to the next heartbeat, with orders."""
+    beat(node)
+    node.response_id += 1
+    node.step(HeartbeatAnswered(NodeHeartbeatResponse(node.response_id, NodeAction.NORMAL), tokens))
+
+
+def test_a_container_grows_at_once_and_the_next_heartbeat_tells(node: Node) -> None:
+    assert update(node, promise(512)).succeeded == (container_id(1),)
+
+    assert node.one(ChangeMonitoring) == ChangeMonitoring(container_id(1), 512 * MB, int(2.1 * 512 * MB))
+    request = beat(node).request
+    (grown,) = request.increased_containers
+    assert (grown.id, grown.resource, grown.version) == (container_id(1), Resource(512, 1), 1)
+    assert request.containers[0].capability == Resource(512, 1)
+
+
+def test_growth_is_told_once_even_if_the_heartbeat_is_lost(node: Node) -> None:
+    update(node, promise(512))
+    assert beat(node).request.increased_containers
+    node.step(HeartbeatFailed("lost", unreachable=False))
+    assert beat(node).request.increased_containers == ()
+
+
+def test_an_order_of_the_rm_needs_no_call(node: Node) -> None:
+    order(node, promise(64))
+    assert node.one(ChangeMonitoring).physical_memory_limit_bytes == 64 * MB
+    request = beat(node).request
+    assert request.increased_containers == ()
+    assert request.containers[0].capability == Resource(64, 1)
+
+
+def test_an_order_that_cannot_be_is_logged(node: Node) -> None:
+    order(node, promise(64, number=2))
+    assert node.one(Warn).text == (
+        f"Unable to update container: Container {container_id(2)} is not handled by this NodeManager"
+    )
+
+
+def test_another_execution_type_alone_is_taken(node: Node) -> None:
+    update(node, promise(128, execution_type=ExecutionType.OPPORTUNISTIC))
+    assert beat(node).request.containers[0].execution_type is ExecutionType.OPPORTUNISTIC
+
+
+def test_a_container_that_is_being_launched_is_watched_by_its_new_size() -> None:
+    node = Node().register()
+    node.start(1)
+    assert update(node, promise(512)).succeeded
+    assert not node.of(ChangeMonitoring), "nothing is watched yet"
+    node.step(ContainerLaunched(container_id(1), 1))
+    assert node.one(MonitorContainer).physical_memory_limit_bytes == 512 * MB
+
+
+def test_a_container_that_is_being_killed_keeps_its_size(node: Node) -> None:
+    node.step(StopContainers(1, nm_token(), (container_id(1),)))
+    assert update(node, promise(512)).succeeded
+    assert node.core.context.containers[container_id(1)].token.resource == Resource(128, 1)
+
+
+@pytest.mark.parametrize("version", [0, 1])
+def test_only_a_newer_promise_counts(node: Node, version: int) -> None:
+    order(node, promise(256, version=1))
+    beat(node)
+    node.answer()
+    assert refusal(node, promise(512, version=version)).message == (
+        f"Container {container_id(1)} has update version [1] >= requested version [{version}]"
+    )
+
+
+def test_one_increase_a_heartbeat(node: Node) -> None:
+    update(node, promise(256, version=1))
+    assert "resource is being increased" in refusal(node, promise(512, version=2)).message
+    beat(node)
+    node.answer()
+    assert update(node, promise(512, version=2)).succeeded
+
+
+def test_who_may_not(node: Node) -> None:
+    text = refusal(node, promise(512), caller=nm_token(OTHER_ATTEMPT)).message
+    assert text.startswith("Unauthorized request to increase container resource.\nNMToken for application attempt : ")
+    assert "was used for increasing resource of container" in text
+    assert "This token is expired" in refusal(node, promise(512, expiry_ms=NOW_MS - 1)).message
+    assert isinstance(refusal(node, promise(512, rm_identifier=RM - 1)), InvalidContainerException)
+    assert "is not handled by this NodeManager" in refusal(node, promise(512, number=7)).message
+
+
+def test_one_that_is_refused_does_not_touch_the_others(node: Node) -> None:
+    response = update(node, promise(512, number=7), promise(512))
+    assert response.succeeded == (container_id(1),)
+    assert list(response.failed) == [container_id(7)]
+
+
+def test_a_node_that_shuts_down_changes_nothing(node: Node) -> None:
+    node.step(ShutDown())
+    assert "in the process of shutting down" in refusal(node, promise(512)).message
