@@ -176,6 +176,7 @@ class ApplicationMasterService:
             updated_containers=allocation.updated,
             update_errors=(*update_errors, *allocation.update_errors),
             application_priority=app.priority,
+            preemption=allocation.preemption,
         )
 
     def _allocate(self, app: RMApp, attempt: RMAppAttempt, request: AllocateRequest) -> Allocation:

@@ -19,7 +19,7 @@ from rm.application_masters import ApplicationMasterService
 from rm.audit import Audit
 from rm.clients import ClientRMService
 from rm.context import RMContext
-from rm.effects import Effect, Refuse, Reply
+from rm.effects import Effect, Preempted, Refuse, Reply
 from rm.events import (
     Allocate,
     Call,
@@ -60,8 +60,10 @@ from rm.scheduler.notices import (
     IncreaseSettled,
     NodeRemapped,
     Notice,
+    PreemptionFailed,
     ReleaseTemporary,
     UpdateContainer,
+    VictimOrdered,
 )
 from rm.settings import RMSettings
 from rm.state_store import StateStore
@@ -228,6 +230,10 @@ class ResourceManagerCore:
                 context.send(context.scheduler.node_remapped, node_id, context.now_ms)
             case ReleaseTemporary(container):
                 context.send(context.scheduler.release_temporary, container, context.now_ms)
+            case VictimOrdered(container_id, _, step, reason, serves):
+                context.effects.append(Preempted(container_id, step, reason, serves))
+            case PreemptionFailed(text):
+                context.warn(f"a round of preemption broke off: {text}")
             case ApplicationAccepted(application_id, _):
                 context.send_app(application_id, RMAppEventType.APP_ACCEPTED)
             case ApplicationRejected(application_id, diagnostics):

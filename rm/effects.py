@@ -74,4 +74,14 @@ class InvariantsBroken:
     violations: tuple[str, ...]
 
 
-Effect: TypeAlias = Reply | Refuse | LaunchMaster | CleanUpMaster | StateChanged | Warn | InvariantsBroken
+@dataclass(frozen=True, slots=True)
+class Preempted:
+    """For the log: preemption acts on a container. `step`: told, ended or killable; `reason` and `serves`: why."""
+
+    container_id: ContainerId
+    step: str
+    reason: str
+    serves: str
+
+
+Effect: TypeAlias = Reply | Refuse | LaunchMaster | CleanUpMaster | StateChanged | Warn | Preempted | InvariantsBroken

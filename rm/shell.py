@@ -6,7 +6,7 @@ import logging
 from collections.abc import Callable
 from typing import assert_never
 
-from rm.effects import CleanUpMaster, Effect, InvariantsBroken, LaunchMaster, Refuse, Reply, StateChanged, Warn
+from rm.effects import CleanUpMaster, Effect, InvariantsBroken, LaunchMaster, Preempted, Refuse, Reply, StateChanged, Warn
 from rm.events import Event, Tick
 from wire.core_shell import Core, CoreShell
 
@@ -44,6 +44,8 @@ class ResourceManagerShell(CoreShell[Event, Effect]):
                 for violation in violations:
                     _logger.critical("invariant broken: %s", violation)
                 self.give_up()
+            case Preempted(container_id, step, reason, serves):
+                _logger.info("preempted=%s step=%s reason=%s serves=%s", container_id, step, reason, serves or "-")
             case _:
                 assert_never(effect)
 

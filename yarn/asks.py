@@ -8,6 +8,9 @@ from yarn.ids import ContainerId
 from yarn.resource import Resource
 from yarn.states import ContainerUpdateType, ExecutionType
 
+UNDEFINED_PRIORITY = -1
+"""Of an ask that is in no order, such as what a preemption message names."""
+
 ANY = "*"
 """The resource name that stands for any host."""
 

@@ -21,6 +21,7 @@ from typing import TypeVar
 from yarn.faults import DEFAULT, OVERRIDE, ConfigurationException, Fault, Origin, Severity
 from yarn.java_values import (
     parse_bool,
+    parse_double,
     parse_float,
     parse_int,
     parse_long,
@@ -148,6 +149,10 @@ class Configuration:
     def get_float(self, key: str, default: float) -> float:
         """A number rounded to 32 bits, as Hadoop holds it; `default` is returned as it is."""
         return self._read(key, default, parse_float, "write a number such as 0.5")
+
+    def get_double(self, key: str, default: float) -> float:
+        """A number of 64 bits; `default` is returned as it is."""
+        return self._read(key, default, parse_double, "write a number such as 0.5")
 
     def get_bool(self, key: str, default: bool) -> bool:
         """true or false in any case; as in Hadoop, anything else means the default."""

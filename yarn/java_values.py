@@ -46,10 +46,15 @@ def parse_float(text: str) -> float:
 
     Rounded by way of 64 bits: the last bit can differ from Java's for texts of more than 16 digits.
     """
+    return to_float32(parse_double(text))
+
+
+def parse_double(text: str) -> float:
+    """The number in `text`, as Configuration.getDouble."""
     match = _FLOAT.match(text.strip())
     if match is None:
         raise ValueError("not a number")
-    return to_float32(float(match.group(1)))
+    return float(match.group(1))
 
 
 def to_float32(number: float) -> float:

@@ -8,6 +8,7 @@ RMContainer with the same id takes its place when it is filled.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from enum import Enum
 
 from rm.scheduler.asks import AskTerms, SchedulerKey
@@ -68,6 +69,7 @@ class RMContainer:
     `key` and `asks` are what it answers; `asks` is kept until it is ACQUIRED, so that it can be asked for again if it
     is lost before. `is_am`: it runs the master of its attempt. `last_confirmed`: the size that it falls back to when
     nobody uses the token of a larger one in time.
+    `was_moved`: its reservation is not on its first node.
     """
 
     __slots__ = (
@@ -85,6 +87,7 @@ class RMContainer:
         "started_ms",
         "status",
         "user",
+        "was_moved",
     )
 
     def __init__(
@@ -109,6 +112,7 @@ class RMContainer:
         self.asks: tuple[AskTerms, ...] | None = None
         self.is_am = False
         self.last_confirmed = container.resource
+        self.was_moved = False
         self.status: ContainerStatus | None = None
         self._notify = notify
         self._machine: Machine[RMContainerState, RMContainerEvent] = Machine(LIFECYCLE, self)
@@ -135,6 +139,12 @@ class RMContainer:
     def priority(self) -> int:
         """The AM's number for it; lower is more urgent."""
         return self.container.priority
+
+    def move_to(self, node_id: NodeId) -> None:
+        """It is reserved on another node now."""
+        self.node_id = node_id
+        self.container = replace(self.container, node_id=node_id)
+        self.was_moved = True
 
     def handle(self, event: RMContainerEvent, detail: object, now_ms: int) -> RMContainerState:
         """Take an event; raises IllegalTransition if there is none from this state."""

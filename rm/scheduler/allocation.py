@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from yarn.asks import UpdateContainerError
+from yarn.asks import Preemption, UpdateContainerError
 from yarn.containers import Container
 from yarn.protocols.master import UpdatedContainer
 from yarn.resource import Resource
@@ -17,6 +17,7 @@ class Allocation:
     `containers` became ACQUIRED by this call, in the order of their placement (tokens are the caller's matter);
     `headroom` is what the application could still get; `node_count` the nodes that it may be told of.
     `updated` are containers that have changed their size, `update_errors` changes that could not be taken on now.
+    `preemption`: what is to be taken from the application.
     """
 
     containers: tuple[Container, ...] = field(default=())
@@ -24,3 +25,4 @@ class Allocation:
     node_count: int = 0
     updated: tuple[UpdatedContainer, ...] = field(default=())
     update_errors: tuple[UpdateContainerError, ...] = field(default=())
+    preemption: Preemption | None = None

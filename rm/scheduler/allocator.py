@@ -230,8 +230,12 @@ class _Visit:
         )
         is_short = calculator.is_any_above_zero(must_free)
         looks_on = self._reserved is None and self._settings.reservations_continue_looking
-        if calculator.available_containers(node.unallocated, wanted) > 0:
+        fitting, to_kill = calculator.available_containers(node.unallocated, wanted), list[RMContainer]()
+        if fitting == 0 and node.killable:
+            fitting, to_kill = self._with_killable(wanted)
+        if fitting > 0:
             proposal = Proposal(self._application, node, key, wanted, kind, is_allocation=True)
+            proposal.to_kill = to_kill
             if looks_on and (is_short or not may_hold):
                 # One of its own reservations is given up for this one: to stay in the limits, or in what is wanted.
                 proposal.to_release = self._application.reservation_to_give_up(key, must_free if is_short else wanted)
@@ -245,6 +249,19 @@ class _Visit:
         proposal.reserved = self._reserved
         proposal.mode = self._mode
         return proposal
+
+    def _with_killable(self, wanted: Resource) -> tuple[int, list[RMContainer]]:
+        """1 with the killable containers that have to go for it, 0 if that does not help; for a leaf under its
+        guarantee only."""
+        if not self._application.leaf.is_under_guarantee(self._node.partition):
+            return 0, []
+        room, to_kill = self._node.unallocated, list[RMContainer]()
+        for container in self._node.killable_in_hash_order():
+            to_kill.append(container)
+            room = room + container.resource
+            if self._calculator.fits_in(wanted, room):
+                return 1, to_kill
+        return 0, []
 
     # What was refused
 

@@ -10,12 +10,14 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from rm.lifecycles.rm_container import RMContainer, RMContainerEvent
-from rm.scheduler.asks import AppSchedulingInfo, SchedulerKey
+from rm.scheduler.asks import AppSchedulingInfo, SchedulerKey, key_hash
+from rm.scheduler.binary32 import ceiled
 from rm.scheduler.container_updates import ContainerUpdates
 from rm.scheduler.context import SchedulerContext
 from rm.scheduler.java_order import hash_order, node_hash
 from rm.scheduler.reasons import Refusal, Refusals
 from rm.scheduler.usage import NO_LABEL, ResourceUsage
+from yarn.asks import ANY, UNDEFINED_PRIORITY, Preemption, ResourceRequest
 from yarn.containers import Container
 from yarn.ids import ApplicationAttemptId, ContainerId, NodeId
 from yarn.resource import Resource
@@ -35,7 +37,7 @@ class FiCaSchedulerApp:
     label}, `re_reservations` {key: how often its reserved nodes were still too full}.
     `am_refusal` tells why it is not active yet. `ordered_used_mb` and `ordered_pending_mb`: what it held and asked for
     on all partitions when the fair policy last put it in its place. `is_runnable`: not parked by a limit on
-    applications at once.
+    applications at once. `to_preempt`: containers that are to go, of which its master has not been told yet.
     """
 
     __slots__ = (
@@ -66,6 +68,7 @@ class FiCaSchedulerApp:
         "reserved",
         "started_ms",
         "system_blacklist",
+        "to_preempt",
         "unmanaged",
         "updates",
         "usage",
@@ -103,6 +106,7 @@ class FiCaSchedulerApp:
         self.missed_non_partitioned: dict[SchedulerKey, int] = {}
         self.blacklist: set[str] = set()
         self.system_blacklist: set[str] = set()
+        self.to_preempt: dict[ContainerId, None] = {}
         self.headroom_provider: HeadroomProvider | None = None
         self.has_master = False
         self.is_stopped = False
@@ -128,6 +132,15 @@ class FiCaSchedulerApp:
     def reserved_containers(self) -> list[RMContainer]:
         """All that is reserved for it."""
         return [container for by_node in self.reserved.values() for container in by_node.values()]
+
+    def reserved_in_hash_order(self) -> list[RMContainer]:
+        """All that is reserved for it, as Java's maps give it."""
+        keys = hash_order(self.reserved, key_hash)
+        return [
+            self.reserved[key][node_id]
+            for key in keys
+            for node_id in hash_order(self.reserved[key], node_hash, peak=self._reserved_peak[key])
+        ]
 
     def is_blacklisted(self, host: str, rack: str) -> bool:
         """The system's list holds for the master, the AM's own for everything else."""
@@ -166,6 +179,26 @@ class FiCaSchedulerApp:
         for container in placed:
             container.handle(RMContainerEvent.ACQUIRED, None, self._context.now_ms)
         return tuple(container.container for container in placed)
+
+    def mark_for_preemption(self, container_id: ContainerId) -> None:
+        """The container is to go: its master is told with the next heartbeat (markContainerForPreemption)."""
+        if container_id in self.live_containers:
+            self.to_preempt[container_id] = None
+
+    def pull_preemption(self) -> Preemption | None:
+        """What its master is to be told of containers that are to go; None if there is nothing new.
+
+        Named are the containers, and what giving back other ones would have to come to, in containers of the least
+        size (FiCaSchedulerApp.getAllocation).
+        """
+        if not self.to_preempt:
+            return None
+        context = self._context
+        named, self.to_preempt = tuple(self.to_preempt), {}
+        total = sum((self.live_containers[name].resource for name in named), start=context.none)
+        count = context.calculator.divide(context.cluster_resource, total, context.minimum_allocation)
+        ask = ResourceRequest(UNDEFINED_PRIORITY, ANY, context.minimum_allocation, ceiled(count))
+        return Preemption(negotiable=named, asks=(ask,))
 
     def next_container_id(self) -> ContainerId:
         """Drawn when a placement or reservation is booked, so that refused ones leave no gap."""

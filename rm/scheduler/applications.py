@@ -40,7 +40,7 @@ class Applications:
         self._context = context
         self._tree = tree
         self._parallel = ParallelApplications(context)
-        self.by_id: dict[ApplicationId, SchedulerApplication] = {}
+        self.by_id = context.applications
 
     # Looking up
 

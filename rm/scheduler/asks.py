@@ -146,13 +146,23 @@ class AppSchedulingInfo:
         """Every row with its key, for reports and moves."""
         return ((key, row) for key, keyed in self._keyed.items() for row in keyed.rows.values())
 
+    def pending_on(self, partition: str, none: Resource) -> Resource:
+        """What is wanted on a partition, added up from the asks (getTotalPendingRequestsPerPartition)."""
+        total = none
+        for key in self.keys:
+            keyed = self._keyed[key]
+            if keyed.partition == partition and ANY in keyed.rows:
+                row = keyed.rows[ANY]
+                total = total + row.terms.capability * max(row.count, 0)
+        return total
+
     def update(self, asks: Sequence[ResourceRequest]) -> bool:
         """Replace rows; True if anything pending changed. In one call the last row for a name wins."""
         grouped: dict[SchedulerKey, dict[str, ResourceRequest]] = {}
         for ask in asks:
             grouped.setdefault(SchedulerKey.of(ask), {})[ask.resource_name] = ask
         changed = False
-        for key in hash_order(grouped, _key_hash):
+        for key in hash_order(grouped, key_hash):
             rows = [(_terms(ask), ask.count) for ask in grouped[key].values()]
             changed = self._put(key, rows) or changed
         return changed
@@ -267,5 +277,6 @@ def _terms(ask: ResourceRequest) -> AskTerms:
     return AskTerms(ask.resource_name, ask.capability, ask.relax_locality, ask.label)
 
 
-def _key_hash(key: SchedulerKey) -> int:
+def key_hash(key: SchedulerKey) -> int:
+    """SchedulerRequestKey.hashCode."""
     return request_key_hash(key.priority, key.allocation_request_id, key.container_id)

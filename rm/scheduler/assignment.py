@@ -31,7 +31,8 @@ class Proposal:
     """A container to be booked: placed (`is_allocation`) or reserved, `kind` as near as it is.
 
     `reserved` is the reservation that it fills or that is looked at again. `to_release` is a reservation elsewhere
-    that is given up for it. Nothing is booked before `commit` has accepted it.
+    that is given up for it, `to_kill` are killable containers that make the room. Nothing is
+    booked before `commit` has accepted it.
     """
 
     __slots__ = (
@@ -43,6 +44,7 @@ class Proposal:
         "node",
         "reserved",
         "resource",
+        "to_kill",
         "to_release",
     )
 
@@ -64,6 +66,7 @@ class Proposal:
         self.is_allocation = is_allocation
         self.reserved: RMContainer | None = None
         self.to_release: RMContainer | None = None
+        self.to_kill: list[RMContainer] = []
         self.mode: SchedulingMode = RESPECT
 
     @property

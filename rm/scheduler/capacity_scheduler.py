@@ -31,6 +31,7 @@ from rm.scheduler.idle_queues import IdleQueues
 from rm.scheduler.leaf_queue import LeafQueue
 from rm.scheduler.node import NodeTracker, SchedulerNode
 from rm.scheduler.notices import Notice
+from rm.scheduler.preemption.monitor import SchedulingMonitor
 from rm.scheduler.queue import CSQueue
 from rm.scheduler.queue_tree import QueueTree
 from yarn.applications import ApplicationResourceUsage
@@ -54,6 +55,7 @@ class CapacityScheduler:
         "_configuration",
         "_context",
         "_idle",
+        "_monitor",
         "_nodes",
         "_sizes",
         "_tracker",
@@ -75,6 +77,7 @@ class CapacityScheduler:
         self._applications = Applications(context, self._tree)
         self._nodes = ClusterNodes(context, self._tracker, self._tree, self._applications)
         self._sizes = ContainerSizes(context, self._tracker, self._tree)
+        self._monitor = SchedulingMonitor(context, self._tree, self._applications)
         self.cluster_timestamp = cluster_timestamp
         self._idle.configure(settings, cluster_timestamp)
 
@@ -122,9 +125,14 @@ class CapacityScheduler:
         *,
         increased: Sequence[Container] = (),
     ) -> None:
-        """NODE_UPDATE: notes what the NM reported, then places containers on the node."""
+        """NODE_UPDATE: notes what the NM reported, then places containers on the node.
+
+        A round of preemption follows if one is due.
+        """
         self._context.now_ms = now_ms
         self._nodes.update(node_id, launched, increased, completed)
+        if now_ms >= self._monitor.due_ms:
+            self._monitor.run_due()
 
     # Applications
 
@@ -215,12 +223,13 @@ class CapacityScheduler:
         attempt.update_blacklist(blacklist_additions, blacklist_removals)
         containers = attempt.pull_allocated()
         updated = attempt.updates.pull()
+        preemption = attempt.pull_preemption()
         if containers or updated:
             context.revision += 1
         if demand_changed and not attempt.is_waiting_for_master:
             attempt.leaf.active.demand_changed(attempt)
         refused = attempt.updates.pull_refused()
-        return Allocation(containers, attempt.headroom(), context.node_count, updated, refused)
+        return Allocation(containers, attempt.headroom(), context.node_count, updated, refused, preemption)
 
     def check_updates(
         self, queue: str, updates: Sequence[UpdateContainerRequest]
@@ -337,6 +346,7 @@ class CapacityScheduler:
         self._tree.refresh()
         self._applications.recheck_parallel()
         self._idle.configure(settings, now_ms)
+        self._monitor.refresh()
 
     def _checked(self, configuration: Configuration) -> CapacitySchedulerConfiguration:
         yardstick, dynamic = self._context.yardstick(), self._tree.dynamic_queues()
@@ -365,6 +375,11 @@ class CapacityScheduler:
     def queues(self) -> Mapping[str, CSQueue]:
         """The queues by path, parents before their children."""
         return self._tree.by_path
+
+    @property
+    def monitor(self) -> SchedulingMonitor:
+        """What runs rounds of preemption."""
+        return self._monitor
 
     @property
     def context(self) -> SchedulerContext:

@@ -7,10 +7,10 @@ user's limit, computed anew, and the maximum of each queue above with the contai
 
 from __future__ import annotations
 
-from rm.lifecycles.rm_container import RMContainer, RMContainerEvent
+from rm.lifecycles.rm_container import FINAL, RMContainer, RMContainerEvent
 from rm.scheduler.application import FiCaSchedulerApp
 from rm.scheduler.assignment import Excess, Proposal
-from rm.scheduler.completion import complete_in_queue, unreserve, unreserved_status
+from rm.scheduler.completion import complete_in_queue, preempted_status, unreserve, unreserved_status
 from rm.scheduler.context import RESPECT, SchedulerContext
 from rm.scheduler.queue import CSQueue
 from rm.scheduler.reasons import Reason
@@ -53,11 +53,13 @@ def _refusal(proposal: Proposal, context: SchedulerContext) -> tuple[Reason, Res
     """Why it cannot be booked. Limits are checked for what is new only: a reservation was charged when it was made."""
     if not proposal.node.is_running:
         return Reason.COMMIT_NODE_STATE, proposal.resource, proposal.node.unallocated
+    if proposal.to_kill and not _can_make_room(proposal, context):
+        return Reason.COMMIT_NO_ROOM, proposal.resource, proposal.node.unallocated
     if proposal.reserved is not None:
         return None
     application, partition = proposal.application, proposal.node.partition
     leaf, calculator = application.leaf, context.calculator
-    released = proposal.to_release.resource if proposal.to_release is not None else None
+    released = _released(proposal)
     limit = leaf.note_user_limit(application, partition, proposal.mode, None)
     user = leaf.users.users.get(application.user)
     if user is None:
@@ -80,6 +82,27 @@ def _refusal(proposal: Proposal, context: SchedulerContext) -> tuple[Reason, Res
     return None
 
 
+def _can_make_room(proposal: Proposal, context: SchedulerContext) -> bool:
+    """False if one to be killed is over already (its room is free once its NM says so), or if its application is gone
+    and without its room the rest does not suffice."""
+    room, killables = proposal.node.unallocated, context.killables
+    proposal.to_kill = [container for container in proposal.to_kill if killables.attempt_of(container) is not None]
+    for container in proposal.to_kill:
+        if container.state in FINAL:
+            return False
+        room = room + container.resource
+    return context.calculator.fits_in(proposal.resource, room)
+
+
+def _released(proposal: Proposal) -> Resource | None:
+    """What goes for it, of whichever queue, as Hadoop counts it; None for nothing."""
+    going = proposal.to_kill if proposal.to_release is None else [*proposal.to_kill, proposal.to_release]
+    if not going:
+        return None
+    first, *others = (container.resource for container in going)
+    return sum(others, start=first)
+
+
 # Apply
 
 
@@ -99,6 +122,8 @@ def _allocate(proposal: Proposal, context: SchedulerContext) -> None:
     part.used = part.used + proposal.resource
     container.handle(RMContainerEvent.START, None, context.now_ms)
     node.allocate_container(container)
+    for killed in proposal.to_kill:
+        _kill(killed, application, context)
     if proposal.to_release is not None:
         _give_up(proposal.to_release, application, context)
     if reserved is None:
@@ -136,6 +161,14 @@ def _book(proposal: Proposal) -> None:
 def _give_up(reserved: RMContainer, application: FiCaSchedulerApp, context: SchedulerContext) -> None:
     node = context.nodes[reserved.node_id]
     complete_in_queue(reserved, unreserved_status(reserved.id), RMContainerEvent.RELEASED, application, node)
+
+
+def _kill(container: RMContainer, application: FiCaSchedulerApp, context: SchedulerContext) -> None:
+    """End a killable container of another leaf; one of the same leaf stays, as in Hadoop, on a node too full."""
+    owner = context.killables.attempt_of(container)
+    if owner is not None and owner.leaf is not application.leaf:
+        node = context.nodes[container.node_id]
+        complete_in_queue(container, preempted_status(container.id), RMContainerEvent.KILL, owner, node)
 
 
 def _new_container(proposal: Proposal, context: SchedulerContext) -> RMContainer:

@@ -18,6 +18,7 @@ RELEASED_BY_AM = "Container released by application"
 LOST_NODE = "Container released on a *lost* node"
 EXPIRED = "Container expired since it was unused"
 COMPLETED_APPLICATION = "Container of a completed application"
+PREEMPTED = "Container preempted by scheduler"
 UNRESERVED = "Container reservation no longer required."
 APPLICATION_COMPLETE = "Application Complete"
 
@@ -30,6 +31,11 @@ def aborted_status(container_id: ContainerId, diagnostics: str) -> ContainerStat
 def unreserved_status(container_id: ContainerId) -> ContainerStatus:
     """The end of a reservation that is not needed any more."""
     return aborted_status(container_id, UNRESERVED)
+
+
+def preempted_status(container_id: ContainerId) -> ContainerStatus:
+    """The end of a container that is taken for others (createPreemptedContainerStatus)."""
+    return ContainerStatus(container_id, ContainerState.COMPLETE, ContainerExitStatus.PREEMPTED, PREEMPTED)
 
 
 def complete_in_queue(
@@ -47,8 +53,14 @@ def complete_in_queue(
     else:
         removed = _complete_live(container, status, event, application, node.partition)
         node.release_container(container.id, by_node=False)
-    if not removed:
-        return
+    if removed:
+        _release_in_queues(container, application, node)
+    killables = application.leaf.context.killables
+    if killables.is_used:
+        killables.remove(container, node.partition, application.leaf.path)
+
+
+def _release_in_queues(container: RMContainer, application: FiCaSchedulerApp, node: SchedulerNode) -> None:
     size = container.container.resource
     application.leaf.active.usage_changed(application)
     application.leaf.release(application, node.partition, size)
@@ -82,6 +94,7 @@ def _complete_live(
     if application.live_containers.pop(container.id, None) is None:
         return False
     application.newly_allocated.pop(container.id, None)
+    application.to_preempt.pop(container.id, None)
     if container.allows(event):
         container.handle(event, status, application.leaf.context.now_ms)
     part = application.usage.booked(partition)

@@ -12,6 +12,8 @@ from dataclasses import dataclass
 
 from rm.scheduler.capacity_checks import Yardstick, check_children, check_queue, warn_of_maximums
 from rm.scheduler.dominant_resource_calculator import DominantResourceCalculator
+from rm.scheduler.monitors import IDLE_QUEUE_POLICY, runs
+from rm.scheduler.preemption.configuration import PreemptionSettings, read_preemption
 from rm.scheduler.queue_configuration import (
     LEGACY_QUEUE_MODE,
     PREFIX,
@@ -25,7 +27,7 @@ from rm.scheduler.queue_configuration import (
 from rm.scheduler.queue_template import QueueTemplate
 from rm.scheduler.reading import Reader
 from rm.scheduler.resource_calculator import DefaultResourceCalculator, ResourceCalculator
-from rm.scheduler.unsupported import IDLE_QUEUE_POLICY, MONITORS, note_unsupported
+from rm.scheduler.unsupported import note_unsupported
 from yarn.configuration import Configuration
 from yarn.faults import ConfigurationException, Fault, refuse_if_faulty
 from yarn.resource import INT32_MAX, INT64_MAX, MEMORY_MB, VCORES, Resource, ResourceTypes
@@ -78,6 +80,7 @@ class CapacitySchedulerConfiguration:
     legacy_queue_mode: bool
     removes_idle_queues: bool
     idle_queue_expiry_s: int
+    preemption: PreemptionSettings
     queues: dict[str, QueueConfiguration]
     source: Configuration
     warnings: tuple[Fault, ...]
@@ -130,9 +133,10 @@ class CapacitySchedulerConfiguration:
             auto_update_containers=reader.flag("yarn.resourcemanager.auto-update.containers", False),
             settle_ms=reader.duration_ms("yarn.resourcemanager.work-preserving-recovery.scheduling-wait-ms", 10_000),
             default_user_max_parallel_apps=reader.integer(_USER + _MAX_PARALLEL, INT32_MAX),
+            preemption=read_preemption(reader),
             users_max_parallel_apps=_users_max_parallel_apps(reader),
             legacy_queue_mode=reader.flag(LEGACY_QUEUE_MODE, True),
-            removes_idle_queues=_has_monitor(reader, IDLE_QUEUE_POLICY),
+            removes_idle_queues=runs(reader, IDLE_QUEUE_POLICY),
             idle_queue_expiry_s=reader.long(PREFIX + QUEUE_CREATION + "queue-expiration-time", 300),
             queues=queues,
             source=configuration,
@@ -140,11 +144,6 @@ class CapacitySchedulerConfiguration:
         )
         refuse_if_faulty(reader.faults)
         return settings
-
-
-def _has_monitor(reader: Reader, policy: str) -> bool:
-    """True if the policy runs (SchedulingMonitorManager)."""
-    return policy in reader.words(MONITORS + "policies") and reader.flag(MONITORS + "enable", False)
 
 
 def _users_max_parallel_apps(reader: Reader) -> dict[str, int]:

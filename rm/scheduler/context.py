@@ -8,13 +8,16 @@ from typing import TYPE_CHECKING
 
 from rm.scheduler.capacity_checks import Yardstick
 from rm.scheduler.configuration import CapacitySchedulerConfiguration, make_calculator
+from rm.scheduler.java_order import hash_order, node_hash
 from rm.scheduler.node import SchedulerNode
 from rm.scheduler.notices import Notice
+from rm.scheduler.preemption.killable import KillableContainers
 from rm.scheduler.usage import NO_LABEL, ResourceUsage
-from yarn.ids import NodeId
+from yarn.ids import ApplicationId, NodeId
 from yarn.resource import Resource
 
 if TYPE_CHECKING:
+    from rm.scheduler.application import SchedulerApplication
     from rm.scheduler.assignment import Proposal
 
 
@@ -32,11 +35,13 @@ IGNORE = SchedulingMode.IGNORE_PARTITION_EXCLUSIVITY
 class SchedulerContext:
     """Shared by the queues, users and applications of one scheduler.
 
-    `cluster_resource` is the sum of `nodes`; `partition_resource(p)` of those of one partition, which Hadoop keeps
-    elsewhere and counts a node out of before the node's containers are ended. `root_usage` is the root queue's.
-    `calculator` and `minimum_allocation` are fixed for the life of the scheduler, `settings` are those of the last
-    start or refresh. `started_in_legacy_mode`: the queue mode of the start, which a refresh to the other one does not
-    change everywhere (CapacitySchedulerQueueCapacityHandler.isLegacyQueueMode).
+    `applications` are all that the scheduler knows. `cluster_resource` is the sum of `nodes`; `partition_resource(p)`
+    of those of one partition, which Hadoop keeps elsewhere and counts a node out of before the node's containers are
+    ended. `root_usage` is the root queue's. `calculator` and `minimum_allocation` are fixed for the life of the
+    scheduler, `settings` are those of the last start or refresh. `started_in_legacy_mode`: the queue mode of the
+    start, which a refresh to the other one does not change everywhere
+    (CapacitySchedulerQueueCapacityHandler.isLegacyQueueMode). `killables`: containers that end as soon as somebody
+    needs their room.
 
     `revision` moves with everything that a visit of a node could see. A visit that leaves it where it was changed
     nothing and placed nothing, and would do so again: see `SchedulerNode.settled_at`.
@@ -47,8 +52,10 @@ class SchedulerContext:
     __slots__ = (
         "_partitions",
         "_unlabelled",
+        "applications",
         "calculator",
         "cluster_resource",
+        "killables",
         "minimum_allocation",
         "nodes",
         "none",
@@ -74,6 +81,8 @@ class SchedulerContext:
         self.revision = 0
         self.root_usage = ResourceUsage(self.none)
         self.watch: Callable[[Proposal], None] | None = None
+        self.applications: dict[ApplicationId, SchedulerApplication] = {}
+        self.killables = KillableContainers(self.applications, self.none)
         self._unlabelled = self.none
         self._partitions: dict[str, Resource] = {}
 
@@ -85,6 +94,10 @@ class SchedulerContext:
     def node_count(self) -> int:
         """All nodes, of every partition."""
         return len(self.nodes)
+
+    def nodes_in_hash_order(self) -> list[SchedulerNode]:
+        """The nodes as Java's map gives them (ClusterNodeTracker.getAllNodes)."""
+        return [self.nodes[node_id] for node_id in hash_order(self.nodes, node_hash)]
 
     def yardstick(self) -> Yardstick:
         """How amounts of a new configuration are compared."""

@@ -8,6 +8,7 @@ can be over its limit in vcores and yet not greater than it.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 from rm.scheduler.binary32 import ceiled, f32, quotient, truncated
 from rm.scheduler.resource_calculator import ResourceCalculator, divide_up, divided
@@ -47,6 +48,9 @@ class DominantResourceCalculator(ResourceCalculator):
     def is_any_above_zero(self, resource: Resource) -> bool:
         return any(value > 0 for value in resource.values())
 
+    def is_any_zero_or_negative(self, resource: Resource) -> bool:
+        return any(value <= 0 for value in resource.values())
+
     def normalize(self, resource: Resource, smallest: Resource, largest: Resource, step: Resource) -> Resource:
         rows = zip(resource.values(), smallest.values(), largest.values(), step.values(), strict=True)
         return resource.with_values(min(_up(max(value, low), by), high) for value, low, high, by in rows)
@@ -54,6 +58,9 @@ class DominantResourceCalculator(ResourceCalculator):
     def multiply_and_normalize_up(self, resource: Resource, by: float, step: Resource) -> Resource:
         rows = zip(resource.values(), step.values(), strict=True)
         return resource.with_values(_up(ceiled(f32(value * by)), unit) for value, unit in rows)
+
+    def multiply_each_and_round_up(self, resource: Resource, by: Sequence[float]) -> Resource:
+        return resource.with_values(ceiled(value * factor) for value, factor in zip(resource.values(), by, strict=True))
 
     def multiply_and_normalize_down(self, resource: Resource, by: float, step: Resource) -> Resource:
         rows = zip(resource.values(), step.values(), strict=True)

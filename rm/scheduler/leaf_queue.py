@@ -122,6 +122,14 @@ class LeafQueue(CSQueue):
             return self._refuse(node, Reason.QUEUE_FIFO)
         return Skipped.NONE
 
+    def is_under_guarantee(self, partition: str) -> bool:
+        """True if killable containers of others may end for it (setPreemptionAllowed)."""
+        own = self.capacities.at(partition)
+        if own.effective_minimum.is_none():
+            return own.absolute_used_capacity < own.absolute_capacity
+        context = self.context
+        return context.calculator.less(context.cluster_resource, self.usage.used(partition), own.effective_minimum)
+
     def kept_headroom(self, limits: ResourceLimits) -> Resource | None:
         """What its own limit still left it."""
         return limits.headroom

@@ -7,6 +7,7 @@ AM gives a running container back the queue has the amount at once and the node 
 from __future__ import annotations
 
 from rm.lifecycles.rm_container import RMContainer
+from rm.scheduler.java_order import container_hash, hash_order
 from rm.scheduler.usage import NO_LABEL
 from yarn.ids import ContainerId, NodeId
 from yarn.resource import Resource
@@ -16,16 +17,19 @@ class SchedulerNode:
     """`allocated` + `unallocated` == `total`; `unallocated` is negative while an administrator's cut is worked off.
 
     `name` is what asks call it: the host, or host:port. `reserved_container` is RESERVED and on no node's list of
-    containers. `is_running`: the node may get containers. `settled_at`: the revision of the scheduler at which a visit
+    containers. `is_running`: the node may get containers. `killable` end as soon as somebody needs their room; they
+    stay in it until the room is free. `settled_at`: the revision of the scheduler at which a visit
     came to nothing and changed nothing; until something changes, so would the next.
     """
 
     __slots__ = (
+        "_killable_peak",
         "_launched",
         "allocated",
         "containers",
         "http_address",
         "is_running",
+        "killable",
         "name",
         "node_id",
         "partition",
@@ -33,6 +37,7 @@ class SchedulerNode:
         "reserved_container",
         "settled_at",
         "total",
+        "total_killable",
         "unallocated",
     )
 
@@ -50,6 +55,9 @@ class SchedulerNode:
         self.settled_at = -1
         self.containers: dict[ContainerId, RMContainer] = {}
         self._launched: set[ContainerId] = set()
+        self.killable: dict[ContainerId, RMContainer] = {}
+        self._killable_peak = 0
+        self.total_killable = total - total
 
     def allocate_container(self, container: RMContainer) -> None:
         """Give it room."""
@@ -73,8 +81,32 @@ class SchedulerNode:
             return
         size = self.containers.pop(container_id).container.resource
         self._launched.discard(container_id)
+        if self.killable and self.killable.pop(container_id, None) is not None:
+            self.total_killable = self.total_killable - size
         self.unallocated = self.unallocated + size
         self.allocated = self.allocated - size
+
+    @property
+    def within_reach(self) -> Resource:
+        """What is free, or would be if all that is killable ended."""
+        return self.unallocated + self.total_killable if self.killable else self.unallocated
+
+    def mark_killable(self, container_id: ContainerId) -> None:
+        """The container ends as soon as somebody needs its room (markContainerToKillable)."""
+        container = self.containers.get(container_id)
+        if container is not None and container_id not in self.killable:
+            self.killable[container_id] = container
+            self._killable_peak = max(self._killable_peak, len(self.killable))
+            self.total_killable = self.total_killable + container.resource
+
+    def killable_in_hash_order(self) -> list[RMContainer]:
+        """The killable containers as Java's map gives them."""
+        ids = hash_order(self.killable, container_hash, peak=self._killable_peak)
+        return [self.killable[container_id] for container_id in ids]
+
+    def containers_in_hash_order(self) -> list[RMContainer]:
+        """All containers on the node as Java's map gives them (getCopiedListOfRunningContainers)."""
+        return [self.containers[found] for found in hash_order(self.containers, container_hash)]
 
     def update_total(self, total: Resource) -> None:
         """An administrator changed the node; containers stay."""

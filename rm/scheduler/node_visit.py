@@ -62,8 +62,8 @@ def visit(
 def _place_one(node: SchedulerNode, tree: QueueTree, context: SchedulerContext) -> Proposal | None:
     """One pass over the tree and its commit; the proposal, whether it was booked or not."""
     smallest = context.minimum_allocation
-    if context.calculator.available_containers(node.unallocated, smallest) <= 0:
-        tree.root.refusals.note(node.node_id, Reason.NODE_TOO_SMALL, context.now_ms, smallest, node.unallocated)
+    if context.calculator.available_containers(node.within_reach, smallest) <= 0:
+        tree.root.refusals.note(node.node_id, Reason.NODE_TOO_SMALL, context.now_ms, smallest, node.within_reach)
         return None
     limits = ResourceLimits(context.partition_resource(node.partition), context.none)
     assignment = tree.root.assign_containers(node, limits, RESPECT)

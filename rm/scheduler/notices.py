@@ -131,6 +131,28 @@ class ReleaseTemporary:
     container: RMContainer
 
 
+@dataclass(frozen=True, slots=True)
+class VictimOrdered:
+    """A round of preemption acts on a container.
+
+    `step`: "told" (its master knows), "ended", or "killable" (with lazy preemption). `reason`: a PreemptionReason's
+    name; `serves`: the path of the queue that is to have the room, "" if no one stands out.
+    """
+
+    container_id: ContainerId
+    node_id: NodeId
+    step: str
+    reason: str
+    serves: str
+
+
+@dataclass(frozen=True, slots=True)
+class PreemptionFailed:
+    """A round of preemption broke off."""
+
+    text: str
+
+
 Notice: TypeAlias = (
     ApplicationAccepted
     | ApplicationRejected
@@ -146,4 +168,6 @@ Notice: TypeAlias = (
     | ContainerUntracked
     | NodeRemapped
     | ReleaseTemporary
+    | VictimOrdered
+    | PreemptionFailed
 )

@@ -47,6 +47,14 @@ class FifoOrderingPolicy:
         """The applications in the order in which a node is offered to them (getAssignmentIterator)."""
         return iter(self)
 
+    def key_of(self, application: FiCaSchedulerApp) -> OrderKey:
+        """Where the application belongs by what it is now."""
+        return self._key(application)
+
+    def last_first(self) -> Iterator[FiCaSchedulerApp]:
+        """The applications in the order in which containers are taken from them (getPreemptionIterator)."""
+        return reversed(list(self.offers()))
+
     def add(self, application: FiCaSchedulerApp) -> None:
         """Put it in its place by what it is now; once in, always once."""
         if id(application) in self._keys:

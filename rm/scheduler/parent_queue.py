@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from operator import attrgetter
 
+from rm.lifecycles.rm_container import RMContainerEvent
 from rm.scheduler.assignment import Assignment, Proposal, Skipped
+from rm.scheduler.completion import complete_in_queue, preempted_status
 from rm.scheduler.context import RESPECT, SchedulerContext, SchedulingMode
 from rm.scheduler.effective_capacity import Ratios, minimum_ratios, normalize_weights, update_absolute_capacities
 from rm.scheduler.limits import ResourceLimits
@@ -66,8 +68,8 @@ class ParentQueue(CSQueue):
         if node.reserved_container is not None:
             return self._refuse(node, Reason.QUEUE_NODE_RESERVED, node.reserved_container.resource)
         smallest = self.context.minimum_allocation
-        if not self.context.calculator.fits_in(smallest, node.unallocated):
-            return self._refuse(node, Reason.QUEUE_NODE_FULL, smallest, node.unallocated)
+        if not self.context.calculator.fits_in(smallest, node.within_reach):
+            return self._refuse(node, Reason.QUEUE_NODE_FULL, smallest, node.within_reach)
         if not self.can_assign(partition, limits, self.reserved_metric, mode):
             used = self.usage.used(partition)
             return self._refuse(node, Reason.QUEUE_MAXIMUM, used, used + limits.headroom)
@@ -98,7 +100,7 @@ class ParentQueue(CSQueue):
         limits.limit = context.calculator.min_of(
             context.cluster_resource, limits.limit, self.effective_maximum(partition)
         )
-        available = (limits.net_limit() if net else limits.limit) - self.usage.used(partition)
+        available = (limits.net_limit() if net else limits.limit) - self.used_for_good(partition)
         limit = context.calculator.round_down(available + child.usage.used(partition), context.minimum_allocation)
         return ResourceLimits(limit, context.none)
 
@@ -114,6 +116,35 @@ class ParentQueue(CSQueue):
     ) -> Skipped:
         self.refusals.note(node.node_id, reason, self.context.now_ms, asked, bound)
         return Skipped.NONE
+
+    def used_for_good(self, partition: str) -> Resource:
+        """What is used below, without what is killable."""
+        used, killables = self.usage.used(partition), self.context.killables
+        return used - killables.resource(self.path, partition) if killables.is_used else used
+
+    def book_container(self, partition: str, amount: Resource) -> None:
+        """Killable containers below end if the queue is above its maximum with the new one: they did not count."""
+        super().book_container(partition, amount)
+        if self.context.killables.is_used:
+            self._enforce_maximum(partition)
+
+    def _enforce_maximum(self, partition: str) -> None:
+        """killContainersToEnforceMaxQueueCapacity, by container id."""
+        context, maximum = self.context, self.effective_maximum(partition)
+        if maximum.is_none():
+            own = self.capacities.at(partition)
+            is_above = own.absolute_maximum_capacity < own.absolute_used_capacity
+        else:
+            is_above = context.calculator.greater(context.cluster_resource, self.usage.used(partition), maximum)
+        if not is_above:
+            return
+        whole = context.partition_resource(partition)
+        for container in context.killables.containers(self.path, partition):
+            if not context.calculator.greater(whole, self.usage.used(partition), maximum):
+                return
+            attempt, node = context.killables.attempt_of(container), context.nodes.get(container.node_id)
+            if attempt is not None and node is not None:
+                complete_in_queue(container, preempted_status(container.id), RMContainerEvent.KILL, attempt, node)
 
     # Applications
 

@@ -225,7 +225,7 @@ class CSQueue(ABC):
             limit = calculator.min_of(cluster, self.effective_maximum(partition), limits.limit)
         else:
             limit = context.partition_resource(partition)
-        used = self.usage.used(partition)
+        used = self.used_for_good(partition)
         limits.headroom = limit - used
         if calculator.less(cluster, used, limit):
             return True
@@ -234,6 +234,10 @@ class CSQueue(ABC):
         if not calculator.is_some(cluster, could_be_unreserved):
             return False
         return calculator.less(cluster, used - could_be_unreserved, limit)
+
+    def used_for_good(self, partition: str) -> Resource:
+        """What counts as used when a node is offered."""
+        return self.usage.used(partition)
 
     def has_pending(self, partition: str, mode: SchedulingMode) -> bool:
         """True if something below asks for what a visit of this node looks at."""

@@ -8,6 +8,8 @@ from rm.scheduler.application_lifetime import ApplicationLifetime, read_lifetime
 from rm.scheduler.binary32 import f32, shortest
 from rm.scheduler.capacity_vector import CapacityUnit, uniform
 from rm.scheduler.configured_capacity import WEIGHT_NOT_SET, CapacityReader, ConfiguredCapacity
+from rm.scheduler.monitors import MONITORS_ENABLED
+from rm.scheduler.preemption.configuration import INTRA_QUEUE_ENABLED
 from rm.scheduler.reading import Reader
 from rm.scheduler.usage import NO_LABEL
 from yarn.resource import INT32_MAX, Resource, ResourceTypes
@@ -48,8 +50,9 @@ class QueueConfiguration:
 
     `capacities` {partition: what the queue is given of it}; `maximum_applications` -1 = derived from the capacity;
     `user_limit_factor` -1 = no limit for one user; `state` None = not configured, a new queue has `initial_state`;
-    `user_weights` {user: weight}, inherited ones included. `is_dynamic`: created on demand, not configured; such a
-    queue has no `children` here.
+    `user_weights` {user: weight}, inherited ones included. `preemption_disabled`: nothing may be taken from the queue
+    for others, here or because of a queue above; so with preemption off. `intra_queue_preemption_off`: the same of its
+    own key alone. `is_dynamic`: created on demand, not configured; such a queue has no `children` here.
     """
 
     path: str
@@ -73,6 +76,13 @@ class QueueConfiguration:
     state: QueueState | None
     initial_state: QueueState
     allow_zero_capacity_sum: bool
+    preemption_disabled: bool
+    intra_queue_preemption_off: bool
+
+    @property
+    def intra_queue_preemption_disabled(self) -> bool:
+        """True if nothing is taken from one application of the queue for another one of it."""
+        return self.intra_queue_preemption_off or self.preemption_disabled
 
 
 def queue_key(path: str, name: str) -> str:
@@ -187,6 +197,8 @@ def _read(
         default_application_priority=reader.integer(queue_key(path, "default-application-priority"), 0),
         lifetime=read_lifetime(reader, queue_key(path, ""), parent.lifetime if parent is not None else None),
         state=state,
+        preemption_disabled=_preemption_disabled(reader, path, parent),
+        intra_queue_preemption_off=_intra_queue_preemption_off(reader, path, parent),
         initial_state=_initial_state(state, parent),
         allow_zero_capacity_sum=reader.flag(queue_key(path, "allow-zero-capacity-sum"), False),
     )
@@ -266,6 +278,19 @@ def _resource(reader: Reader, key: str, scheduler_maximum: Resource) -> Resource
             continue
         amounts[name] = int(value)
     return Resource.of(amounts)
+
+
+def _preemption_disabled(reader: Reader, path: str, parent: QueueConfiguration | None) -> bool:
+    """Everywhere without monitors; else the queue's own word, or its parent's (CSQueuePreemptionSettings)."""
+    inherited = parent.preemption_disabled if parent is not None else False
+    own = reader.flag(queue_key(path, "disable_preemption"), inherited)
+    return own or not reader.flag(MONITORS_ENABLED, False)
+
+
+def _intra_queue_preemption_off(reader: Reader, path: str, parent: QueueConfiguration | None) -> bool:
+    inherited = parent.intra_queue_preemption_off if parent is not None else False
+    own = reader.flag(queue_key(path, "intra-queue-preemption.disable_preemption"), inherited)
+    return own or not reader.flag(INTRA_QUEUE_ENABLED, False)
 
 
 def _ordering_policy(reader: Reader, path: str, parent: QueueConfiguration | None, *, is_leaf: bool) -> str:

@@ -32,6 +32,10 @@ class Reader:
         """A 32-bit float; `default` must be one."""
         return self._read(self.configuration.get_float, key, default)
 
+    def double(self, key: str, default: float) -> float:
+        """A 64-bit float."""
+        return self._read(self.configuration.get_double, key, default)
+
     def flag(self, key: str, default: bool) -> bool:
         """true or false."""
         return self._read(self.configuration.get_bool, key, default)

@@ -48,6 +48,7 @@ class Reason(Enum):
     NODE_NOTHING_TO_UNRESERVE = "Node can't find a container to be unreserved when needed"
     COMMIT_USER_LIMIT = "Commit refused: the user is above its limit"
     COMMIT_QUEUE_MAXIMUM = "Commit refused: a queue would be above its maximum"
+    COMMIT_NO_ROOM = "Commit refused: what was to be killed for it is over, or leaves too little room"
     COMMIT_NODE_STATE = "Commit refused: the node is not running"
     PARALLEL_LIMIT = "Application is parked: a queue or its user has max-parallel-apps running"
     AM_QUEUE_LIMIT = "Queue's AM resource limit exceeded."

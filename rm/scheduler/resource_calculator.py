@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 
 from rm.scheduler.binary32 import ceiled, f32, quotient, truncated
 from yarn.resource import Resource
@@ -49,12 +50,20 @@ class ResourceCalculator(ABC):
         """isAnyMajorResourceAboveZero: some type that counts is above 0."""
 
     @abstractmethod
+    def is_any_zero_or_negative(self, resource: Resource) -> bool:
+        """isAnyMajorResourceZeroOrNegative: some type that counts is not above 0."""
+
+    @abstractmethod
     def normalize(self, resource: Resource, smallest: Resource, largest: Resource, step: Resource) -> Resource:
         """An ask as it is served: at least `smallest`, a multiple of `step`, at most `largest`."""
 
     @abstractmethod
     def multiply_and_normalize_up(self, resource: Resource, by: float, step: Resource) -> Resource:
         """resource x by, rounded up to a multiple of `step`."""
+
+    @abstractmethod
+    def multiply_each_and_round_up(self, resource: Resource, by: Sequence[float]) -> Resource:
+        """Each type times its own factor, in whole units (multiplyAndNormalizeUp with an array and steps of 1)."""
 
     @abstractmethod
     def multiply_and_normalize_down(self, resource: Resource, by: float, step: Resource) -> Resource:
@@ -122,6 +131,9 @@ class DefaultResourceCalculator(ResourceCalculator):
     def is_any_above_zero(self, resource: Resource) -> bool:
         return resource.memory_mb > 0
 
+    def is_any_zero_or_negative(self, resource: Resource) -> bool:
+        return resource.memory_mb <= 0
+
     def normalize(self, resource: Resource, smallest: Resource, largest: Resource, step: Resource) -> Resource:
         multiple = step.memory_mb or smallest.memory_mb
         raised = _up(max(resource.memory_mb, smallest.memory_mb), multiple)
@@ -129,6 +141,9 @@ class DefaultResourceCalculator(ResourceCalculator):
 
     def multiply_and_normalize_up(self, resource: Resource, by: float, step: Resource) -> Resource:
         return of_memory(_up(truncated(resource.memory_mb * by + 0.5), step.memory_mb))
+
+    def multiply_each_and_round_up(self, resource: Resource, by: Sequence[float]) -> Resource:
+        return of_memory(truncated(resource.memory_mb * by[0] + 0.5))
 
     def multiply_and_normalize_down(self, resource: Resource, by: float, step: Resource) -> Resource:
         return of_memory(_down(truncated(resource.memory_mb * by), step.memory_mb))

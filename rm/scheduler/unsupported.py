@@ -6,18 +6,13 @@ exist, and here none does, which is what they mean in a Hadoop cluster without l
 
 from __future__ import annotations
 
+from rm.scheduler.monitors import note_unknown_policies
 from rm.scheduler.queue_configuration import PREFIX, queue_key
 from rm.scheduler.reading import Reader
-
-MONITORS = "yarn.resourcemanager.scheduler.monitor."
-IDLE_QUEUE_POLICY = "org.apache.hadoop.yarn.server.resourcemanager.scheduler.capacity.AutoCreatedQueueDeletionPolicy"
-_PREEMPTION = "org.apache.hadoop.yarn.server.resourcemanager.monitor.capacity.ProportionalCapacityPreemptionPolicy"
-"""The one policy that runs unless others are named (yarn-default.xml)."""
 
 _FLAGS = {
     PREFIX + "schedule-asynchronously.enable": "asynchronous scheduling is not supported: nodes' heartbeats drive it",
     PREFIX + "multi-node-placement-enabled": "placement over several nodes is not supported",
-    PREFIX + "lazy-preemption-enabled": "lazy preemption is not supported yet",
     "yarn.node-labels.enabled": "node labels are not supported yet",
 }
 _TEXTS = {
@@ -47,23 +42,12 @@ def note_unsupported(reader: Reader, paths: tuple[str, ...]) -> None:
     for key, problem in _FLAGS.items():
         if reader.flag(key, False):
             reader.fault(key, problem, "set it to false")
-    _note_monitors(reader)
+    note_unknown_policies(reader)
     for key, problem in _TEXTS.items():
         if reader.text(key):
             reader.fault(key, problem, "remove it")
     for path in paths:
         _note_queue(reader, path)
-
-
-def _note_monitors(reader: Reader) -> None:
-    if not reader.flag(MONITORS + "enable", False):
-        return
-    key = MONITORS + "policies"
-    for policy in reader.words(key) if reader.text(key) else (_PREEMPTION,):
-        if policy == _PREEMPTION:
-            reader.fault(MONITORS + "enable", "preemption is not supported yet", f"name other policies in {key}")
-        elif policy != IDLE_QUEUE_POLICY:
-            reader.fault(key, f"the policy {policy} is not supported", f"name {IDLE_QUEUE_POLICY}, or nothing")
 
 
 def _note_queue(reader: Reader, path: str) -> None:

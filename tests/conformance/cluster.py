@@ -76,6 +76,9 @@ _COMPLETED = frozenset(
 )
 """States in which RMAppImpl.isAppInCompletedStates says yes."""
 
+_NO_ROUNDS_OF_ITS_OWN = {"yarn.resourcemanager.monitor.capacity.preemption.monitoring_interval": str(10**12)}
+"""Rounds of preemption are steps; the monitor's own first one finds an empty cluster, and there is no second."""
+
 _SCHEDULER_KEYS = "yarn.scheduler.capacity."
 
 
@@ -106,13 +109,14 @@ class RecordedCluster:
 
     def __init__(self, configuration: dict[str, str]) -> None:
         """Raises ConfigurationException if the core refuses the configuration."""
-        self._configuration = configuration
+        self._configuration = configuration = {**configuration, **_NO_ROUNDS_OF_ITS_OWN}
         self.core = ResourceManagerCore(Configuration.of(configuration), cluster_timestamp=EPOCH_MS, strict=True)
         self.nodes: dict[str, RecordedNode] = {}
         self.apps: dict[str, RecordedApp] = {}
         self.names: dict[ApplicationId, str] = {}
         self._racks: dict[str, str] = {}
         self._steps = 0
+        self._preemption_clock_ms = EPOCH_MS
 
     def step(self, action: Json) -> Json:
         """Do one step and return its reply. Raises Unsupported for one that the core has no event for."""
@@ -222,6 +226,16 @@ class RecordedCluster:
             if queue.is_dynamic:
                 queue.last_submitted_ms = EPOCH_MS
         scheduler.remove_idle_queues(now_ms)
+
+    def _preempt(self, action: Json, reply: Json) -> None:
+        """The policy's clock goes on, nobody else's; rounds that heartbeats would run are not due here."""
+        self._preemption_clock_ms += action.get("advance", 0)
+        monitor = self.core.scheduler.monitor
+        monitor.run(self._preemption_clock_ms)
+        failure = monitor.policy.last_failure
+        if failure is not None:
+            reply["error"] = {"class": failure.java_class.rpartition(".")[2], "message": str(failure)}
+        self._send(Tick())
 
     # Applications, from the master's side
 

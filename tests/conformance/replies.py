@@ -51,9 +51,10 @@ def show_allocate(names: Names, answers: Sequence[AllocateResponse]) -> Json:
     }
     reply.update({key: values for key, values in optional.items() if values})
     if last.preemption is not None:
-        reply["preemption"] = {
-            "strict": sorted(container_name(names, container_id) for container_id in last.preemption.strict),
+        preemption = reply["preemption"] = {
             "negotiable": sorted(container_name(names, container_id) for container_id in last.preemption.negotiable),
             "asks": [f"{ask.count} x {show(ask.capability)}" for ask in last.preemption.asks],
         }
+        if last.preemption.strict:
+            preemption["strict"] = sorted(container_name(names, found) for found in last.preemption.strict)
     return reply

@@ -83,6 +83,8 @@ def _look_at_node(cluster: RecordedCluster, host: str, recorded: RecordedNode, v
     view[f"{at}/available"] = show(node.unallocated)
     if node.partition:
         view[f"{at}/label"] = node.partition
+    if not node.total_killable.is_none():
+        view[f"{at}/killable"] = show(node.total_killable)
     if node.reserved_container is not None:
         reserved = node.reserved_container
         view[f"{at}/reserved"] = f"{container_name(cluster.names, reserved.id)} {show(reserved.resource)}"

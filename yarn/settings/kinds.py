@@ -18,6 +18,7 @@ from yarn.configuration import Configuration
 from yarn.faults import DEFAULT, ConfigurationException, Fault, Severity
 from yarn.java_values import (
     parse_bool,
+    parse_double,
     parse_float,
     parse_int,
     parse_long,
@@ -227,6 +228,16 @@ class FloatSetting(NumberSetting[float]):
 
     def parse(self, text: str) -> float:
         return parse_float(text)
+
+
+@dataclass(frozen=True)
+class DoubleSetting(NumberSetting[float]):
+    """A number of 64 bits."""
+
+    kind = "a number"
+
+    def parse(self, text: str) -> float:
+        return parse_double(text)
 
 
 @dataclass(frozen=True)

@@ -8,13 +8,13 @@ from typing import Any, Final
 
 from yarn.configuration import Configuration, find_variable
 from yarn.faults import Fault, Severity
-from yarn.settings import applicationmaster, nodemanager, resourcemanager, scheduler, yarnling
+from yarn.settings import applicationmaster, nodemanager, preemption, resourcemanager, scheduler, yarnling
 from yarn.settings.absent import check_absent
 from yarn.settings.kinds import IntSetting, NumberSetting, Setting, TimeSetting, key_pattern
 
 _WRITTEN: Final[tuple[Setting[Any], ...]] = tuple(
     value
-    for module in (yarnling, resourcemanager, scheduler, nodemanager, applicationmaster)
+    for module in (yarnling, resourcemanager, scheduler, preemption, nodemanager, applicationmaster)
     for value in vars(module).values()
     if isinstance(value, Setting)
 )

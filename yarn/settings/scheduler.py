@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from typing import Any, Final
 
+from yarn.settings import preemption
 from yarn.settings.kinds import (
     BoolSetting,
     ChoiceSetting,
@@ -275,6 +276,7 @@ QUEUE_SETTINGS: tuple[Setting[Any], ...] = (
         "whether it goes when it is idle, if it was created on demand",
     ),
     FloatSetting("user-settings.<user>.weight", "1.0", "weight of a user's limit"),
+    *preemption.QUEUE_SETTINGS,
 )
 
 _QUEUE_KEYS = tuple(

@@ -1,0 +1,61 @@
+"""Java's PriorityQueue: a binary heap whose order among equals is a matter of its sift, and so part of decisions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Generic, TypeVar
+
+T = TypeVar("T")
+
+
+class JavaPriorityQueue(Generic[T]):
+    """The least element first, by `compare` (negative, 0, positive). What is in it must not change its place."""
+
+    __slots__ = ("_compare", "_heap")
+
+    def __init__(self, compare: Callable[[T, T], int]) -> None:
+        self._compare = compare
+        self._heap: list[T] = []
+
+    def __len__(self) -> int:
+        return len(self._heap)
+
+    def __iter__(self) -> Iterator[T]:
+        """In the order of the heap's array, as Java's iterator."""
+        return iter(self._heap)
+
+    def add(self, element: T) -> None:
+        heap, at = self._heap, len(self._heap)
+        heap.append(element)
+        while at > 0:
+            parent = (at - 1) >> 1
+            if self._compare(element, heap[parent]) >= 0:
+                break
+            heap[at] = heap[parent]
+            at = parent
+        heap[at] = element
+
+    def peek(self) -> T | None:
+        """The least element, None if there is none."""
+        return self._heap[0] if self._heap else None
+
+    def pop(self) -> T:
+        """Take the least element out."""
+        heap = self._heap
+        least, last = heap[0], heap.pop()
+        if heap:
+            self._sift_down(last)
+        return least
+
+    def _sift_down(self, element: T) -> None:
+        heap, compare, at = self._heap, self._compare, 0
+        half = len(heap) >> 1
+        while at < half:
+            child = 2 * at + 1
+            if child + 1 < len(heap) and compare(heap[child], heap[child + 1]) > 0:
+                child += 1
+            if compare(element, heap[child]) <= 0:
+                break
+            heap[at] = heap[child]
+            at = child
+        heap[at] = element

@@ -1,0 +1,116 @@
+"""When what was chosen is told to its master, and when it ends: Hadoop's ProportionalCapacityPreemptionPolicy.
+
+A round chooses victims anew. One chosen for the first time is told to its application's master; one that is chosen
+again when its wait is over is ended. What was chosen once by chance is forgotten after twice the wait.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from rm.lifecycles.rm_container import RMContainer
+from rm.scheduler.context import SchedulerContext
+from rm.scheduler.preemption.configuration import PreemptionSettings
+from rm.scheduler.preemption.fifo_selector import select_fifo
+from rm.scheduler.preemption.intra_queue_selector import select_in_queues
+from rm.scheduler.preemption.preemption_round import PreemptionRound, PreemptionRoundFailed
+from rm.scheduler.preemption.queue_priority_selector import select_by_queue_priority
+from rm.scheduler.preemption.reserved_selector import select_for_reservations
+from rm.scheduler.preemption.victims import Victim, Victims
+from rm.scheduler.queue import CSQueue
+from yarn.ids import ContainerId
+from yarn.resource import Resource
+
+
+@dataclass(frozen=True, slots=True)
+class KillReserved:
+    """Drop a reservation of an application that loses containers."""
+
+    container: RMContainer
+
+
+@dataclass(frozen=True, slots=True)
+class MarkForPreemption:
+    """Tell the master that the container is to go."""
+
+    victim: Victim
+
+
+@dataclass(frozen=True, slots=True)
+class MarkForKillable:
+    """End the container, with lazy preemption as soon as its room is needed."""
+
+    victim: Victim
+
+
+Order: TypeAlias = KillReserved | MarkForPreemption | MarkForKillable
+
+
+class ProportionalCapacityPreemptionPolicy:
+    """What is remembered from round to round. Times are ms of a clock of its own: only rounds move it."""
+
+    __slots__ = ("_context", "_killable", "_killable_ids", "_marked", "last_failure")
+
+    def __init__(self, context: SchedulerContext) -> None:
+        self._context = context
+        self._marked: dict[ContainerId, int] = {}
+        self._killable: dict[str, dict[str, Resource]] = {}
+        self._killable_ids: frozenset[ContainerId] = frozenset()
+        self.last_failure: PreemptionRoundFailed | None = None
+
+    def edit_schedule(self, root: CSQueue, now_ms: int) -> list[Order]:
+        """One round; what is to be done, in order. `last_failure` tells if it broke off."""
+        settings = self._context.settings.preemption
+        self.last_failure = None
+        if settings.lazy:
+            self._killable, self._killable_ids = self._context.killables.by_queue(), self._context.killables.ids()
+        the_round = PreemptionRound(self._context, root, killable=self._killable, killable_ids=self._killable_ids)
+        orders: list[Order] = []
+        try:
+            chosen = _select(the_round, settings)
+        except PreemptionRoundFailed as failure:
+            self.last_failure = failure
+            chosen = []
+        if settings.observe_only:
+            return orders
+        orders += map(KillReserved, the_round.reserved_to_kill)
+        if self.last_failure is None:
+            for victims, wait_ms in chosen:
+                orders += self._told_or_ended(victims, wait_ms, now_ms)
+            self._forget_stale(settings, now_ms)
+        return orders
+
+    def _told_or_ended(self, victims: Victims, wait_ms: int, now_ms: int) -> list[Order]:
+        orders: list[Order] = []
+        for victim in victims:
+            container_id = victim.container.id
+            marked_ms = self._marked.get(container_id)
+            if marked_ms is None:
+                self._marked[container_id] = now_ms
+                orders.append(MarkForPreemption(victim))
+            elif marked_ms + wait_ms <= now_ms:
+                del self._marked[container_id]
+                orders.append(MarkForKillable(victim))
+        return orders
+
+    def _forget_stale(self, settings: PreemptionSettings, now_ms: int) -> None:
+        oldest_ms = now_ms - 2 * settings.wait_before_kill_ms
+        self._marked = {key: marked_ms for key, marked_ms in self._marked.items() if marked_ms >= oldest_ms}
+
+
+def _select(the_round: PreemptionRound, settings: PreemptionSettings) -> list[tuple[Victims, int]]:
+    """What each selector chose, in their order, with how long its victims wait."""
+    wait_ms = settings.wait_before_kill_ms
+    chosen: list[tuple[Victims, int]] = []
+    if settings.queue_priority:
+        chosen.append((select_by_queue_priority(the_round), wait_ms))
+    if settings.surgical:
+        chosen.append((select_for_reservations(the_round), wait_ms))
+    chosen.append((select_fifo(the_round, balances=False), wait_ms))
+    if settings.balances:
+        own_wait_ms = settings.balance_wait_ms if settings.balance_wait_ms > 0 else wait_ms
+        chosen.append((select_fifo(the_round, balances=True), own_wait_ms))
+    if settings.intra_queue.enabled:
+        chosen.append((select_in_queues(the_round), wait_ms))
+    return chosen

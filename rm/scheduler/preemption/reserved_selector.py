@@ -1,0 +1,105 @@
+"""Victims that let a reservation be filled, node by node: Hadoop's ReservedContainerCandidatesSelector ("surgical").
+
+Plain selection frees so much of a queue, wherever it stands; a large container waits for room on one node. Here each
+node with a reservation is tried: what of its containers, newest first, would have to go, within what their queues are
+to lose? The node where least is lost for what is waited for comes first.
+"""
+
+from __future__ import annotations
+
+from operator import itemgetter
+
+from rm.lifecycles.rm_container import RMContainer
+from rm.scheduler.node import SchedulerNode
+from rm.scheduler.preemption.ideal_assignment import IdealAssignment
+from rm.scheduler.preemption.preemption_round import PreemptionRound
+from rm.scheduler.preemption.victims import PreemptionReason, Victim, Victims
+from yarn.resource import Resource
+
+
+def select_for_reservations(the_round: PreemptionRound) -> Victims:
+    """What to take on which nodes; a node for which it does not suffice loses nothing."""
+    IdealAssignment(the_round, counts_reserved=True, balances=False).compute()
+    quotas = {path: the_round.obtainable(path) for path in the_round.leaf_paths}
+    nodes = [node for node in the_round.context.nodes_in_hash_order() if node.reserved_container is not None]
+    tried = [(cost, node) for node in nodes if (cost := _Node(the_round, node, quotas).cost()) is not None]
+    chosen = Victims()
+    for _, node in sorted(tried, key=itemgetter(0)):
+        reserved = node.reserved_container
+        assert reserved is not None
+        for container in _Node(the_round, node, quotas).take():
+            victim = Victim(container, PreemptionReason.RESERVATION, reserved.queue)
+            the_round.choose(victim, chosen)
+    return chosen
+
+
+class _Node:
+    """A node with a reservation. `quotas` {leaf: {partition: what may be taken of it}}."""
+
+    __slots__ = ("_node", "_partition", "_quotas", "_required", "_round")
+
+    def __init__(self, the_round: PreemptionRound, node: SchedulerNode, quotas: dict[str, dict[str, Resource]]) -> None:
+        assert node.reserved_container is not None
+        self._round = the_round
+        self._node = node
+        self._quotas = quotas
+        self._partition = node.partition
+        self._required = node.reserved_container.resource
+
+    def cost(self) -> float | None:
+        """What is lost for what is waited for, a 32-bit float; None if nothing can or need be done."""
+        room, lost = self._node.within_reach, self._round.none
+        if self._suffices(room):
+            return None
+        for container in self._newest_first():
+            if not self._may_take(container):
+                continue
+            if container not in self._round.victims:
+                lost = lost + container.resource
+            room = room + container.resource
+            if self._suffices(room):
+                return self._round.calculator.ratio(lost, self._required)
+        return None
+
+    def take(self) -> list[RMContainer]:
+        """The containers to choose, off the quotas; none if they do not suffice any more.
+
+        Then the queues' quotas are given back, but not what the round allows.
+        """
+        room, taken = self._node.within_reach, list[RMContainer]()
+        if self._suffices(room):
+            return []
+        for container in self._newest_first():
+            if not self._may_take(container):
+                continue
+            self._change_quota(container, -container.resource)
+            self._round.allowed = self._round.allowed - container.resource
+            if container not in self._round.victims:
+                taken.append(container)
+            room = room + container.resource
+            if self._suffices(room):
+                return taken
+        for container in taken:
+            self._change_quota(container, container.resource)
+        return []
+
+    def _suffices(self, room: Resource) -> bool:
+        return self._round.calculator.fits_in(self._required, room)
+
+    def _newest_first(self) -> list[RMContainer]:
+        """All but those that are killable anyway, and masters."""
+        containers = sorted(self._node.containers.values(), key=lambda live: live.id, reverse=True)
+        return [live for live in containers if live.id not in self._node.killable and not live.is_am]
+
+    def _may_take(self, container: RMContainer) -> bool:
+        quota = self._quotas.get(container.queue, {}).get(self._partition)
+        fits_in = self._round.calculator.fits_in
+        return (
+            quota is not None
+            and fits_in(container.resource, quota)
+            and fits_in(container.resource, self._round.allowed)
+        )
+
+    def _change_quota(self, container: RMContainer, amount: Resource) -> None:
+        quota = self._quotas[container.queue]
+        quota[self._partition] = quota[self._partition] + amount
