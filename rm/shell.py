@@ -6,7 +6,17 @@ import logging
 from collections.abc import Callable
 from typing import assert_never
 
-from rm.effects import CleanUpMaster, Effect, InvariantsBroken, LaunchMaster, Preempted, Refuse, Reply, StateChanged, Warn
+from rm.effects import (
+    CleanUpMaster,
+    Effect,
+    InvariantsBroken,
+    LaunchMaster,
+    Preempted,
+    Refuse,
+    Reply,
+    StateChanged,
+    Warn,
+)
 from rm.events import Event, Tick
 from wire.core_shell import Core, CoreShell
 

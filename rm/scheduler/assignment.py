@@ -70,6 +70,11 @@ class Proposal:
         self.mode: SchedulingMode = RESPECT
 
     @property
+    def going(self) -> list[RMContainer]:
+        """What goes for it, of whichever queue."""
+        return self.to_kill if self.to_release is None else [*self.to_kill, self.to_release]
+
+    @property
     def fills_reservation(self) -> bool:
         return self.is_allocation and self.reserved is not None
 

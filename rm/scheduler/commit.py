@@ -96,10 +96,9 @@ def _can_make_room(proposal: Proposal, context: SchedulerContext) -> bool:
 
 def _released(proposal: Proposal) -> Resource | None:
     """What goes for it, of whichever queue, as Hadoop counts it; None for nothing."""
-    going = proposal.to_kill if proposal.to_release is None else [*proposal.to_kill, proposal.to_release]
-    if not going:
+    if not proposal.going:
         return None
-    first, *others = (container.resource for container in going)
+    first, *others = (container.resource for container in proposal.going)
     return sum(others, start=first)
 
 

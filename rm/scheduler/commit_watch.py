@@ -60,8 +60,8 @@ class CommitWatch:
         user = application.leaf.users.users.get(application.user)
         assert user is not None, "a proposal was accepted for a user without an entry"
         used = user.usage.used(proposal.node.partition)
-        if proposal.to_release is not None:
-            used = used - proposal.to_release.resource
+        for container in proposal.going:
+            used = used - container.resource
         if calculator.greater(context.cluster_resource, used, user.limit):
             yield f"I-09: {application}: user {user.name} holds {used}, and may hold {user.limit}"
 

@@ -27,7 +27,8 @@ from yarn.ids import ContainerId
 from yarn.resource import Resource
 
 BROKEN_BY_HADOOP = {
-    "I-02": "a node is made smaller than what it holds, or a reservation is filled whose ask has changed its size",
+    "I-02": "a node is made smaller than what it holds, a reservation is filled whose ask has changed its size, "
+    "or what was killable has not ended yet where its room was given away",
     "I-04": "a reservation is filled whose ask has changed its size: the old one on the node, the new one in the queue",
     "I-05": "a move leaves the amounts reserved by the application with the queues that it left",
     "I-06": "a user's entry is dropped while containers live on, and forgets what they use",

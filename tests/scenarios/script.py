@@ -170,7 +170,11 @@ class Script:
 
     def _poll(self, words: list[str]) -> list[str]:
         """poll APP...: fetches what was placed, tells what it hears."""
-        return [self._views.poll(app) for app in words] + self._cluster.read_story()
+        return [line for app in words for line in self._views.poll(app)] + self._cluster.read_story()
+
+    def _preempt(self, words: list[str]) -> list[str]:
+        """preempt [MS]: time goes on (3000), and a round of preemption runs."""
+        return self._cluster.preempt(*map(int, words))
 
     def _finish(self, words: list[str]) -> list[str]:
         """finish APP [ATTEMPT.]NUMBER...: told at the next beat of the node."""
@@ -274,6 +278,7 @@ class Script:
         "submit": _submit,
         "ask": _ask,
         "poll": _poll,
+        "preempt": _preempt,
         "finish": _finish,
         "release": _release,
         "avoid": _avoid,

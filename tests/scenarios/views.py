@@ -63,6 +63,8 @@ class Views:
     def node(self, name: str) -> str:
         node = self._cluster.node_of(name)
         text = f"{name}: used {self._of(node.allocated)} free {self._of(node.unallocated)} of {self._of(node.total)}"
+        if node.killable:
+            text += f" killable {self._of(node.total_killable)}"
         reserved = node.reserved_container
         if reserved is None:
             return text
@@ -82,11 +84,15 @@ class Views:
             missed = attempt.opportunities.get(key, 0)
             yield f"{app} priority {key.priority}: {', '.join(places)}; passed over {missed}"
 
-    def poll(self, app: str) -> str:
+    def poll(self, app: str) -> Iterator[str]:
         allocation = self._cluster.poll(app)
         names = " ".join(self._cluster.name_of(container.id) for container in allocation.containers)
         headroom = f"{allocation.headroom.memory_mb}:{allocation.headroom.vcores}"
-        return f"{app}: headroom {headroom}, fetched {names or 'nothing'}"
+        yield f"{app}: headroom {headroom}, fetched {names or 'nothing'}"
+        if allocation.preemption is not None:
+            named = " ".join(self._cluster.name_of(container_id) for container_id in allocation.preemption.negotiable)
+            asked = " ".join(f"{ask.count}x{self._of(ask.capability)}" for ask in allocation.preemption.asks)
+            yield f"{app}: is to give back {named}, or {asked}"
 
     def obstacles(self, app: str) -> Iterable[str]:
         attempt_id = self._cluster.attempt(app).attempt_id

@@ -9,7 +9,7 @@
 
 Masters are fetched at once, as the ResourceManager does; other containers when their application polls. A node
 reports what was fetched as running, and the end of what finished or was to be killed, at its next beat. Keys of the
-configuration without `yarn.` in front are those of capacity-scheduler.xml.
+configuration without `yarn.` in front are those of capacity-scheduler.xml, `preemption.` begins those of preemption.
 """
 
 from __future__ import annotations
@@ -32,6 +32,7 @@ from rm.scheduler.notices import (
     NodeRemapped,
     Notice,
     ReleaseTemporary,
+    VictimOrdered,
 )
 from yarn.asks import ANY, ResourceRequest, UpdateContainerRequest
 from yarn.configuration import Configuration
@@ -50,6 +51,10 @@ GB = 1024
 
 ONE_QUEUE = {"root.queues": "a", "root.a.capacity": "100", "maximum-am-resource-percent": "1"}
 """One leaf that may use all, for tests that are not about sharing between queues."""
+
+
+ROUNDS_BY_HAND = {"yarn.resourcemanager.monitor.capacity.preemption.monitoring_interval": str(10**12)}
+"""With this no heartbeat runs a round of preemption: `Cluster.preempt` does."""
 
 
 def configuration(conf: Mapping[str, str]) -> Configuration:
@@ -77,7 +82,9 @@ class Cluster:
     def __init__(self, conf: Mapping[str, str]) -> None:
         self.now_ms = SETTLED_MS
         self.story: list[str] = []
-        self.scheduler = CapacityScheduler(configuration(conf), cluster_timestamp=START_MS, notify=self._note)
+        self.scheduler = CapacityScheduler(
+            configuration({**ROUNDS_BY_HAND, **conf}), cluster_timestamp=START_MS, notify=self._note
+        )
         self.watch = CommitWatch(self.scheduler.context)
         self._apps: dict[str, ApplicationId] = {}
         self._temporaries: list[RMContainer] = []
@@ -247,7 +254,14 @@ class Cluster:
 
     def refresh(self, conf: Mapping[str, str]) -> None:
         """refreshQueues. Raises ConfigurationException."""
-        self.scheduler.reinitialize(configuration(conf), self.now_ms)
+        self.scheduler.reinitialize(configuration({**ROUNDS_BY_HAND, **conf}), self.now_ms)
+
+    def preempt(self, advance_ms: int = 3000) -> list[str]:
+        """Time goes on, and a round of preemption runs, whenever the next one is due."""
+        self.now_ms += advance_ms
+        self.scheduler.context.now_ms = self.now_ms
+        self.scheduler.monitor.run(self.now_ms)
+        return self.read_story()
 
     # Looking
 
@@ -337,6 +351,8 @@ class Cluster:
                 node = self.scheduler.nodes.get(node_id)
                 if node is not None and node.is_launched(container_id):
                     self._end(node_id, container_id, KILLED_BY_ORDER)
+            case VictimOrdered(container_id, _, step, reason, serves):
+                self.story.append(f"{self.name_of(container_id)} {step} for {serves or 'nobody'} ({reason})")
             case NodeRemapped(node_id):
                 self._remapped.append(node_id)
             case ReleaseTemporary(container):
@@ -375,4 +391,6 @@ class Cluster:
 
 
 def _key(key: str) -> str:
+    if key.startswith("preemption."):
+        return f"yarn.resourcemanager.monitor.capacity.{key}"
     return key if key.startswith("yarn.") else f"yarn.scheduler.capacity.{key}"
