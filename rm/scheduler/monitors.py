@@ -15,7 +15,7 @@ PREEMPTION_POLICY = (
 
 def runs(reader: Reader, policy: str) -> bool:
     """True if the policy runs."""
-    return reader.flag(MONITORS_ENABLED, False) and policy in _named(reader)
+    return policy in _named(reader) and reader.flag(MONITORS_ENABLED, False)
 
 
 def note_unknown_policies(reader: Reader) -> None:
