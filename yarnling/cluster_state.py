@@ -8,9 +8,11 @@ stale; `up` and `down` clean up after it.
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import json
 import os
 import re
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -97,6 +99,38 @@ class ClusterState:
         with contextlib.suppress(NoCluster):
             if read_state(self.name).supervisor == self.supervisor:
                 state_path(self.name).unlink(missing_ok=True)
+
+
+@contextlib.contextmanager
+def name_held(name: str) -> Iterator[None]:
+    """No other process starts a cluster of that name meanwhile. Raises YarnException if one does, or has."""
+    path = state_path(name).with_suffix(".lock")
+    try:
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+    except OSError as error:
+        raise YarnException(
+            f"{path.parent}: cannot keep the cluster's state: {error.strerror} (set XDG_RUNTIME_DIR)"
+        ) from None
+    try:
+        if not _lock(descriptor, path):
+            remedy = "wait for it, or give this one another --name"
+            raise YarnException(f"a cluster {name!r} is being started or ended ({remedy})")
+        try:
+            yield
+        finally:
+            path.unlink(missing_ok=True)
+    finally:
+        os.close(descriptor)
+
+
+def _lock(descriptor: int, path: Path) -> bool:
+    """Whether the lock is ours now: on the file that has this path, not on one that its last holder has deleted."""
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        return os.stat(path).st_ino == os.fstat(descriptor).st_ino
+    except (BlockingIOError, FileNotFoundError):
+        return False
 
 
 def check_name(name: str) -> str:

@@ -29,8 +29,8 @@ from yarnling.cluster_state import (
     NodeEntry,
     ProcessIdentity,
     UnreadableState,
+    name_held,
     read_state,
-    state_directory,
 )
 from yarnling.launcher import log_tail
 from yarnling.leftovers import clean_up
@@ -88,26 +88,26 @@ def check_free(name: str) -> None:
 @contextlib.asynccontextmanager
 async def supervised(options: UpOptions) -> AsyncIterator[LocalCluster]:
     """The cluster, up and with its state file while the context is open."""
+    # Before the name is held: of a cluster that is up it tells more.
     check_free(options.name)
-    async with options.cluster() as cluster:
-        state = state_of(options, cluster)
-        try:
+    with name_held(options.name):
+        check_free(options.name)
+        async with options.cluster() as cluster:
+            state = state_of(options, cluster)
             state.write()
-        except OSError as error:
-            raise YarnException(
-                f"{state_directory()}: cannot keep the cluster's state: {error.strerror} (set XDG_RUNTIME_DIR)"
-            ) from None
-        try:
-            yield cluster
-        finally:
-            state.remove()
+            try:
+                yield cluster
+            finally:
+                state.remove()
 
 
 def set_by_signals() -> asyncio.Event:
-    """An event that SIGTERM and SIGINT set from now on, instead of what they did before."""
+    """An event that SIGTERM, SIGINT and SIGHUP set from now on, instead of what they did before."""
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
-    for number in (signal.SIGTERM, signal.SIGINT):
+    # A terminal that is closed sends HUP; who started this under nohup has it ignored.
+    hangup = () if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN else (signal.SIGHUP,)
+    for number in (signal.SIGTERM, signal.SIGINT, *hangup):
         loop.add_signal_handler(number, stop.set)
     return stop
 

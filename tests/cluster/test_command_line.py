@@ -172,16 +172,17 @@ def test_kill_node(up: dict[str, object], yarnling: Yarnling) -> None:
     assert (again.returncode, "has ended already" in again.stderr) == (1, True)
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_a_signal_ends_the_foreground_within_two_seconds(environment: dict[str, str], number: signal.Signals) -> None:
-    command = [*COMMAND, "up", "--nodes", "2", "--fast", "--name", "front", *DEFINITIONS]
+    command = [*COMMAND, "up", "--nodes", "2", "--fast", "--name", "front", "--json", *DEFINITIONS]
     with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
-        directory = ""
-        while not directory:
+        told = ""
+        while not told.endswith("\n}\n"):
             line = process.stdout.readline()
             assert line, "it ended before it was ready"
-            directory = line.rpartition("files in ")[2].strip() if "Ready." in line else ""
+            told += line
+        directory = json.loads(told)["directory"]
         started = time.monotonic()
         process.send_signal(number)
         assert process.wait() == 0
@@ -238,3 +239,24 @@ def test_down_cleans_up_after_a_supervisor_and_a_fork_server_that_were_killed(ya
     assert (ended.returncode, "had ended without a word" in ended.stdout) == (0, True), ended.stderr
     assert not names(directory)
     assert not directory.exists()
+
+
+def test_output_that_cannot_be_written_is_told(environment: dict[str, str]) -> None:
+    line = "yarnling config --all"
+    for redirection, status, told in ((">/dev/full", 1, "No space left on device"), (">&-", 0, "")):
+        shell = f"{sys.executable} -m {line} {redirection}"
+        ran = subprocess.run(["bash", "-c", shell], check=False, env=environment, capture_output=True, text=True)
+        assert (ran.returncode, "Traceback" in ran.stderr) == (status, False), ran.stderr
+        assert told in ran.stderr
+
+
+def test_an_application_whose_output_nobody_reads_is_killed(up: dict[str, object], environment: dict[str, str]) -> None:
+    command = [*COMMAND, "run", "while echo line; do sleep 0.05; done"]
+    with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
+        assert process.stdout is not None
+        app_id = process.stdout.readline().decode().partition(" ")[0].replace("container", "application")[:-10]
+        process.stdout.close()
+        assert process.wait(30) == 1
+    shown = subprocess.run([*COMMAND, "status", "--json"], check=True, env=environment, capture_output=True, text=True)
+    states = {app["application_id"]: app["state"] for app in json.loads(shown.stdout)["applications"]}
+    assert states[app_id] == "KILLED"

@@ -19,6 +19,7 @@ from yarnling.cluster_state import (
     UnreadableState,
     find_cluster,
     known_clusters,
+    name_held,
     read_state,
     state_directory,
     state_path,
@@ -99,3 +100,20 @@ def test_known_clusters_leave_out_broken_files(home: Path) -> None:
     state("two", ProcessIdentity(os.getpid(), 1.0)).write()
     (home / "yarnling" / "three.json").write_text(json.dumps({}))
     assert [found.name for found in known_clusters()] == ["one", "two"]
+
+
+def test_a_name_is_held_by_one_process_at_a_time(home: Path) -> None:
+    with name_held("mine"):
+        with pytest.raises(YarnException, match="'mine' is being started"), name_held("mine"):
+            pass
+        with name_held("other"):
+            pass
+    with name_held("mine"):
+        pass
+    assert not list((home / "yarnling").iterdir())
+
+
+def test_a_directory_that_cannot_be_written_is_told(home: Path) -> None:
+    (home / "yarnling").write_text("a file")
+    with pytest.raises(YarnException, match="cannot keep the cluster's state"), name_held("mine"):
+        pass

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+import os
 import sys
 from pathlib import Path
 from typing import Annotated, NoReturn
@@ -40,8 +42,7 @@ DEFAULT_NAME = "default"
 def main() -> NoReturn:
     """Run the command line. What is the user's to put right is told in one line, not as a traceback."""
     sys.argv[1:] = hadoop_verbs.rewritten(sys.argv[1:])
-    # A text that the terminal's encoding lacks is written out, as on stderr.
-    sys.stdout.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
+    _make_output_safe()
     try:
         app()
     except ConfigurationException as error:
@@ -54,7 +55,21 @@ def main() -> NoReturn:
         # The reader of our output has gone (`| head`); nothing is left to say.
         sys.stderr.close()
         sys.exit(EXIT_FAILED)
+    except OSError as error:
+        # The machine's doing, such as a full disk below our output.
+        tell(YarnException(str(error)))
+        # What could not be written would fail once more at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(EXIT_FAILED)
     sys.exit(0)
+
+
+def _make_output_safe() -> None:
+    """Somewhere to write to, even if it was closed; a text that the encoding lacks is written out, as on stderr."""
+    if sys.stdout is None:
+        sys.stdout = open(os.devnull, "w")  # noqa: SIM115  it stays open as stdout does
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")
 
 
 @app.command()
@@ -88,7 +103,7 @@ def up(
     if detach:
         run_detached(options, as_json=as_json)
     else:
-        run_foreground(options)
+        run_foreground(options, as_json=as_json)
 
 
 @app.command()

@@ -37,7 +37,8 @@ async def follow(
     except TimeoutError:
         await client.kill(app_id, f"Killed after {timeout_s:g} s by its client.")
         raise WaitTimeout(f"{app_id} took longer than {timeout_s:g} s and was killed") from None
-    except asyncio.CancelledError:
+    except (asyncio.CancelledError, OSError):
+        # Interrupted, or nobody reads what it writes (`| head`): it shall not run on unseen.
         with contextlib.suppress(TimeoutError, YarnException):
             async with asyncio.timeout(KILL_S):
                 await client.kill(app_id, "Killed by its client.")

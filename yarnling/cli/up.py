@@ -57,17 +57,20 @@ def run_detached(options: UpOptions, *, as_json: bool) -> None:
     console.print(f"See it: yarnling status{named}   End it: yarnling down{named}")
 
 
-def run_foreground(options: UpOptions) -> None:
-    """Keep the cluster until Ctrl-C, and show it."""
+def run_foreground(options: UpOptions, *, as_json: bool) -> None:
+    """Keep the cluster until Ctrl-C, and show it; with `as_json` its state on stdout once, all else on stderr."""
     tell_of_keys(options.conf, options.settings)
-    asyncio.run(_run(options, terminal()))
+    asyncio.run(_run(options, notices() if as_json else terminal(), as_json=as_json))
 
 
-async def _run(options: UpOptions, console: Console) -> None:
+async def _run(options: UpOptions, console: Console, *, as_json: bool) -> None:
     async with contextlib.AsyncExitStack() as stack:
         with console.status(_starting(options)):
             cluster = await stack.enter_async_context(supervised(options))
         stop = set_by_signals()
+        if as_json:
+            sys.stdout.write(json_form.text(find_cluster(options.name)) + "\n")
+            sys.stdout.flush()
         console.print(f"Ready. {_place(str(cluster.directory.conf), str(cluster.directory.path))}", soft_wrap=True)
         console.print("Ctrl-C ends it.")
         async with asyncio.TaskGroup() as tasks:

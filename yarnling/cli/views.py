@@ -113,9 +113,10 @@ def _tree(queue: QueueInfo, depth: int = 0) -> Iterator[tuple[int, QueueInfo]]:
 
 
 def _table(*columns: str) -> Table:
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
     for number, column in enumerate(columns):
-        table.add_column(column, no_wrap=number == 0)
+        # On a narrow terminal a cell takes more lines; nothing of it is left out.
+        table.add_column(column, no_wrap=number == 0, overflow="fold")
     return table
 
 
