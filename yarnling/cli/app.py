@@ -33,7 +33,9 @@ app.add_typer(submit_app, name="submit")
 Name = Annotated[str, typer.Option(help="Which cluster.", envvar="YARNLING_NAME")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
 Define = Annotated[list[str], typer.Option("--define", "-D", metavar="KEY=VALUE", help="Set a configuration key.")]
-Conf = Annotated[Path | None, typer.Option(metavar="DIR", help="Directory with Hadoop's *-site.xml files.")]
+Conf = Annotated[
+    Path | None, typer.Option(metavar="DIR", help="Directory of Hadoop's *-site.xml files, or one of them.")
+]
 User = Annotated[str, typer.Option(help="Submit as this user (default: you).")]
 
 DEFAULT_NAME = "default"
