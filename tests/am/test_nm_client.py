@@ -30,11 +30,12 @@ from yarn.states import SignalContainerCommand
 SLEEP = ContainerLaunchContext(commands=("sleep 1",))
 NM_TOKEN = Token(b"i", b"p", "NMToken", "")
 QUICK = RetryPolicy(max_wait_ms=300, interval_ms=1)
+PATIENT = RetryPolicy(max_wait_ms=10_000, interval_ms=1)
 
 
 @asynccontextmanager
-async def connected(node: PlayedNode) -> AsyncIterator[tuple[NMClient, NodeId]]:
-    async with asyncio.timeout(10), served(node) as node_id, NMClient({node_id: NM_TOKEN}, QUICK) as nms:
+async def connected(node: PlayedNode, retry: RetryPolicy = QUICK) -> AsyncIterator[tuple[NMClient, NodeId]]:
+    async with asyncio.timeout(10), served(node) as node_id, NMClient({node_id: NM_TOKEN}, retry) as nms:
         yield nms, node_id
 
 
@@ -168,7 +169,7 @@ async def test_a_new_size_whose_answer_is_lost_is_settled_by_asking(taken: bool)
         return response
 
     node.update_container = lose_first_answer  # type: ignore[method-assign, assignment]
-    async with connected(node) as (nms, node_id):
+    async with connected(node, PATIENT) as (nms, node_id):
         await nms.update(grown_on(node_id))
     assert node.sizes == {container_id(2): Resource(512, 1)}
     assert calls == (1 if taken else 2)

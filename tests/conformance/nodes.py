@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from rm.scheduler.java_order import container_hash, hash_order
 from yarn.containers import ContainerStatus
 from yarn.ids import ContainerId, NodeId
 from yarn.nodes import NodeHealth
@@ -20,7 +21,10 @@ HTTP_PORT = 2
 
 
 class RecordedNode:
-    """One NM. `lost`: the ResourceManager has given it up, and it is silent until it registers again."""
+    """One NM. `lost`: the ResourceManager has given it up, and it is silent until it registers again.
+
+    It reports in the order of Hadoop's MockNM, a HashMap's: the shares that ends give back are floats, whose sum has one.
+    """
 
     def __init__(self, host: str, rack: str, resource: Resource) -> None:
         self.node_id = NodeId(host, PORT)
@@ -29,6 +33,7 @@ class RecordedNode:
         self.lost = False
         self._response_id = 0
         self._containers: dict[ContainerId, ContainerStatus] = {}
+        self._peak = 0
 
     def registration(self) -> RegisterNodeManagerRequest:
         return RegisterNodeManagerRequest(self.node_id, HTTP_PORT, self.resource)
@@ -43,10 +48,12 @@ class RecordedNode:
         self._containers[container_id] = ContainerStatus(container_id, ContainerState.COMPLETE, exit_status=exit_status)
 
     def heartbeat(self, *, healthy: bool) -> NodeHeartbeatRequest:
+        self._peak = max(self._peak, len(self._containers))
+        reported = hash_order(self._containers, container_hash, peak=self._peak)
         return NodeHeartbeatRequest(
             self.node_id,
             self._response_id,
-            containers=tuple(self._containers.values()),
+            containers=tuple(self._containers[container_id] for container_id in reported),
             health=NodeHealth(healthy=healthy),
         )
 
