@@ -288,6 +288,12 @@ def _check_state(reader: Reader, queue: QueueConfiguration, parent: QueueConfigu
         )
 
 
+def _check_plan(reader: Reader, queue: QueueConfiguration) -> None:
+    key = queue_key(queue.path, "reservable")
+    if not (queue.is_leaf or queue.is_plan) and reader.flag(key, False):
+        reader.fault(key, f"Only Leaf Queues can be reservable for {queue.path}", "set it to false")
+
+
 def _check_tree(reader: Reader, queues: dict[str, QueueConfiguration], yardstick: Yardstick) -> None:
     """What queues may be given, and that there are queues at all."""
     legacy = reader.flag(LEGACY_QUEUE_MODE, True)
@@ -297,7 +303,8 @@ def _check_tree(reader: Reader, queues: dict[str, QueueConfiguration], yardstick
         if not queue.is_dynamic:
             _check_state(reader, queue, parent)
         children = [queues[f"{path}.{name}"] for name in queue.children if f"{path}.{name}" in queues]
-        if children and legacy:
+        _check_plan(reader, queue)
+        if children and legacy and not queue.is_plan:
             allow_zero = queue.allow_zero_capacity_sum
             check_children(reader, queue, children, yardstick, allow_zero_capacity_sum=allow_zero)
     warn_of_maximums(reader, queues)

@@ -20,6 +20,7 @@ from yarn.ids import ApplicationId
 
 def target_leaf(name: str, tree: QueueTree) -> LeafQueue:
     """The leaf of a path or unambiguous short name; raises YarnException (getAndCheckLeafQueue)."""
+    name = tree.behind_plan(name)
     found = tree.get(name)
     if found is None:
         raise YarnException(f"The specified Queue: {name} doesn't exist")

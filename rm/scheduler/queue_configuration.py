@@ -26,6 +26,9 @@ UTILIZATION = "utilization"
 PRIORITY_UTILIZATION = "priority-utilization"
 
 QUEUE_CREATION = "auto-queue-creation-v2."
+PLAN_DEFAULT = "-default"
+"""What the name of the leaf below a reservable queue ends with (ReservationConstants.DEFAULT_QUEUE_SUFFIX)."""
+
 DYNAMIC_WEIGHT = 1.0
 """What a queue that was created on demand weighs, unless a template says otherwise."""
 
@@ -53,6 +56,7 @@ class QueueConfiguration:
     `user_weights` {user: weight}, inherited ones included. `preemption_disabled`: nothing may be taken from the queue
     for others, here or because of a queue above; so with preemption off. `intra_queue_preemption_off`: the same of its
     own key alone. `is_dynamic`: created on demand, not configured; such a queue has no `children` here.
+    `is_plan`: reservations can be made in it (PlanQueue).
     """
 
     path: str
@@ -60,6 +64,7 @@ class QueueConfiguration:
     children: tuple[str, ...]
     is_leaf: bool
     is_dynamic: bool
+    is_plan: bool
     creation: QueueCreation
     capacities: dict[str, ConfiguredCapacity]
     user_limit: float
@@ -111,8 +116,40 @@ def read_queue(
     """
     children = reader.words(queue_key(path, "queues"))
     creation = _creation(reader, path)
+    if parent is not None and parent.is_plan:
+        own = _read(reader, path, parent, types, scheduler_maximum, (), is_leaf=True, creation=creation)
+        return _default_of_plan(own, parent, types)
     is_leaf = not (children or creation.enabled or keeps_parent)
-    return _read(reader, path, parent, types, scheduler_maximum, children, is_leaf=is_leaf, creation=creation)
+    is_plan = is_leaf and reader.flag(queue_key(path, "reservable"), False)
+    if is_plan:
+        children, is_leaf = (path.rpartition(".")[2] + PLAN_DEFAULT,), False
+    queue = _read(reader, path, parent, types, scheduler_maximum, children, is_leaf=is_leaf, creation=creation)
+    return replace(queue, is_plan=is_plan)
+
+
+def _default_of_plan(own: QueueConfiguration, plan: QueueConfiguration, types: ResourceTypes) -> QueueConfiguration:
+    """What is not reserved of a plan: all of it, since no reservations are made here (ReservationQueue).
+
+    Its users have the plan's limits. It has no share for masters of its own: only one that is let in alone may run.
+    """
+    everything = uniform(100.0, CapacityUnit.PERCENTAGE, types)
+    capacity = ConfiguredCapacity(
+        capacity=1.0,
+        maximum_capacity=1.0,
+        weight=WEIGHT_NOT_SET,
+        minimum=types.none,
+        maximum=types.none,
+        is_absolute=False,
+        maximum_am_percent=0.0,
+        vector=everything,
+        maximum_vector=everything,
+    )
+    return replace(
+        own,
+        capacities={NO_LABEL: capacity},
+        user_limit=plan.user_limit,
+        user_limit_factor=plan.user_limit_factor,
+    )
 
 
 def read_dynamic_queue(
@@ -181,6 +218,7 @@ def _read(
         children=children,
         is_leaf=is_leaf,
         is_dynamic=False,
+        is_plan=False,
         creation=creation,
         capacities=_capacities(reader, path, parent, types),
         user_limit=user_limit,

@@ -17,7 +17,7 @@ from rm.scheduler.leaf_queue import LeafQueue
 from rm.scheduler.limits import ResourceLimits
 from rm.scheduler.parent_queue import ParentQueue
 from rm.scheduler.queue import CSQueue
-from rm.scheduler.queue_configuration import QUEUE_CREATION, ROOT, QueueConfiguration, queue_key
+from rm.scheduler.queue_configuration import PLAN_DEFAULT, QUEUE_CREATION, ROOT, QueueConfiguration, queue_key
 from rm.scheduler.reading import Reader
 from yarn.configuration import Configuration
 from yarn.faults import Fault, refuse_if_faulty
@@ -44,6 +44,15 @@ class QueueTree:
             return queue
         paths = self._short_names.get(name, ())
         return self.by_path[paths[0]] if len(paths) == 1 else None
+
+    def behind_plan(self, name: str) -> str:
+        """The leaf that is meant by the name of a reservable queue; any other name as it is.
+
+        By the name as it was given: `a` is `a-default`, but `root.a` is `root.a-default`, which there is not
+        (CapacityScheduler.getDefaultReservationQueueName).
+        """
+        found = self.get(name)
+        return name + PLAN_DEFAULT if found is not None and found.configuration.is_plan else name
 
     def is_ambiguous(self, name: str) -> bool:
         """True for a short name that several queues have."""
@@ -112,7 +121,7 @@ class QueueTree:
         reader = Reader(configuration)
         for queue in self.by_path.values():
             new = settings.queues.get(queue.path)
-            if isinstance(queue, ParentQueue) and new is not None and not new.is_leaf:
+            if isinstance(queue, ParentQueue) and new is not None and not new.is_leaf and not new.is_plan:
                 children = [settings.queues[path] for path in _paths_after_refresh(queue, settings)]
                 flag = queue.allow_zero_capacity_sum
                 yardstick = self._context.yardstick()

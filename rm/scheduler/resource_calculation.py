@@ -258,9 +258,15 @@ def _normalize_weights(children: dict[CSQueue, _Amounts], partition: str) -> Non
 
 
 def _derive_shares(queue: CSQueue, parent: ParentQueue, partition: str) -> None:
-    """Shares from amounts (CapacitySchedulerQueueCapacityHandler.setQueueCapacities)."""
+    """Shares from amounts (CapacitySchedulerQueueCapacityHandler.setQueueCapacities).
+
+    A plan and what is below it keep theirs until there is a cluster to make them from.
+    """
     context, own = queue.context, queue.capacities.at(partition)
     whole = context.partition_resource(partition)
+    of_plan = queue.configuration.is_plan or parent.configuration.is_plan
+    if of_plan and not any(value > 0 for value in whole.values()):
+        return
     share = context.calculator.divide(whole, queue.effective_minimum(partition), parent.effective_minimum(partition))
     own.capacity = 0.0 if math.isinf(share) else share
     share = context.calculator.divide(whole, queue.effective_maximum(partition), parent.effective_maximum(partition))

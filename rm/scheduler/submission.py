@@ -44,6 +44,7 @@ def _leaf_called(
     application_id: ApplicationId, queue: str, user: str, placed: str | None, tree: QueueTree
 ) -> LeafQueue:
     """getOrCreateQueueFromPlacementContext: why no queue could be made is told to those whom a rule placed there."""
+    queue = tree.behind_plan(queue)
     found = tree.get(queue)
     if found is None and not tree.is_ambiguous(queue):
         try:

@@ -28,7 +28,6 @@ _HARMLESS = {
 """Values that ask for nothing; the capacity-scheduler.xml that Hadoop ships writes them out."""
 _QUEUE_FLAGS = {
     "auto-create-child-queue.enabled": "managed parents are not supported: see auto-queue-creation-v2.enabled",
-    "reservable": "the reservation system is not supported",
 }
 
 

@@ -264,6 +264,9 @@ QUEUE_SETTINGS: tuple[Setting[Any], ...] = (
     IntSetting("maximum-allocation-mb", None, "a larger ask is refused", unit="MB", minimum=1),
     IntSetting("maximum-allocation-vcores", None, "a larger ask is refused", minimum=1),
     IntSetting("priority", "0", "of the queue among its siblings, if the parent's policy is priority-utilization"),
+    BoolSetting(
+        "reservable", "false", "whether it has one leaf below it, as for reservations, which are not made here"
+    ),
     BoolSetting("allow-zero-capacity-sum", "false", "whether the capacities below it may all be 0"),
     BoolSetting(
         "auto-queue-creation-v2.enabled", "false", "whether it creates queues that are named and are not there"

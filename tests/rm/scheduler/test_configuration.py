@@ -125,7 +125,6 @@ def test_the_state_of_a_queue_is_read_in_any_case() -> None:
         ({"resource-calculator": "Best"}, "resource-calculator", "no such resource calculator"),
         ({"yarn.resource-types": "gpu"}, "resource-calculator", "RM uses DefaultResourceCalculator"),
         ({"root.a.default-node-label-expression": "x"}, "root.a.default-node-label-expression", "node labels are not"),
-        ({"root.a.reservable": "true"}, "root.a.reservable", "the reservation system is not supported"),
         ({"schedule-asynchronously.enable": "true"}, "schedule-asynchronously.enable", "is not supported"),
         (
             {"root.a.auto-create-child-queue.enabled": "true"},

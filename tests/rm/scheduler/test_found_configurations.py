@@ -52,6 +52,7 @@ LOADED: dict[str, dict[str, str]] = {
     },
     "a default label of a blank": {**TWO, "root.default-node-label-expression": " "},
     "a fair queue": {**TWO, "root.a.ordering-policy": "fair"},
+    "a queue for reservations": {**TWO, "root.a.reservable": "true", "root.a.show-reservations-as-queues": "true"},
     "locality that is not waited for": {**TWO, "node-locality-delay": "1", "rack-locality-additional-delay": "-1"},
 }
 
