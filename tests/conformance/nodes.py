@@ -23,7 +23,7 @@ HTTP_PORT = 2
 class RecordedNode:
     """One NM. `lost`: the ResourceManager has given it up, and it is silent until it registers again.
 
-    It reports in the order of Hadoop's MockNM, a HashMap's: the shares that ends give back are floats, whose sum has one.
+    It reports in the order of Hadoop's MockNM, a HashMap's: what ends give back are floats, whose sum has an order.
     """
 
     def __init__(self, host: str, rack: str, resource: Resource) -> None:
