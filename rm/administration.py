@@ -9,6 +9,7 @@ from rm.queue_acls import QueueAcls
 from rm.queue_lookup import ConfiguredQueues, SchedulerQueues
 from rm.scheduler.configuration import CapacitySchedulerConfiguration
 from yarn.configuration import Configuration
+from yarn.settings import scheduler
 
 if TYPE_CHECKING:
     from rm.context import RMContext
@@ -36,4 +37,10 @@ class AdminService:
         context = self._context
         context.placement = MappingPlacement(configuration, SchedulerQueues(context.scheduler))
         queues = {path: queue.configuration for path, queue in context.scheduler.queues.items()}
+        if scheduler.ACL_ENABLE.of(configuration):
+            # As with the lists above: a queue created on demand has none until a refresh, one that is gone keeps its.
+            context.priority_acls = {
+                **context.priority_acls,
+                **{path: queue.priority_acls for path, queue in queues.items() if queue.is_leaf},
+            }
         context.queue_acls = self._acls = QueueAcls(configuration, queues, before=self._acls)

@@ -10,9 +10,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from rm.lifecycles.rm_app import RMApp
+from rm.scheduler.priority_acls import default_priority, may_have
 from yarn.applications import DEFAULT_NAME, DEFAULT_QUEUE, DEFAULT_TYPE, ApplicationSubmissionContext
 from yarn.asks import ANY, ResourceRequest
 from yarn.errors import InvalidResourceRequestException, YarnException
+from yarn.ids import ApplicationId
 from yarn.states import ExecutionType
 
 if TYPE_CHECKING:
@@ -40,6 +42,10 @@ def admit(context: RMContext, user: str, submission: ApplicationSubmissionContex
     submission, placed = _placed(context, user, groups, submission)
     path = placed if placed is not None else context.scheduler.queue_path(submission.queue)
     am_requests = _master_requests(context, submission)
+    priority = submission.priority
+    if priority is None:
+        priority = _default_priority(context, submission.queue, user, groups)
+    priority = checked_priority(context, submission.application_id, submission.queue, priority, (user, groups))
     _check_access(context, user, groups, submission, path)
     return RMApp(
         context,
@@ -48,7 +54,7 @@ def admit(context: RMContext, user: str, submission: ApplicationSubmissionContex
         queue=path,
         placed=placed,
         am_requests=am_requests,
-        priority=_priority(context, submission),
+        priority=priority,
     )
 
 
@@ -99,12 +105,28 @@ def _illegal(message: str) -> YarnException:
     return YarnException(f"java.lang.IllegalArgumentException: {message}")
 
 
-def _priority(context: RMContext, submission: ApplicationSubmissionContext) -> int:
-    """What the client asks for or the queue's default, cut to the cluster's maximum."""
-    wanted = submission.priority
-    if wanted is None:
-        wanted = context.scheduler.default_priority(submission.queue)
-    return min(wanted, context.settings.application_priority_max)
+def _default_priority(context: RMContext, queue: str, user: str, groups: tuple[str, ...]) -> int:
+    """What the leaf's priority lists give the user, or the queue gives everybody."""
+    acls = context.priority_acls.get(context.scheduler.queue_path(queue), ())
+    own = default_priority(acls, user, groups)
+    return own if own is not None else context.scheduler.default_priority(queue)
+
+
+def checked_priority(
+    context: RMContext, application_id: ApplicationId, queue: str, priority: int, caller: tuple[str, tuple[str, ...]]
+) -> int:
+    """The priority cut to the cluster's maximum, if the caller (user, groups) may have it in the queue.
+
+    Raises YarnException if not (CapacityScheduler.checkAndGetApplicationPriority).
+    """
+    priority = min(priority, context.settings.application_priority_max)
+    acls = context.priority_acls.get(context.scheduler.queue_path(queue), ())
+    if not may_have(acls, priority, *caller):
+        raise YarnException(
+            f"org.apache.hadoop.security.AccessControlException: User {caller[0]} (auth:SIMPLE) does not have "
+            f"permission to submit/update {application_id} for {priority}"
+        )
+    return priority
 
 
 def _master_requests(context: RMContext, submission: ApplicationSubmissionContext) -> tuple[ResourceRequest, ...]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rm.admission import admit
+from rm.admission import admit, checked_priority
 from rm.lifecycles.events import RMAppAttemptEventType, RMAppEventType, RMNodeEventType
 from rm.lifecycles.states import COMPLETED_APP_STATES, SCHEDULED_APP_STATES, STORED_APP_STATES, RMAppState
 from yarn.applications import ApplicationSubmissionContext
@@ -72,10 +72,11 @@ class ClientRMService:
             raise YarnException(f"App in {app.state.name} state cannot be moved.")
         app.queue = context.scheduler.move_application(application_id, queue, context.now_ms)
 
-    def update_priority(self, application_id: ApplicationId, priority: int) -> int:
+    def update_priority(self, application_id: ApplicationId, priority: int, caller: tuple[str, tuple[str, ...]]) -> int:
         """The priority it has now: what was asked for, cut to the cluster's maximum; the old one if it is over.
 
-        The next attempt starts with the priority of the submission again, as in Hadoop.
+        `caller`: the user who wants it, with its groups; the queue's priority lists must let it. The next attempt
+        starts with the priority of the submission again, as in Hadoop.
         """
         context = self._context
         app = context.find_app(application_id)
@@ -83,7 +84,7 @@ class ClientRMService:
             return app.priority
         if app.state not in SCHEDULED_APP_STATES:
             raise YarnException(f"Application in {app.state.name} state cannot update priority.")
-        priority = min(priority, context.settings.application_priority_max)
+        priority = checked_priority(context, application_id, app.queue, priority, caller)
         context.scheduler.update_priority(application_id, priority, context.now_ms)
         app.priority = priority
         return priority

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from rm.placement.mapping import MappingPlacement
     from rm.queue_acls import QueueAcls
     from rm.scheduler.capacity_scheduler import CapacityScheduler
+    from rm.scheduler.priority_acls import PriorityAcl
     from rm.state_store import StateStore
 
 
@@ -39,7 +40,8 @@ class RMContext:
     """The state of one ResourceManager.
 
     `apps` in the order of submission; `nodes` are those in use, `inactive_nodes` the last known of the others; a node
-    is in one of the two. `effects` are those of the step under way; `now_ms` is its time.
+    is in one of the two. `effects` are those of the step under way; `now_ms` is its time. `priority_acls` {leaf's
+    path: who may have which priorities}, as of the last refresh.
     """
 
     scheduler: CapacityScheduler
@@ -55,6 +57,7 @@ class RMContext:
         self.now_ms = cluster_timestamp
         self.effects: list[Effect] = []
         self.apps: dict[ApplicationId, RMApp] = {}
+        self.priority_acls: dict[str, tuple[PriorityAcl, ...]] = {}
         self.completed_apps: deque[ApplicationId] = deque()
         self.nodes: dict[NodeId, RMNode] = {}
         self.inactive_nodes: dict[NodeId, RMNode] = {}

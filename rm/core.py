@@ -146,7 +146,8 @@ class ResourceManagerCore:
             case MoveApplication():
                 self._answer(event.call, clients.move, event.application_id, event.queue, (event.user, event.groups))
             case UpdateApplicationPriority():
-                self._answer(event.call, clients.update_priority, event.application_id, event.priority)
+                caller = (event.user, event.groups)
+                self._answer(event.call, clients.update_priority, event.application_id, event.priority, caller)
             case UpdateApplicationTimeouts():
                 self._answer(event.call, clients.update_timeouts, event.application_id, event.expiry_ms)
             case SignalContainer():

@@ -71,11 +71,16 @@ class MoveApplication:
 
 @dataclass(frozen=True, slots=True)
 class UpdateApplicationPriority:
-    """ApplicationClientProtocol.updateApplicationPriority; answered with the priority that it has now."""
+    """ApplicationClientProtocol.updateApplicationPriority; answered with the priority that it has now.
+
+    `user`, `groups`: the caller's.
+    """
 
     call: Call
     application_id: ApplicationId
     priority: int
+    user: str
+    groups: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,8 +7,8 @@ queue does. Nothing is looked at unless yarn.acl.enable is true.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
+from rm.scheduler.access_control_list import AccessControlList
 from rm.scheduler.queue_configuration import ROOT, QueueConfiguration, queue_key
 from rm.scheduler.queue_template import QueueTemplate
 from yarn.configuration import Configuration
@@ -19,25 +19,6 @@ _NAMES = {
     QueueACL.SUBMIT_APPLICATIONS: "acl_submit_applications",
     QueueACL.ADMINISTER_QUEUE: "acl_administer_queue",
 }
-
-
-@dataclass(frozen=True, slots=True)
-class AccessControlList:
-    """`ann,bob staff`: users, a blank, groups; `*` is everybody, a blank alone nobody."""
-
-    users: frozenset[str]
-    groups: frozenset[str]
-    everybody: bool = False
-
-    @staticmethod
-    def parse(text: str) -> AccessControlList:
-        if text.strip() == "*":
-            return AccessControlList(frozenset(), frozenset(), everybody=True)
-        users, _, groups = text.partition(" ")
-        return AccessControlList(_names(users), _names(groups))
-
-    def allows(self, user: str, groups: tuple[str, ...]) -> bool:
-        return self.everybody or user in self.users or not self.groups.isdisjoint(groups)
 
 
 class QueueAcls:
@@ -97,7 +78,3 @@ class QueueAcls:
         template = QueueTemplate(self._configuration, path.rpartition(".")[0])
         entry = template.properties(is_leaf=is_leaf).get(_NAMES[acl])
         return AccessControlList.parse(entry.value if entry is not None else "")
-
-
-def _names(text: str) -> frozenset[str]:
-    return frozenset(name for part in text.split(",") if (name := part.strip()))

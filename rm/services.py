@@ -118,8 +118,11 @@ class ClientService:
         )
 
     async def update_application_priority(self, caller: Caller[None], request: UpdatePriorityRequest) -> int:
+        user = _user_of(caller)
         priority: int = await self._shell.ask(
-            lambda call: UpdateApplicationPriority(call, request.application_id, request.priority)
+            lambda call: UpdateApplicationPriority(
+                call, request.application_id, request.priority, user, groups_of(user)
+            )
         )
         return priority
 

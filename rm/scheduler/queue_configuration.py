@@ -10,6 +10,7 @@ from rm.scheduler.capacity_vector import CapacityUnit, uniform
 from rm.scheduler.configured_capacity import WEIGHT_NOT_SET, CapacityReader, ConfiguredCapacity
 from rm.scheduler.monitors import MONITORS_ENABLED
 from rm.scheduler.preemption.configuration import INTRA_QUEUE_ENABLED
+from rm.scheduler.priority_acls import PRIORITY_ACL, PriorityAcl, read_priority_acls
 from rm.scheduler.reading import Reader
 from rm.scheduler.usage import NO_LABEL
 from yarn.resource import INT32_MAX, Resource, ResourceTypes
@@ -77,6 +78,7 @@ class QueueConfiguration:
     fair_by_size: bool
     priority: int
     default_application_priority: int
+    priority_acls: tuple[PriorityAcl, ...]
     lifetime: ApplicationLifetime
     state: QueueState | None
     initial_state: QueueState
@@ -233,6 +235,7 @@ def _read(
         fair_by_size=reader.flag(queue_key(path, "ordering-policy.fair.enable-size-based-weight"), False),
         priority=reader.integer(queue_key(path, "priority"), 0),
         default_application_priority=reader.integer(queue_key(path, "default-application-priority"), 0),
+        priority_acls=read_priority_acls(reader, queue_key(path, PRIORITY_ACL)) if is_leaf else (),
         lifetime=read_lifetime(reader, queue_key(path, ""), parent.lifetime if parent is not None else None),
         state=state,
         preemption_disabled=_preemption_disabled(reader, path, parent),

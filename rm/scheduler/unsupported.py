@@ -20,12 +20,7 @@ _TEXTS = {
 }
 _QUEUE_TEXTS = {
     "default-node-label-expression": "node labels are not supported yet",
-    "acl_application_max_priority": "priority ACLs are not supported yet",
 }
-_HARMLESS = {
-    "acl_application_max_priority": ("*",),
-}
-"""Values that ask for nothing; the capacity-scheduler.xml that Hadoop ships writes them out."""
 _QUEUE_FLAGS = {
     "auto-create-child-queue.enabled": "managed parents are not supported: see auto-queue-creation-v2.enabled",
 }
@@ -54,5 +49,5 @@ def _note_queue(reader: Reader, path: str) -> None:
         if reader.flag(queue_key(path, name), False):
             reader.fault(queue_key(path, name), problem, "set it to false")
     for name, problem in _QUEUE_TEXTS.items():
-        if reader.text(queue_key(path, name)) not in ("", *_HARMLESS.get(name, ())):
+        if reader.text(queue_key(path, name)):
             reader.fault(queue_key(path, name), problem, "remove it")

@@ -202,7 +202,8 @@ class RecordedCluster:
         self._call(MoveApplication(0, "administrator", self.apps[action["app"]].application_id, action["queue"]))
 
     def _set_priority(self, action: Json, _: Json) -> None:
-        self._call(UpdateApplicationPriority(0, self.apps[action["app"]].application_id, action["priority"]))
+        application_id = self.apps[action["app"]].application_id
+        self._call(UpdateApplicationPriority(0, application_id, action["priority"], "administrator"))
 
     def _expire_lifetime(self, action: Json, reply: Json) -> None:
         """The lifetime is set to have passed: the next look of the monitor ends the application."""

@@ -54,9 +54,9 @@ def test_moves_that_cannot_be(rm: RM) -> None:
 @pytest.mark.case("C6")
 def test_a_priority_is_cut_to_the_clusters_maximum(rm: RM) -> None:
     app = rm.submit()
-    assert rm.send(UpdateApplicationPriority(rm.call(), app, 7)) == 7
-    assert rm.send(UpdateApplicationPriority(rm.call(), app, 70)) == 10
-    assert rm.send(UpdateApplicationPriority(rm.call(), app, -3)) == -3
+    assert rm.send(UpdateApplicationPriority(rm.call(), app, 7, "ann")) == 7
+    assert rm.send(UpdateApplicationPriority(rm.call(), app, 70, "ann")) == 10
+    assert rm.send(UpdateApplicationPriority(rm.call(), app, -3, "ann")) == -3
     assert rm.core.context.apps[app].priority == -3
 
 
@@ -64,9 +64,9 @@ def test_the_priority_of_what_is_over_stays(rm: RM) -> None:
     """ClientRMService.updateApplicationPriority answers with the old one, and refuses only an unknown application."""
     app = rm.submit(priority=4)
     rm.kill(app)
-    assert rm.send(UpdateApplicationPriority(rm.call(), app, 7)) == 4
+    assert rm.send(UpdateApplicationPriority(rm.call(), app, 7, "ann")) == 4
     with pytest.raises(ApplicationNotFoundException, match="Please check that the job submission was successful"):
-        rm.send(UpdateApplicationPriority(rm.call(), STRANGER, 7))
+        rm.send(UpdateApplicationPriority(rm.call(), STRANGER, 7, "ann"))
 
 
 def test_a_lifetime_is_given_and_moved(rm: RM) -> None:

@@ -4,7 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from rm.events import GetNewApplication, MoveApplication, RefreshQueues, SubmitApplication
+from rm.events import (
+    GetNewApplication,
+    MoveApplication,
+    RefreshQueues,
+    SubmitApplication,
+    UpdateApplicationPriority,
+)
 from rm.queue_reports import queue_user_acls
 from tests.rm.builders import ONE_QUEUE, RM
 from yarn.applications import ApplicationSubmissionContext
@@ -235,3 +241,48 @@ def test_rules_may_have_queues_created_or_not() -> None:
     assert rm.core.context.apps[submit(rm, "ann")].queue == "root.dev.ann"
     with pytest.raises(YarnException, match="rejected by a mapping rule"):
         submit(rm, "bob")
+
+
+PRIORITIES = {
+    **QUEUES,
+    "yarn.acl.enable": "true",
+    "yarn.cluster.max-application-priority": "10",
+    PREFIX + "root.dev.acl_application_max_priority": "[user=ann group=staff max_priority=7 default_priority=3]",
+    PREFIX + "root.dev.default-application-priority": "5",
+    PREFIX + "root.default.default-application-priority": "4",
+}
+
+
+def submit_at(rm: RM, user: str, priority: int | None, queue: str = "dev") -> int:
+    """The priority that the application has then."""
+    app: ApplicationId = rm.send(GetNewApplication(rm.call())).application_id
+    context = ApplicationSubmissionContext(app, queue=queue, priority=priority, resource=Resource(1024, 1))
+    rm.send(SubmitApplication(rm.call(), user, context))
+    return rm.core.context.apps[app].priority
+
+
+def test_a_priority_list_bounds_what_is_submitted_and_gives_a_default() -> None:
+    """CapacityScheduler.checkAndGetApplicationPriority; message as a real cluster words it."""
+    rm = RM(PRIORITIES)
+    assert submit_at(rm, "ann", None) == 3
+    assert submit_at(rm, "ann", 7) == 7
+    assert submit_at(rm, "bob", None, "default") == 4
+    refusal = (
+        r"^org\.apache\.hadoop\.security\.AccessControlException: User ann \(auth:SIMPLE\) does not have permission to "
+        r"submit/update application_\d+_0004 for 8$"
+    )
+    with pytest.raises(YarnException, match=refusal):
+        submit_at(rm, "ann", 8)
+    with pytest.raises(YarnException, match=r"for 5$"):
+        submit_at(rm, "bob", None)
+    without = RM({key: value for key, value in PRIORITIES.items() if key != "yarn.acl.enable"})
+    assert submit_at(without, "bob", 8) == 8
+
+
+def test_a_priority_list_bounds_changes_too_by_who_asks_for_them() -> None:
+    rm = RM(PRIORITIES)
+    app = submit(rm, "ann", "dev")
+    assert rm.send(UpdateApplicationPriority(rm.call(), app, 6, "cid", ("staff",))) == 6
+    with pytest.raises(YarnException, match=r"User ann .* for 9$"):
+        rm.send(UpdateApplicationPriority(rm.call(), app, 9, "ann"))
+    assert rm.core.context.apps[app].priority == 6

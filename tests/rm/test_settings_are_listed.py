@@ -64,7 +64,7 @@ def test_what_is_read_is_listed(conf: Recording) -> None:
 
 
 def test_what_is_listed_is_read(conf: Recording) -> None:
-    """But for the scheduler's class, which is checked and not read, and the core's own part."""
+    """But for the scheduler's class, which is checked and not read."""
     CapacitySchedulerConfiguration.read(conf)
     MappingPlacement(conf, ConfiguredQueues({}))
     QueueAcls(conf, CapacitySchedulerConfiguration.read(conf).queues)
@@ -72,7 +72,7 @@ def test_what_is_listed_is_read(conf: Recording) -> None:
     listed = {setting for setting in vars(scheduler).values() if isinstance(setting, Setting)}
     listed |= set(scheduler.QUEUE_SETTINGS)
     asked = {setting_of(key) for key in conf.asked}
-    assert {s.key for s in listed - asked} == {scheduler.SCHEDULER_CLASS.key, scheduler.MAX_APPLICATION_PRIORITY.key}
+    assert {s.key for s in listed - asked} == {scheduler.SCHEDULER_CLASS.key}
 
 
 def test_the_defaults_are_those_listed(conf: Recording) -> None:
@@ -105,7 +105,6 @@ def test_the_file_that_hadoop_ships_is_taken() -> None:
 @pytest.mark.parametrize(
     ("name", "value"),
     [
-        ("root.default.acl_application_max_priority", "[user=ann max_priority=3]"),
         ("root.default.default-node-label-expression", "gpu"),
         ("root.default.auto-create-child-queue.enabled", "true"),
     ],

@@ -259,6 +259,7 @@ QUEUE_SETTINGS: tuple[Setting[Any], ...] = (
     ),
     TextSetting("acl_submit_applications", None, "who may submit: users, a blank, groups; those above may too"),
     TextSetting("acl_administer_queue", None, "who may administer, and so submit too"),
+    TextSetting("acl_application_max_priority", None, "who may have which priorities: [user=u max_priority=7] ..."),
     IntSetting("default-application-priority", "0", "priority of an application that has none"),
     TextSetting("maximum-allocation", None, "the largest container, as memory-mb=8192,vcores=4"),
     IntSetting("maximum-allocation-mb", None, "a larger ask is refused", unit="MB", minimum=1),
