@@ -121,7 +121,8 @@ def read_queue(
     if parent is not None and parent.is_plan:
         own = _read(reader, path, parent, types, scheduler_maximum, (), is_leaf=True, creation=creation)
         return _default_of_plan(own, parent, types)
-    is_leaf = not (children or creation.enabled or keeps_parent)
+    is_managed = reader.flag(queue_key(path, "auto-create-child-queue.enabled"), False)
+    is_leaf = not (children or creation.enabled or keeps_parent or is_managed)
     is_plan = is_leaf and reader.flag(queue_key(path, "reservable"), False)
     if is_plan:
         children, is_leaf = (path.rpartition(".")[2] + PLAN_DEFAULT,), False

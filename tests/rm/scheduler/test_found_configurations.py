@@ -70,6 +70,10 @@ REFUSED: dict[str, tuple[dict[str, str], str]] = {
         {**TWO, "root.a.queues": "x", "root.a.x.capacity": "100", "root.a.ordering-policy": "fifo"},
         "Unable to construct ordering policy for: fifo",
     ),
+    "a managed parent that orders like a leaf": (
+        {**TWO, "root.a.auto-create-child-queue.enabled": "true", "root.a.ordering-policy": "fair"},
+        "Unable to construct ordering policy for: fair",
+    ),
     "percentages of more than all": (
         {**TWO, "root.c.capacity": "1", "root.queues": "a,b,c"},
         "Illegal capacity sum of 1.01 for children of queue root for label=. It should be either 0 or 1.0",
