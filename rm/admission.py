@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from rm.ask_labels import enforce_exclusivity
 from rm.lifecycles.rm_app import RMApp
 from rm.scheduler.priority_acls import default_priority, may_have
 from yarn.applications import DEFAULT_NAME, DEFAULT_QUEUE, DEFAULT_TYPE, ApplicationSubmissionContext
@@ -144,16 +145,24 @@ def _master_requests(context: RMContext, submission: ApplicationSubmissionContex
         raise InvalidResourceRequestException(
             f"Invalid resource request, only one resource request with {ANY} is allowed"
         )
-    first = replace(anywhere[0], label=anywhere[0].label or submission.node_label_expression)
-    capability = context.scheduler.normalize_master_request(submission.queue, first.capability)
+    first = _labelled_master_request(context.settings, submission, anywhere[0])
     ordered = (first, *(ask for ask in asks if ask.resource_name != ANY))
-    return tuple(
+    alike = (
         replace(
             ask,
             priority=MASTER_PRIORITY,
-            capability=capability,
+            capability=first.capability,
             count=1,
             execution_type=ExecutionType.GUARANTEED,
         )
         for ask in ordered
     )
+    return context.scheduler.master_requests(submission.queue, alike)
+
+
+def _labelled_master_request(
+    settings: RMSettings, submission: ApplicationSubmissionContext, ask: ResourceRequest
+) -> ResourceRequest:
+    """The ask's own label, else that of the configuration for masters, else the application's."""
+    ask = enforce_exclusivity(ask, submission.node_label_expression, settings.exclusive_partitions)
+    return replace(ask, label=ask.label or settings.master_default_label or submission.node_label_expression)

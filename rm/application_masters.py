@@ -10,6 +10,7 @@ import math
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+from rm.ask_labels import with_application_label
 from rm.lifecycles.events import RMAppAttemptEventType
 from rm.lifecycles.rm_node import next_response_id
 from rm.lifecycles.states import ENDING_ATTEMPT_STATES, STORED_APP_STATES
@@ -155,8 +156,9 @@ class ApplicationMasterService:
         """Hand asks and releases in, and take what has happened since the last call (DefaultAMSProcessor)."""
         context = self._context
         app, attempt = self._known(attempt_id)
-        asks = tuple(_with_label(ask, app.submission.node_label_expression) for ask in request.asks)
-        self._check(app, attempt_id, asks, request)
+        label, exclusive = app.submission.node_label_expression, context.settings.exclusive_partitions
+        asks = with_application_label(request.asks, label, exclusive)
+        asks = self._checked(app, attempt_id, asks, request)
         updates, update_errors = context.scheduler.check_updates(app.queue, request.updates)
         allocation = self._allocate(app, attempt, replace(request, asks=asks, updates=tuple(updates)))
         status = (_fraction(request.progress), request.tracking_url)
@@ -166,7 +168,7 @@ class ApplicationMasterService:
         return AllocateResponse(
             response_id=next_response_id(request.response_id),
             headroom=allocation.headroom,
-            cluster_nodes=allocation.node_count,
+            cluster_nodes=context.scheduler.node_count_for(app.queue),
             allocated=containers,
             completed=attempt.finished_containers.pull(
                 attempt_id, keep_containers=app.submission.keep_containers_across_attempts
@@ -182,7 +184,7 @@ class ApplicationMasterService:
     def _allocate(self, app: RMApp, attempt: RMAppAttempt, request: AllocateRequest) -> Allocation:
         context = self._context
         if attempt.state in ENDING_ATTEMPT_STATES or app.state in STORED_APP_STATES:
-            return Allocation((), context.scheduler.resource_types.none, context.scheduler.node_count)
+            return Allocation((), context.scheduler.resource_types.none)
         return context.scheduler.allocate(
             attempt.attempt_id,
             request.asks,
@@ -193,18 +195,20 @@ class ApplicationMasterService:
             context.now_ms,
         )
 
-    def _check(
+    def _checked(
         self,
         app: RMApp,
         attempt_id: ApplicationAttemptId,
         asks: tuple[ResourceRequest, ...],
         request: AllocateRequest,
-    ) -> None:
-        self._context.scheduler.check_asks(app.queue, asks)
+    ) -> tuple[ResourceRequest, ...]:
+        """The asks as the scheduler takes them."""
+        asks = self._context.scheduler.check_asks(app.queue, asks)
         if ANY in request.blacklist_additions:
             raise InvalidResourceBlacklistRequestException(f"Cannot add {ANY} to the blacklist!")
         if not app.submission.keep_containers_across_attempts:
             _check_releases(attempt_id, request.releases)
+        return asks
 
     def _kept_containers(self, app: RMApp, attempt: RMAppAttempt) -> tuple[Container, ...]:
         """What earlier attempts left running (getTransferredContainers)."""
@@ -230,13 +234,6 @@ class ApplicationMasterService:
 def _may_register_again(app: RMApp) -> bool:
     """An unmanaged master that keeps containers may be started anew under its old attempt."""
     return app.submission.unmanaged_am and app.submission.keep_containers_across_attempts
-
-
-def _with_label(ask: ResourceRequest, label: str | None) -> ResourceRequest:
-    """Asks for anywhere go to the application's label if they name none."""
-    if ask.label is None and label is not None and ask.resource_name == ANY:
-        return replace(ask, label=label)
-    return ask
 
 
 def _fraction(progress: float) -> float:

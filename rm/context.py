@@ -156,6 +156,8 @@ class RMContext:
             attempt.attempt_id,
             transfer=transfers_containers,
             am_resource=requests[0].capability if requests else None,
+            am_label=requests[0].label if requests else None,
+            label=attempt.app.submission.node_label_expression,
             now_ms=self.now_ms,
         )
 

@@ -21,6 +21,7 @@ from rm.clients import ClientRMService
 from rm.context import RMContext
 from rm.effects import Effect, Preempted, Refuse, Reply
 from rm.events import (
+    AddClusterNodeLabels,
     Allocate,
     Call,
     Event,
@@ -35,6 +36,8 @@ from rm.events import (
     RefreshQueues,
     RegisterApplicationMaster,
     RegisterNode,
+    RemoveClusterNodeLabels,
+    ReplaceLabelsOnNodes,
     SignalContainer,
     SubmitApplication,
     Tick,
@@ -44,6 +47,7 @@ from rm.events import (
     UpdateNodeResource,
 )
 from rm.lifecycles.events import FinishedContainer, RMAppAttemptEventType, RMAppEventType, RMNodeEventType
+from rm.node_label_service import NodeLabelService
 from rm.resource_tracker import ResourceTrackerService
 from rm.scheduler.capacity_scheduler import CapacityScheduler
 from rm.scheduler.notices import (
@@ -58,7 +62,7 @@ from rm.scheduler.notices import (
     ContainerUntracked,
     IncreaseAcquired,
     IncreaseSettled,
-    NodeRemapped,
+    NodesRemapped,
     Notice,
     PreemptionFailed,
     ReleaseTemporary,
@@ -93,6 +97,7 @@ class ResourceManagerCore:
         self._admin = AdminService(self.context, configuration)
         self._clients = ClientRMService(self.context)
         self._tracker = ResourceTrackerService(self.context)
+        self._labels = NodeLabelService(self.context)
 
     @property
     def scheduler(self) -> CapacityScheduler:
@@ -164,6 +169,12 @@ class ResourceManagerCore:
                 self._answer(event.call, tracker.resize, event.resources)
             case RefreshQueues():
                 self._answer(event.call, self._admin.refresh_queues, event.configuration)
+            case AddClusterNodeLabels():
+                self._answer(event.call, self._labels.add, event.labels)
+            case RemoveClusterNodeLabels():
+                self._answer(event.call, self._labels.remove, event.labels)
+            case ReplaceLabelsOnNodes():
+                self._answer(event.call, self._labels.replace, event.labels, event.fail_on_unknown_nodes)
             case MasterLaunched():
                 self.context.send_attempt(event.attempt_id, RMAppAttemptEventType.LAUNCHED)
             case MasterLaunchFailed():
@@ -227,8 +238,8 @@ class ResourceManagerCore:
                 context.send_node(node_id, RMNodeEventType.UPDATE_CONTAINER, container)
             case ContainerUntracked(node_id, container_id):
                 context.send_node(node_id, RMNodeEventType.FINISHED_CONTAINERS_PULLED_BY_AM, (container_id,))
-            case NodeRemapped(node_id):
-                context.send(context.scheduler.node_remapped, node_id, context.now_ms)
+            case NodesRemapped(changes):
+                context.send(context.scheduler.nodes_remapped, changes, context.now_ms)
             case ReleaseTemporary(container):
                 context.send(context.scheduler.release_temporary, container, context.now_ms)
             case VictimOrdered(container_id, _, step, reason, serves):

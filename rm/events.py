@@ -12,6 +12,7 @@ from typing import TypeAlias
 from yarn.applications import ApplicationSubmissionContext
 from yarn.configuration import Configuration
 from yarn.ids import ApplicationAttemptId, ApplicationId, ContainerId, NodeId
+from yarn.nodes import NodeLabel
 from yarn.protocols.master import AllocateRequest, FinishApplicationMasterRequest, RegisterApplicationMasterRequest
 from yarn.protocols.tracker import NodeHeartbeatRequest, RegisterNodeManagerRequest
 from yarn.resource import Resource
@@ -179,6 +180,38 @@ class UpdateNodeResource:
 
 
 @dataclass(frozen=True, slots=True)
+class AddClusterNodeLabels:
+    """ResourceManagerAdministrationProtocol.addToClusterNodeLabels; answered with None. One bad name refuses all."""
+
+    call: Call
+    labels: tuple[NodeLabel, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class RemoveClusterNodeLabels:
+    """ResourceManagerAdministrationProtocol.removeFromClusterNodeLabels; answered with None.
+
+    One that is unknown, or that a queue names among those it may use, refuses all.
+    """
+
+    call: Call
+    labels: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ReplaceLabelsOnNodes:
+    """ResourceManagerAdministrationProtocol.replaceLabelsOnNode; answered with None.
+
+    `labels`: (node, its labels: one, or none to take its label away); a node with port 0 is a host with all its
+    NodeManagers. `fail_on_unknown_nodes` refuses all for one node that the RM never heard of.
+    """
+
+    call: Call
+    labels: tuple[tuple[NodeId, tuple[str, ...]], ...]
+    fail_on_unknown_nodes: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class MasterLaunched:
     """The NM accepted the start of the attempt's master."""
 
@@ -215,6 +248,9 @@ Event: TypeAlias = (
     | UnregisterNode
     | RefreshQueues
     | UpdateNodeResource
+    | AddClusterNodeLabels
+    | RemoveClusterNodeLabels
+    | ReplaceLabelsOnNodes
     | MasterLaunched
     | MasterLaunchFailed
     | Tick

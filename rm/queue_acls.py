@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from rm.scheduler.access_control_list import AccessControlList
-from rm.scheduler.queue_configuration import ROOT, QueueConfiguration, queue_key
+from rm.scheduler.queue_configuration import QueueConfiguration
+from rm.scheduler.queue_keys import ROOT, queue_key
 from rm.scheduler.queue_template import QueueTemplate
 from yarn.configuration import Configuration
 from yarn.settings import scheduler

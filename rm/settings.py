@@ -35,6 +35,8 @@ class RMSettings:
     minimum_vcores: int
     web_address: str
     check_invariants: bool
+    master_default_label: str
+    exclusive_partitions: frozenset[str]
 
     @classmethod
     def of(cls, conf: Configuration) -> RMSettings:
@@ -57,6 +59,8 @@ class RMSettings:
             minimum_vcores=scheduler.MINIMUM_ALLOCATION_VCORES.of(conf),
             web_address=_web_address(conf),
             check_invariants=yarnling.CHECK_INVARIANTS.of(conf),
+            master_default_label=resourcemanager.AM_DEFAULT_NODE_LABEL.maybe_of(conf) or "",
+            exclusive_partitions=frozenset(resourcemanager.EXCLUSIVE_ENFORCED_PARTITIONS.of(conf)),
         )
 
 

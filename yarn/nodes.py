@@ -60,3 +60,17 @@ class ClusterMetrics:
     decommissioned: int = 0
     rebooted: int = 0
     shutdown: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class NodeLabel:
+    """A label of the cluster, which makes a partition of the nodes that have it.
+
+    An exclusive one's nodes serve only asks for it; another's idle room is lent to asks for no label.
+    """
+
+    name: str
+    exclusive: bool = True
+
+    def __str__(self) -> str:
+        return f"<{self.name}:exclusivity={'true' if self.exclusive else 'false'}>"

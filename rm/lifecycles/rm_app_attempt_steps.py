@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from rm.am_blacklist import applicable_nodes
+from rm.ask_labels import with_default_label
 from rm.effects import CleanUpMaster, LaunchMaster
 from rm.lifecycles.events import (
     AttemptFailed,
@@ -48,12 +49,13 @@ def schedule(attempt: RMAppAttempt, _: object) -> RMAppAttemptState:
         context.store.store_attempt(attempt)
         return _S.LAUNCHED_UNMANAGED_SAVING
     app = attempt.app
+    asks = with_default_label(app.am_requests, context, app.queue)
     additions: tuple[str, ...] = ()
     removals: tuple[str, ...] = ()
     if app.am_blacklist is not None:
-        applicable = applicable_nodes(app.am_requests, context.scheduler.nodes.values())
+        applicable = applicable_nodes(asks, context.scheduler.nodes.values())
         additions, removals = app.am_blacklist.updates(applicable)
-    context.scheduler.allocate(attempt.attempt_id, app.am_requests, (), additions, removals, (), context.now_ms)
+    context.scheduler.allocate(attempt.attempt_id, asks, (), additions, removals, (), context.now_ms)
     return _S.SCHEDULED
 
 

@@ -49,7 +49,7 @@ def activate_applications(leaf: LeafQueue) -> None:
 
     The users' limit is computed once a pass and partition, with the first user's weight, and holds for all.
     """
-    for partition in leaf.capacities.partitions():
+    for partition in leaf.label_partitions():
         compute_am_limit(leaf, partition)
     user_limits: dict[str, Resource] = {}
     for application in list(leaf.pending):
@@ -73,20 +73,21 @@ def change_am_used(leaf: LeafQueue, user: User, partition: str, amount: Resource
 def _activate(leaf: LeafQueue, application: FiCaSchedulerApp, user: User) -> None:
     leaf.users.activated(user)
     leaf.active.add(application)
-    change_am_used(leaf, user, application.am_partition, application.am_resource)
+    change_am_used(leaf, user, application.am_partition, application.am_used(application.am_partition))
     leaf.pending.remove(application)
     application.am_refusal = None
 
 
 def _fits_queue(leaf: LeafQueue, application: FiCaSchedulerApp) -> bool:
     partition = application.am_partition
-    if_started = application.am_resource + leaf.usage.am_used(partition)
+    if_started = application.am_used(partition) + leaf.usage.am_used(partition)
     limit = leaf.am_limit(partition)
     return _fits(leaf, application, Reason.AM_QUEUE_LIMIT, if_started, limit)
 
 
 def _fits_user(leaf: LeafQueue, application: FiCaSchedulerApp, user: User, limit: Resource) -> bool:
-    if_started = application.am_resource + user.usage.am_used(application.am_partition)
+    partition = application.am_partition
+    if_started = application.am_used(partition) + user.usage.am_used(partition)
     return _fits(leaf, application, Reason.AM_USER_LIMIT, if_started, limit)
 
 

@@ -15,14 +15,12 @@ class Allocation:
     """What an allocate call hands over.
 
     `containers` became ACQUIRED by this call, in the order of their placement (tokens are the caller's matter);
-    `headroom` is what the application could still get; `node_count` the nodes that it may be told of.
-    `updated` are containers that have changed their size, `update_errors` changes that could not be taken on now.
-    `preemption`: what is to be taken from the application.
+    `headroom` is what the application could still get. `updated` are containers that have changed their size,
+    `update_errors` changes that could not be taken on now. `preemption`: what is to be taken from the application.
     """
 
     containers: tuple[Container, ...] = field(default=())
     headroom: Resource = Resource(0, 0)
-    node_count: int = 0
     updated: tuple[UpdatedContainer, ...] = field(default=())
     update_errors: tuple[UpdateContainerError, ...] = field(default=())
     preemption: Preemption | None = None

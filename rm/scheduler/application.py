@@ -37,7 +37,8 @@ class FiCaSchedulerApp:
     label}, `re_reservations` {key: how often its reserved nodes were still too full}.
     `am_refusal` tells why it is not active yet. `ordered_used_mb` and `ordered_pending_mb`: what it held and asked for
     on all partitions when the fair policy last put it in its place. `is_runnable`: not parked by a limit on
-    applications at once. `to_preempt`: containers that are to go, of which its master has not been told yet.
+    applications at once. `to_preempt`: containers that are to go, of which its master has not been told yet. `label` is
+    what the application was submitted with; `am_partition` that of its master's ask, later of its master's node.
     """
 
     __slots__ = (
@@ -55,6 +56,7 @@ class FiCaSchedulerApp:
         "is_recovering",
         "is_runnable",
         "is_stopped",
+        "label",
         "leaf",
         "live_containers",
         "missed_non_partitioned",
@@ -83,6 +85,8 @@ class FiCaSchedulerApp:
         context: SchedulerContext,
         *,
         am_resource: Resource | None,
+        am_label: str | None = None,
+        label: str | None = None,
         priority: int,
     ) -> None:
         self._context = context
@@ -93,8 +97,10 @@ class FiCaSchedulerApp:
         self.started_ms = context.now_ms
         self.unmanaged = am_resource is None
         self.am_resource = context.minimum_allocation if am_resource is None else am_resource
-        self.am_partition = NO_LABEL
+        self.am_partition = am_label or NO_LABEL
+        self.label = label or NO_LABEL
         self.usage = ResourceUsage(context.none)
+        self.usage.booked(self.am_partition).am_used = self.am_resource
         self.asks = AppSchedulingInfo(attempt_id.application_id, user, leaf, self.usage)
         self.live_containers: dict[ContainerId, RMContainer] = {}
         self.updates = ContainerUpdates(self, context)
@@ -146,6 +152,10 @@ class FiCaSchedulerApp:
         """The system's list holds for the master, the AM's own for everything else."""
         places = self.system_blacklist if self.is_waiting_for_master else self.blacklist
         return bool(places) and (host in places or rack in places)
+
+    def am_used(self, partition: str) -> Resource:
+        """What its master counts with on the partition, before it has one too (getAMResource)."""
+        return self.usage.am_used(partition)
 
     def headroom(self) -> Resource:
         """What it could still get; nothing before the first visit looked at it."""

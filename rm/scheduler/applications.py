@@ -103,7 +103,15 @@ class Applications:
 
     # Attempts
 
-    def add_attempt(self, attempt_id: ApplicationAttemptId, *, transfer: bool, am_resource: Resource | None) -> None:
+    def add_attempt(
+        self,
+        attempt_id: ApplicationAttemptId,
+        *,
+        transfer: bool,
+        am_resource: Resource | None,
+        am_label: str | None,
+        label: str | None,
+    ) -> None:
         """Answered with AttemptAdded; see CapacityScheduler.add_attempt."""
         context = self._context
         application = self.by_id.get(attempt_id.application_id)
@@ -115,6 +123,8 @@ class Applications:
             application.leaf,
             context,
             am_resource=am_resource,
+            am_label=am_label,
+            label=label,
             priority=application.priority,
         )
         if transfer and application.current_attempt is not None:

@@ -1,7 +1,13 @@
-"""What an ask must be before anything of its call is applied (SchedulerUtils.validateResourceRequest)."""
+"""What an ask must be before anything of its call is applied (SchedulerUtils.normalizeAndValidateRequest)."""
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+from rm.scheduler.java_order import hash_order, string_hash
+from rm.scheduler.node_labels import NodeLabels
+from rm.scheduler.queue import CSQueue
+from rm.scheduler.usage import NO_LABEL
 from yarn.asks import ANY, ResourceRequest
 from yarn.errors import InvalidLabelResourceRequestException, InvalidResourceRequestException
 from yarn.resource import Resource
@@ -29,17 +35,49 @@ def check_capability(capability: Resource, allowed: Resource, configured: Resour
             )
 
 
-def check_label(ask: ResourceRequest, queue: str) -> None:
-    """Raises InvalidLabelResourceRequestException for a label: node labels are not switched on."""
-    label = (ask.label or "").strip()
+def with_queue_label(ask: ResourceRequest, queue: CSQueue | None) -> ResourceRequest:
+    """The ask with the queue's default label if it is for anywhere and names none, else with none for good.
+
+    Nothing is done in a queue that does not exist: it may come into being with the application.
+    """
+    if ask.label is not None or queue is None:
+        return ask
+    default = queue.configuration.default_label if ask.resource_name == ANY else None
+    return replace(ask, label=NO_LABEL if default is None else default)
+
+
+def check_labels_enabled(ask: ResourceRequest, labels: NodeLabels) -> None:
+    """Raises InvalidLabelResourceRequestException for a label where there are none."""
+    if ask.label and not labels.enabled:
+        raise InvalidLabelResourceRequestException(
+            f"Invalid resource request, node label not enabled but request contains label expression {ask.label!r} "
+            "(ask without a label)"
+        )
+
+
+def check_label(ask: ResourceRequest, queue: CSQueue | None, labels: NodeLabels) -> None:
+    """Raises InvalidLabelResourceRequestException for more than one label, or one that the queue may not use."""
+    label = (ask.label or NO_LABEL).strip()
     if not label:
         return
+    name = queue.name if queue is not None else ""
     if ask.resource_name != ANY:
         raise InvalidLabelResourceRequestException(
-            f"Invalid resource request, queue={queue} specified node label expression in a resource request has "
+            f"Invalid resource request, queue={name} specified node label expression in a resource request has "
             f"resource name = {ask.resource_name}"
         )
-    raise InvalidLabelResourceRequestException(
-        f"Invalid resource request, node label not enabled but request contains label expression {label!r} "
-        "(ask without a label)"
-    )
+    if "&&" in label:
+        raise InvalidLabelResourceRequestException(
+            f"Invalid resource request, queue={name} specified more than one node label in a node label expression, "
+            f"node label expression = {ask.label}"
+        )
+    if queue is not None and not queue.configuration.may_use(label):
+        accessible = ",".join(hash_order(queue.configuration.accessible_labels, string_hash))
+        raise InvalidLabelResourceRequestException(
+            f"Invalid resource request, queue={name} doesn't have permission to access all labels in resource request. "
+            f"labelExpression of resource request={ask.label}. Queue labels={accessible}"
+        )
+    if queue is not None and not labels.has(ask.label or NO_LABEL):
+        raise InvalidLabelResourceRequestException(
+            f"Invalid label resource request, cluster do not contain , label= {ask.label}"
+        )

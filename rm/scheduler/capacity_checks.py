@@ -13,7 +13,8 @@ from enum import Enum
 
 from rm.scheduler.binary32 import f32, shortest
 from rm.scheduler.capacity_vector import CapacityUnit
-from rm.scheduler.queue_configuration import PREFIX, ROOT, QueueConfiguration, queue_key
+from rm.scheduler.queue_configuration import QueueConfiguration
+from rm.scheduler.queue_keys import PREFIX, ROOT, queue_key
 from rm.scheduler.reading import Reader
 from rm.scheduler.resource_calculator import ResourceCalculator
 from yarn.resource import Resource

@@ -30,6 +30,7 @@ from rm.scheduler.explanation import Obstacle, obstacles_of
 from rm.scheduler.idle_queues import IdleQueues
 from rm.scheduler.leaf_queue import LeafQueue
 from rm.scheduler.node import NodeTracker, SchedulerNode
+from rm.scheduler.node_labels import LabelChanges, NodeLabels
 from rm.scheduler.notices import Notice
 from rm.scheduler.preemption.monitor import SchedulingMonitor
 from rm.scheduler.queue import CSQueue
@@ -111,10 +112,37 @@ class CapacityScheduler:
         self._at(now_ms)
         self._nodes.resize(node_id, total)
 
-    def node_remapped(self, node_id: NodeId, now_ms: int) -> None:
-        """NODE_LABELS_UPDATE, which follows each node that comes, goes or changes its size."""
+    def nodes_remapped(self, changes: LabelChanges, now_ms: int) -> None:
+        """NODE_LABELS_UPDATE, which follows each node that comes, goes or changes its size, and changes of labels."""
         self._at(now_ms)
-        self._nodes.remapped(node_id)
+        self._nodes.remapped(changes)
+
+    # Labels of nodes
+
+    @property
+    def labels(self) -> NodeLabels:
+        """The labels there are and who has them: for reading, and to add some."""
+        return self._context.labels
+
+    def replace_node_labels(self, labels: Mapping[NodeId, Sequence[str]], now_ms: int) -> None:
+        """Give nodes (port 0: whole hosts) other labels, none for an empty sequence.
+
+        Raises YarnException, with nothing changed.
+        """
+        self._at(now_ms)
+        self._nodes.relabel(labels)
+
+    def remove_node_labels(self, names: Iterable[str], now_ms: int) -> None:
+        """Labels go, from their nodes too. Raises YarnException, with nothing changed, for one that a queue names."""
+        self._at(now_ms)
+        self._nodes.remove_labels(names)
+
+    def node_count_for(self, queue: str) -> int:
+        """The nodes that a master in the queue is told of: those of the queue's default label, or all."""
+        label = self.default_label(queue)
+        return self._context.labels.active_count(label) if label else self._context.node_count
+
+    # Heartbeats
 
     def node_update(
         self,
@@ -166,15 +194,24 @@ class CapacityScheduler:
         self._applications.update_priority(application_id, priority)
 
     def add_attempt(
-        self, attempt_id: ApplicationAttemptId, *, transfer: bool, am_resource: Resource | None, now_ms: int
+        self,
+        attempt_id: ApplicationAttemptId,
+        *,
+        transfer: bool,
+        am_resource: Resource | None,
+        now_ms: int,
+        am_label: str | None = None,
+        label: str | None = None,
     ) -> None:
         """APP_ATTEMPT_ADDED: answered with AttemptAdded.
 
         `transfer`: take over the containers of the last attempt. `am_resource`: the normalised size of the master, for
-        the AM limits; None for an unmanaged one.
+        the AM limits; None for an unmanaged one. `am_label` is that of the master's ask, `label` the application's.
         """
         self._at(now_ms)
-        self._applications.add_attempt(attempt_id, transfer=transfer, am_resource=am_resource)
+        self._applications.add_attempt(
+            attempt_id, transfer=transfer, am_resource=am_resource, am_label=am_label, label=label
+        )
 
     def remove_attempt(
         self, attempt_id: ApplicationAttemptId, *, keep_containers: bool, final_state_name: str, now_ms: int
@@ -185,9 +222,12 @@ class CapacityScheduler:
 
     # The AM's heartbeat
 
-    def check_asks(self, queue: str, asks: Iterable[ResourceRequest]) -> None:
-        """Raises InvalidResourceRequestException (or its label kind) for the first ask that cannot be."""
-        self._sizes.check_asks(queue, asks)
+    def check_asks(self, queue: str, asks: Iterable[ResourceRequest]) -> tuple[ResourceRequest, ...]:
+        """The asks with the queue's default label where they name none.
+
+        Raises InvalidResourceRequestException (or its label kind) for the first ask that cannot be.
+        """
+        return self._sizes.check_asks(queue, asks)
 
     def allocate(
         self,
@@ -229,7 +269,7 @@ class CapacityScheduler:
         if demand_changed and not attempt.is_waiting_for_master:
             attempt.leaf.active.demand_changed(attempt)
         refused = attempt.updates.pull_refused()
-        return Allocation(containers, attempt.headroom(), context.node_count, updated, refused, preemption)
+        return Allocation(containers, attempt.headroom(), updated, refused, preemption)
 
     def check_updates(
         self, queue: str, updates: Sequence[UpdateContainerRequest]
@@ -285,9 +325,14 @@ class CapacityScheduler:
         """The largest container that can be had now, in a queue (a leaf's name or path) or anywhere."""
         return self._sizes.maximum(queue)
 
-    def normalize_master_request(self, queue: str, capability: Resource) -> Resource:
-        """The size of a master as submitted to `queue`, rounded up (RMAppManager). Raises as check_asks."""
-        return self._sizes.master_request(queue, capability)
+    def master_requests(self, queue: str, asks: Iterable[ResourceRequest]) -> tuple[ResourceRequest, ...]:
+        """The asks for a master as submitted to `queue`, with sizes rounded up (RMAppManager). Raises as check_asks."""
+        return self._sizes.master_requests(queue, asks)
+
+    def default_label(self, queue: str) -> str | None:
+        """The queue's default-node-label-expression; None if it or the queue is not there."""
+        found = self._tree.get(queue)
+        return found.configuration.default_label if found is not None else None
 
     def queue_path(self, queue: str) -> str:
         """The full path of a queue named by its path or unambiguous short name; the name as given if there is none."""
@@ -355,11 +400,6 @@ class CapacityScheduler:
         return settings
 
     # For reports and checks: to be read, not changed
-
-    @property
-    def node_count(self) -> int:
-        """Nodes that the scheduler knows."""
-        return self._context.node_count
 
     @property
     def applications(self) -> Mapping[ApplicationId, SchedulerApplication]:

@@ -1,17 +1,19 @@
-"""The nodes of the cluster: how they join, leave, change their size and report, and what containers make of that."""
+"""The nodes of the cluster: how they join, leave, change size and label, report, and what it means for containers."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from rm.lifecycles.rm_container import RMContainerEvent
 from rm.scheduler.applications import Applications
-from rm.scheduler.completion import LOST_NODE, aborted_status, unreserved_status
+from rm.scheduler.completion import LOST_NODE, aborted_status
 from rm.scheduler.context import SchedulerContext
 from rm.scheduler.java_order import container_hash, hash_order
 from rm.scheduler.node import NodeTracker, SchedulerNode
+from rm.scheduler.node_labels import LabelChanges
 from rm.scheduler.node_visit import allocate_containers_to_node
-from rm.scheduler.notices import CleanUpContainer, ContainerUntracked, NodeRemapped
+from rm.scheduler.notices import CleanUpContainer, ContainerUntracked, NodesRemapped
+from rm.scheduler.partition_changes import apply_label_changes
 from rm.scheduler.queue_tree import QueueTree
 from yarn.containers import Container, ContainerStatus
 from yarn.ids import ContainerId, NodeId
@@ -37,8 +39,8 @@ class ClusterNodes:
         name = str(node_id) if context.settings.include_port_in_node_name else node_id.host
         total = context.settings.resource_types.complete(total)
         node = SchedulerNode(node_id, name, rack, total, http_address)
-        context.change_partition(node.partition, total)
-        context.notify(NodeRemapped(node_id))
+        node.partition = context.labels.label_of(node_id)
+        context.notify(NodesRemapped(context.labels.activate(node_id, total)))
         self._tracker.add(node)
         context.cluster_resource = context.cluster_resource + total
         self._tree.update_cluster_resource()
@@ -49,8 +51,7 @@ class ClusterNodes:
         node = context.nodes.get(node_id)
         if node is None:
             return
-        context.change_partition(node.partition, -node.total)
-        context.notify(NodeRemapped(node_id))
+        context.notify(NodesRemapped(context.labels.deactivate(node_id)))
         for container_id in hash_order(node.containers, container_hash):
             container = node.containers[container_id]
             self._applications.complete(container, aborted_status(container_id, LOST_NODE), RMContainerEvent.KILL)
@@ -71,21 +72,28 @@ class ClusterNodes:
         total = context.settings.resource_types.complete(total)
         change = total - node.total
         if not change.is_none():
-            context.change_partition(node.partition, change)
-            context.notify(NodeRemapped(node_id))
-            context.notify(NodeRemapped(node_id))
+            context.notify(NodesRemapped(context.labels.deactivate(node_id)))
+            context.notify(NodesRemapped(context.labels.activate(node_id, total)))
             node.update_total(total)
             self._tracker.recount()
             context.cluster_resource = context.cluster_resource + change
         self._tree.update_cluster_resource()
 
-    def remapped(self, node_id: NodeId) -> None:
-        """Takes the node's reservation away, and has the queues look again: applications may start that could not
-        before the first look counted who waits."""
-        node = self._context.nodes.get(node_id)
-        if node is not None and node.reserved_container is not None:
-            reserved = node.reserved_container
-            self._applications.complete(reserved, unreserved_status(reserved.id), RMContainerEvent.KILL)
+    def relabel(self, labels: Mapping[NodeId, Sequence[str]]) -> None:
+        """Give nodes other labels. Raises YarnException, with nothing changed."""
+        changes = self._context.labels.replace(labels)
+        if changes is not None:
+            self._context.notify(NodesRemapped(changes))
+
+    def remove_labels(self, names: Iterable[str]) -> None:
+        """Labels go, from their nodes too. Raises YarnException, with nothing changed."""
+        used = {path: queue.configuration.accessible_labels for path, queue in self._tree.by_path.items()}
+        self._context.notify(NodesRemapped(self._context.labels.remove(names, used)))
+
+    def remapped(self, changes: LabelChanges) -> None:
+        """Moves what is on nodes with other labels, and has the queues look again: applications may start that could
+        not before the first look counted who waits."""
+        apply_label_changes(changes, self._applications, self._context)
         self._tree.update_cluster_resource()
 
     def update(

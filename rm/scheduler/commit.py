@@ -126,7 +126,7 @@ def _allocate(proposal: Proposal, context: SchedulerContext) -> None:
     if proposal.to_release is not None:
         _give_up(proposal.to_release, application, context)
     if reserved is None:
-        _book(proposal)
+        _book(proposal, container)
 
 
 def _reserve(proposal: Proposal, context: SchedulerContext) -> None:
@@ -136,7 +136,7 @@ def _reserve(proposal: Proposal, context: SchedulerContext) -> None:
     application.reserve(proposal.key, container, node.partition)
     container.handle(RMContainerEvent.RESERVED, None, context.now_ms)
     node.reserved_container = container
-    _book(proposal)
+    _book(proposal, container)
     application.leaf.change_reserved(node.partition, proposal.resource)
 
 
@@ -146,10 +146,10 @@ def _reserve_again(proposal: Proposal, container: RMContainer, context: Schedule
     container.handle(RMContainerEvent.RESERVED, None, context.now_ms)
 
 
-def _book(proposal: Proposal) -> None:
+def _book(proposal: Proposal, container: RMContainer) -> None:
     """Charge the leaf, the user and all queues above."""
     application, partition = proposal.application, proposal.node.partition
-    application.leaf.allocate(application, partition, proposal.resource)
+    application.leaf.allocate(application, partition, proposal.resource, container)
     application.leaf.active.usage_changed(application)
     queue: CSQueue | None = application.leaf.parent
     while queue is not None:

@@ -63,7 +63,7 @@ def complete_in_queue(
 def _release_in_queues(container: RMContainer, application: FiCaSchedulerApp, node: SchedulerNode) -> None:
     size = container.container.resource
     application.leaf.active.usage_changed(application)
-    application.leaf.release(application, node.partition, size)
+    application.leaf.release(application, node.partition, size, container)
     queue: CSQueue | None = application.leaf.parent
     while queue is not None:
         queue.unbook_container(node.partition, size)

@@ -16,14 +16,12 @@ from rm.scheduler.monitors import IDLE_QUEUE_POLICY, runs
 from rm.scheduler.preemption.configuration import PreemptionSettings, read_preemption
 from rm.scheduler.queue_configuration import (
     LEGACY_QUEUE_MODE,
-    PREFIX,
     QUEUE_CREATION,
-    ROOT,
     QueueConfiguration,
-    queue_key,
     read_dynamic_queue,
     read_queue,
 )
+from rm.scheduler.queue_keys import PREFIX, ROOT, queue_key
 from rm.scheduler.queue_template import QueueTemplate
 from rm.scheduler.reading import Reader
 from rm.scheduler.resource_calculator import DefaultResourceCalculator, ResourceCalculator
@@ -71,6 +69,7 @@ class CapacitySchedulerConfiguration:
     maximum_container_assignments: int
     maximum_offswitch_assignments: int
     reservations_continue_looking: bool
+    node_labels_enabled: bool
     am_allow_non_exclusive: bool
     include_port_in_node_name: bool
     auto_update_containers: bool
@@ -126,6 +125,7 @@ class CapacitySchedulerConfiguration:
             maximum_container_assignments=reader.integer(_heartbeat("maximum-container-assignments"), 100),
             maximum_offswitch_assignments=max(1, reader.integer(_heartbeat("maximum-offswitch-assignments"), 1)),
             reservations_continue_looking=reader.flag(PREFIX + "reservations-continue-look-all-nodes", True),
+            node_labels_enabled=reader.flag("yarn.node-labels.enabled", False),
             am_allow_non_exclusive=reader.flag(
                 "yarn.resourcemanager.node-labels.am.allow-non-exclusive-allocation", False
             ),

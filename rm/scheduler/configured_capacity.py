@@ -26,6 +26,8 @@ from yarn.java_values import parse_float
 from yarn.resource import MEMORY_MB, VCORES, Resource, ResourceTypes
 
 WEIGHT_NOT_SET = -1.0
+DYNAMIC_WEIGHT = 1.0
+"""What a queue that was created on demand weighs unless its template says so."""
 WEIGHT_MAX = 10_000
 """The largest weight that Hadoop takes."""
 
@@ -62,14 +64,17 @@ class ConfiguredCapacity:
 class CapacityReader:
     """Reads the capacity of one queue on one partition; `prefix` is its keys' up to `capacity`."""
 
-    __slots__ = ("_legacy", "_path", "_prefix", "_reader", "_types")
+    __slots__ = ("_label", "_legacy", "_path", "_prefix", "_reader", "_types")
 
-    def __init__(self, reader: Reader, path: str, prefix: str, types: ResourceTypes, *, legacy: bool) -> None:
+    def __init__(
+        self, reader: Reader, path: str, prefix: str, types: ResourceTypes, *, label: str, legacy: bool
+    ) -> None:
         self._reader = reader
         self._legacy = legacy
         self._path = path
         self._prefix = prefix
         self._types = types
+        self._label = label
 
     def read(self, *, is_root: bool, above: ConfiguredCapacity | None, maximum_am_percent: float) -> ConfiguredCapacity:
         """`above`: the parent's on the same partition, whose maximum bounds amounts and is inherited by them."""
@@ -83,7 +88,7 @@ class CapacityReader:
         as_amounts = _AMOUNTS.fullmatch(self._reader.text(key)) is not None
         return ConfiguredCapacity(
             capacity=1.0 if is_root else self._capacity(key),
-            maximum_capacity=self._maximum_capacity(maximum_key),
+            maximum_capacity=1.0 if is_root and self._label else self._maximum_capacity(maximum_key),
             weight=weight if vector.common_weight is None else vector.common_weight,
             minimum=minimum,
             maximum=maximum,
@@ -109,18 +114,33 @@ class CapacityReader:
         if text.endswith("w") or _AMOUNTS.fullmatch(text) or is_in_brackets(text):
             return 0.0
         percent = self._number(key, text, _PERCENT_REMEDY)
-        if not 0 <= percent <= 100:
-            self._reader.fault(key, f"Illegal capacity of {shortest(percent)} for queue {self._path}", _PERCENT_REMEDY)
-            return 0.0
-        return f32(percent / 100)
+        return f32(percent / 100) if self._is_percentage(key, percent) else 0.0
 
     def _maximum_capacity(self, key: str) -> float:
-        """The fraction of the parent's maximum; -1 means all. As in Hadoop it is not held against the capacity."""
+        """The fraction of the parent's maximum. As in Hadoop it is not held against the capacity.
+
+        Without a label any number passes, and -1 means all; with one, it must be a percentage.
+        """
         text = self._reader.text(key, "100")
-        if _AMOUNTS.fullmatch(text) or is_in_brackets(text):
+        if _AMOUNTS.fullmatch(text) or is_in_brackets(text) or (self._label and text.endswith("w")):
             return 1.0
         percent = self._number(key, text, _PERCENT_REMEDY)
+        if self._label:
+            return f32(percent / 100) if self._is_percentage(key, percent) else 1.0
         return 1.0 if percent == -1 else f32(percent / 100)
+
+    def _is_percentage(self, key: str, percent: float) -> bool:
+        if 0 <= percent <= 100:
+            return True
+        if self._label:
+            problem = (
+                f"Illegal capacity of {shortest(percent)} for node-label={self._label} in queue={self._path}, valid "
+                "capacity should in range of [0, 100]."
+            )
+        else:
+            problem = f"Illegal capacity of {shortest(percent)} for queue {self._path}"
+        self._reader.fault(key, problem, _PERCENT_REMEDY)
+        return False
 
     def _weight(self, key: str) -> float:
         text = self._reader.text(key)
@@ -129,7 +149,7 @@ class CapacityReader:
         weight = self._number(key, text[: text.index("w")], _WEIGHT_REMEDY)
         if (weight < -1e-6 and abs(weight + 1) > 1e-6) or weight > WEIGHT_MAX:
             problem = (
-                f"Illegal weight={shortest(weight)} for queue={self._path}label=. "
+                f"Illegal weight={shortest(weight)} for queue={self._path}label={self._label}. "
                 f"Acceptable values: [0, {WEIGHT_MAX}], -1 is same as not set"
             )
             self._reader.fault(key, problem, _WEIGHT_REMEDY)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-from rm.scheduler.ask_checks import check_capability, check_label
+from rm.scheduler.ask_checks import check_capability, check_label, check_labels_enabled, with_queue_label
 from rm.scheduler.context import SchedulerContext
 from rm.scheduler.leaf_queue import LeafQueue
 from rm.scheduler.node import NodeTracker
@@ -32,20 +32,29 @@ class ContainerSizes:
             return componentwise_min(found.configuration.maximum_allocation, largest)
         return largest
 
-    def check_asks(self, queue: str, asks: Iterable[ResourceRequest]) -> None:
-        """Raises InvalidResourceRequestException (or its label kind) for the first ask that cannot be."""
-        settings = self._context.settings
-        allowed = self.maximum(queue)
-        for ask in asks:
-            check_capability(settings.resource_types.complete(ask.capability), allowed, settings.maximum_allocation)
-            check_label(ask, queue)
+    def check_asks(self, queue: str, asks: Iterable[ResourceRequest]) -> tuple[ResourceRequest, ...]:
+        """The asks with the queue's default label where they name none.
 
-    def master_request(self, queue: str, capability: Resource) -> Resource:
-        """The size of a master as submitted to `queue`, rounded up (RMAppManager). Raises as check_asks."""
-        settings, allowed = self._context.settings, self.maximum(queue)
-        capability = settings.resource_types.complete(capability)
-        check_capability(capability, allowed, settings.maximum_allocation)
-        return self._normalized(capability, allowed)
+        Raises InvalidResourceRequestException (or its label kind) for the first ask that cannot be.
+        """
+        settings, labels, found = self._context.settings, self._context.labels, self._tree.get(queue)
+        allowed = self.maximum(queue)
+        checked = []
+        for given in asks:
+            check_labels_enabled(given, labels)
+            ask = with_queue_label(given, found)
+            check_capability(settings.resource_types.complete(ask.capability), allowed, settings.maximum_allocation)
+            check_label(ask, found, labels)
+            checked.append(ask)
+        return tuple(checked)
+
+    def master_requests(self, queue: str, asks: Iterable[ResourceRequest]) -> tuple[ResourceRequest, ...]:
+        """The asks for a master as submitted to `queue`, with sizes rounded up (RMAppManager). Raises as check_asks."""
+        complete, allowed = self._context.settings.resource_types.complete, self.maximum(queue)
+        return tuple(
+            replace(ask, capability=self._normalized(complete(ask.capability), allowed))
+            for ask in self.check_asks(queue, asks)
+        )
 
     def ask(self, ask: ResourceRequest) -> ResourceRequest:
         """The ask in whole multiples of the minimum, held under the largest container of the cluster."""

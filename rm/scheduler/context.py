@@ -10,11 +10,11 @@ from rm.scheduler.capacity_checks import Yardstick
 from rm.scheduler.configuration import CapacitySchedulerConfiguration, make_calculator
 from rm.scheduler.java_order import hash_order, node_hash
 from rm.scheduler.node import SchedulerNode
+from rm.scheduler.node_labels import NodeLabels
 from rm.scheduler.notices import Notice
 from rm.scheduler.preemption.killable import KillableContainers
-from rm.scheduler.usage import NO_LABEL, ResourceUsage
+from rm.scheduler.usage import ResourceUsage
 from yarn.ids import ApplicationId, NodeId
-from yarn.resource import Resource
 
 if TYPE_CHECKING:
     from rm.scheduler.application import SchedulerApplication
@@ -36,8 +36,8 @@ class SchedulerContext:
     """Shared by the queues, users and applications of one scheduler.
 
     `applications` are all that the scheduler knows. `cluster_resource` is the sum of `nodes`; `partition_resource(p)`
-    of those of one partition, which Hadoop keeps elsewhere and counts a node out of before the node's containers are
-    ended. `root_usage` is the root queue's. `calculator` and `minimum_allocation` are fixed for the life of the
+    of those of one partition, which `labels` keeps and counts a node out of before the node's containers are ended.
+    `root_usage` is the root queue's. `calculator` and `minimum_allocation` are fixed for the life of the
     scheduler, `settings` are those of the last start or refresh. `started_in_legacy_mode`: the queue mode of the
     start, which a refresh to the other one does not change everywhere
     (CapacitySchedulerQueueCapacityHandler.isLegacyQueueMode). `killables`: containers that end as soon as somebody
@@ -50,17 +50,17 @@ class SchedulerContext:
     """
 
     __slots__ = (
-        "_partitions",
-        "_unlabelled",
         "applications",
         "calculator",
         "cluster_resource",
         "killables",
+        "labels",
         "minimum_allocation",
         "nodes",
         "none",
         "notify",
         "now_ms",
+        "partition_resource",
         "revision",
         "root_usage",
         "settings",
@@ -83,12 +83,8 @@ class SchedulerContext:
         self.watch: Callable[[Proposal], None] | None = None
         self.applications: dict[ApplicationId, SchedulerApplication] = {}
         self.killables = KillableContainers(self.applications, self.none)
-        self._unlabelled = self.none
-        self._partitions: dict[str, Resource] = {}
-
-    def partition_resource(self, partition: str) -> Resource:
-        """The sum of the partition's nodes."""
-        return self._partitions.get(partition, self.none) if partition else self._unlabelled
+        self.labels = NodeLabels(self.none, enabled=settings.node_labels_enabled)
+        self.partition_resource = self.labels.resource_of
 
     @property
     def node_count(self) -> int:
@@ -101,12 +97,4 @@ class SchedulerContext:
 
     def yardstick(self) -> Yardstick:
         """How amounts of a new configuration are compared."""
-        partitions = {NO_LABEL: self._unlabelled, **self._partitions}
-        return Yardstick(self.calculator, self.cluster_resource, partitions)
-
-    def change_partition(self, partition: str, amount: Resource) -> None:
-        """The node label manager counts a node in (a negative amount: out)."""
-        if partition:
-            self._partitions[partition] = self.partition_resource(partition) + amount
-        else:
-            self._unlabelled = self._unlabelled + amount
+        return Yardstick(self.calculator, self.cluster_resource, self.labels.resources())

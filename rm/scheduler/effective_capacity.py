@@ -12,6 +12,7 @@ import math
 from typing import TYPE_CHECKING
 
 from rm.scheduler.binary32 import f32, truncated
+from rm.scheduler.configured_capacity import DYNAMIC_WEIGHT, WEIGHT_NOT_SET
 from rm.scheduler.resource_calculator import multiplied
 from yarn.resource import Resource
 
@@ -50,6 +51,7 @@ def normalize_weights(parent: ParentQueue) -> None:
         for partition in parent.capacities.partitions():
             if parent.capacities.at(partition).weight > 0:
                 parent.capacities.at(partition).normalized_weight = 1.0
+    _weigh_dynamic_queues(parent)
     if not any(
         child.capacities.at(partition).weight >= 0
         for child in parent.children
@@ -64,6 +66,14 @@ def normalize_weights(parent: ParentQueue) -> None:
         if total > _WEIGHT_SUM_MIN:
             for share in shares:
                 share.normalized_weight = f32(share.weight / total)
+
+
+def _weigh_dynamic_queues(parent: ParentQueue) -> None:
+    """A queue that was created on demand weighs 1 on each partition of its parent that it is given nothing of."""
+    for child in parent.children:
+        for partition in parent.capacities.partitions() if child.is_dynamic else ():
+            if child.capacities.at(partition).weight == WEIGHT_NOT_SET:
+                child.capacities.booked(partition).weight = DYNAMIC_WEIGHT
 
 
 def minimum_ratios(parent: ParentQueue, partition: str) -> Ratios:

@@ -9,7 +9,7 @@ from itertools import islice
 from rm.scheduler.application import FiCaSchedulerApp
 from rm.scheduler.node import SchedulerNode
 from rm.scheduler.queue import CSQueue
-from rm.scheduler.queue_configuration import ROOT
+from rm.scheduler.queue_keys import ROOT
 from rm.scheduler.reasons import REFUSALS_MAX, Reason, Refusal
 from yarn.ids import NodeId
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rm.scheduler.context import RESPECT
+from rm.scheduler.java_order import hash_order, string_hash
 from rm.scheduler.resource_calculator import subtracted_non_negative
 from rm.scheduler.usage import NO_LABEL
 from rm.scheduler.users import User
@@ -30,8 +31,12 @@ class HeadroomProvider:
         self.application = application
 
     def headroom(self) -> Resource:
-        """What the attempt could still get, summed over the partitions that it ever asked for."""
-        partitions = self.application.asks.requested_partitions or (NO_LABEL,)
+        """What the attempt could still get, summed over the partitions that it ever asked for.
+
+        Each look at a user's limit stores it, so the order of the partitions shows: it is that of Java's set.
+        """
+        asked = self.application.asks.requested_partitions
+        partitions = hash_order(asked, string_hash) if asked else (NO_LABEL,)
         total: Resource | None = None
         for partition in partitions:
             limit = self.leaf.users.limit_of(self.application.user, partition, RESPECT)

@@ -13,6 +13,7 @@ about on purpose.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator
+from typing import Protocol
 
 from rm.lifecycles.rm_container import RMContainerState
 from rm.scheduler.application import FiCaSchedulerApp
@@ -21,7 +22,7 @@ from rm.scheduler.leaf_queue import LeafQueue
 from rm.scheduler.node import SchedulerNode
 from rm.scheduler.parent_queue import ParentQueue
 from rm.scheduler.queue import CSQueue
-from rm.scheduler.usage import NO_LABEL
+from rm.scheduler.usage import ResourceUsage
 from yarn.asks import ANY
 from yarn.ids import ContainerId
 from yarn.resource import Resource
@@ -32,10 +33,14 @@ BROKEN_BY_HADOOP = {
     "I-04": "a reservation is filled whose ask has changed its size: the old one on the node, the new one in the queue",
     "I-05": "a move leaves the amounts reserved by the application with the queues that it left",
     "I-06": "a user's entry is dropped while containers live on, and forgets what they use",
-    "I-08": "the cluster or the maximum of a queue shrinks below what is held",
+    "I-08": "the cluster, a partition or the maximum of a queue shrinks below what is held",
     "I-11": "a container that shrinks takes one off the queues' count of containers for good",
 }
 """Those that its decisions do not keep, and what breaks them; everything else holds always."""
+
+
+class _HasUsage(Protocol):
+    usage: ResourceUsage
 
 
 def violations(scheduler: CapacityScheduler, exempt: Collection[str] = ()) -> list[str]:
@@ -67,40 +72,50 @@ def _node_containers(scheduler: CapacityScheduler) -> Iterator[str]:
 
 def _leaf_containers(scheduler: CapacityScheduler) -> Iterator[str]:
     for leaf in _leaves(scheduler):
-        held = _sum(scheduler, (_held(attempt) for attempt in _attempts(scheduler) if attempt.leaf is leaf))
-        if held != leaf.usage.used(NO_LABEL):
-            yield f"{leaf.path}: containers and reservations {held}, used {leaf.usage.used(NO_LABEL)}"
+        attempts = [attempt for attempt in _attempts(scheduler) if attempt.leaf is leaf]
+        for partition in _partitions(leaf, *attempts):
+            held = _sum(scheduler, (_held(attempt, partition) for attempt in attempts))
+            if held != leaf.usage.used(partition):
+                yield f"{_on(leaf, partition)}: held and reserved {held}, used {leaf.usage.used(partition)}"
 
 
 def _parents(scheduler: CapacityScheduler) -> Iterator[str]:
     for queue in scheduler.queues.values():
         if not isinstance(queue, ParentQueue):
             continue
-        for name, amount in _AMOUNTS.items():
-            below = _sum(scheduler, (amount(child) for child in queue.children))
-            if below != amount(queue):
-                yield f"{queue.path}: {name} {amount(queue)}, of its children {below}"
+        for partition in _partitions(queue, *queue.children):
+            for name, amount in _AMOUNTS.items():
+                below = _sum(scheduler, (amount(child.usage, partition) for child in queue.children))
+                if below != amount(queue.usage, partition):
+                    own = amount(queue.usage, partition)
+                    yield f"{_on(queue, partition)}: {name} {own}, of its children {below}"
 
 
 def _users(scheduler: CapacityScheduler) -> Iterator[str]:
     for leaf in _leaves(scheduler):
-        total = _sum(scheduler, (user.usage.used(NO_LABEL) for user in leaf.users.users.values()))
-        if total != leaf.usage.used(NO_LABEL):
-            yield f"{leaf.path}: users {total}, used {leaf.usage.used(NO_LABEL)}"
+        users = leaf.users.users.values()
+        for partition in _partitions(leaf, *users):
+            total = _sum(scheduler, (user.usage.used(partition) for user in users))
+            if total != leaf.usage.used(partition):
+                yield f"{_on(leaf, partition)}: users {total}, used {leaf.usage.used(partition)}"
 
 
 def _maximum(scheduler: CapacityScheduler) -> Iterator[str]:
+    """What is lent of a partition counts against no maximum; where anything is, nothing is said."""
     calculator = scheduler.context.calculator
+    lent = {(queue, partition) for leaf in _leaves(scheduler) for partition in leaf.lent for queue in _up_from(leaf)}
     for queue in scheduler.queues.values():
-        used, maximum = queue.usage.used(NO_LABEL), queue.effective_maximum(NO_LABEL)
-        if not calculator.fits_in(used, maximum):
-            yield f"{queue.path}: {used} used of at most {maximum}"
+        for partition in queue.usage.partitions():
+            used, maximum = queue.usage.used(partition), queue.effective_maximum(partition)
+            if (queue, partition) not in lent and not calculator.fits_in(used, maximum):
+                yield f"{_on(queue, partition)}: {used} used of at most {maximum}"
 
 
 def _masters(scheduler: CapacityScheduler) -> Iterator[str]:
     for leaf in _leaves(scheduler):
         for partition in leaf.usage.partitions():
-            masters = _sum(scheduler, (app.am_resource for app in leaf.active if app.am_partition == partition))
+            there = [app for app in leaf.active if app.am_partition == partition]
+            masters = _sum(scheduler, (app.am_used(partition) for app in there))
             if masters != leaf.usage.am_used(partition):
                 yield f"{leaf.path}: active masters {masters}, counted {leaf.usage.am_used(partition)}"
 
@@ -117,7 +132,7 @@ def _counts(scheduler: CapacityScheduler) -> Iterator[str]:
         below = sum(child.container_count for child in queue.children)
         if below != queue.container_count:
             yield f"{queue.path}: {queue.container_count} containers, of its children {below}"
-        applications = sum(queue in _ancestors(app.leaf) for app in scheduler.applications.values())
+        applications = sum(queue in _up_from(app.leaf) for app in scheduler.applications.values())
         if applications != queue.application_count:
             yield f"{queue.path}: {applications} applications, counted {queue.application_count}"
 
@@ -126,20 +141,22 @@ def _pending(scheduler: CapacityScheduler) -> Iterator[str]:
     for attempt in _attempts(scheduler):
         if attempt.is_stopped:
             continue
-        asked = _sum(
-            scheduler,
-            (row.terms.capability * row.count for _, row in attempt.asks.rows() if row.terms.resource_name == ANY),
-        )
-        if asked != attempt.usage.pending(NO_LABEL):
-            yield f"{attempt}: asks {asked}, pending {attempt.usage.pending(NO_LABEL)}"
+        rows = [row for _, row in attempt.asks.rows() if row.terms.resource_name == ANY]
+        for partition in attempt.usage.partitions():
+            there = [row for row in rows if row.terms.partition == partition]
+            asked = _sum(scheduler, (row.terms.capability * row.count for row in there))
+            if asked != attempt.usage.pending(partition):
+                yield f"{_on(attempt, partition)}: asks {asked}, pending {attempt.usage.pending(partition)}"
         for key, row in attempt.asks.rows():
             if row.count < 0:
                 yield f"{attempt}: {row.count} asked for at {row.terms.resource_name} of {key}"
     for leaf in _leaves(scheduler):
         live = [attempt for attempt in leaf.attempts.values() if not attempt.is_stopped]
-        total = _sum(scheduler, (attempt.usage.pending(NO_LABEL) for attempt in live))
-        if total != leaf.usage.pending(NO_LABEL):
-            yield f"{leaf.path}: applications have {total} pending, the queue {leaf.usage.pending(NO_LABEL)}"
+        for partition in _partitions(leaf, *live):
+            total = _sum(scheduler, (attempt.usage.pending(partition) for attempt in live))
+            if total != leaf.usage.pending(partition):
+                queued = leaf.usage.pending(partition)
+                yield f"{_on(leaf, partition)}: applications have {total} pending, the queue {queued}"
 
 
 def _reservations(scheduler: CapacityScheduler) -> Iterator[str]:
@@ -208,11 +225,20 @@ def _states(scheduler: CapacityScheduler) -> Iterator[str]:
                 yield f"{container.id}: reserved for {attempt} and {container.state.name}"
 
 
-def _ancestors(queue: CSQueue) -> Iterator[CSQueue]:
-    above = queue.parent
-    while above is not None:
-        yield above
-        above = above.parent
+def _up_from(leaf: CSQueue) -> Iterator[CSQueue]:
+    queue: CSQueue | None = leaf
+    while queue is not None:
+        yield queue
+        queue = queue.parent
+
+
+def _partitions(*holders: _HasUsage) -> list[str]:
+    """All that any of them ever booked anything on."""
+    return list(dict.fromkeys(partition for holder in holders for partition in holder.usage.partitions()))
+
+
+def _on(holder: object, partition: str) -> str:
+    return f"{holder} on {partition}" if partition else str(holder)
 
 
 def _attempts(scheduler: CapacityScheduler) -> Iterator[FiCaSchedulerApp]:
@@ -225,18 +251,18 @@ def _leaves(scheduler: CapacityScheduler) -> Iterator[LeafQueue]:
     return (queue for queue in scheduler.queues.values() if isinstance(queue, LeafQueue))
 
 
-def _held(attempt: FiCaSchedulerApp) -> Resource:
-    return attempt.usage.used(NO_LABEL) + attempt.usage.reserved(NO_LABEL)
+def _held(attempt: FiCaSchedulerApp, partition: str) -> Resource:
+    return attempt.usage.used(partition) + attempt.usage.reserved(partition)
 
 
 def _sum(scheduler: CapacityScheduler, amounts: Iterator[Resource]) -> Resource:
     return sum(amounts, start=scheduler.context.none)
 
 
-_AMOUNTS: dict[str, Callable[[CSQueue], Resource]] = {
-    "used": lambda queue: queue.usage.used(NO_LABEL),
-    "reserved": lambda queue: queue.usage.reserved(NO_LABEL),
-    "pending": lambda queue: queue.usage.pending(NO_LABEL),
+_AMOUNTS: dict[str, Callable[[ResourceUsage, str], Resource]] = {
+    "used": ResourceUsage.used,
+    "reserved": ResourceUsage.reserved,
+    "pending": ResourceUsage.pending,
 }
 
 _ALIVE = frozenset({RMContainerState.ALLOCATED, RMContainerState.ACQUIRED, RMContainerState.RUNNING})

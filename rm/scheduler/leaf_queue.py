@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from rm.lifecycles.rm_container import RMContainer
 from rm.scheduler.activation import activate_applications, change_am_used
 from rm.scheduler.allocator import assign_to_application
 from rm.scheduler.application import FiCaSchedulerApp
@@ -26,8 +27,9 @@ from rm.scheduler.reasons import Reason, Refusal
 from rm.scheduler.usage import NO_LABEL
 from rm.scheduler.user_limit_cache import CachedUserLimit, UserLimitCache
 from rm.scheduler.users import QueueShape, UsersManager
+from yarn.asks import ANY
 from yarn.errors import AccessControlException
-from yarn.ids import ApplicationAttemptId, ApplicationId
+from yarn.ids import ApplicationAttemptId, ApplicationId, ContainerId
 from yarn.resource import Resource
 from yarn.states import QueueState
 
@@ -38,7 +40,8 @@ if TYPE_CHECKING:
 class LeafQueue(CSQueue):
     """`active` are offered nodes, `pending` wait for activation (the limit for masters); both are `runnable`.
 
-    `parked` are above a limit on applications at once, and wait for one to end.
+    `parked` are above a limit on applications at once, and wait for one to end. `lent` {partition: {id: container that
+    asked for no label}}: what may be taken back for the partition's own asks; a node's new label does not change it.
 
     `maximum_applications` and `maximum_applications_per_user` are as of the last update of the cluster, which is also
     when `last_cluster_resource` was taken.
@@ -51,6 +54,7 @@ class LeafQueue(CSQueue):
         "copied_limit",
         "current_limit",
         "last_cluster_resource",
+        "lent",
         "maximum_applications",
         "maximum_applications_per_user",
         "minimum_allocation_factor",
@@ -72,6 +76,7 @@ class LeafQueue(CSQueue):
         self.parked: dict[ApplicationAttemptId, FiCaSchedulerApp] = {}
         self.pending = FifoOrderingPolicy(recovering_first=True)
         self.active = ordering_policy(configuration)
+        self.lent: dict[str, dict[ContainerId, RMContainer]] = {}
         self.maximum_applications = 0
         self.maximum_applications_per_user = 0
         self.minimum_allocation_factor = 0.0
@@ -100,7 +105,7 @@ class LeafQueue(CSQueue):
         context, partition = self.context, node.partition
         cached_limits = self._user_limits.at(self.users.version, partition, mode)
         check_queue = True
-        for application in self.active.offers():
+        for application in self.active.offers(partition):
             reserved = application.usage.default.reserved
             if check_queue:
                 if not self.can_assign(partition, limits, reserved, mode):
@@ -236,15 +241,31 @@ class LeafQueue(CSQueue):
 
     # Booking
 
-    def allocate(self, application: FiCaSchedulerApp, partition: str, amount: Resource) -> None:
+    def allocate(self, application: FiCaSchedulerApp, partition: str, amount: Resource, container: RMContainer) -> None:
         """A container or reservation of the application is booked (allocateResource)."""
         self.book_container(partition, amount)
+        if partition and not container.partition:
+            self.lent.setdefault(partition, {})[container.id] = container
         self.users.change_used(application.user, partition, amount)
 
-    def release(self, application: FiCaSchedulerApp, partition: str, amount: Resource) -> None:
+    def release(self, application: FiCaSchedulerApp, partition: str, amount: Resource, container: RMContainer) -> None:
         """A container or reservation of the application is over (releaseResource)."""
         self.unbook_container(partition, amount)
+        if partition and not container.partition:
+            self._forget_lent(partition, container)
         self.users.change_used(application.user, partition, -amount)
+
+    def change_used_of(self, application: FiCaSchedulerApp, partition: str, amount: Resource) -> None:
+        """A container that was counted before counts there too, or (negative) no more: its node's label is changing."""
+        self.users.change_used(application.user, partition, amount)
+        self.change_used(partition, amount)
+
+    def _forget_lent(self, partition: str, container: RMContainer) -> None:
+        lent = self.lent.get(partition)
+        if lent is not None:
+            lent.pop(container.id, None)
+            if not lent:
+                del self.lent[partition]
 
     # Applications
 
@@ -292,7 +313,8 @@ class LeafQueue(CSQueue):
             self.unpark(application)
         was_active = self.active.remove(application)
         if was_active:
-            change_am_used(self, user, application.am_partition, -application.am_resource)
+            am_partition = application.am_partition
+            change_am_used(self, user, am_partition, -application.am_used(am_partition))
         else:
             self.pending.remove(application)
         self.attempts.pop(application.attempt_id, None)
@@ -329,6 +351,15 @@ class LeafQueue(CSQueue):
 
     # Cluster and configuration
 
+    def label_partitions(self) -> list[str]:
+        """The partitions that masters may be limited on: what the queue may use, and the one without label.
+
+        If it may use all, those that it has anything of (getNodeLabelsForQueue).
+        """
+        if ANY in self.configuration.accessible_labels:
+            return self.known_partitions()
+        return list(dict.fromkeys((*self.configuration.accessible_labels, NO_LABEL)))
+
     def am_limit(self, partition: str) -> Resource:
         """What masters may use together, as last computed."""
         return self.usage.am_limit(partition)
@@ -353,7 +384,7 @@ class LeafQueue(CSQueue):
         self.last_cluster_resource = self.context.cluster_resource
         self._set_current_limit(limits.limit)
         self.copied_limit = self.current_limit
-        for partition in {**dict.fromkeys(self.capacities.partitions()), **dict.fromkeys(self.usage.partitions())}:
+        for partition in self.known_partitions():
             self.users.rebuild_ratio(partition)
         self.update_used_capacities()
         activate_applications(self)
@@ -389,7 +420,7 @@ class LeafQueue(CSQueue):
             if by_queue or not is_capacity_known:
                 most = base
             else:
-                shares = [self.capacities.at(p).absolute_capacity for p in self.capacities.partitions()]
+                shares = [self.capacities.at(p).absolute_capacity for p in self.configured_partitions]
                 most = max([most, *(truncated(f32(base * share)) for share in shares)])
         self.maximum_applications = self.maximum_applications_per_user = most
         if self.shape.user_limit_factor != -1:

@@ -10,10 +10,11 @@ from __future__ import annotations
 from rm.lifecycles.rm_container import RMContainer
 from rm.scheduler.application import FiCaSchedulerApp, SchedulerApplication
 from rm.scheduler.context import SchedulerContext
-from rm.scheduler.java_order import container_hash, hash_order
+from rm.scheduler.java_order import container_hash, hash_order, string_hash
 from rm.scheduler.leaf_queue import LeafQueue
 from rm.scheduler.queue import CSQueue
 from rm.scheduler.queue_tree import QueueTree
+from rm.scheduler.usage import NO_LABEL
 from yarn.errors import AccessControlException, YarnException
 from yarn.ids import ApplicationId
 
@@ -30,11 +31,13 @@ def target_leaf(name: str, tree: QueueTree) -> LeafQueue:
 
 
 def move(application_id: ApplicationId, application: SchedulerApplication, target: LeafQueue) -> None:
-    """Move it. Raises YarnException, with nothing moved, if the target does not take applications or no more.
+    """Move it. Raises YarnException, with nothing moved, if the target takes no (more) applications, or not its labels.
 
     The move to the leaf that it is in does all that a move does.
     """
     source, attempt = application.leaf, application.current_attempt
+    if attempt is not None and source.context.labels.enabled:
+        _check_labels(attempt, target)
     try:
         target.check_submission(application_id, application.user)
     except AccessControlException as refusal:
@@ -67,18 +70,34 @@ def change_priority(application: SchedulerApplication, priority: int) -> None:
     (leaf.active if was_active else leaf.pending).add(attempt)
 
 
+def _check_labels(attempt: FiCaSchedulerApp, target: LeafQueue) -> None:
+    """Raises YarnException if the attempt ever asked for a label that the target may not use (checkQueuePartition).
+
+    That it asked for no label is forgotten by this, as in Hadoop; its headroom shows it.
+    """
+    asked, accessible = attempt.asks.requested_partitions, target.configuration.accessible_labels
+    asked.pop(NO_LABEL, None)
+    refused = [label for label in hash_order(asked, string_hash) if not target.configuration.may_use(label)]
+    if refused:
+        labels = ", ".join(hash_order(accessible, string_hash))
+        raise YarnException(
+            f"Specified queue={target.path} can't satisfy following apps label expressions =[{', '.join(refused)}] "
+            f"accessible node labels =[{labels}]"
+        )
+
+
 def _move_containers(attempt: FiCaSchedulerApp, source: LeafQueue, target: LeafQueue) -> None:
     """What it holds and what is reserved for it counts in the target, one container after the other."""
     live = [attempt.live_containers[found] for found in hash_order(attempt.live_containers, container_hash)]
     for container in (*live, *attempt.reserved_containers):
         partition = _partition_of_node(container, source.context)
         size = container.container.resource
-        source.release(attempt, partition, size)
+        source.release(attempt, partition, size, container)
         queue: CSQueue | None = source.parent
         while queue is not None:
             queue.unbook_container(partition, size)
             queue = queue.parent
-        target.allocate(attempt, partition, size)
+        target.allocate(attempt, partition, size, container)
         queue = target.parent
         while queue is not None:
             queue.book_container(partition, size)

@@ -8,7 +8,7 @@ from rm.scheduler.application import SchedulerApplication
 from rm.scheduler.asks import NodeType
 from rm.scheduler.assignment import Excess, Proposal
 from rm.scheduler.commit import commit, commit_excess
-from rm.scheduler.context import RESPECT, SchedulerContext
+from rm.scheduler.context import IGNORE, RESPECT, SchedulerContext, SchedulingMode
 from rm.scheduler.limits import ResourceLimits
 from rm.scheduler.node import SchedulerNode
 from rm.scheduler.queue_tree import QueueTree
@@ -60,13 +60,24 @@ def visit(
 
 
 def _place_one(node: SchedulerNode, tree: QueueTree, context: SchedulerContext) -> Proposal | None:
-    """One pass over the tree and its commit; the proposal, whether it was booked or not."""
+    """A pass over the tree and its commit; the proposal, whether it was booked or not. Shared nodes get two passes."""
     smallest = context.minimum_allocation
     if context.calculator.available_containers(node.within_reach, smallest) <= 0:
         tree.root.refusals.note(node.node_id, Reason.NODE_TOO_SMALL, context.now_ms, smallest, node.within_reach)
         return None
-    limits = ResourceLimits(context.partition_resource(node.partition), context.none)
-    assignment = tree.root.assign_containers(node, limits, RESPECT)
+    proposal = _pass(node, tree, context, node.partition, RESPECT)
+    if proposal is None and node.partition and context.labels.is_shared(node.partition):
+        # Nobody who asks for the partition took it: who asks for none may.
+        proposal = _pass(node, tree, context, NO_LABEL, IGNORE)
+    return proposal
+
+
+def _pass(
+    node: SchedulerNode, tree: QueueTree, context: SchedulerContext, partition: str, mode: SchedulingMode
+) -> Proposal | None:
+    """The queues may use what the limits of `partition` leave them, of the node's partition."""
+    limits = ResourceLimits(context.partition_resource(partition), context.none)
+    assignment = tree.root.assign_containers(node, limits, mode)
     if not isinstance(assignment, Proposal):
         return None
     commit(assignment, context)

@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
+from rm.scheduler.node_labels import LabelChanges
 from yarn.containers import Container, ContainerStatus
 from yarn.ids import ApplicationAttemptId, ApplicationId, ContainerId, NodeId
 from yarn.resource import Resource
@@ -115,10 +116,13 @@ class ContainerUntracked:
 
 
 @dataclass(frozen=True, slots=True)
-class NodeRemapped:
-    """What its partition has was changed by the node: a step of its own looks once more (NODE_LABELS_UPDATE)."""
+class NodesRemapped:
+    """What partitions have was changed, by nodes or labels that came, went or changed (NODE_LABELS_UPDATE).
 
-    node_id: NodeId
+    A step of its own brings the nodes under the labels of `changes` and looks once more.
+    """
+
+    changes: LabelChanges
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,7 +170,7 @@ Notice: TypeAlias = (
     | IncreaseSettled
     | UpdateContainer
     | ContainerUntracked
-    | NodeRemapped
+    | NodesRemapped
     | ReleaseTemporary
     | VictimOrdered
     | PreemptionFailed

@@ -10,11 +10,12 @@ got or gave back a container since is put in its place anew when the next walk b
 from __future__ import annotations
 
 from bisect import bisect_left, insort
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from math import log, log1p
 from typing import TYPE_CHECKING, TypeAlias
 
-from rm.scheduler.queue_configuration import FAIR, FIFO_FOR_PENDING, QueueConfiguration
+from rm.scheduler.queue_configuration import FAIR, FIFO_FOR_PENDING, FIFO_WITH_PARTITIONS, QueueConfiguration
+from rm.scheduler.usage import NO_LABEL
 
 if TYPE_CHECKING:
     from rm.scheduler.application import FiCaSchedulerApp
@@ -43,8 +44,8 @@ class FifoOrderingPolicy:
     def __contains__(self, application: object) -> bool:
         return id(application) in self._keys
 
-    def offers(self) -> Iterator[FiCaSchedulerApp]:
-        """The applications in the order in which a node is offered to them (getAssignmentIterator)."""
+    def offers(self, partition: str) -> Iterator[FiCaSchedulerApp]:
+        """The applications in the order in which a node of the partition is offered to them (getAssignmentIterator)."""
         return iter(self)
 
     def key_of(self, application: FiCaSchedulerApp) -> OrderKey:
@@ -53,7 +54,7 @@ class FifoOrderingPolicy:
 
     def last_first(self) -> Iterator[FiCaSchedulerApp]:
         """The applications in the order in which containers are taken from them (getPreemptionIterator)."""
-        return reversed(list(self.offers()))
+        return reversed(list(self.offers(NO_LABEL)))
 
     def add(self, application: FiCaSchedulerApp) -> None:
         """Put it in its place by what it is now; once in, always once."""
@@ -101,7 +102,7 @@ class FairOrderingPolicy(FifoOrderingPolicy):
         self._by_size = by_size
         self._changed: dict[ApplicationId, FiCaSchedulerApp] = {}
 
-    def offers(self) -> Iterator[FiCaSchedulerApp]:
+    def offers(self, partition: str) -> Iterator[FiCaSchedulerApp]:
         """Those that have changed are put in their places first, even one that was taken out since it did."""
         for application in self._changed.values():
             self._take_out(application)
@@ -144,10 +145,35 @@ class FairOrderingPolicy(FifoOrderingPolicy):
         )
 
 
+class PartitionedFifoOrderingPolicy(FifoOrderingPolicy):
+    """Applications that were submitted with a label of `exclusive` are offered nodes of that partition alone, and they
+    alone are offered those (FifoOrderingPolicyWithExclusivePartitions)."""
+
+    __slots__ = ("_exclusive",)
+
+    def __init__(self, exclusive: Iterable[str]) -> None:
+        super().__init__()
+        self._exclusive = frozenset(exclusive)
+
+    def offers(self, partition: str) -> Iterator[FiCaSchedulerApp]:
+        """Those on the partition's list."""
+        listed = self._list_of(partition)
+        return (application for application in self if self._list_of(application.label) == listed)
+
+    def last_first(self) -> Iterator[FiCaSchedulerApp]:
+        """All of them, whatever their lists."""
+        return reversed(list(self))
+
+    def _list_of(self, label: str) -> str | None:
+        return label if label in self._exclusive else None
+
+
 def ordering_policy(configuration: QueueConfiguration) -> FifoOrderingPolicy:
     """The policy that a leaf is configured to have, empty."""
     if configuration.ordering_policy == FAIR:
         return FairOrderingPolicy(by_size=configuration.fair_by_size)
+    if configuration.ordering_policy == FIFO_WITH_PARTITIONS:
+        return PartitionedFifoOrderingPolicy(configuration.exclusive_partitions)
     return FifoOrderingPolicy(recovering_first=configuration.ordering_policy == FIFO_FOR_PENDING)
 
 

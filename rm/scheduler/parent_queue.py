@@ -191,7 +191,7 @@ class ParentQueue(CSQueue):
         normalize_weights(self)
         update_absolute_capacities(self)
         self.update_effective_resources()
-        for partition in self.capacities.partitions():
+        for partition in self.configured_partitions:
             self.ratios[partition] = minimum_ratios(self, partition)
         for child in self.children:
             child_limits = self.limits_of_child(child, limits, NO_LABEL, net=False)

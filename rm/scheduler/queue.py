@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from rm.scheduler.assignment import Assignment
@@ -10,7 +11,8 @@ from rm.scheduler.context import RESPECT, SchedulerContext, SchedulingMode
 from rm.scheduler.effective_capacity import derive_capacities, effective_amounts, update_absolute_capacities
 from rm.scheduler.limits import ResourceLimits
 from rm.scheduler.node import SchedulerNode
-from rm.scheduler.queue_configuration import ROOT, QueueConfiguration
+from rm.scheduler.queue_configuration import QueueConfiguration
+from rm.scheduler.queue_keys import ROOT
 from rm.scheduler.reasons import Refusals
 from rm.scheduler.usage import NO_LABEL, QueueCapacities, ResourceUsage
 from yarn.resource import Resource
@@ -109,6 +111,11 @@ class CSQueue(ABC):
         return self.capacities.at(partition).effective_maximum
 
     @property
+    def configured_partitions(self) -> Iterable[str]:
+        """The partitions that the configuration gives the queue capacities of, the one without label among them."""
+        return self.configuration.capacities
+
+    @property
     def is_absolute(self) -> bool:
         """True if the queue is given amounts, not shares."""
         return self.configuration.capacities[NO_LABEL].is_absolute
@@ -125,26 +132,37 @@ class CSQueue(ABC):
 
     def update_effective_resources(self) -> None:
         """Shares in amounts, cut off, or amounts in shares; the root has the whole partition."""
-        for partition in self.capacities.partitions():
+        for partition in self.configured_partitions:
             self.set_effective_resources(partition, *effective_amounts(self, partition))
             derive_capacities(self, partition)
 
     def set_effective_resources(self, partition: str, minimum: Resource, maximum: Resource) -> None:
         """What the queue has of the partition, and what is always made of it."""
         calculator, smallest = self.context.calculator, self.context.minimum_allocation
-        own = self.capacities.at(partition)
+        own = self.capacities.booked(partition)
         own.effective_minimum, own.effective_maximum = minimum, maximum
         own.effective_maximum_down = calculator.round_down(maximum, smallest)
-        own.guarantee_floor = calculator.max_of(self.context.partition_resource(partition), minimum, smallest)
 
     def update_used_capacities(self) -> None:
         """Used capacities of all partitions, after a change of the cluster."""
-        for partition in {**dict.fromkeys(self.capacities.partitions()), **dict.fromkeys(self.usage.partitions())}:
+        for partition in self.known_partitions():
+            self._update_guarantee_floor(partition)
             self.update_used_capacity(partition)
+
+    def known_partitions(self) -> list[str]:
+        """All partitions that were ever configured, asked for or used."""
+        return list({**dict.fromkeys(self.capacities.partitions()), **dict.fromkeys(self.usage.partitions())})
+
+    def _update_guarantee_floor(self, partition: str) -> None:
+        whole, own = self.context.partition_resource(partition), self.capacities.booked(partition)
+        floor = self.context.calculator.max_of(whole, own.effective_minimum, self.context.minimum_allocation)
+        own.guarantee_floor = floor
 
     def update_used_capacity(self, partition: str) -> None:
         """What the order of queues looks at: used of the guarantee, which counts as one container at least."""
         context = self.context
+        if partition and not self.capacities.has(partition):
+            self._update_guarantee_floor(partition)
         whole = context.partition_resource(partition)
         own = self.capacities.at(partition)
         if context.calculator.is_some(whole, whole):
@@ -203,6 +221,15 @@ class CSQueue(ABC):
         self.container_count += 1
         self.update_used_capacity(partition)
 
+    def change_used(self, partition: str, amount: Resource) -> None:
+        """More (or less) is in use, by containers that were counted before (incUsedResource, decUsedResource)."""
+        queue: CSQueue | None = self
+        while queue is not None:
+            part = queue.usage.booked(partition)
+            part.used = part.used + amount
+            queue.update_used_capacity(partition)
+            queue = queue.parent
+
     def unbook_container(self, partition: str, amount: Resource) -> None:
         """A container or reservation is over (releaseResource)."""
         part = self.usage.booked(partition)
@@ -246,14 +273,14 @@ class CSQueue(ABC):
 
     def is_accessible(self, partition: str) -> bool:
         """True if the queue may use the partition; everybody may use the one without label."""
-        return not partition or self.is_root
+        return not partition or self.configuration.may_use(partition)
 
     # Configuration and state
 
     def reconfigure(self, configuration: QueueConfiguration) -> None:
         """Take the settings over (setupQueueConfigs); amounts follow with the next update of the cluster."""
         self.configuration = configuration
-        self.capacities.default.configure(configuration.capacities[NO_LABEL])
+        self.capacities.configure(configuration.capacities)
         update_absolute_capacities(self)
         self.update_used_capacities()
 

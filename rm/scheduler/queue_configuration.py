@@ -7,31 +7,30 @@ from dataclasses import dataclass, replace
 from rm.scheduler.application_lifetime import ApplicationLifetime, read_lifetime
 from rm.scheduler.binary32 import f32, shortest
 from rm.scheduler.capacity_vector import CapacityUnit, uniform
-from rm.scheduler.configured_capacity import WEIGHT_NOT_SET, CapacityReader, ConfiguredCapacity
+from rm.scheduler.configured_capacity import DYNAMIC_WEIGHT, WEIGHT_NOT_SET, CapacityReader, ConfiguredCapacity
 from rm.scheduler.monitors import MONITORS_ENABLED
 from rm.scheduler.preemption.configuration import INTRA_QUEUE_ENABLED
 from rm.scheduler.priority_acls import PRIORITY_ACL, PriorityAcl, read_priority_acls
+from rm.scheduler.queue_keys import PREFIX, ROOT, queue_key
+from rm.scheduler.queue_labels import configured_labels, read_accessible_labels, read_default_label
 from rm.scheduler.reading import Reader
 from rm.scheduler.usage import NO_LABEL
+from yarn.asks import ANY
 from yarn.resource import INT32_MAX, Resource, ResourceTypes
 from yarn.states import QueueState
 
-PREFIX = "yarn.scheduler.capacity."
-ROOT = "root"
 LEGACY_QUEUE_MODE = PREFIX + "legacy-queue-mode.enabled"
 
 FIFO = "fifo"
 FAIR = "fair"
 FIFO_FOR_PENDING = "fifo-for-pending-apps"
+FIFO_WITH_PARTITIONS = "fifo-with-partitions"
 UTILIZATION = "utilization"
 PRIORITY_UTILIZATION = "priority-utilization"
 
 QUEUE_CREATION = "auto-queue-creation-v2."
 PLAN_DEFAULT = "-default"
 """What the name of the leaf below a reservable queue ends with (ReservationConstants.DEFAULT_QUEUE_SUFFIX)."""
-
-DYNAMIC_WEIGHT = 1.0
-"""What a queue that was created on demand weighs, unless a template says otherwise."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +56,9 @@ class QueueConfiguration:
     `user_weights` {user: weight}, inherited ones included. `preemption_disabled`: nothing may be taken from the queue
     for others, here or because of a queue above; so with preemption off. `intra_queue_preemption_off`: the same of its
     own key alone. `is_dynamic`: created on demand, not configured; such a queue has no `children` here.
-    `is_plan`: reservations can be made in it (PlanQueue).
+    `is_plan`: reservations can be made in it (PlanQueue). `accessible_labels`: `*` alone for all; `default_label`: of
+    asks that name none, None = not configured; `exclusive_partitions`: with lists of their own in the ordering policy
+    fifo-with-partitions.
     """
 
     path: str
@@ -68,6 +69,8 @@ class QueueConfiguration:
     is_plan: bool
     creation: QueueCreation
     capacities: dict[str, ConfiguredCapacity]
+    accessible_labels: tuple[str, ...]
+    default_label: str | None
     user_limit: float
     user_limit_factor: float
     user_weights: dict[str, float]
@@ -76,6 +79,7 @@ class QueueConfiguration:
     maximum_allocation: Resource
     ordering_policy: str
     fair_by_size: bool
+    exclusive_partitions: tuple[str, ...]
     priority: int
     default_application_priority: int
     priority_acls: tuple[PriorityAcl, ...]
@@ -91,10 +95,9 @@ class QueueConfiguration:
         """True if nothing is taken from one application of the queue for another one of it."""
         return self.intra_queue_preemption_off or self.preemption_disabled
 
-
-def queue_key(path: str, name: str) -> str:
-    """The key of a queue's property."""
-    return f"{PREFIX}{path}.{name}"
+    def may_use(self, label: str) -> bool:
+        """True if its asks may name the label; not so for no label, which everybody may name."""
+        return label in self.accessible_labels or ANY in self.accessible_labels
 
 
 def queue_depth_max(reader: Reader, path: str) -> int:
@@ -119,14 +122,24 @@ def read_queue(
     children = reader.words(queue_key(path, "queues"))
     creation = _creation(reader, path)
     if parent is not None and parent.is_plan:
-        own = _read(reader, path, parent, types, scheduler_maximum, (), is_leaf=True, creation=creation)
+        own = _read(reader, path, parent, types, scheduler_maximum, (), (), is_leaf=True, creation=creation)
         return _default_of_plan(own, parent, types)
     is_managed = reader.flag(queue_key(path, "auto-create-child-queue.enabled"), False)
     is_leaf = not (children or creation.enabled or keeps_parent or is_managed)
     is_plan = is_leaf and reader.flag(queue_key(path, "reservable"), False)
     if is_plan:
         children, is_leaf = (path.rpartition(".")[2] + PLAN_DEFAULT,), False
-    queue = _read(reader, path, parent, types, scheduler_maximum, children, is_leaf=is_leaf, creation=creation)
+    queue = _read(
+        reader,
+        path,
+        parent,
+        types,
+        scheduler_maximum,
+        children,
+        configured_labels(reader, path),
+        is_leaf=is_leaf,
+        creation=creation,
+    )
     return replace(queue, is_plan=is_plan)
 
 
@@ -164,9 +177,13 @@ def read_dynamic_queue(
     *,
     is_leaf: bool,
 ) -> QueueConfiguration:
-    """A queue that was created on demand; the reader's configuration has the templates laid over it."""
+    """A queue that was created on demand; the reader's configuration has the templates laid over it.
+
+    It has capacities of labels that its parent's own common template names (parseAndSetDynamicTemplates).
+    """
     creation = replace(_creation(reader, path), enabled=not is_leaf)
-    queue = _read(reader, path, parent, types, scheduler_maximum, (), is_leaf=is_leaf, creation=creation)
+    labels = configured_labels(reader, f"{parent.path}.{QUEUE_CREATION}template")
+    queue = _read(reader, path, parent, types, scheduler_maximum, (), labels, is_leaf=is_leaf, creation=creation)
     capacities = {partition: _dynamic_capacity(reader, path, own, types) for partition, own in queue.capacities.items()}
     return replace(queue, is_dynamic=True, capacities=capacities)
 
@@ -207,6 +224,7 @@ def _read(
     types: ResourceTypes,
     scheduler_maximum: Resource,
     children: tuple[str, ...],
+    labels: tuple[str, ...],
     *,
     is_leaf: bool,
     creation: QueueCreation,
@@ -215,6 +233,7 @@ def _read(
     default_limit = reader.number(PREFIX + "minimum-user-limit-percent", 100.0)
     default_factor = reader.number(PREFIX + "user-limit-factor", 1.0)
     user_limit = reader.number(queue_key(path, "minimum-user-limit-percent"), default_limit)
+    accessible_labels = read_accessible_labels(reader, path, parent.accessible_labels if parent is not None else None)
     return QueueConfiguration(
         path=path,
         name=path.rsplit(".", 1)[-1],
@@ -223,7 +242,9 @@ def _read(
         is_dynamic=False,
         is_plan=False,
         creation=creation,
-        capacities=_capacities(reader, path, parent, types),
+        capacities=_capacities(reader, path, parent, types, labels),
+        accessible_labels=accessible_labels,
+        default_label=read_default_label(reader, path, parent, accessible_labels, is_leaf=is_leaf),
         user_limit=user_limit,
         user_limit_factor=reader.number(queue_key(path, "user-limit-factor"), default_factor),
         user_weights=_user_weights(reader, path, parent, user_limit if is_leaf else None),
@@ -234,6 +255,7 @@ def _read(
         maximum_allocation=_maximum_allocation(reader, path, parent, scheduler_maximum),
         ordering_policy=_ordering_policy(reader, path, parent, is_leaf=is_leaf),
         fair_by_size=reader.flag(queue_key(path, "ordering-policy.fair.enable-size-based-weight"), False),
+        exclusive_partitions=reader.words(queue_key(path, "ordering-policy.exclusive-enforced-partitions")),
         priority=reader.integer(queue_key(path, "priority"), 0),
         default_application_priority=reader.integer(queue_key(path, "default-application-priority"), 0),
         priority_acls=read_priority_acls(reader, queue_key(path, PRIORITY_ACL)) if is_leaf else (),
@@ -247,16 +269,20 @@ def _read(
 
 
 def _capacities(
-    reader: Reader, path: str, parent: QueueConfiguration | None, types: ResourceTypes
+    reader: Reader, path: str, parent: QueueConfiguration | None, types: ResourceTypes, labels: tuple[str, ...]
 ) -> dict[str, ConfiguredCapacity]:
     default_am = reader.number(PREFIX + "maximum-am-resource-percent", f32(0.1))
+    own_am = reader.number(queue_key(path, "maximum-am-resource-percent"), default_am)
     legacy = reader.flag(LEGACY_QUEUE_MODE, True)
-    own = CapacityReader(reader, path, queue_key(path, ""), types, legacy=legacy).read(
-        is_root=path == ROOT,
-        above=parent.capacities[NO_LABEL] if parent is not None else None,
-        maximum_am_percent=reader.number(queue_key(path, "maximum-am-resource-percent"), default_am),
-    )
-    return {NO_LABEL: own}
+    capacities: dict[str, ConfiguredCapacity] = {}
+    for label in (NO_LABEL, *labels):
+        prefix = queue_key(path, f"accessible-node-labels.{label}." if label else "")
+        capacities[label] = CapacityReader(reader, path, prefix, types, label=label, legacy=legacy).read(
+            is_root=path == ROOT,
+            above=parent.capacities.get(label) if parent is not None else None,
+            maximum_am_percent=reader.number(prefix + "maximum-am-resource-percent", own_am) if label else own_am,
+        )
+    return capacities
 
 
 def _user_weights(
@@ -340,15 +366,14 @@ def _ordering_policy(reader: Reader, path: str, parent: QueueConfiguration | Non
     key = queue_key(path, "ordering-policy")
     inherited = parent.ordering_policy if parent is not None else UTILIZATION
     default, known = (
-        (FIFO, (FIFO, FAIR, FIFO_FOR_PENDING)) if is_leaf else (inherited, (UTILIZATION, PRIORITY_UTILIZATION))
+        (FIFO, (FIFO, FAIR, FIFO_FOR_PENDING, FIFO_WITH_PARTITIONS))
+        if is_leaf
+        else (inherited, (UTILIZATION, PRIORITY_UTILIZATION))
     )
     name = reader.text(key, default)
     if name in known:
         return name
-    if is_leaf and name == "fifo-with-partitions":
-        reader.fault(key, f"the ordering policy {name} is not supported yet", f"write one of: {', '.join(known)}")
-    else:
-        reader.fault(key, f"Unable to construct ordering policy for: {name}", f"write one of: {', '.join(known)}")
+    reader.fault(key, f"Unable to construct ordering policy for: {name}", f"write one of: {', '.join(known)}")
     return default
 
 

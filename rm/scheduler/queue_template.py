@@ -11,7 +11,8 @@ this queue is read with.
 
 from __future__ import annotations
 
-from rm.scheduler.queue_configuration import ROOT, queue_depth_max, queue_key
+from rm.scheduler.queue_configuration import queue_depth_max
+from rm.scheduler.queue_keys import ROOT, queue_key
 from rm.scheduler.reading import Reader
 from yarn.configuration import Configuration, Entry
 from yarn.faults import OVERRIDE

@@ -17,7 +17,8 @@ from rm.scheduler.leaf_queue import LeafQueue
 from rm.scheduler.limits import ResourceLimits
 from rm.scheduler.parent_queue import ParentQueue
 from rm.scheduler.queue import CSQueue
-from rm.scheduler.queue_configuration import PLAN_DEFAULT, QUEUE_CREATION, ROOT, QueueConfiguration, queue_key
+from rm.scheduler.queue_configuration import PLAN_DEFAULT, QUEUE_CREATION, QueueConfiguration
+from rm.scheduler.queue_keys import ROOT, queue_key
 from rm.scheduler.reading import Reader
 from yarn.configuration import Configuration
 from yarn.faults import Fault, refuse_if_faulty

@@ -57,8 +57,8 @@ class CapacityWarning:
 
 def calculate_root(root: ParentQueue) -> None:
     """The root has all of each partition (RootCalculationDriver)."""
-    for partition in root.capacities.partitions():
-        whole, own = root.context.partition_resource(partition), root.capacities.at(partition)
+    for partition in root.configured_partitions:
+        whole, own = root.context.partition_resource(partition), root.capacities.booked(partition)
         root.set_effective_resources(partition, whole, whole)
         own.absolute_capacity = 1.0
         if own.weight == 1:
@@ -68,7 +68,7 @@ def calculate_root(root: ParentQueue) -> None:
 def calculate_children(parent: ParentQueue) -> list[CapacityWarning]:
     """Amounts and shares of the parent's children from the parent's own amounts; what was cut off."""
     warnings: list[CapacityWarning] = []
-    for partition in parent.capacities.partitions():
+    for partition in parent.configured_partitions:
         children = [child for child in parent.children if partition in child.configuration.capacities]
         found = {child: _Amounts(child, partition) for child in children}
         for index, name in enumerate(parent.context.none.amounts()):

@@ -6,9 +6,9 @@ all zero. In queues and users `used` includes what is reserved; in an attempt it
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
-from rm.scheduler.configured_capacity import ConfiguredCapacity
+from rm.scheduler.configured_capacity import WEIGHT_NOT_SET, ConfiguredCapacity
 from yarn.resource import Resource
 
 NO_LABEL = ""
@@ -120,7 +120,7 @@ class PartitionCapacities:
         self.used_capacity = 0.0
         self.absolute_used_capacity = 0.0
         self.maximum_am_percent = 0.0
-        self.weight = -1.0
+        self.weight = WEIGHT_NOT_SET
         self.normalized_weight = 0.0
         self.effective_minimum = none
         self.effective_maximum = none
@@ -128,27 +128,49 @@ class PartitionCapacities:
         self.guarantee_floor = none
 
     def configure(self, configured: ConfiguredCapacity) -> None:
-        """Start anew from what is configured; only the normalised weight stays (clearConfigurableFields)."""
+        """Take over what is configured."""
         self.capacity = configured.capacity
         self.maximum_capacity = configured.maximum_capacity
         self.maximum_am_percent = configured.maximum_am_percent
         self.weight = configured.weight
+
+    def clear(self) -> None:
+        """Forget what was configured; the normalised weight and the masters' percentage stay, as in Hadoop."""
+        self.capacity = self.maximum_capacity = 0.0
         self.absolute_capacity = self.absolute_maximum_capacity = 0.0
+        self.weight = WEIGHT_NOT_SET
 
 
 class QueueCapacities:
-    """Shares by partition; a partition that is not configured reads as all zero."""
+    """Shares by partition; a partition that is not configured and was never used reads as all zero."""
 
-    __slots__ = ("_nothing", "_parts", "default")
+    __slots__ = ("_none", "_nothing", "_parts", "default")
 
     def __init__(self, none: Resource) -> None:
+        self._none = none
         self.default = PartitionCapacities(none)
         self._nothing = PartitionCapacities(none)
         self._parts: dict[str, PartitionCapacities] = {NO_LABEL: self.default}
 
+    def configure(self, configured: Mapping[str, ConfiguredCapacity]) -> None:
+        """Start anew from {partition: what is configured}; a partition that is not there any more keeps its place."""
+        for part in self._parts.values():
+            part.clear()
+        for partition, capacity in configured.items():
+            self.booked(partition).configure(capacity)
+
     def partitions(self) -> Iterator[str]:
-        """The partitions that the queue has shares of."""
+        """The partitions that were ever configured, or used (getExistingNodeLabels)."""
         return iter(self._parts)
+
+    def booked(self, partition: str) -> PartitionCapacities:
+        """The partition's shares, to be changed; made if there are none yet."""
+        if not partition:
+            return self.default
+        part = self._parts.get(partition)
+        if part is None:
+            part = self._parts[partition] = PartitionCapacities(self._none)
+        return part
 
     def has(self, partition: str) -> bool:
         """True if the queue has shares of the partition."""

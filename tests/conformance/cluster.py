@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from rm.core import ResourceManagerCore
 from rm.effects import Refuse, Reply
 from rm.events import (
+    AddClusterNodeLabels,
     Allocate,
     Event,
     FinishApplicationMaster,
@@ -24,6 +25,7 @@ from rm.events import (
     RefreshQueues,
     RegisterApplicationMaster,
     RegisterNode,
+    ReplaceLabelsOnNodes,
     SubmitApplication,
     Tick,
     UnregisterNode,
@@ -41,7 +43,8 @@ from yarn.asks import ANY, ResourceRequest, UpdateContainerRequest
 from yarn.configuration import Configuration
 from yarn.errors import YarnException
 from yarn.faults import ConfigurationException
-from yarn.ids import ApplicationAttemptId, ApplicationId
+from yarn.ids import ApplicationAttemptId, ApplicationId, NodeId
+from yarn.nodes import NodeLabel
 from yarn.protocols.client import GetNewApplicationResponse
 from yarn.protocols.master import (
     AllocateRequest,
@@ -175,6 +178,15 @@ class RecordedCluster:
         node.resource = _resource(action["resource"])
         if node.node_id in self.core.context.nodes:
             self._call(UpdateNodeResource(0, ((node.node_id, node.resource),)))
+
+    def _add_labels(self, action: Json, _: Json) -> None:
+        labels = tuple(NodeLabel(label["name"], label.get("exclusive", True)) for label in action["labels"])
+        self._call(AddClusterNodeLabels(0, labels))
+
+    def _label_nodes(self, action: Json, _: Json) -> None:
+        """By host, whether it is there or not."""
+        labels = tuple((NodeId(host, 0), (label,) if label else ()) for host, label in action["nodes"].items())
+        self._call(ReplaceLabelsOnNodes(0, labels))
 
     # Applications, from the client's side
 

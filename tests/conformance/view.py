@@ -9,7 +9,7 @@ from rm.scheduler.application import FiCaSchedulerApp
 from rm.scheduler.leaf_queue import LeafQueue
 from rm.scheduler.parent_queue import ParentQueue
 from rm.scheduler.queue import CSQueue
-from rm.scheduler.queue_configuration import ROOT
+from rm.scheduler.queue_keys import ROOT
 from rm.scheduler.usage import NO_LABEL
 from tests.conformance.cluster import RecordedApp, RecordedCluster
 from tests.conformance.nodes import RecordedNode

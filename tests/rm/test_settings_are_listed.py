@@ -24,6 +24,8 @@ TREE = {
     "b.capacity": "60",
     "a.user-settings.ann.weight": "0.5",
     "b.ordering-policy": "fair",
+    "a.accessible-node-labels.gpu.capacity": "40",
+    "b.accessible-node-labels.gpu.capacity": "60",
 }
 OTHERS = {"user.name": "ann", f"{PREFIX}user.ann.max-parallel-apps": "2"}
 
@@ -105,7 +107,6 @@ def test_the_file_that_hadoop_ships_is_taken() -> None:
 @pytest.mark.parametrize(
     ("name", "value"),
     [
-        ("root.default.default-node-label-expression", "gpu"),
         ("root.default.auto-create-child-queue.enabled", "true"),
     ],
 )
@@ -119,8 +120,8 @@ def test_what_is_not_supported_is_refused_by_name(name: str, value: str) -> None
     assert "not supported" in fault.problem
 
 
-def test_labels_that_no_node_has_are_passed_over() -> None:
-    """What a queue may have of a label that does not exist changes nothing, in Hadoop neither."""
+def test_labels_that_there_are_not_are_taken() -> None:
+    """A queue may be given a part of nodes that an administrator labels later."""
     values = {
         "root.queues": "default",
         "root.default.capacity": "100",
@@ -128,4 +129,4 @@ def test_labels_that_no_node_has_are_passed_over() -> None:
         "root.default.accessible-node-labels.gpu.capacity": "100",
     }
     conf = Configuration.of({f"{PREFIX}{name}": value for name, value in values.items()})
-    assert list(CapacitySchedulerConfiguration.read(conf).queues) == ["root", "root.default"]
+    assert list(CapacitySchedulerConfiguration.read(conf).queues["root.default"].capacities) == ["", "gpu"]

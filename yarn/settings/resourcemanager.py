@@ -5,7 +5,15 @@ Defaults are yarn-default.xml's of Hadoop 3.4.1, but for addresses: yarnling bin
 
 from __future__ import annotations
 
-from yarn.settings.kinds import AddressSetting, BoolSetting, FloatSetting, IntSetting, TextSetting, TimeSetting
+from yarn.settings.kinds import (
+    AddressSetting,
+    BoolSetting,
+    FloatSetting,
+    IntSetting,
+    ListSetting,
+    TextSetting,
+    TimeSetting,
+)
 
 HOSTNAME = TextSetting("yarn.resourcemanager.hostname", "127.0.0.1", "host that the RM's addresses stand on")
 ADDRESS = AddressSetting(
@@ -179,4 +187,12 @@ NM_CLIENT_CONNECT_MAX_WAIT = TimeSetting(
 )
 NM_CLIENT_CONNECT_RETRY_INTERVAL = TimeSetting(
     "yarn.client.nodemanager-connect.retry-interval-ms", "10000", "wait between two such tries", minimum=1
+)
+AM_DEFAULT_NODE_LABEL = TextSetting(
+    "yarn.resourcemanager.node-labels.am.default-node-label-expression", None, "the label of AMs that name none"
+)
+EXCLUSIVE_ENFORCED_PARTITIONS = ListSetting(
+    "yarn.node-labels.exclusive-enforced-partitions",
+    "",
+    "labels whose nodes are kept for applications that were submitted with them",
 )

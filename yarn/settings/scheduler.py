@@ -74,7 +74,11 @@ AUTO_UPDATE_CONTAINERS = BoolSetting(
 AM_ON_NON_EXCLUSIVE_LABELS = BoolSetting(
     "yarn.resourcemanager.node-labels.am.allow-non-exclusive-allocation",
     "false",
-    "whether AMs may run on nodes lent by a label (no node has labels yet)",
+    "whether AMs may run on nodes lent by a label",
+)
+NODE_LABELS_ENABLED = BoolSetting("yarn.node-labels.enabled", "false", "whether nodes can be given labels")
+NODE_LABELS_CONFIGURATION_TYPE = ChoiceSetting(
+    "yarn.node-labels.configuration-type", "centralized", "who gives nodes their labels", choices=("centralized",)
 )
 MONITOR_ENABLE = BoolSetting(
     "yarn.resourcemanager.scheduler.monitor.enable", "false", "whether the scheduler's policies run"
@@ -213,6 +217,18 @@ def queue_key(path: str, name: str) -> str:
 # What a queue may say. The keys hold no path: they are what follows it.
 QUEUE_SETTINGS: tuple[Setting[Any], ...] = (
     ListSetting("queues", None, "names of the queues below this one"),
+    TextSetting("accessible-node-labels.<label>.capacity", "0", "guaranteed share of the label's nodes, as capacity"),
+    TextSetting("accessible-node-labels.<label>.maximum-capacity", "100", "most of them that the queue may take"),
+    FloatSetting(
+        "accessible-node-labels.<label>.maximum-am-resource-percent",
+        None,
+        "share of the queue's part of them that AMs may have",
+        minimum=0.0,
+        maximum=1.0,
+        lenient=True,
+    ),
+    ListSetting("accessible-node-labels", None, "labels that the queue's asks may name, * for all; else as above"),
+    TextSetting("default-node-label-expression", None, "the label of asks that name none"),
     TextSetting(
         "capacity", "0", "guaranteed share of the parent: percent, a weight (3w), or amounts ([memory=MB,vcores=N])"
     ),
@@ -240,6 +256,11 @@ QUEUE_SETTINGS: tuple[Setting[Any], ...] = (
         lenient=True,
     ),
     TextSetting("ordering-policy", None, "of a leaf's applications (fifo, fair) or a parent's queues (utilization)"),
+    ListSetting(
+        "ordering-policy.exclusive-enforced-partitions",
+        None,
+        "labels that have lists of their own in fifo-with-partitions",
+    ),
     BoolSetting(
         "ordering-policy.fair.enable-size-based-weight", "false", "whether large applications may hold more than small"
     ),

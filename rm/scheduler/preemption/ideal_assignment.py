@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from rm.scheduler.binary32 import f32
 from rm.scheduler.java_priority_queue import JavaPriorityQueue
 from rm.scheduler.preemption.temp_queue import TempQueue
-from rm.scheduler.queue_configuration import ROOT
+from rm.scheduler.queue_keys import ROOT
 from rm.scheduler.resource_calculator import multiplied
 from rm.scheduler.usage import NO_LABEL
 from yarn.resource import INT32_MAX, Resource, componentwise_max, componentwise_min

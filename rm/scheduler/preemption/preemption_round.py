@@ -12,7 +12,7 @@ from rm.scheduler.preemption.configuration import PreemptionSettings
 from rm.scheduler.preemption.temp_queue import TempQueue, clone_tree
 from rm.scheduler.preemption.victims import Victim, Victims
 from rm.scheduler.queue import CSQueue
-from rm.scheduler.queue_configuration import ROOT
+from rm.scheduler.queue_keys import ROOT
 from rm.scheduler.resource_calculator import ResourceCalculator, multiplied
 from rm.scheduler.usage import NO_LABEL
 from yarn.ids import ContainerId

@@ -14,7 +14,7 @@ configuration without `yarn.` in front are those of capacity-scheduler.xml, `pre
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from rm.lifecycles.rm_container import RMContainer, RMContainerState
 from rm.scheduler.allocation import Allocation
@@ -24,12 +24,13 @@ from rm.scheduler.commit_watch import CommitWatch
 from rm.scheduler.invariants import violations
 from rm.scheduler.leaf_queue import LeafQueue
 from rm.scheduler.node import SchedulerNode
+from rm.scheduler.node_labels import LabelChanges
 from rm.scheduler.notices import (
     ApplicationRejected,
     CleanUpContainer,
     ContainerAllocated,
     ContainerFinished,
-    NodeRemapped,
+    NodesRemapped,
     Notice,
     ReleaseTemporary,
     VictimOrdered,
@@ -88,7 +89,7 @@ class Cluster:
         self.watch = CommitWatch(self.scheduler.context)
         self._apps: dict[str, ApplicationId] = {}
         self._temporaries: list[RMContainer] = []
-        self._remapped: list[NodeId] = []
+        self._remapped: list[LabelChanges] = []
         self._masters: list[ApplicationAttemptId] = []
         self._ended: dict[NodeId, list[ContainerStatus]] = {}
         self._reservations: dict[NodeId, RMContainer] = {}
@@ -137,16 +138,20 @@ class Cluster:
         priority: int = 0,
         unmanaged: bool = False,
         placed: str | None = None,
+        am_label: str | None = None,
+        label: str | None = None,
     ) -> list[str]:
         """Submit; if a queue takes it, its first attempt asks for the master, unless that runs elsewhere.
 
-        `placed`: by rules, where.
+        `placed`: by rules, where. `am_label` is that of the master's ask, `label` the application's, which its other
+        asks do not get here.
         """
         application_id = self._apps.setdefault(app, ApplicationId(START_MS, len(self._apps) + 1))
         self.scheduler.add_application(application_id, queue, user, priority, self.now_ms, placed=placed)
         if application_id in self.scheduler.applications:
-            master = None if unmanaged else self.scheduler.normalize_master_request(queue, Resource(am_mb, 1))
-            self._add_attempt(ApplicationAttemptId(application_id, 1), master, transfer=False)
+            asked = [] if unmanaged else [ResourceRequest(0, ANY, Resource(am_mb, 1), 1, label=am_label)]
+            masters = self.scheduler.master_requests(queue, asked)
+            self._add_attempt(ApplicationAttemptId(application_id, 1), masters, transfer=False, label=label)
         return self.read_story()
 
     def run(self, app: str, node: str, user: str = "user", queue: str = "a", am_mb: int = GB) -> None:
@@ -164,9 +169,8 @@ class Cluster:
 
         Raises InvalidResourceRequestException, with nothing applied.
         """
-        attempt, rows = self.attempt(app), list(rows)
-        self.scheduler.check_asks(attempt.leaf.path, rows)
-        self._call(attempt.attempt_id, rows)
+        attempt = self.attempt(app)
+        self._call(attempt.attempt_id, self.scheduler.check_asks(attempt.leaf.path, rows))
         return self.read_story()
 
     def poll(self, app: str, rows: Iterable[ResourceRequest] = ()) -> Allocation:
@@ -244,7 +248,9 @@ class Cluster:
             previous.attempt_id, keep_containers=keep_containers, final_state_name="FAILED", now_ms=self.now_ms
         )
         following = ApplicationAttemptId(previous.attempt_id.application_id, previous.attempt_id.attempt + 1)
-        self._add_attempt(following, None if previous.unmanaged else previous.am_resource, transfer=keep_containers)
+        asked = [] if previous.unmanaged else [ResourceRequest(0, ANY, previous.am_resource, 1)]
+        masters = self.scheduler.master_requests(previous.leaf.path, asked)
+        self._add_attempt(following, masters, transfer=keep_containers, label=previous.label)
         return self.read_story()
 
     def remove_idle_queues(self, after_ms: int = 0) -> None:
@@ -302,19 +308,33 @@ class Cluster:
 
     # Helpers
 
-    def _add_attempt(self, attempt_id: ApplicationAttemptId, master: Resource | None, *, transfer: bool) -> None:
-        self.scheduler.add_attempt(attempt_id, transfer=transfer, am_resource=master, now_ms=self.now_ms)
-        if master is not None:
-            self._call(attempt_id, [ResourceRequest(0, ANY, master, 1)])
+    def _add_attempt(
+        self,
+        attempt_id: ApplicationAttemptId,
+        masters: tuple[ResourceRequest, ...],
+        *,
+        transfer: bool,
+        label: str | None,
+    ) -> None:
+        self.scheduler.add_attempt(
+            attempt_id,
+            transfer=transfer,
+            am_resource=masters[0].capability if masters else None,
+            am_label=masters[0].label if masters else None,
+            label=label,
+            now_ms=self.now_ms,
+        )
+        if masters:
+            self._call(attempt_id, masters)
 
-    def _call(self, attempt_id: ApplicationAttemptId, rows: list[ResourceRequest]) -> Allocation:
+    def _call(self, attempt_id: ApplicationAttemptId, rows: Sequence[ResourceRequest]) -> Allocation:
         allocation = self.scheduler.allocate(attempt_id, rows, [], [], [], [], self.now_ms)
         self._release_temporaries()
         return allocation
 
     def _look_again(self) -> None:
         while self._remapped:
-            self.scheduler.node_remapped(self._remapped.pop(0), self.now_ms)
+            self.scheduler.nodes_remapped(self._remapped.pop(0), self.now_ms)
 
     def _release_temporaries(self) -> None:
         while self._temporaries:
@@ -353,8 +373,8 @@ class Cluster:
                     self._end(node_id, container_id, KILLED_BY_ORDER)
             case VictimOrdered(container_id, _, step, reason, serves):
                 self.story.append(f"{self.name_of(container_id)} {step} for {serves or 'nobody'} ({reason})")
-            case NodeRemapped(node_id):
-                self._remapped.append(node_id)
+            case NodesRemapped(changes):
+                self._remapped.append(changes)
             case ReleaseTemporary(container):
                 self._temporaries.append(container)
             case ApplicationRejected(_, diagnostics):

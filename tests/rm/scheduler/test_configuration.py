@@ -116,7 +116,6 @@ def test_the_state_of_a_queue_is_read_in_any_case() -> None:
         ({"root.queues": "a,b,a"}, "root.queues", "queue a is listed twice"),
         ({"root.a.state": "PAUSED"}, "root.a.state", "Invalid queue state configuration."),
         ({"root.a.ordering-policy": "lifo"}, "root.a.ordering-policy", "Unable to construct ordering policy for: lifo"),
-        ({"root.a.ordering-policy": "fifo-with-partitions"}, "root.a.ordering-policy", "not supported yet"),
         ({"root.ordering-policy": "fifo"}, "root.ordering-policy", "Unable to construct ordering policy for: fifo"),
         ({"root.a.maximum-allocation-mb": "9000"}, "root.a.maximum-allocation-mb", "cannot be larger than the cluster"),
         ({"root.a.maximum-allocation": "disks=3"}, "root.a.maximum-allocation", "'disks=3' is not one of memory-mb"),
@@ -124,7 +123,11 @@ def test_the_state_of_a_queue_is_read_in_any_case() -> None:
         ({"node-locality-delay": "soon"}, "node-locality-delay", "not a whole number"),
         ({"resource-calculator": "Best"}, "resource-calculator", "no such resource calculator"),
         ({"yarn.resource-types": "gpu"}, "resource-calculator", "RM uses DefaultResourceCalculator"),
-        ({"root.a.default-node-label-expression": "x"}, "root.a.default-node-label-expression", "node labels are not"),
+        (
+            {"root.a.accessible-node-labels": "y", "root.a.default-node-label-expression": "x"},
+            "root.a.default-node-label-expression",
+            "doesn't have permission to access all labels in default label expression.",
+        ),
         ({"schedule-asynchronously.enable": "true"}, "schedule-asynchronously.enable", "is not supported"),
         (
             {"root.a.auto-create-child-queue.enabled": "true"},
@@ -195,3 +198,9 @@ def test_a_tree_without_end_is_refused() -> None:
         conf |= {f"{path}.capacity": "100", f"{path}.queues": "q"}
         path += ".q"
     assert any("levels of queues" in fault.problem for fault in faults_of(conf))
+
+
+def test_labels_are_given_by_an_administrator_only() -> None:
+    (fault,) = faults_of({**TWO, "yarn.node-labels.configuration-type": "distributed"})
+    assert (fault.key, fault.value) == ("yarn.node-labels.configuration-type", "distributed")
+    assert fault.problem == "labels are given to nodes by an administrator only"

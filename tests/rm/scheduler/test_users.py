@@ -9,9 +9,10 @@ from rm.scheduler.context import IGNORE, RESPECT, SchedulerContext
 from rm.scheduler.usage import QueueCapacities
 from rm.scheduler.users import QueueShape, UsersManager
 from tests.rm.scheduler.cluster import GB, ONE_QUEUE, START_MS, configuration
-from yarn.ids import ApplicationId
+from yarn.ids import ApplicationId, NodeId
 from yarn.resource import Resource
 
+NODE = NodeId("n1", 1)
 APP = ApplicationId(START_MS, 1)
 OTHER = ApplicationId(START_MS, 2)
 
@@ -22,7 +23,7 @@ def users_of(
     """A queue with this guarantee in a cluster of one partition."""
     settings = CapacitySchedulerConfiguration.read(configuration(ONE_QUEUE))
     context = SchedulerContext(settings, lambda notice: None)
-    context.change_partition("", Resource(cluster_gb * GB, cluster_gb))
+    context.labels.activate(NODE, Resource(cluster_gb * GB, cluster_gb))
     shape = QueueShape(QueueCapacities(context.none))
     shape.user_limit, shape.user_limit_factor, shape.weights = user_limit, factor, weights
     shape.capacities.default.effective_minimum = Resource(capacity_gb * GB, capacity_gb)
@@ -177,7 +178,7 @@ def test_the_ratio_is_taken_anew_when_the_cluster_changes() -> None:
     join(users, "ann", 5)
     join(users, "bob", 6)
     assert limit_gb(users, "ann") == 12, "consumed 11 of 10 GB and one more"
-    users._context.change_partition("", Resource(100 * GB, 100))
+    users._context.labels.activate(NODE, Resource(200 * GB, 200))
     users.rebuild_ratio("")
     users.version += 1
     assert limit_gb(users, "ann") == 12

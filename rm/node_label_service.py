@@ -1,0 +1,43 @@
+"""ResourceManagerAdministrationProtocol's calls about node labels as the core sees them (AdminService)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rm.scheduler.node_labels import WHOLE_HOST
+from yarn.errors import YarnException
+from yarn.ids import NodeId
+from yarn.nodes import NodeLabel
+
+if TYPE_CHECKING:
+    from rm.context import RMContext
+
+
+class NodeLabelService:
+    """Labels come and go, and nodes get them: a call takes effect whole, or not at all."""
+
+    def __init__(self, context: RMContext) -> None:
+        self._context = context
+
+    def add(self, labels: tuple[NodeLabel, ...]) -> None:
+        """New labels of the cluster. Raises YarnException."""
+        self._context.scheduler.labels.add(labels)
+
+    def remove(self, names: tuple[str, ...]) -> None:
+        """Labels go. Raises YarnException, for one that a queue names too."""
+        self._context.scheduler.remove_node_labels(names, self._context.now_ms)
+
+    def replace(self, labels: tuple[tuple[NodeId, tuple[str, ...]], ...], fail_on_unknown_nodes: bool) -> None:
+        """Other labels for nodes and whole hosts, which need not be there. Raises YarnException."""
+        wanted = dict(labels)
+        unknown = [node_id for node_id in wanted if not self._is_known(node_id)] if fail_on_unknown_nodes else []
+        if unknown:
+            listed = ", ".join(map(str, unknown))
+            raise YarnException(f"java.io.IOException: Failed to replace labels as there are unknown nodes:[{listed}]")
+        self._context.scheduler.replace_node_labels(wanted, self._context.now_ms)
+
+    def _is_known(self, node_id: NodeId) -> bool:
+        nodes = (*self._context.nodes, *self._context.inactive_nodes)
+        if node_id.port != WHOLE_HOST:
+            return node_id in nodes
+        return any(known.host == node_id.host for known in nodes)
