@@ -30,18 +30,19 @@ class CreationRefused(Exception):
 def create_queue(path: str, tree: QueueTree) -> CSQueue:
     """The leaf at `path`, made with the parents that are missing. Raises CreationRefused.
 
-    The path may start with an unambiguous short name; Hadoop then makes the queue anew each time it is named so.
+    A path that begins with a short name is refused. Hadoop makes the queue, again each time, and then has every attempt
+    fail that was to run in it, since nothing is found by that path (RMAppAttemptImpl.ScheduleTransition).
     """
     if "" in path.split(".") or "." not in path:
         raise CreationRefused(f"{path!r} is no path of a queue", is_told=False)
     missing, parent = missing_parents(path, tree)
+    if path != ".".join((parent.path, *missing, path.rpartition(".")[2])):
+        raise CreationRefused(f"{path} does not begin with root")
     for name in missing:
         made = _make(name, parent, tree, is_leaf=False)
         assert isinstance(made, ParentQueue)
         parent = made
-    name = path.rpartition(".")[2]
-    present = tree.by_path.get(f"{parent.path}.{name}")
-    return present if present is not None else _make(name, parent, tree, is_leaf=True)
+    return _make(path.rpartition(".")[2], parent, tree, is_leaf=True)
 
 
 def paths_to_create(path: str, tree: QueueTree) -> tuple[str, ...]:

@@ -139,13 +139,13 @@ def test_below_a_stopped_parent_a_stopped_queue_is_made(start_cluster: StartClus
     assert cluster.scheduler.queues["root.a.x"].state is QueueState.STOPPED
 
 
-def test_a_path_may_begin_with_a_short_name_again_and_again(start_cluster: StartCluster) -> None:
-    """Hadoop makes another queue of the same path each time."""
+@pytest.mark.parametrize("queue", ["a.new", "a.x", "x.new"])
+def test_a_path_that_begins_with_a_short_name_is_an_unknown_queue(start_cluster: StartCluster, queue: str) -> None:
+    """Hadoop makes such queues, and has all applications fail that are to run there."""
     cluster = start(start_cluster)
-    cluster.submit("app1", queue="a.x")
-    cluster.submit("app2", queue="a.x")
-    assert [child.path for child in cluster.scheduler.queues["root.a"].children] == ["root.a.x"]  # type: ignore[attr-defined]
-    assert cluster.leaf("x").active_count == 2
+    cluster.submit("app1", queue="root.a.x")
+    assert f"unknown queue: {queue}" in cluster.submit("app2", queue=queue)[0]
+    assert list(cluster.scheduler.queues) == ["root", "root.a", "root.b", "root.a.x"]
 
 
 # Refresh
