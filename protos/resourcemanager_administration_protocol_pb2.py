@@ -25,7 +25,7 @@ _sym_db = _symbol_database.Default()
 from protos import yarn_server_resourcemanager_service_protos_pb2 as protos_dot_yarn__server__resourcemanager__service__protos__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n4protos/resourcemanager_administration_protocol.proto\x12\x0bhadoop.yarn\x1a\x37protos/yarn_server_resourcemanager_service_protos.proto2\xf0\x03\n,ResourceManagerAdministrationProtocolService\x12`\n\rrefreshQueues\x12&.hadoop.yarn.RefreshQueuesRequestProto\x1a\'.hadoop.yarn.RefreshQueuesResponseProto\x12]\n\x0crefreshNodes\x12%.hadoop.yarn.RefreshNodesRequestProto\x1a&.hadoop.yarn.RefreshNodesResponseProto\x12o\n\x12updateNodeResource\x12+.hadoop.yarn.UpdateNodeResourceRequestProto\x1a,.hadoop.yarn.UpdateNodeResourceResponseProto\x12\x8d\x01\n\x1c\x63heckForDecommissioningNodes\x12\x35.hadoop.yarn.CheckForDecommissioningNodesRequestProto\x1a\x36.hadoop.yarn.CheckForDecommissioningNodesResponseProto')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n4protos/resourcemanager_administration_protocol.proto\x12\x0bhadoop.yarn\x1a\x37protos/yarn_server_resourcemanager_service_protos.proto2\xf0\t\n,ResourceManagerAdministrationProtocolService\x12`\n\rrefreshQueues\x12&.hadoop.yarn.RefreshQueuesRequestProto\x1a\'.hadoop.yarn.RefreshQueuesResponseProto\x12]\n\x0crefreshNodes\x12%.hadoop.yarn.RefreshNodesRequestProto\x1a&.hadoop.yarn.RefreshNodesResponseProto\x12\xa2\x01\n#refreshSuperUserGroupsConfiguration\x12<.hadoop.yarn.RefreshSuperUserGroupsConfigurationRequestProto\x1a=.hadoop.yarn.RefreshSuperUserGroupsConfigurationResponseProto\x12\x8a\x01\n\x1brefreshUserToGroupsMappings\x12\x34.hadoop.yarn.RefreshUserToGroupsMappingsRequestProto\x1a\x35.hadoop.yarn.RefreshUserToGroupsMappingsResponseProto\x12i\n\x10refreshAdminAcls\x12).hadoop.yarn.RefreshAdminAclsRequestProto\x1a*.hadoop.yarn.RefreshAdminAclsResponseProto\x12o\n\x12refreshServiceAcls\x12+.hadoop.yarn.RefreshServiceAclsRequestProto\x1a,.hadoop.yarn.RefreshServiceAclsResponseProto\x12i\n\x10getGroupsForUser\x12).hadoop.yarn.GetGroupsForUserRequestProto\x1a*.hadoop.yarn.GetGroupsForUserResponseProto\x12o\n\x12updateNodeResource\x12+.hadoop.yarn.UpdateNodeResourceRequestProto\x1a,.hadoop.yarn.UpdateNodeResourceResponseProto\x12\x8d\x01\n\x1c\x63heckForDecommissioningNodes\x12\x35.hadoop.yarn.CheckForDecommissioningNodesRequestProto\x1a\x36.hadoop.yarn.CheckForDecommissioningNodesResponseProto\x12\x84\x01\n\x19refreshClusterMaxPriority\x12\x32.hadoop.yarn.RefreshClusterMaxPriorityRequestProto\x1a\x33.hadoop.yarn.RefreshClusterMaxPriorityResponseProto')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -33,5 +33,5 @@ _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'protos.resourcemanager_admi
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
   _globals['_RESOURCEMANAGERADMINISTRATIONPROTOCOLSERVICE']._serialized_start=127
-  _globals['_RESOURCEMANAGERADMINISTRATIONPROTOCOLSERVICE']._serialized_end=623
+  _globals['_RESOURCEMANAGERADMINISTRATIONPROTOCOLSERVICE']._serialized_end=1391
 # @@protoc_insertion_point(module_scope)

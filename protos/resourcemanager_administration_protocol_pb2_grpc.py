@@ -45,6 +45,31 @@ class ResourceManagerAdministrationProtocolServiceStub:
                 request_serializer=protos_dot_yarn__server__resourcemanager__service__protos__pb2.RefreshNodesRequestProto.SerializeToString,
                 response_deserializer=protos_dot_yarn__server__resourcemanager__service__protos__pb2.RefreshNodesResponseProto.FromString,
                 _registered_method=True)
+        self.refreshSuperUserGroupsConfiguration = channel.unary_unary(
+                '/hadoop.yarn.ResourceManagerAdministrationProtocolService/refreshSuperUserGroupsConfiguration',
+                request_serializer=protos_dot_yarn__server__resourcemanager__service__protos__pb2.RefreshSuperUserGroupsConfigurationRequestProto.SerializeToString,
+                response_deserializer=protos_dot_yarn__server__resourcemanager__service__protos__pb2.RefreshSuperUserGroupsConfigurationResponseProto.FromString,
+                _registered_method=True)
+        self.refreshUserToGroupsMappings = channel.unary_unary(
+                '/hadoop.yarn.ResourceManagerAdministrationProtocolService/refreshUserToGroupsMappings',
+                request_serializer=protos_dot_yarn__server__resourcemanager__service__protos__pb2.RefreshUserToGroupsMappingsRequestProto.SerializeToString,
+                response_deserializer=protos_dot_yarn__server__resourcemanager__service__protos__pb2.RefreshUserToGroupsMappingsResponseProto.FromString,
+                _registered_method=True)
+        self.refreshAdminAcls = channel.unary_unary(
+                '/hadoop.yarn.ResourceManagerAdministrationProtocolService/refreshAdminAcls',
+                request_serializer=protos_dot_yarn__server__resourcemanager__service__protos__pb2.RefreshAdminAclsRequestProto.SerializeToString,
+                response_deserializer=protos_dot_yarn__server__resourcemanager__service__protos__pb2.RefreshAdminAclsResponseProto.FromString,
+                _registered_method=True)
+        self.refreshServiceAcls = channel.unary_unary(
+                '/hadoop.yarn.ResourceManagerAdministrationProtocolService/refreshServiceAcls',
+                request_serializer=protos_dot_yarn__server__resourcemanager__service__protos__pb2.RefreshServiceAclsRequestProto.SerializeToString,
+                response_deserializer=protos_dot_yarn__server__resourcemanager__service__protos__pb2.RefreshServiceAclsResponseProto.FromString,
+                _registered_method=True)
+        self.getGroupsForUser = channel.unary_unary(
+                '/hadoop.yarn.ResourceManagerAdministrationProtocolService/getGroupsForUser',
+                request_serializer=protos_dot_yarn__server__resourcemanager__service__protos__pb2.GetGroupsForUserRequestProto.SerializeToString,
+                response_deserializer=protos_dot_yarn__server__resourcemanager__service__protos__pb2.GetGroupsForUserResponseProto.FromString,
+                _registered_method=True)
         self.updateNodeResource = channel.unary_unary(
                 '/hadoop.yarn.ResourceManagerAdministrationProtocolService/updateNodeResource',
                 request_serializer=protos_dot_yarn__server__resourcemanager__service__protos__pb2.UpdateNodeResourceRequestProto.SerializeToString,
@@ -54,6 +79,11 @@ class ResourceManagerAdministrationProtocolServiceStub:
                 '/hadoop.yarn.ResourceManagerAdministrationProtocolService/checkForDecommissioningNodes',
                 request_serializer=protos_dot_yarn__server__resourcemanager__service__protos__pb2.CheckForDecommissioningNodesRequestProto.SerializeToString,
                 response_deserializer=protos_dot_yarn__server__resourcemanager__service__protos__pb2.CheckForDecommissioningNodesResponseProto.FromString,
+                _registered_method=True)
+        self.refreshClusterMaxPriority = channel.unary_unary(
+                '/hadoop.yarn.ResourceManagerAdministrationProtocolService/refreshClusterMaxPriority',
+                request_serializer=protos_dot_yarn__server__resourcemanager__service__protos__pb2.RefreshClusterMaxPriorityRequestProto.SerializeToString,
+                response_deserializer=protos_dot_yarn__server__resourcemanager__service__protos__pb2.RefreshClusterMaxPriorityResponseProto.FromString,
                 _registered_method=True)
 
 
@@ -73,6 +103,36 @@ class ResourceManagerAdministrationProtocolServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def refreshSuperUserGroupsConfiguration(self, request, context):
+        """Missing associated documentation comment in .proto file."""
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def refreshUserToGroupsMappings(self, request, context):
+        """Missing associated documentation comment in .proto file."""
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def refreshAdminAcls(self, request, context):
+        """Missing associated documentation comment in .proto file."""
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def refreshServiceAcls(self, request, context):
+        """Missing associated documentation comment in .proto file."""
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def getGroupsForUser(self, request, context):
+        """Missing associated documentation comment in .proto file."""
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def updateNodeResource(self, request, context):
         """Missing associated documentation comment in .proto file."""
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
@@ -80,6 +140,12 @@ class ResourceManagerAdministrationProtocolServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def checkForDecommissioningNodes(self, request, context):
+        """Missing associated documentation comment in .proto file."""
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def refreshClusterMaxPriority(self, request, context):
         """Missing associated documentation comment in .proto file."""
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -98,6 +164,31 @@ def add_ResourceManagerAdministrationProtocolServiceServicer_to_server(servicer,
                     request_deserializer=protos_dot_yarn__server__resourcemanager__service__protos__pb2.RefreshNodesRequestProto.FromString,
                     response_serializer=protos_dot_yarn__server__resourcemanager__service__protos__pb2.RefreshNodesResponseProto.SerializeToString,
             ),
+            'refreshSuperUserGroupsConfiguration': grpc.unary_unary_rpc_method_handler(
+                    servicer.refreshSuperUserGroupsConfiguration,
+                    request_deserializer=protos_dot_yarn__server__resourcemanager__service__protos__pb2.RefreshSuperUserGroupsConfigurationRequestProto.FromString,
+                    response_serializer=protos_dot_yarn__server__resourcemanager__service__protos__pb2.RefreshSuperUserGroupsConfigurationResponseProto.SerializeToString,
+            ),
+            'refreshUserToGroupsMappings': grpc.unary_unary_rpc_method_handler(
+                    servicer.refreshUserToGroupsMappings,
+                    request_deserializer=protos_dot_yarn__server__resourcemanager__service__protos__pb2.RefreshUserToGroupsMappingsRequestProto.FromString,
+                    response_serializer=protos_dot_yarn__server__resourcemanager__service__protos__pb2.RefreshUserToGroupsMappingsResponseProto.SerializeToString,
+            ),
+            'refreshAdminAcls': grpc.unary_unary_rpc_method_handler(
+                    servicer.refreshAdminAcls,
+                    request_deserializer=protos_dot_yarn__server__resourcemanager__service__protos__pb2.RefreshAdminAclsRequestProto.FromString,
+                    response_serializer=protos_dot_yarn__server__resourcemanager__service__protos__pb2.RefreshAdminAclsResponseProto.SerializeToString,
+            ),
+            'refreshServiceAcls': grpc.unary_unary_rpc_method_handler(
+                    servicer.refreshServiceAcls,
+                    request_deserializer=protos_dot_yarn__server__resourcemanager__service__protos__pb2.RefreshServiceAclsRequestProto.FromString,
+                    response_serializer=protos_dot_yarn__server__resourcemanager__service__protos__pb2.RefreshServiceAclsResponseProto.SerializeToString,
+            ),
+            'getGroupsForUser': grpc.unary_unary_rpc_method_handler(
+                    servicer.getGroupsForUser,
+                    request_deserializer=protos_dot_yarn__server__resourcemanager__service__protos__pb2.GetGroupsForUserRequestProto.FromString,
+                    response_serializer=protos_dot_yarn__server__resourcemanager__service__protos__pb2.GetGroupsForUserResponseProto.SerializeToString,
+            ),
             'updateNodeResource': grpc.unary_unary_rpc_method_handler(
                     servicer.updateNodeResource,
                     request_deserializer=protos_dot_yarn__server__resourcemanager__service__protos__pb2.UpdateNodeResourceRequestProto.FromString,
@@ -107,6 +198,11 @@ def add_ResourceManagerAdministrationProtocolServiceServicer_to_server(servicer,
                     servicer.checkForDecommissioningNodes,
                     request_deserializer=protos_dot_yarn__server__resourcemanager__service__protos__pb2.CheckForDecommissioningNodesRequestProto.FromString,
                     response_serializer=protos_dot_yarn__server__resourcemanager__service__protos__pb2.CheckForDecommissioningNodesResponseProto.SerializeToString,
+            ),
+            'refreshClusterMaxPriority': grpc.unary_unary_rpc_method_handler(
+                    servicer.refreshClusterMaxPriority,
+                    request_deserializer=protos_dot_yarn__server__resourcemanager__service__protos__pb2.RefreshClusterMaxPriorityRequestProto.FromString,
+                    response_serializer=protos_dot_yarn__server__resourcemanager__service__protos__pb2.RefreshClusterMaxPriorityResponseProto.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -175,6 +271,141 @@ class ResourceManagerAdministrationProtocolService:
             _registered_method=True)
 
     @staticmethod
+    def refreshSuperUserGroupsConfiguration(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/hadoop.yarn.ResourceManagerAdministrationProtocolService/refreshSuperUserGroupsConfiguration',
+            protos_dot_yarn__server__resourcemanager__service__protos__pb2.RefreshSuperUserGroupsConfigurationRequestProto.SerializeToString,
+            protos_dot_yarn__server__resourcemanager__service__protos__pb2.RefreshSuperUserGroupsConfigurationResponseProto.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def refreshUserToGroupsMappings(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/hadoop.yarn.ResourceManagerAdministrationProtocolService/refreshUserToGroupsMappings',
+            protos_dot_yarn__server__resourcemanager__service__protos__pb2.RefreshUserToGroupsMappingsRequestProto.SerializeToString,
+            protos_dot_yarn__server__resourcemanager__service__protos__pb2.RefreshUserToGroupsMappingsResponseProto.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def refreshAdminAcls(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/hadoop.yarn.ResourceManagerAdministrationProtocolService/refreshAdminAcls',
+            protos_dot_yarn__server__resourcemanager__service__protos__pb2.RefreshAdminAclsRequestProto.SerializeToString,
+            protos_dot_yarn__server__resourcemanager__service__protos__pb2.RefreshAdminAclsResponseProto.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def refreshServiceAcls(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/hadoop.yarn.ResourceManagerAdministrationProtocolService/refreshServiceAcls',
+            protos_dot_yarn__server__resourcemanager__service__protos__pb2.RefreshServiceAclsRequestProto.SerializeToString,
+            protos_dot_yarn__server__resourcemanager__service__protos__pb2.RefreshServiceAclsResponseProto.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def getGroupsForUser(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/hadoop.yarn.ResourceManagerAdministrationProtocolService/getGroupsForUser',
+            protos_dot_yarn__server__resourcemanager__service__protos__pb2.GetGroupsForUserRequestProto.SerializeToString,
+            protos_dot_yarn__server__resourcemanager__service__protos__pb2.GetGroupsForUserResponseProto.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
     def updateNodeResource(request,
             target,
             options=(),
@@ -218,6 +449,33 @@ class ResourceManagerAdministrationProtocolService:
             '/hadoop.yarn.ResourceManagerAdministrationProtocolService/checkForDecommissioningNodes',
             protos_dot_yarn__server__resourcemanager__service__protos__pb2.CheckForDecommissioningNodesRequestProto.SerializeToString,
             protos_dot_yarn__server__resourcemanager__service__protos__pb2.CheckForDecommissioningNodesResponseProto.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def refreshClusterMaxPriority(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/hadoop.yarn.ResourceManagerAdministrationProtocolService/refreshClusterMaxPriority',
+            protos_dot_yarn__server__resourcemanager__service__protos__pb2.RefreshClusterMaxPriorityRequestProto.SerializeToString,
+            protos_dot_yarn__server__resourcemanager__service__protos__pb2.RefreshClusterMaxPriorityResponseProto.FromString,
             options,
             channel_credentials,
             insecure,

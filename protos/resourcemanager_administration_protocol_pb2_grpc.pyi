@@ -18,8 +18,14 @@ class ResourceManagerAdministrationProtocolServiceStub:
     def __init__(self, channel: _aio.Channel) -> None: ...
     refreshQueues: _aio.UnaryUnaryMultiCallable[_yarn_server_resourcemanager_service_protos_pb2.RefreshQueuesRequestProto, _yarn_server_resourcemanager_service_protos_pb2.RefreshQueuesResponseProto]
     refreshNodes: _aio.UnaryUnaryMultiCallable[_yarn_server_resourcemanager_service_protos_pb2.RefreshNodesRequestProto, _yarn_server_resourcemanager_service_protos_pb2.RefreshNodesResponseProto]
+    refreshSuperUserGroupsConfiguration: _aio.UnaryUnaryMultiCallable[_yarn_server_resourcemanager_service_protos_pb2.RefreshSuperUserGroupsConfigurationRequestProto, _yarn_server_resourcemanager_service_protos_pb2.RefreshSuperUserGroupsConfigurationResponseProto]
+    refreshUserToGroupsMappings: _aio.UnaryUnaryMultiCallable[_yarn_server_resourcemanager_service_protos_pb2.RefreshUserToGroupsMappingsRequestProto, _yarn_server_resourcemanager_service_protos_pb2.RefreshUserToGroupsMappingsResponseProto]
+    refreshAdminAcls: _aio.UnaryUnaryMultiCallable[_yarn_server_resourcemanager_service_protos_pb2.RefreshAdminAclsRequestProto, _yarn_server_resourcemanager_service_protos_pb2.RefreshAdminAclsResponseProto]
+    refreshServiceAcls: _aio.UnaryUnaryMultiCallable[_yarn_server_resourcemanager_service_protos_pb2.RefreshServiceAclsRequestProto, _yarn_server_resourcemanager_service_protos_pb2.RefreshServiceAclsResponseProto]
+    getGroupsForUser: _aio.UnaryUnaryMultiCallable[_yarn_server_resourcemanager_service_protos_pb2.GetGroupsForUserRequestProto, _yarn_server_resourcemanager_service_protos_pb2.GetGroupsForUserResponseProto]
     updateNodeResource: _aio.UnaryUnaryMultiCallable[_yarn_server_resourcemanager_service_protos_pb2.UpdateNodeResourceRequestProto, _yarn_server_resourcemanager_service_protos_pb2.UpdateNodeResourceResponseProto]
     checkForDecommissioningNodes: _aio.UnaryUnaryMultiCallable[_yarn_server_resourcemanager_service_protos_pb2.CheckForDecommissioningNodesRequestProto, _yarn_server_resourcemanager_service_protos_pb2.CheckForDecommissioningNodesResponseProto]
+    refreshClusterMaxPriority: _aio.UnaryUnaryMultiCallable[_yarn_server_resourcemanager_service_protos_pb2.RefreshClusterMaxPriorityRequestProto, _yarn_server_resourcemanager_service_protos_pb2.RefreshClusterMaxPriorityResponseProto]
 
 class ResourceManagerAdministrationProtocolServiceServicer(metaclass=_abc_1.ABCMeta):
     """An operator to the RM: what `yarn rmadmin` does."""
@@ -39,6 +45,41 @@ class ResourceManagerAdministrationProtocolServiceServicer(metaclass=_abc_1.ABCM
     ) -> _abc.Awaitable[_yarn_server_resourcemanager_service_protos_pb2.RefreshNodesResponseProto]: ...
 
     @_abc_1.abstractmethod
+    def refreshSuperUserGroupsConfiguration(
+        self,
+        request: _yarn_server_resourcemanager_service_protos_pb2.RefreshSuperUserGroupsConfigurationRequestProto,
+        context: _aio.ServicerContext[_yarn_server_resourcemanager_service_protos_pb2.RefreshSuperUserGroupsConfigurationRequestProto, _abc.Awaitable[_yarn_server_resourcemanager_service_protos_pb2.RefreshSuperUserGroupsConfigurationResponseProto]],
+    ) -> _abc.Awaitable[_yarn_server_resourcemanager_service_protos_pb2.RefreshSuperUserGroupsConfigurationResponseProto]: ...
+
+    @_abc_1.abstractmethod
+    def refreshUserToGroupsMappings(
+        self,
+        request: _yarn_server_resourcemanager_service_protos_pb2.RefreshUserToGroupsMappingsRequestProto,
+        context: _aio.ServicerContext[_yarn_server_resourcemanager_service_protos_pb2.RefreshUserToGroupsMappingsRequestProto, _abc.Awaitable[_yarn_server_resourcemanager_service_protos_pb2.RefreshUserToGroupsMappingsResponseProto]],
+    ) -> _abc.Awaitable[_yarn_server_resourcemanager_service_protos_pb2.RefreshUserToGroupsMappingsResponseProto]: ...
+
+    @_abc_1.abstractmethod
+    def refreshAdminAcls(
+        self,
+        request: _yarn_server_resourcemanager_service_protos_pb2.RefreshAdminAclsRequestProto,
+        context: _aio.ServicerContext[_yarn_server_resourcemanager_service_protos_pb2.RefreshAdminAclsRequestProto, _abc.Awaitable[_yarn_server_resourcemanager_service_protos_pb2.RefreshAdminAclsResponseProto]],
+    ) -> _abc.Awaitable[_yarn_server_resourcemanager_service_protos_pb2.RefreshAdminAclsResponseProto]: ...
+
+    @_abc_1.abstractmethod
+    def refreshServiceAcls(
+        self,
+        request: _yarn_server_resourcemanager_service_protos_pb2.RefreshServiceAclsRequestProto,
+        context: _aio.ServicerContext[_yarn_server_resourcemanager_service_protos_pb2.RefreshServiceAclsRequestProto, _abc.Awaitable[_yarn_server_resourcemanager_service_protos_pb2.RefreshServiceAclsResponseProto]],
+    ) -> _abc.Awaitable[_yarn_server_resourcemanager_service_protos_pb2.RefreshServiceAclsResponseProto]: ...
+
+    @_abc_1.abstractmethod
+    def getGroupsForUser(
+        self,
+        request: _yarn_server_resourcemanager_service_protos_pb2.GetGroupsForUserRequestProto,
+        context: _aio.ServicerContext[_yarn_server_resourcemanager_service_protos_pb2.GetGroupsForUserRequestProto, _abc.Awaitable[_yarn_server_resourcemanager_service_protos_pb2.GetGroupsForUserResponseProto]],
+    ) -> _abc.Awaitable[_yarn_server_resourcemanager_service_protos_pb2.GetGroupsForUserResponseProto]: ...
+
+    @_abc_1.abstractmethod
     def updateNodeResource(
         self,
         request: _yarn_server_resourcemanager_service_protos_pb2.UpdateNodeResourceRequestProto,
@@ -51,5 +92,12 @@ class ResourceManagerAdministrationProtocolServiceServicer(metaclass=_abc_1.ABCM
         request: _yarn_server_resourcemanager_service_protos_pb2.CheckForDecommissioningNodesRequestProto,
         context: _aio.ServicerContext[_yarn_server_resourcemanager_service_protos_pb2.CheckForDecommissioningNodesRequestProto, _abc.Awaitable[_yarn_server_resourcemanager_service_protos_pb2.CheckForDecommissioningNodesResponseProto]],
     ) -> _abc.Awaitable[_yarn_server_resourcemanager_service_protos_pb2.CheckForDecommissioningNodesResponseProto]: ...
+
+    @_abc_1.abstractmethod
+    def refreshClusterMaxPriority(
+        self,
+        request: _yarn_server_resourcemanager_service_protos_pb2.RefreshClusterMaxPriorityRequestProto,
+        context: _aio.ServicerContext[_yarn_server_resourcemanager_service_protos_pb2.RefreshClusterMaxPriorityRequestProto, _abc.Awaitable[_yarn_server_resourcemanager_service_protos_pb2.RefreshClusterMaxPriorityResponseProto]],
+    ) -> _abc.Awaitable[_yarn_server_resourcemanager_service_protos_pb2.RefreshClusterMaxPriorityResponseProto]: ...
 
 def add_ResourceManagerAdministrationProtocolServiceServicer_to_server(servicer: ResourceManagerAdministrationProtocolServiceServicer, server: _aio.Server) -> None: ...

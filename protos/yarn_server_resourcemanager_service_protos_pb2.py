@@ -25,7 +25,7 @@ _sym_db = _symbol_database.Default()
 from protos import yarn_protos_pb2 as protos_dot_yarn__protos__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n7protos/yarn_server_resourcemanager_service_protos.proto\x12\x0bhadoop.yarn\x1a\x18protos/yarn_protos.proto\"3\n\x19RefreshQueuesRequestProto\x12\x16\n\x0esub_cluster_id\x18\x01 \x01(\t\"\x1c\n\x1aRefreshQueuesResponseProto\"\xef\x01\n\x18RefreshNodesRequestProto\x12]\n\x10\x64\x65\x63ommissionType\x18\x01 \x01(\x0e\x32;.hadoop.yarn.RefreshNodesRequestProto.DecommissionTypeProto:\x06NORMAL\x12\x1b\n\x13\x64\x65\x63ommissionTimeout\x18\x02 \x01(\x05\x12\x16\n\x0esub_cluster_id\x18\x03 \x01(\t\"?\n\x15\x44\x65\x63ommissionTypeProto\x12\n\n\x06NORMAL\x10\x01\x12\x0c\n\x08GRACEFUL\x10\x02\x12\x0c\n\x08\x46ORCEFUL\x10\x03\"\x1b\n\x19RefreshNodesResponseProto\"v\n\x1eUpdateNodeResourceRequestProto\x12<\n\x11node_resource_map\x18\x01 \x03(\x0b\x32!.hadoop.yarn.NodeResourceMapProto\x12\x16\n\x0esub_cluster_id\x18\x02 \x01(\t\"!\n\x1fUpdateNodeResourceResponseProto\"B\n(CheckForDecommissioningNodesRequestProto\x12\x16\n\x0esub_cluster_id\x18\x01 \x01(\t\"c\n)CheckForDecommissioningNodesResponseProto\x12\x36\n\x14\x64\x65\x63ommissioningNodes\x18\x01 \x03(\x0b\x32\x18.hadoop.yarn.NodeIdProto')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n7protos/yarn_server_resourcemanager_service_protos.proto\x12\x0bhadoop.yarn\x1a\x18protos/yarn_protos.proto\"3\n\x19RefreshQueuesRequestProto\x12\x16\n\x0esub_cluster_id\x18\x01 \x01(\t\"\x1c\n\x1aRefreshQueuesResponseProto\"\xef\x01\n\x18RefreshNodesRequestProto\x12]\n\x10\x64\x65\x63ommissionType\x18\x01 \x01(\x0e\x32;.hadoop.yarn.RefreshNodesRequestProto.DecommissionTypeProto:\x06NORMAL\x12\x1b\n\x13\x64\x65\x63ommissionTimeout\x18\x02 \x01(\x05\x12\x16\n\x0esub_cluster_id\x18\x03 \x01(\t\"?\n\x15\x44\x65\x63ommissionTypeProto\x12\n\n\x06NORMAL\x10\x01\x12\x0c\n\x08GRACEFUL\x10\x02\x12\x0c\n\x08\x46ORCEFUL\x10\x03\"\x1b\n\x19RefreshNodesResponseProto\"v\n\x1eUpdateNodeResourceRequestProto\x12<\n\x11node_resource_map\x18\x01 \x03(\x0b\x32!.hadoop.yarn.NodeResourceMapProto\x12\x16\n\x0esub_cluster_id\x18\x02 \x01(\t\"!\n\x1fUpdateNodeResourceResponseProto\"B\n(CheckForDecommissioningNodesRequestProto\x12\x16\n\x0esub_cluster_id\x18\x01 \x01(\t\"c\n)CheckForDecommissioningNodesResponseProto\x12\x36\n\x14\x64\x65\x63ommissioningNodes\x18\x01 \x03(\x0b\x32\x18.hadoop.yarn.NodeIdProto\"I\n/RefreshSuperUserGroupsConfigurationRequestProto\x12\x16\n\x0esub_cluster_id\x18\x01 \x01(\t\"2\n0RefreshSuperUserGroupsConfigurationResponseProto\"A\n\'RefreshUserToGroupsMappingsRequestProto\x12\x16\n\x0esub_cluster_id\x18\x01 \x01(\t\"*\n(RefreshUserToGroupsMappingsResponseProto\"6\n\x1cRefreshAdminAclsRequestProto\x12\x16\n\x0esub_cluster_id\x18\x01 \x01(\t\"\x1f\n\x1dRefreshAdminAclsResponseProto\"8\n\x1eRefreshServiceAclsRequestProto\x12\x16\n\x0esub_cluster_id\x18\x01 \x01(\t\"!\n\x1fRefreshServiceAclsResponseProto\",\n\x1cGetGroupsForUserRequestProto\x12\x0c\n\x04user\x18\x01 \x02(\t\"/\n\x1dGetGroupsForUserResponseProto\x12\x0e\n\x06groups\x18\x01 \x03(\t\"?\n%RefreshClusterMaxPriorityRequestProto\x12\x16\n\x0esub_cluster_id\x18\x01 \x01(\t\"(\n&RefreshClusterMaxPriorityResponseProto')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -50,4 +50,28 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_CHECKFORDECOMMISSIONINGNODESREQUESTPROTO']._serialized_end=673
   _globals['_CHECKFORDECOMMISSIONINGNODESRESPONSEPROTO']._serialized_start=675
   _globals['_CHECKFORDECOMMISSIONINGNODESRESPONSEPROTO']._serialized_end=774
+  _globals['_REFRESHSUPERUSERGROUPSCONFIGURATIONREQUESTPROTO']._serialized_start=776
+  _globals['_REFRESHSUPERUSERGROUPSCONFIGURATIONREQUESTPROTO']._serialized_end=849
+  _globals['_REFRESHSUPERUSERGROUPSCONFIGURATIONRESPONSEPROTO']._serialized_start=851
+  _globals['_REFRESHSUPERUSERGROUPSCONFIGURATIONRESPONSEPROTO']._serialized_end=901
+  _globals['_REFRESHUSERTOGROUPSMAPPINGSREQUESTPROTO']._serialized_start=903
+  _globals['_REFRESHUSERTOGROUPSMAPPINGSREQUESTPROTO']._serialized_end=968
+  _globals['_REFRESHUSERTOGROUPSMAPPINGSRESPONSEPROTO']._serialized_start=970
+  _globals['_REFRESHUSERTOGROUPSMAPPINGSRESPONSEPROTO']._serialized_end=1012
+  _globals['_REFRESHADMINACLSREQUESTPROTO']._serialized_start=1014
+  _globals['_REFRESHADMINACLSREQUESTPROTO']._serialized_end=1068
+  _globals['_REFRESHADMINACLSRESPONSEPROTO']._serialized_start=1070
+  _globals['_REFRESHADMINACLSRESPONSEPROTO']._serialized_end=1101
+  _globals['_REFRESHSERVICEACLSREQUESTPROTO']._serialized_start=1103
+  _globals['_REFRESHSERVICEACLSREQUESTPROTO']._serialized_end=1159
+  _globals['_REFRESHSERVICEACLSRESPONSEPROTO']._serialized_start=1161
+  _globals['_REFRESHSERVICEACLSRESPONSEPROTO']._serialized_end=1194
+  _globals['_GETGROUPSFORUSERREQUESTPROTO']._serialized_start=1196
+  _globals['_GETGROUPSFORUSERREQUESTPROTO']._serialized_end=1240
+  _globals['_GETGROUPSFORUSERRESPONSEPROTO']._serialized_start=1242
+  _globals['_GETGROUPSFORUSERRESPONSEPROTO']._serialized_end=1289
+  _globals['_REFRESHCLUSTERMAXPRIORITYREQUESTPROTO']._serialized_start=1291
+  _globals['_REFRESHCLUSTERMAXPRIORITYREQUESTPROTO']._serialized_end=1354
+  _globals['_REFRESHCLUSTERMAXPRIORITYRESPONSEPROTO']._serialized_start=1356
+  _globals['_REFRESHCLUSTERMAXPRIORITYRESPONSEPROTO']._serialized_end=1396
 # @@protoc_insertion_point(module_scope)

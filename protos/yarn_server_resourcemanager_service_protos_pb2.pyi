@@ -214,3 +214,241 @@ class CheckForDecommissioningNodesResponseProto(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___CheckForDecommissioningNodesResponseProto: _TypeAlias = CheckForDecommissioningNodesResponseProto  # noqa: Y015
+
+@_typing.final
+class RefreshSuperUserGroupsConfigurationRequestProto(_message.Message):
+    """Read again who may act for whom."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    SUB_CLUSTER_ID_FIELD_NUMBER: _builtins.int
+    sub_cluster_id: _builtins.str
+    """For federation."""
+    def __init__(
+        self,
+        *,
+        sub_cluster_id: _builtins.str | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["sub_cluster_id", b"sub_cluster_id"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["sub_cluster_id", b"sub_cluster_id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___RefreshSuperUserGroupsConfigurationRequestProto: _TypeAlias = RefreshSuperUserGroupsConfigurationRequestProto  # noqa: Y015
+
+@_typing.final
+class RefreshSuperUserGroupsConfigurationResponseProto(_message.Message):
+    """It is in force."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    def __init__(
+        self,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___RefreshSuperUserGroupsConfigurationResponseProto: _TypeAlias = RefreshSuperUserGroupsConfigurationResponseProto  # noqa: Y015
+
+@_typing.final
+class RefreshUserToGroupsMappingsRequestProto(_message.Message):
+    """Forget which groups users are in; they are looked up anew."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    SUB_CLUSTER_ID_FIELD_NUMBER: _builtins.int
+    sub_cluster_id: _builtins.str
+    """For federation."""
+    def __init__(
+        self,
+        *,
+        sub_cluster_id: _builtins.str | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["sub_cluster_id", b"sub_cluster_id"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["sub_cluster_id", b"sub_cluster_id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___RefreshUserToGroupsMappingsRequestProto: _TypeAlias = RefreshUserToGroupsMappingsRequestProto  # noqa: Y015
+
+@_typing.final
+class RefreshUserToGroupsMappingsResponseProto(_message.Message):
+    """They are forgotten."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    def __init__(
+        self,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___RefreshUserToGroupsMappingsResponseProto: _TypeAlias = RefreshUserToGroupsMappingsResponseProto  # noqa: Y015
+
+@_typing.final
+class RefreshAdminAclsRequestProto(_message.Message):
+    """Read again who is an administrator."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    SUB_CLUSTER_ID_FIELD_NUMBER: _builtins.int
+    sub_cluster_id: _builtins.str
+    """For federation."""
+    def __init__(
+        self,
+        *,
+        sub_cluster_id: _builtins.str | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["sub_cluster_id", b"sub_cluster_id"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["sub_cluster_id", b"sub_cluster_id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___RefreshAdminAclsRequestProto: _TypeAlias = RefreshAdminAclsRequestProto  # noqa: Y015
+
+@_typing.final
+class RefreshAdminAclsResponseProto(_message.Message):
+    """It is in force."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    def __init__(
+        self,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___RefreshAdminAclsResponseProto: _TypeAlias = RefreshAdminAclsResponseProto  # noqa: Y015
+
+@_typing.final
+class RefreshServiceAclsRequestProto(_message.Message):
+    """Read again who may call which protocol."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    SUB_CLUSTER_ID_FIELD_NUMBER: _builtins.int
+    sub_cluster_id: _builtins.str
+    """For federation."""
+    def __init__(
+        self,
+        *,
+        sub_cluster_id: _builtins.str | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["sub_cluster_id", b"sub_cluster_id"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["sub_cluster_id", b"sub_cluster_id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___RefreshServiceAclsRequestProto: _TypeAlias = RefreshServiceAclsRequestProto  # noqa: Y015
+
+@_typing.final
+class RefreshServiceAclsResponseProto(_message.Message):
+    """It is in force."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    def __init__(
+        self,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___RefreshServiceAclsResponseProto: _TypeAlias = RefreshServiceAclsResponseProto  # noqa: Y015
+
+@_typing.final
+class GetGroupsForUserRequestProto(_message.Message):
+    """Which groups is this user in?"""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    USER_FIELD_NUMBER: _builtins.int
+    user: _builtins.str
+    def __init__(
+        self,
+        *,
+        user: _builtins.str | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["user", b"user"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["user", b"user"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___GetGroupsForUserRequestProto: _TypeAlias = GetGroupsForUserRequestProto  # noqa: Y015
+
+@_typing.final
+class GetGroupsForUserResponseProto(_message.Message):
+    """As the RM's machine has them."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    GROUPS_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def groups(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]: ...
+    def __init__(
+        self,
+        *,
+        groups: _abc.Iterable[_builtins.str] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["groups", b"groups"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___GetGroupsForUserResponseProto: _TypeAlias = GetGroupsForUserResponseProto  # noqa: Y015
+
+@_typing.final
+class RefreshClusterMaxPriorityRequestProto(_message.Message):
+    """Read again the highest priority of applications."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    SUB_CLUSTER_ID_FIELD_NUMBER: _builtins.int
+    sub_cluster_id: _builtins.str
+    """For federation."""
+    def __init__(
+        self,
+        *,
+        sub_cluster_id: _builtins.str | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["sub_cluster_id", b"sub_cluster_id"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["sub_cluster_id", b"sub_cluster_id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___RefreshClusterMaxPriorityRequestProto: _TypeAlias = RefreshClusterMaxPriorityRequestProto  # noqa: Y015
+
+@_typing.final
+class RefreshClusterMaxPriorityResponseProto(_message.Message):
+    """It is in force."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    def __init__(
+        self,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___RefreshClusterMaxPriorityResponseProto: _TypeAlias = RefreshClusterMaxPriorityResponseProto  # noqa: Y015

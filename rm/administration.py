@@ -1,7 +1,8 @@
-"""ResourceManagerAdministrationProtocol's calls about queues as the core sees them (AdminService)."""
+"""ResourceManagerAdministrationProtocol's calls about queues and priorities as the core sees them (AdminService)."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from rm.placement.mapping import MappingPlacement
@@ -32,6 +33,10 @@ class AdminService:
 
         self._context.scheduler.reinitialize(configuration, self._context.now_ms, check_rules)
         self._apply(configuration)
+
+    def refresh_cluster_max_priority(self, priority: int) -> None:
+        """The highest priority that applications may have from now on; those that have a higher one keep it."""
+        self._context.settings = replace(self._context.settings, application_priority_max=priority)
 
     def _apply(self, configuration: Configuration) -> None:
         context = self._context

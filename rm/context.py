@@ -13,7 +13,9 @@ from collections import deque
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from rm.decommissioning import DecommissioningNodesWatcher
 from rm.effects import Effect, StateChanged, Warn
+from rm.host_lists import HostLists
 from rm.lifecycles.events import RMAppAttemptEventType, RMAppEventType, RMNodeEventType
 from rm.lifecycles.states import STORED_APP_STATES
 from rm.liveness import DeadlineMonitor, LivenessMonitor
@@ -22,7 +24,7 @@ from yarn.errors import ApplicationNotFoundException
 from yarn.ids import ApplicationAttemptId, ApplicationId, ContainerId, NodeId
 from yarn.lifecycle import IllegalTransition
 from yarn.resource import Resource
-from yarn.states import NodeUpdateType
+from yarn.states import NodeState, NodeUpdateType
 
 if TYPE_CHECKING:
     from rm.application_masters import ApplicationMasterService
@@ -67,6 +69,10 @@ class RMContext:
         self.master_finishing: LivenessMonitor[ApplicationAttemptId] = LivenessMonitor(settings.master_expiry_ms, start)
         self.allocation_expiry: LivenessMonitor[ContainerId] = LivenessMonitor(settings.allocation_expiry_ms, start)
         self.increase_expiry: LivenessMonitor[ContainerId] = LivenessMonitor(settings.allocation_expiry_ms, start)
+        self.hosts = HostLists()
+        self.decommissioning = DecommissioningNodesWatcher(
+            settings.decommissioning_poll_interval_ms, start, self.nodes.get
+        )
         self.lifetimes: DeadlineMonitor[ApplicationId] = DeadlineMonitor(settings.lifetime_check_interval_ms, start)
         self._queue: deque[tuple[Callable[..., object], tuple[object, ...]]] = deque()
 
@@ -129,8 +135,11 @@ class RMContext:
 
     def update_node(self, node: RMNode) -> None:
         """NODE_UPDATE: what is new on the node; the scheduler serves it then."""
+        is_leaving = node.state is NodeState.DECOMMISSIONING
         launched, increased, completed = node.pull_updates()
-        self.scheduler.node_update(node.node_id, launched, completed, self.now_ms, increased=increased)
+        self.scheduler.node_update(
+            node.node_id, launched, completed, self.now_ms, increased=increased, is_leaving=is_leaving
+        )
 
     def update_node_resource(self, node: RMNode) -> None:
         """NODE_RESOURCE_UPDATE."""

@@ -28,11 +28,14 @@ from rm.events import (
     FailApplicationAttempt,
     FinishApplicationMaster,
     GetNewApplication,
+    HostListsRead,
     KillApplication,
     MasterLaunched,
     MasterLaunchFailed,
     MoveApplication,
     NodeHeartbeat,
+    RefreshClusterMaxPriority,
+    RefreshNodes,
     RefreshQueues,
     RegisterApplicationMaster,
     RegisterNode,
@@ -48,6 +51,7 @@ from rm.events import (
 )
 from rm.lifecycles.events import FinishedContainer, RMAppAttemptEventType, RMAppEventType, RMNodeEventType
 from rm.node_label_service import NodeLabelService
+from rm.nodes_list import NodesListManager
 from rm.resource_tracker import ResourceTrackerService
 from rm.scheduler.capacity_scheduler import CapacityScheduler
 from rm.scheduler.notices import (
@@ -66,6 +70,7 @@ from rm.scheduler.notices import (
     Notice,
     PreemptionFailed,
     ReleaseTemporary,
+    RoomTaken,
     UpdateContainer,
     VictimOrdered,
 )
@@ -98,6 +103,7 @@ class ResourceManagerCore:
         self._clients = ClientRMService(self.context)
         self._tracker = ResourceTrackerService(self.context)
         self._labels = NodeLabelService(self.context)
+        self._nodes_list = NodesListManager(self.context)
 
     @property
     def scheduler(self) -> CapacityScheduler:
@@ -127,6 +133,7 @@ class ResourceManagerCore:
                 context.allocation_expiry,
                 context.increase_expiry,
                 context.lifetimes,
+                context.decommissioning,
                 context.scheduler,
             )
             if (deadline := monitor.next_deadline_ms()) is not None
@@ -175,6 +182,12 @@ class ResourceManagerCore:
                 self._answer(event.call, self._labels.remove, event.labels)
             case ReplaceLabelsOnNodes():
                 self._answer(event.call, self._labels.replace, event.labels, event.fail_on_unknown_nodes)
+            case RefreshNodes():
+                self._answer(event.call, self._nodes_list.refresh, event.hosts, event.type, event.timeout_s)
+            case RefreshClusterMaxPriority():
+                self._answer(event.call, self._admin.refresh_cluster_max_priority, event.priority)
+            case HostListsRead():
+                self.context.hosts = event.hosts
             case MasterLaunched():
                 self.context.send_attempt(event.attempt_id, RMAppAttemptEventType.LAUNCHED)
             case MasterLaunchFailed():
@@ -198,6 +211,8 @@ class ResourceManagerCore:
         context, now_ms = self.context, self.context.now_ms
         for node_id in context.node_liveness.expire(now_ms):
             context.send_node(node_id, RMNodeEventType.EXPIRE)
+        for node_id in context.decommissioning.expire(now_ms):
+            context.send_node(node_id, RMNodeEventType.DECOMMISSION)
         for attempt_id in context.master_liveness.expire(now_ms):
             context.send_attempt(attempt_id, RMAppAttemptEventType.EXPIRE)
         for attempt_id in context.master_finishing.expire(now_ms):
@@ -240,6 +255,8 @@ class ResourceManagerCore:
                 context.send_node(node_id, RMNodeEventType.FINISHED_CONTAINERS_PULLED_BY_AM, (container_id,))
             case NodesRemapped(changes):
                 context.send(context.scheduler.nodes_remapped, changes, context.now_ms)
+            case RoomTaken(node_id, allocated):
+                context.send_node(node_id, RMNodeEventType.RESOURCE_UPDATE, allocated)
             case ReleaseTemporary(container):
                 context.send(context.scheduler.release_temporary, container, context.now_ms)
             case VictimOrdered(container_id, _, step, reason, serves):

@@ -14,9 +14,10 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from rm.admin_service import AdminService
+from rm.admin_service import AdminService, host_lists
 from rm.core import ResourceManagerCore
-from rm.events import MasterLaunched, MasterLaunchFailed
+from rm.events import HostListsRead, MasterLaunched, MasterLaunchFailed
+from rm.host_lists import HostLists
 from rm.mapping_rule_file import with_mapping_rules
 from rm.master_keys import MasterKeys
 from rm.master_launcher import MasterLauncher
@@ -34,6 +35,7 @@ from wire.server import RpcServer, anybody
 from wire.tokens import NodeTokenSecretManager
 from wire.topology import Topology
 from yarn.configuration import Configuration
+from yarn.errors import YarnException
 from yarn.ids import ApplicationAttemptId
 from yarn.settings import resourcemanager
 from yarn.settings.kinds import AddressSetting
@@ -130,6 +132,7 @@ class ResourceManager:
         """Serve while the context is open. What fails to start leaves nothing behind."""
         shell = self._shell
         shell.event_log = open_event_log(self._conf, ROLE, CoreStart(self._conf, self.cluster_timestamp))
+        shell.handle(HostListsRead(_host_lists_at_start(self._conf)))
         try:
             async with Channels() as channels, _background_tasks() as tasks:
                 launcher = MasterLauncher(
@@ -171,7 +174,10 @@ class ResourceManager:
             lambda caller: node_tokens.check(caller.token),
         )
         servers.add(
-            resourcemanager.ADMIN_ADDRESS, admin.RPCS, AdminService(shell, _with_mapping_rules(reload)), anybody
+            resourcemanager.ADMIN_ADDRESS,
+            admin.RPCS,
+            AdminService(self.core, shell, conf, _with_mapping_rules(reload)),
+            anybody,
         )
         return servers
 
@@ -221,6 +227,15 @@ async def _background_tasks() -> AsyncIterator[asyncio.TaskGroup]:
             failure = error
     if failure is not None:
         raise failure
+
+
+def _host_lists_at_start(conf: Configuration) -> HostLists:
+    """The lists; if they cannot be read there are none until they are refreshed (disableHostsFileReader)."""
+    try:
+        return host_lists(conf)
+    except YarnException as error:
+        _logger.warning("every host may have NodeManagers: %s", error.message)
+        return HostLists()
 
 
 def _event_sink(shell: ResourceManagerShell) -> Callable[[MasterLaunched | MasterLaunchFailed], None]:

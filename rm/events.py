@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from rm.host_lists import HostLists
 from yarn.applications import ApplicationSubmissionContext
 from yarn.configuration import Configuration
 from yarn.ids import ApplicationAttemptId, ApplicationId, ContainerId, NodeId
@@ -16,7 +17,7 @@ from yarn.nodes import NodeLabel
 from yarn.protocols.master import AllocateRequest, FinishApplicationMasterRequest, RegisterApplicationMasterRequest
 from yarn.protocols.tracker import NodeHeartbeatRequest, RegisterNodeManagerRequest
 from yarn.resource import Resource
-from yarn.states import SignalContainerCommand
+from yarn.states import DecommissionType, SignalContainerCommand
 
 Call: TypeAlias = int
 """The shell's number for an RPC that waits for its answer."""
@@ -212,6 +213,34 @@ class ReplaceLabelsOnNodes:
 
 
 @dataclass(frozen=True, slots=True)
+class RefreshNodes:
+    """ResourceManagerAdministrationProtocol.refreshNodes; answered with None.
+
+    `hosts`: the lists, read anew by the shell. `timeout_s`: how long GRACEFUL waits where the list says nothing.
+    """
+
+    call: Call
+    hosts: HostLists
+    type: DecommissionType
+    timeout_s: int
+
+
+@dataclass(frozen=True, slots=True)
+class RefreshClusterMaxPriority:
+    """ResourceManagerAdministrationProtocol.refreshClusterMaxPriority; answered with None."""
+
+    call: Call
+    priority: int
+
+
+@dataclass(frozen=True, slots=True)
+class HostListsRead:
+    """The RM starts: which hosts its files include and exclude."""
+
+    hosts: HostLists
+
+
+@dataclass(frozen=True, slots=True)
 class MasterLaunched:
     """The NM accepted the start of the attempt's master."""
 
@@ -251,6 +280,9 @@ Event: TypeAlias = (
     | AddClusterNodeLabels
     | RemoveClusterNodeLabels
     | ReplaceLabelsOnNodes
+    | RefreshNodes
+    | RefreshClusterMaxPriority
+    | HostListsRead
     | MasterLaunched
     | MasterLaunchFailed
     | Tick

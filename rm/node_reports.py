@@ -52,4 +52,5 @@ def _node_report(context: RMContext, node: RMNode, update: NodeUpdateType | None
         containers_utilization=node.containers_utilization,
         node_utilization=node.node_utilization,
         update_type=update,
+        decommissioning_timeout_s=node.decommissioning_timeout_s if node.state is NodeState.DECOMMISSIONING else None,
     )

@@ -20,7 +20,7 @@ from yarn.protocols.tracker import (
     RegisterNodeManagerResponse,
 )
 from yarn.resource import Resource
-from yarn.states import NodeAction
+from yarn.states import NodeAction, NodeState
 
 if TYPE_CHECKING:
     from rm.context import RMContext
@@ -41,6 +41,14 @@ class ResourceTrackerService:
         Raises ResourceNotFoundException for a node that has a resource type the cluster does not know.
         """
         context = self._context
+        if not self._is_allowed(request.node_id):
+            return RegisterNodeManagerResponse(
+                NodeAction.SHUTDOWN,
+                context.cluster_timestamp,
+                diagnostics=f"Disallowed NodeManager from  {request.node_id.host}, Sending SHUTDOWN signal to the "
+                "NodeManager.",
+                rm_version=RM_VERSION,
+            )
         request = replace(request, resource=context.scheduler.resource_types.complete(request.resource))
         too_small = self._too_small(request)
         if too_small:
@@ -64,18 +72,27 @@ class ResourceTrackerService:
         return RegisterNodeManagerResponse(NodeAction.NORMAL, context.cluster_timestamp, rm_version=RM_VERSION)
 
     def heartbeat(self, request: NodeHeartbeatRequest) -> NodeHeartbeatResponse:
-        """The node's orders; RESYNC for a node that the RM does not know (any more) or that counts otherwise."""
+        """The node's orders; RESYNC for a node that the RM does not know (any more) or that counts otherwise.
+
+        SHUTDOWN for one that is excluded, or is on its way out and may go.
+        """
         context = self._context
         node = context.nodes.get(request.node_id)
+        if not self._is_allowed(request.node_id):
+            return _shut_down(f"Disallowed NodeManager nodeId: {request.node_id} hostname: {request.node_id.host}")
         if node is None:
             return _resync(f"Node not found resyncing {request.node_id}")
         context.node_liveness.ping(request.node_id, context.now_ms)
+        context.decommissioning.update(node, request.containers, context.now_ms)
         last = node.last_response
         if next_response_id(request.response_id) == last.response_id:
             return last
         if request.response_id != last.response_id:
             context.send_node(request.node_id, RMNodeEventType.REBOOTING)
             return _resync(f"Too far behind rm response id:{last.response_id} nm response id:{request.response_id}")
+        if context.decommissioning.may_go(node, context.now_ms):
+            context.send_node(request.node_id, RMNodeEventType.DECOMMISSION)
+            return _shut_down(f"DECOMMISSIONING {request.node_id} is ready to be decommissioned")
         response = node.respond(context.settings.node_heartbeat_interval_ms)
         context.send_node(request.node_id, RMNodeEventType.STATUS_UPDATE, request)
         return response
@@ -93,11 +110,16 @@ class ResourceTrackerService:
         unknown = [str(node_id) for node_id, _ in resources if node_id not in nodes]
         if unknown:
             raise YarnException(
-                f"Resource update on nodes that the ResourceManager does not know: {', '.join(unknown)} "
-                "(no node was changed; see the list of nodes)"
+                f"Resource update get failed on all nodes due to change resource on an unrecognized node: {unknown[0]}"
             )
         for node_id, resource in resources:
             self._context.send_node(node_id, RMNodeEventType.RESOURCE_UPDATE, resource)
+
+    def _is_allowed(self, node_id: NodeId) -> bool:
+        """True if the lists let its host in, or it is only on its way out."""
+        node = self._context.nodes.get(node_id)
+        is_leaving = node is not None and node.state is NodeState.DECOMMISSIONING
+        return is_leaving or self._context.hosts.allows(node_id.host)
 
     def _replace(self, node: RMNode, request: RegisterNodeManagerRequest) -> None:
         """Another NM at the same port: what ran under the old one is lost."""
@@ -115,6 +137,10 @@ class ResourceTrackerService:
             f" the NodeManager. Node capabilities are {capability}; minimums are {settings.minimum_memory_mb}mb and "
             f"{settings.minimum_vcores} vcores"
         )
+
+
+def _shut_down(diagnostics: str) -> NodeHeartbeatResponse:
+    return NodeHeartbeatResponse(response_id=0, action=NodeAction.SHUTDOWN, diagnostics=diagnostics)
 
 
 def _resync(diagnostics: str) -> NodeHeartbeatResponse:

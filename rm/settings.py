@@ -23,6 +23,7 @@ class RMSettings:
     allocation_expiry_ms: int
     node_heartbeat_interval_ms: int
     lifetime_check_interval_ms: int
+    decommissioning_poll_interval_ms: int
     max_attempts: int
     global_max_attempts: int
     am_blacklist_threshold: float | None
@@ -47,6 +48,7 @@ class RMSettings:
             allocation_expiry_ms=resourcemanager.CONTAINER_ALLOCATION_EXPIRY_INTERVAL.of(conf),
             node_heartbeat_interval_ms=resourcemanager.NM_HEARTBEAT_INTERVAL.of(conf),
             lifetime_check_interval_ms=resourcemanager.APPLICATION_TIMEOUTS_MONITOR_INTERVAL.of(conf),
+            decommissioning_poll_interval_ms=resourcemanager.DECOMMISSIONING_POLL_INTERVAL.of(conf),
             max_attempts=resourcemanager.AM_MAX_ATTEMPTS.of(conf),
             global_max_attempts=resourcemanager.AM_GLOBAL_MAX_ATTEMPTS.of(conf),
             am_blacklist_threshold=_am_blacklist_threshold(conf),

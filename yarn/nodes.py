@@ -46,6 +46,7 @@ class NodeReport:
     node_utilization: ResourceUtilization | None = None
     labels: frozenset[str] = frozenset()
     update_type: NodeUpdateType | None = None
+    decommissioning_timeout_s: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -85,6 +85,14 @@ UNUSABLE_NODE_STATES = frozenset(
 )
 
 
+class DecommissionType(Enum):
+    """How excluded nodes go: NORMAL and FORCEFUL at once, GRACEFUL when they are empty or have waited long enough."""
+
+    NORMAL = 1
+    GRACEFUL = 2
+    FORCEFUL = 3
+
+
 class NodeAction(Enum):
     """What the RM orders an NM to do."""
 

@@ -6,10 +6,18 @@ heartbeat. A node that was lost, rebooted or shut down never comes back: an NM t
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from rm.lifecycles.events import NodeReconnected, NodeStarted, RMAppEventType, RMNodeEventType
+from rm.lifecycles.rm_node_leaving import (
+    deactivate,
+    decommission_gracefully,
+    forget_updates,
+    recommission,
+    reconnect_leaving,
+    tell_unusable,
+    update_leaving,
+)
 from yarn.containers import Container, ContainerStatus
 from yarn.ids import ApplicationId, ContainerId, NodeId
 from yarn.lifecycle import Lifecycle, Machine, Row
@@ -29,6 +37,8 @@ if TYPE_CHECKING:
     from rm.context import RMContext
 
 RESPONSE_ID_MAX = 0x7FFFFFFF
+NO_TIMEOUT = -1
+"""A node on its way out waits for its containers for ever."""
 
 
 def next_response_id(response_id: int) -> int:
@@ -42,6 +52,7 @@ class RMNode:
     `launched`: containers reported RUNNING and not over. `completed`: those whose end was reported, until the NM is
     told to forget them. `newly_*`: what the scheduler has not been told yet. `to_*`: orders for the next heartbeat's
     reply; they are moved into it, not copied, so `last_response` is the only place where a sent order can be found.
+    `original_capability`: its size before it was to empty itself; None unless it is.
     """
 
     def __init__(self, context: RMContext, request: RegisterNodeManagerRequest, rack: str) -> None:
@@ -51,6 +62,8 @@ class RMNode:
         self.http_port = request.http_port
         self.capability: Resource = request.resource
         self.capability_changed = False
+        self.original_capability: Resource | None = None
+        self.decommissioning_timeout_s = NO_TIMEOUT
         self.nm_version = request.nm_version
         self.health = NodeHealth(healthy=True, report="Healthy", reported_ms=context.now_ms)
         self.containers_utilization: ResourceUtilization | None = None
@@ -133,7 +146,7 @@ def _start(node: RMNode, started: NodeStarted) -> NodeState:
         _note_running_app(node, application_id)
     node.health = started.health
     if not started.health.healthy:
-        _tell_unusable(node)
+        tell_unusable(node)
         return NodeState.UNHEALTHY
     _tell_usable(node)
     return NodeState.RUNNING
@@ -143,7 +156,7 @@ def _reconnect(node: RMNode, again: NodeReconnected) -> None:
     """The NM registers though the RM thought it connected: without applications it lost all it ran."""
     context = node.context
     if not again.running_applications:
-        _forget_updates(node)
+        forget_updates(node)
         context.send(context.remove_node, node.node_id)
         node.capability = again.capability
         if node.state is NodeState.RUNNING:
@@ -163,37 +176,9 @@ def _reconnect(node: RMNode, again: NodeReconnected) -> None:
         context.send(context.update_node_resource, node)
 
 
-def _deactivate(target: NodeState) -> Callable[[RMNode, object], NodeState]:
-    """The action that takes a node out of use, for good."""
-
-    def deactivate(node: RMNode, _: object) -> NodeState:
-        context = node.context
-        _tell_unusable(node)
-        del context.nodes[node.node_id]
-        context.inactive_nodes[node.node_id] = node
-        context.node_liveness.unregister(node.node_id)
-        return target
-
-    return deactivate
-
-
 def _tell_usable(node: RMNode) -> None:
     node.context.send(node.context.add_node, node)
     node.context.send(node.context.tell_apps_of_node, node, NodeUpdateType.USABLE)
-
-
-def _tell_unusable(node: RMNode) -> None:
-    """An unhealthy node is out of the scheduler already; a new one was never in."""
-    _forget_updates(node)
-    if node.state is not NodeState.UNHEALTHY:
-        node.context.send(node.context.remove_node, node.node_id)
-    node.context.send(node.context.tell_apps_of_node, node, NodeUpdateType.UNUSABLE)
-
-
-def _forget_updates(node: RMNode) -> None:
-    node.newly_launched.clear()
-    node.newly_completed.clear()
-    node.newly_increased.clear()
 
 
 def _note_running_app(node: RMNode, application_id: ApplicationId) -> None:
@@ -213,14 +198,18 @@ def _update(node: RMNode, heartbeat: NodeHeartbeatRequest) -> NodeState:
     """A running node's report: what is new goes to the scheduler, which then serves the node."""
     _note_health(node, heartbeat)
     if not heartbeat.health.healthy:
-        _tell_unusable(node)
+        tell_unusable(node)
         return NodeState.UNHEALTHY
+    _take_report(node, heartbeat)
+    node.context.send(node.context.update_node, node)
+    return NodeState.RUNNING
+
+
+def _take_report(node: RMNode, heartbeat: NodeHeartbeatRequest) -> None:
     _take_statuses(node, heartbeat.containers)
     for container in heartbeat.increased_containers:
         if not _is_to_end(node, container.id):
             node.newly_increased[container.id] = container
-    node.context.send(node.context.update_node, node)
-    return NodeState.RUNNING
 
 
 def _update_unhealthy(node: RMNode, heartbeat: NodeHeartbeatRequest) -> NodeState:
@@ -335,24 +324,49 @@ _ROWS: list[Row[NodeState, RMNodeEventType]] = [
     Row(_S.NEW, _E.FINISHED_CONTAINERS_PULLED_BY_AM, _S.NEW, _forget_containers, "its AM knows of their end"),
     Row(_S.RUNNING, _E.STATUS_UPDATE, _IN_USE, _update, "a heartbeat: what is new, and whether it is healthy"),
     Row(_S.UNHEALTHY, _E.STATUS_UPDATE, _IN_USE, _update_unhealthy, "a heartbeat: healthy again?"),
+    Row(
+        _S.DECOMMISSIONING,
+        _E.STATUS_UPDATE,
+        (_S.DECOMMISSIONING, _S.DECOMMISSIONED),
+        update_leaving(_note_health, _take_report),
+        "a heartbeat: does anything still run there?",
+    ),
+    Row(
+        _S.DECOMMISSIONING,
+        _E.RECONNECTED,
+        (_S.DECOMMISSIONING, _S.DECOMMISSIONED),
+        reconnect_leaving(_reconnect),
+        "its NM began anew",
+    ),
+    Row(_S.DECOMMISSIONING, _E.RECOMMISSION, _S.RUNNING, recommission, "not excluded any more"),
+    Row(_S.DECOMMISSIONING, _E.RESOURCE_UPDATE, _S.DECOMMISSIONING, _resize, "no room for anything new"),
     Row(_S.RUNNING, _E.RESOURCE_UPDATE, _S.RUNNING, _resize, "resized by an administrator"),
     Row(_S.UNHEALTHY, _E.RESOURCE_UPDATE, _S.UNHEALTHY, _resize_unusable, "resized by an administrator"),
 ]
-for _state in _IN_USE:
+for _state in (*_IN_USE, _S.DECOMMISSIONING):
     _ROWS += [
-        Row(_state, _E.EXPIRE, _S.LOST, _deactivate(_S.LOST), "not heard of for too long"),
-        Row(_state, _E.REBOOTING, _S.REBOOTED, _deactivate(_S.REBOOTED), "its response id makes no sense"),
-        Row(_state, _E.SHUTDOWN, _S.SHUTDOWN, _deactivate(_S.SHUTDOWN), "its NM said goodbye"),
-        Row(_state, _E.RECONNECTED, _state, _reconnect, "its NM began anew"),
+        Row(_state, _E.DECOMMISSION, _S.DECOMMISSIONED, deactivate(_S.DECOMMISSIONED), "excluded, or done waiting"),
+        Row(
+            _state, _E.GRACEFUL_DECOMMISSION, _S.DECOMMISSIONING, decommission_gracefully, "excluded, when it is empty"
+        ),
+        Row(_state, _E.EXPIRE, _S.LOST, deactivate(_S.LOST), "not heard of for too long"),
+        Row(_state, _E.REBOOTING, _S.REBOOTED, deactivate(_S.REBOOTED), "its response id makes no sense"),
+        Row(_state, _E.SHUTDOWN, _S.SHUTDOWN, deactivate(_S.SHUTDOWN), "its NM said goodbye"),
         Row(_state, _E.CLEANUP_APP, _state, _clean_up_app, "the application is over"),
         Row(_state, _E.CLEANUP_CONTAINER, _state, _clean_up_container, "the container is over for the RM"),
         Row(_state, _E.FINISHED_CONTAINERS_PULLED_BY_AM, _state, _forget_containers, "its AM knows of their end"),
+    ]
+for _state in _IN_USE:
+    _ROWS += [
+        Row(_state, _E.RECONNECTED, _state, _reconnect, "its NM began anew"),
         Row(_state, _E.UPDATE_CONTAINER, _state, _update_container, "the container has another size, or another type"),
         Row(_state, _E.SIGNAL_CONTAINER, _state, _signal, "asked for by a client"),
     ]
-for _state in (_S.LOST, _S.REBOOTED, _S.SHUTDOWN):
+for _event in (_E.UPDATE_CONTAINER, _E.SIGNAL_CONTAINER):
+    _ROWS.append(Row(_S.DECOMMISSIONING, _event, _S.DECOMMISSIONING, None, "dropped: Hadoop has no row for it"))
+for _state in (_S.LOST, _S.REBOOTED, _S.SHUTDOWN, _S.DECOMMISSIONED):
     _ROWS.append(Row(_state, _E.RESOURCE_UPDATE, _state, _resize_unusable, "resized though it is gone"))
-for _state in (_S.LOST, _S.SHUTDOWN):
+for _state in (_S.LOST, _S.SHUTDOWN, _S.DECOMMISSIONED):
     _ROWS.append(Row(_state, _E.FINISHED_CONTAINERS_PULLED_BY_AM, _state, None, "its NM forgot them with its end"))
 
 LIFECYCLE: Lifecycle[NodeState, RMNodeEventType] = Lifecycle("RMNode", initial=NodeState.NEW, rows=_ROWS)

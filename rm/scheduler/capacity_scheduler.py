@@ -152,15 +152,22 @@ class CapacityScheduler:
         now_ms: int,
         *,
         increased: Sequence[Container] = (),
+        is_leaving: bool = False,
     ) -> None:
         """NODE_UPDATE: notes what the NM reported, then places containers on the node.
 
-        A round of preemption follows if one is due.
+        `is_leaving`: it is being decommissioned, and to have no room for anything new. A round of preemption follows
+        if one is due.
         """
         self._context.now_ms = now_ms
-        self._nodes.update(node_id, launched, increased, completed)
+        self._nodes.update(node_id, launched, increased, completed, is_leaving=is_leaving)
         if now_ms >= self._monitor.due_ms:
             self._monitor.run_due()
+
+    def has_master_on(self, node_id: NodeId) -> bool:
+        """True if a master's container is on the node, reported or not."""
+        node = self._context.nodes.get(node_id)
+        return node is not None and any(container.is_am for container in node.containers.values())
 
     # Applications
 

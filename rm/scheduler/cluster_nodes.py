@@ -12,7 +12,7 @@ from rm.scheduler.java_order import container_hash, hash_order
 from rm.scheduler.node import NodeTracker, SchedulerNode
 from rm.scheduler.node_labels import LabelChanges
 from rm.scheduler.node_visit import allocate_containers_to_node
-from rm.scheduler.notices import CleanUpContainer, ContainerUntracked, NodesRemapped
+from rm.scheduler.notices import CleanUpContainer, ContainerUntracked, NodesRemapped, RoomTaken
 from rm.scheduler.partition_changes import apply_label_changes
 from rm.scheduler.queue_tree import QueueTree
 from yarn.containers import Container, ContainerStatus
@@ -102,6 +102,8 @@ class ClusterNodes:
         launched: Sequence[ContainerId],
         increased: Sequence[Container],
         completed: Sequence[ContainerStatus],
+        *,
+        is_leaving: bool = False,
     ) -> None:
         """Notes what the NM reported, then places containers on the node."""
         context = self._context
@@ -120,6 +122,10 @@ class ClusterNodes:
                 context.notify(ContainerUntracked(node_id, status.container_id))
             if node is not None:
                 node.release_container(status.container_id, by_node=True)
+        if node is not None and is_leaving and node.total != node.allocated:
+            # AbstractYarnScheduler.nodeUpdate: its size becomes what is in use. This takes effect after the placement
+            # of this very heartbeat, as in Hadoop.
+            context.notify(RoomTaken(node_id, node.allocated))
         if node is not None:
             allocate_containers_to_node(node, self._tree, self._applications.by_id, context)
 

@@ -126,6 +126,14 @@ class NodesRemapped:
 
 
 @dataclass(frozen=True, slots=True)
+class RoomTaken:
+    """The node is on its way out: its size becomes what it has `allocated` (RMNode RESOURCE_UPDATE)."""
+
+    node_id: NodeId
+    allocated: Resource
+
+
+@dataclass(frozen=True, slots=True)
 class ReleaseTemporary:
     """A temporary container has served the change of another: to be released by a step of its own.
 
@@ -172,6 +180,7 @@ Notice: TypeAlias = (
     | ContainerUntracked
     | NodesRemapped
     | ReleaseTemporary
+    | RoomTaken
     | VictimOrdered
     | PreemptionFailed
 )

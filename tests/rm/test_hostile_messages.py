@@ -52,6 +52,10 @@ NEVER_DONE = (
     master.REGISTER_APPLICATION_MASTER,
     tracker.UNREGISTER_NODE_MANAGER,
     admin.REFRESH_QUEUES,
+    admin.REFRESH_NODES,
+    admin.REFRESH_ADMIN_ACLS,
+    admin.REFRESH_SERVICE_ACLS,
+    admin.REFRESH_CLUSTER_MAX_PRIORITY,
 )
 """They speak of what random ids never meet, or are done once."""
 

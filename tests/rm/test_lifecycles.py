@@ -114,7 +114,7 @@ def test_illegal_events_of_a_container(state: Any, event: Any) -> None:
         (rm_app.LIFECYCLE, {"FINISHED", "FAILED", "KILLED"}),
         (rm_app_attempt.LIFECYCLE, {"FINISHED", "FAILED", "KILLED"}),
         (rm_container.LIFECYCLE, {"COMPLETED", "EXPIRED", "RELEASED", "KILLED"}),
-        (rm_node.LIFECYCLE, {"LOST", "REBOOTED", "SHUTDOWN", "DECOMMISSIONED", "DECOMMISSIONING"}),
+        (rm_node.LIFECYCLE, {"LOST", "REBOOTED", "SHUTDOWN", "DECOMMISSIONED"}),
     ],
     ids=lambda value: value.name if hasattr(value, "name") else "",
 )

@@ -32,7 +32,7 @@ ENTRIES_MAX = 3
 """Entries of a random collection: what goes wrong with several goes wrong with three."""
 
 _LONG_ENDINGS = ("_ms", "_seconds", "_bytes", "allocation_request_id", "rm_identifier", "_s", "limit")
-_SHORT_NAMES = frozenset({"retry_interval_ms"})
+_SHORT_NAMES = frozenset({"retry_interval_ms", "timeout_s", "decommissioning_timeout_s"})
 _LONG_STARTS = ("apps_", "available_", "allocated_", "pending_", "active_")
 _LETTERS = "abzAZ09 _-./:*é€𝄞\n\"'$"
 

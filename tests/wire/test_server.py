@@ -331,11 +331,10 @@ from wire.server import RpcServer, anybody
 
 class Handler:
     async def refresh_queues(self, caller, request): return None
-    async def update_node_resource(self, caller, request): return None
 
 async def talk():
     server = RpcServer(Address("127.0.0.1", 0))
-    server.add(admin.RPCS, Handler(), anybody)
+    server.add((admin.REFRESH_QUEUES,), Handler(), anybody)
     port = await server.start()
     async with AdminProxy(f"127.0.0.1:{port}") as proxy:
         await proxy.refresh_queues()

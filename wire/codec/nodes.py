@@ -8,10 +8,12 @@ from wire.codec.fields import int32, member, members, number, optional_member, r
 from wire.codec.ids import read_node_id, write_node_id
 from wire.codec.resources import read_resource, read_utilization, write_resource, write_utilization
 from yarn.nodes import ClusterMetrics, NodeHealth, NodeReport
+from yarn.resource import INT32_MAX
 from yarn.states import NodeState, NodeUpdateType
 
 NODE_STATES = members(NodeState)
 _UPDATE_TYPES = members(NodeUpdateType)
+_UINT32 = 0xFFFFFFFF
 
 
 def write_health(health: NodeHealth, out: common_pb.NodeHealthStatusProto) -> None:
@@ -41,6 +43,9 @@ def write_node_report(report: NodeReport, out: pb.NodeReportProto) -> None:
     out.node_labels.extend(sorted(report.labels))
     if report.update_type is not None:
         out.node_update_type = number(report.update_type)
+    if report.decommissioning_timeout_s is not None:
+        # An unsigned field, into which Hadoop writes Java's signed ints.
+        out.decommissioning_timeout = report.decommissioning_timeout_s & _UINT32
 
 
 def read_node_report(proto: pb.NodeReportProto) -> NodeReport:
@@ -60,7 +65,12 @@ def read_node_report(proto: pb.NodeReportProto) -> NodeReport:
         read_utilization(proto.node_utilization) if proto.HasField("node_utilization") else None,
         frozenset(texts(proto, "node_labels")),
         optional_member(_UPDATE_TYPES, proto, "node_update_type"),
+        _signed(proto.decommissioning_timeout) if proto.HasField("decommissioning_timeout") else None,
     )
+
+
+def _signed(number: int) -> int:
+    return number - _UINT32 - 1 if number > INT32_MAX else number
 
 
 def write_cluster_metrics(metrics: ClusterMetrics, out: pb.YarnClusterMetricsProto) -> None:

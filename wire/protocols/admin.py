@@ -6,17 +6,21 @@ from typing import Any, Protocol
 
 from protos import yarn_server_resourcemanager_service_protos_pb2 as pb
 from wire.caller import Caller
-from wire.codec.fields import refuse_too_many, required
+from wire.codec.fields import members, number, optional_int, refuse_too_many, required, text, texts
 from wire.codec.ids import read_node_id, write_node_id
 from wire.codec.resources import read_resource, write_resource
 from wire.rpc import Form, Rpc, empty
 from yarn.ids import NodeId
+from yarn.protocols.admin import RefreshNodesRequest
 from yarn.resource import Resource
+from yarn.states import DecommissionType
 
 SERVICE = "hadoop.yarn.ResourceManagerAdministrationProtocolService"
 
 NODES_MAX = 100_000
 """Nodes in one change of sizes."""
+
+_TYPES = members(DecommissionType)
 
 NodeResources = tuple[tuple[NodeId, Resource], ...]
 
@@ -25,6 +29,14 @@ class AdminHandler(Protocol):
     """What answers operators."""
 
     async def refresh_queues(self, caller: Caller[None], request: None) -> None: ...
+    async def refresh_nodes(self, caller: Caller[None], request: RefreshNodesRequest) -> None: ...
+    async def check_for_decommissioning_nodes(self, caller: Caller[None], request: None) -> tuple[NodeId, ...]: ...
+    async def refresh_super_user_groups_configuration(self, caller: Caller[None], request: None) -> None: ...
+    async def refresh_user_to_groups_mappings(self, caller: Caller[None], request: None) -> None: ...
+    async def refresh_admin_acls(self, caller: Caller[None], request: None) -> None: ...
+    async def refresh_service_acls(self, caller: Caller[None], request: None) -> None: ...
+    async def refresh_cluster_max_priority(self, caller: Caller[None], request: None) -> None: ...
+    async def get_groups_for_user(self, caller: Caller[None], request: str) -> tuple[str, ...]: ...
     async def update_node_resource(self, caller: Caller[None], request: NodeResources) -> None: ...
 
 
@@ -53,6 +65,93 @@ REFRESH_QUEUES: Rpc[None, None] = Rpc(
     empty(pb.RefreshQueuesRequestProto),
     empty(pb.RefreshQueuesResponseProto),
 )
+
+
+def _write_refresh_nodes(request: RefreshNodesRequest, out: pb.RefreshNodesRequestProto) -> None:
+    out.decommissionType = number(request.type)
+    if request.timeout_s is not None:
+        out.decommissionTimeout = request.timeout_s
+
+
+def _read_refresh_nodes(proto: pb.RefreshNodesRequestProto) -> RefreshNodesRequest:
+    return RefreshNodesRequest(_TYPES[proto.decommissionType], optional_int(proto, "decommissionTimeout"))
+
+
+def _write_nodes(nodes: tuple[NodeId, ...], out: pb.CheckForDecommissioningNodesResponseProto) -> None:
+    for node_id in nodes:
+        write_node_id(node_id, out.decommissioningNodes.add())
+
+
+def _write_user(user: str, out: pb.GetGroupsForUserRequestProto) -> None:
+    out.user = user
+
+
+REFRESH_NODES: Rpc[RefreshNodesRequest, None] = Rpc(
+    SERVICE,
+    "refreshNodes",
+    "refresh_nodes",
+    Form(pb.RefreshNodesRequestProto, _write_refresh_nodes, _read_refresh_nodes),
+    empty(pb.RefreshNodesResponseProto),
+)
+CHECK_FOR_DECOMMISSIONING_NODES: Rpc[None, tuple[NodeId, ...]] = Rpc(
+    SERVICE,
+    "checkForDecommissioningNodes",
+    "check_for_decommissioning_nodes",
+    empty(pb.CheckForDecommissioningNodesRequestProto),
+    Form(
+        pb.CheckForDecommissioningNodesResponseProto,
+        _write_nodes,
+        lambda proto: tuple(read_node_id(node_id) for node_id in proto.decommissioningNodes),
+    ),
+    reads=True,
+)
+REFRESH_SUPER_USER_GROUPS: Rpc[None, None] = Rpc(
+    SERVICE,
+    "refreshSuperUserGroupsConfiguration",
+    "refresh_super_user_groups_configuration",
+    empty(pb.RefreshSuperUserGroupsConfigurationRequestProto),
+    empty(pb.RefreshSuperUserGroupsConfigurationResponseProto),
+)
+REFRESH_USER_TO_GROUPS: Rpc[None, None] = Rpc(
+    SERVICE,
+    "refreshUserToGroupsMappings",
+    "refresh_user_to_groups_mappings",
+    empty(pb.RefreshUserToGroupsMappingsRequestProto),
+    empty(pb.RefreshUserToGroupsMappingsResponseProto),
+)
+REFRESH_ADMIN_ACLS: Rpc[None, None] = Rpc(
+    SERVICE,
+    "refreshAdminAcls",
+    "refresh_admin_acls",
+    empty(pb.RefreshAdminAclsRequestProto),
+    empty(pb.RefreshAdminAclsResponseProto),
+)
+REFRESH_SERVICE_ACLS: Rpc[None, None] = Rpc(
+    SERVICE,
+    "refreshServiceAcls",
+    "refresh_service_acls",
+    empty(pb.RefreshServiceAclsRequestProto),
+    empty(pb.RefreshServiceAclsResponseProto),
+)
+REFRESH_CLUSTER_MAX_PRIORITY: Rpc[None, None] = Rpc(
+    SERVICE,
+    "refreshClusterMaxPriority",
+    "refresh_cluster_max_priority",
+    empty(pb.RefreshClusterMaxPriorityRequestProto),
+    empty(pb.RefreshClusterMaxPriorityResponseProto),
+)
+GET_GROUPS_FOR_USER: Rpc[str, tuple[str, ...]] = Rpc(
+    SERVICE,
+    "getGroupsForUser",
+    "get_groups_for_user",
+    Form(pb.GetGroupsForUserRequestProto, _write_user, lambda proto: text(proto, "user")),
+    Form(
+        pb.GetGroupsForUserResponseProto,
+        lambda groups, out: out.groups.extend(groups),
+        lambda proto: texts(proto, "groups"),
+    ),
+    reads=True,
+)
 UPDATE_NODE_RESOURCE: Rpc[NodeResources, None] = Rpc(
     SERVICE,
     "updateNodeResource",
@@ -61,4 +160,15 @@ UPDATE_NODE_RESOURCE: Rpc[NodeResources, None] = Rpc(
     empty(pb.UpdateNodeResourceResponseProto),
 )
 
-RPCS: tuple[Rpc[Any, Any], ...] = (REFRESH_QUEUES, UPDATE_NODE_RESOURCE)
+RPCS: tuple[Rpc[Any, Any], ...] = (
+    REFRESH_QUEUES,
+    REFRESH_NODES,
+    CHECK_FOR_DECOMMISSIONING_NODES,
+    REFRESH_SUPER_USER_GROUPS,
+    REFRESH_USER_TO_GROUPS,
+    REFRESH_ADMIN_ACLS,
+    REFRESH_SERVICE_ACLS,
+    REFRESH_CLUSTER_MAX_PRIORITY,
+    GET_GROUPS_FOR_USER,
+    UPDATE_NODE_RESOURCE,
+)

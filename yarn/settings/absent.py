@@ -19,8 +19,6 @@ _SWITCHES = {
     "yarn.resourcemanager.opportunistic-container-allocation.enabled": "there are no opportunistic containers yet",
 }
 _PATHS = {
-    "yarn.resourcemanager.nodes.include-path": "hosts are neither included nor excluded yet",
-    "yarn.resourcemanager.nodes.exclude-path": "hosts are neither included nor excluded yet",
     "yarn.nodemanager.aux-services": "there are no auxiliary services",
 }
 

@@ -75,6 +75,30 @@ APPLICATION_TIMEOUTS_MONITOR_INTERVAL = TimeSetting(
     minimum=1,
 )
 
+NODES_INCLUDE_PATH = TextSetting(
+    "yarn.resourcemanager.nodes.include-path", "", "file with the hosts that may have NodeManagers; none: all may"
+)
+NODES_EXCLUDE_PATH = TextSetting(
+    "yarn.resourcemanager.nodes.exclude-path", "", "file with the hosts that may not; read anew by refreshNodes"
+)
+GRACEFUL_DECOMMISSION_TIMEOUT = TimeSetting(
+    "yarn.resourcemanager.nodemanager-graceful-decommission-timeout-secs",
+    "3600",
+    "how long a graceful refreshNodes waits if neither it nor its file says; -1: for ever",
+    written_in="s",
+    minimum=0,
+    special=(-1,),
+    paced=False,
+)
+DECOMMISSIONING_POLL_INTERVAL = TimeSetting(
+    "yarn.resourcemanager.decommissioning-nodes-watcher.poll-interval-secs",
+    "20",
+    "how often nodes are looked at that are being decommissioned and do not speak",
+    written_in="s",
+    minimum=1,
+)
+ADMIN_ACL = TextSetting("yarn.admin.acl", "*", "users, a blank, groups: who may call what rmadmin calls")
+
 AM_MAX_ATTEMPTS = IntSetting(
     "yarn.resourcemanager.am.max-attempts",
     "2",

@@ -1,0 +1,284 @@
+"""Hosts that are excluded, at once or gracefully, and let in again (NodesListManager, DecommissioningNodesWatcher)."""
+
+from __future__ import annotations
+
+import pytest
+
+from rm.events import RefreshNodes, RegisterNode, SignalContainer
+from rm.host_lists import HostLists
+from rm.node_reports import cluster_metrics, node_reports
+from rm.nodes_list import decommissioning_nodes
+from tests.rm.builders import RM, ask, done
+from yarn.ids import NodeId
+from yarn.nodes import NodeReport
+from yarn.protocols.tracker import RegisterNodeManagerRequest
+from yarn.resource import Resource
+from yarn.states import DecommissionType, NodeAction, NodeState, NodeUpdateType, SignalContainerCommand
+
+N1, N2 = NodeId("n1", 45454), NodeId("n2", 45454)
+BEAT_MS = 1000
+
+
+@pytest.fixture
+def rm() -> RM:
+    """Two nodes; n1 is the one that goes."""
+    rm = RM()
+    rm.node("n1")
+    rm.node("n2")
+    return rm
+
+
+def refresh(
+    rm: RM, *excluded: str, kind: DecommissionType = DecommissionType.NORMAL, timeout_s: int = 60, **lists: object
+) -> None:
+    hosts = HostLists(excluded=tuple((host, None) for host in excluded), **lists)  # type: ignore[arg-type]
+    rm.send(RefreshNodes(rm.call(), hosts, kind, timeout_s))
+
+
+def exclude_gracefully(rm: RM, *hosts: str, timeout_s: int = 60) -> None:
+    refresh(rm, *hosts, kind=DecommissionType.GRACEFUL, timeout_s=timeout_s)
+
+
+def report(rm: RM, node_id: NodeId) -> NodeReport:
+    (found,) = (node for node in node_reports(rm.core.context, frozenset()) if node.node_id == node_id)
+    return found
+
+
+def state(rm: RM, node_id: NodeId = N1) -> NodeState:
+    return report(rm, node_id).state
+
+
+def register(rm: RM, host: str) -> tuple[NodeAction, str]:
+    request = RegisterNodeManagerRequest(NodeId(host, 45454), 8042, Resource(8192, 8))
+    reply = rm.send(RegisterNode(rm.call(), request, "/default-rack"))
+    return reply.action, reply.diagnostics
+
+
+# At once
+
+
+def test_an_excluded_node_goes_at_once_with_its_containers(rm: RM) -> None:
+    app = rm.submit()
+    rm.run_master(app, "n2")
+    (task,) = rm.get(app, 1, "n1")
+    refresh(rm, "n1")
+    assert state(rm) is NodeState.DECOMMISSIONED
+    reply = rm.allocate(app)
+    assert [(status.container_id, status.exit_status) for status in reply.completed] == [(task.id, -100)]
+    (update,) = reply.updated_nodes
+    assert (update.node_id, update.update_type) == (N1, NodeUpdateType.UNUSABLE)
+    metrics = cluster_metrics(rm.core.context)
+    assert (metrics.total, metrics.active, metrics.decommissioned) == (1, 1, 1)
+
+
+def test_an_excluded_host_is_sent_away_by_name(rm: RM) -> None:
+    refresh(rm, "n1", "n3")
+    beat = rm.beat("n1")
+    assert (beat.action, beat.diagnostics) == (
+        NodeAction.SHUTDOWN,
+        "Disallowed NodeManager nodeId: n1:45454 hostname: n1",
+    )
+    assert register(rm, "n3") == (
+        NodeAction.SHUTDOWN,
+        "Disallowed NodeManager from  n3, Sending SHUTDOWN signal to the NodeManager.",
+    )
+
+
+def test_a_host_that_is_let_in_again_has_a_new_node(rm: RM) -> None:
+    refresh(rm, "n1")
+    refresh(rm)
+    assert state(rm) is NodeState.DECOMMISSIONED, "nothing brings the old one back"
+    assert register(rm, "n1")[0] is NodeAction.NORMAL
+    assert state(rm) is NodeState.RUNNING
+    assert cluster_metrics(rm.core.context).decommissioned == 0
+
+
+def test_a_host_that_no_list_names_is_shut_down_not_decommissioned(rm: RM) -> None:
+    """NodesListManager.isUntrackedNode: there is an include list, and it is on neither."""
+    refresh(rm, "n2", included=("n2", "n3"))
+    assert state(rm) is NodeState.SHUTDOWN
+    assert state(rm, N2) is NodeState.DECOMMISSIONED
+
+
+# Gracefully
+
+
+def test_a_node_on_its_way_out_takes_nothing_new(rm: RM) -> None:
+    """AbstractYarnScheduler.nodeUpdate: its size becomes what is in use, and is given back when it is called back."""
+    app = rm.submit()
+    rm.run_master(app, "n2")
+    (task,) = rm.get(app, 1, "n1")
+    exclude_gracefully(rm, "n1")
+    assert state(rm) is NodeState.DECOMMISSIONING
+    assert decommissioning_nodes(rm.core.context) == (N1,)
+    beat = rm.beat("n1")
+    assert beat.action is NodeAction.NORMAL
+    assert report(rm, N1).capability == Resource(1024, 1)
+    rm.allocate(app, [ask(2)])
+    assert rm.beat("n1").resource == Resource(1024, 1), "the NM is told its size"
+    assert rm.allocate(app).allocated == ()
+    refresh(rm)
+    assert state(rm) is NodeState.RUNNING
+    assert report(rm, N1).capability == Resource(8192, 8)
+    assert rm.beat("n1").resource == Resource(8192, 8)
+    assert len(rm.allocate(app).allocated) == 2
+    assert rm.core.scheduler.container(task.id) is not None
+
+
+def test_masters_are_told_of_a_node_on_its_way_out(rm: RM) -> None:
+    app = rm.submit()
+    rm.run_master(app, "n2")
+    rm.get(app, 1, "n1")
+    exclude_gracefully(rm, "n1", timeout_s=8)
+    (update,) = rm.allocate(app).updated_nodes
+    assert (update.state, update.update_type) == (NodeState.DECOMMISSIONING, NodeUpdateType.DECOMMISSIONING)
+    assert update.decommissioning_timeout_s == 8
+    rm.beat("n1")
+    refresh(rm)
+    (update,) = rm.allocate(app).updated_nodes
+    assert (update.state, update.update_type) == (NodeState.RUNNING, NodeUpdateType.USABLE)
+    assert update.decommissioning_timeout_s is None
+
+
+def test_it_goes_when_the_last_application_that_ran_there_is_over(rm: RM) -> None:
+    """The end of the container is not enough: what it has written may be wanted."""
+    app = rm.submit()
+    master = rm.run_master(app, "n2")
+    (task,) = rm.get(app, 1, "n1")
+    exclude_gracefully(rm, "n1", timeout_s=-1)
+    rm.beat("n1", [done(task.id)])
+    rm.wait(10 * BEAT_MS)
+    rm.beat("n1")
+    assert state(rm) is NodeState.DECOMMISSIONING
+    rm.finish(app)
+    rm.beat("n2", [done(master.id)])
+    assert rm.state(app) == "FINISHED"
+    beat = rm.beat("n1")
+    assert (beat.action, beat.diagnostics) == (
+        NodeAction.SHUTDOWN,
+        "DECOMMISSIONING n1:45454 is ready to be decommissioned",
+    )
+    assert state(rm) is NodeState.DECOMMISSIONED
+
+
+def test_an_empty_node_goes_with_its_next_heartbeat(rm: RM) -> None:
+    exclude_gracefully(rm, "n1")
+    rm.beat("n1")
+    assert state(rm) is NodeState.DECOMMISSIONED
+
+
+def test_a_master_that_the_nm_tells_of_for_the_first_time_is_waited_for(rm: RM) -> None:
+    """StatusUpdateWhenHealthyTransition asks before it takes the report: the application is not known to run there."""
+    app = rm.submit()
+    rm.launch(app, "n1")
+    exclude_gracefully(rm, "n1")
+    rm.beat("n1")
+    assert state(rm) is NodeState.DECOMMISSIONING
+
+
+def test_a_task_that_the_nm_tells_of_for_the_first_time_is_not(rm: RM) -> None:
+    """As in Hadoop: of a lost task there can be another."""
+    app = rm.submit()
+    rm.run_master(app, "n2")
+    rm.allocate(app, [ask(1)])
+    rm.beat("n1")
+    exclude_gracefully(rm, "n1")
+    rm.beat("n1")
+    assert state(rm) is NodeState.DECOMMISSIONED
+
+
+def test_who_has_waited_long_enough_goes_with_what_runs_there(rm: RM) -> None:
+    app = rm.submit()
+    rm.run_master(app, "n2")
+    (task,) = rm.get(app, 1, "n1")
+    exclude_gracefully(rm, "n1", timeout_s=8)
+    rm.beat("n1")
+    rm.now_ms += 7 * BEAT_MS
+    assert rm.beat("n1").action is NodeAction.NORMAL
+    rm.now_ms += BEAT_MS
+    assert rm.beat("n1").action is NodeAction.SHUTDOWN
+    assert state(rm) is NodeState.DECOMMISSIONED
+    (status,) = rm.allocate(app).completed
+    assert (status.container_id, status.exit_status) == (task.id, -100)
+    assert status.diagnostics == "Container released on a *lost* node"
+
+
+def test_a_silent_node_is_found_by_a_poll(rm: RM) -> None:
+    """Every 20 s, counted from the ResourceManager's start; it is given up for its time, not for its silence."""
+    app = rm.submit()
+    rm.run_master(app, "n2")
+    rm.get(app, 1, "n1")
+    exclude_gracefully(rm, "n1", timeout_s=30)
+    rm.beat("n1")
+    rm.wait(39 * BEAT_MS)
+    assert state(rm) is NodeState.DECOMMISSIONING
+    rm.wait(2 * BEAT_MS)
+    assert state(rm) is NodeState.DECOMMISSIONED
+    assert rm.core.next_deadline_ms() is not None
+
+
+def test_a_later_refresh_changes_the_time_that_is_left(rm: RM) -> None:
+    app = rm.submit()
+    rm.run_master(app, "n2")
+    rm.get(app, 1, "n1")
+    exclude_gracefully(rm, "n1", timeout_s=60)
+    rm.beat("n1")
+    exclude_gracefully(rm, "n1", timeout_s=5)
+    rm.now_ms += 5 * BEAT_MS
+    assert rm.beat("n1").action is NodeAction.SHUTDOWN
+
+
+def test_a_hosts_own_time_goes_before_the_requests(rm: RM) -> None:
+    app = rm.submit()
+    rm.run_master(app, "n2")
+    rm.get(app, 1, "n1")
+    hosts = HostLists(excluded=(("n1", 3),))
+    rm.send(RefreshNodes(rm.call(), hosts, DecommissionType.GRACEFUL, 60))
+    assert report(rm, N1).decommissioning_timeout_s == 3
+
+
+def test_force_ends_the_waiting_and_nothing_else(rm: RM) -> None:
+    app = rm.submit()
+    rm.run_master(app, "n2")
+    rm.get(app, 1, "n1")
+    exclude_gracefully(rm, "n1")
+    refresh(rm, kind=DecommissionType.FORCEFUL)
+    assert state(rm) is NodeState.DECOMMISSIONED
+    assert state(rm, N2) is NodeState.RUNNING
+    assert register(rm, "n1")[0] is NodeAction.SHUTDOWN, "it reads no lists: n1 stays excluded"
+
+
+def test_an_ill_node_on_its_way_out_stays_there(rm: RM) -> None:
+    app = rm.submit()
+    rm.run_master(app, "n2")
+    rm.get(app, 1, "n1")
+    exclude_gracefully(rm, "n1")
+    rm.beat("n1", healthy=False)
+    assert state(rm) is NodeState.DECOMMISSIONING
+
+
+def test_an_ill_node_can_be_sent_on_its_way_out(rm: RM) -> None:
+    """It is in no scheduler: nothing breaks, and being empty it goes."""
+    rm.beat("n1", healthy=False)
+    exclude_gracefully(rm, "n1")
+    rm.beat("n1")
+    assert state(rm) is NodeState.DECOMMISSIONED
+
+
+def test_a_signal_for_a_node_on_its_way_out_is_dropped(rm: RM) -> None:
+    """As in Hadoop, whose table has no row for it."""
+    app = rm.submit()
+    rm.run_master(app, "n2")
+    (task,) = rm.get(app, 1, "n1")
+    exclude_gracefully(rm, "n1")
+    rm.send(SignalContainer(rm.call(), task.id, SignalContainerCommand.GRACEFUL_SHUTDOWN))
+    assert rm.beat("n1").containers_to_signal == ()
+
+
+def test_an_nm_that_began_anew_without_work_has_nothing_to_stay_for(rm: RM) -> None:
+    app = rm.submit()
+    rm.run_master(app, "n2")
+    rm.get(app, 1, "n1")
+    exclude_gracefully(rm, "n1")
+    assert register(rm, "n1")[0] is NodeAction.NORMAL
+    assert state(rm) is NodeState.DECOMMISSIONED
