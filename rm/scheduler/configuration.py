@@ -273,7 +273,8 @@ def _read_dynamic_queues(
         if path not in queues and parent is not None and not parent.is_leaf:
             template = QueueTemplate(reader.configuration, parent.path)
             own = Reader(template.configuration_of(path, is_leaf=queue.is_leaf))
-            queues[path] = read_dynamic_queue(own, path, parent, types, maximum, is_leaf=queue.is_leaf)
+            labels = template.labels_of(path)
+            queues[path] = read_dynamic_queue(own, path, parent, types, maximum, labels=labels, is_leaf=queue.is_leaf)
             reader.faults.extend(own.faults)
 
 

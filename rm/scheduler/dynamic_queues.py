@@ -115,9 +115,16 @@ def _make(name: str, parent: ParentQueue, tree: QueueTree, *, is_leaf: bool) -> 
             "weight-based capacity. Failed to created queue"
         )
     settings = parent.context.settings
-    reader = Reader(QueueTemplate(settings.source, parent.path).configuration_of(path, is_leaf=is_leaf))
+    template = QueueTemplate(settings.source, parent.path)
+    reader = Reader(template.configuration_of(path, is_leaf=is_leaf))
     configuration = read_dynamic_queue(
-        reader, path, parent.configuration, settings.resource_types, settings.maximum_allocation, is_leaf=is_leaf
+        reader,
+        path,
+        parent.configuration,
+        settings.resource_types,
+        settings.maximum_allocation,
+        labels=template.labels_of(path),
+        is_leaf=is_leaf,
     )
     if reader.faults:
         raise CreationRefused("; ".join(str(fault) for fault in reader.faults))

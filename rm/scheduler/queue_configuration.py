@@ -175,14 +175,14 @@ def read_dynamic_queue(
     types: ResourceTypes,
     scheduler_maximum: Resource,
     *,
+    labels: tuple[str, ...],
     is_leaf: bool,
 ) -> QueueConfiguration:
     """A queue that was created on demand; the reader's configuration has the templates laid over it.
 
-    It has capacities of labels that its parent's own common template names (parseAndSetDynamicTemplates).
+    `labels`: those that it has capacities of.
     """
     creation = replace(_creation(reader, path), enabled=not is_leaf)
-    labels = configured_labels(reader, f"{parent.path}.{QUEUE_CREATION}template")
     queue = _read(reader, path, parent, types, scheduler_maximum, (), labels, is_leaf=is_leaf, creation=creation)
     capacities = {partition: _dynamic_capacity(reader, path, own, types) for partition, own in queue.capacities.items()}
     return replace(queue, is_dynamic=True, capacities=capacities)

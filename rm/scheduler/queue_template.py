@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from rm.scheduler.queue_configuration import queue_depth_max
 from rm.scheduler.queue_keys import ROOT, queue_key
+from rm.scheduler.queue_labels import configured_labels
 from rm.scheduler.reading import Reader
 from yarn.configuration import Configuration, Entry
 from yarn.faults import OVERRIDE
@@ -32,10 +33,11 @@ _OF_LEAVES = {"user-limit-factor": "-1", "maximum-am-resource-percent": "1.0"}
 class QueueTemplate:
     """The templates of the parent at `path`."""
 
-    __slots__ = ("_common", "_configuration", "_leaf", "_parent")
+    __slots__ = ("_common", "_configuration", "_leaf", "_parent", "_path")
 
     def __init__(self, configuration: Configuration, path: str) -> None:
         self._configuration = configuration
+        self._path = path
         self._common: dict[str, Entry] = {}
         self._leaf: dict[str, Entry] = {}
         self._parent: dict[str, Entry] = {}
@@ -57,6 +59,14 @@ class QueueTemplate:
             if key not in self._configuration and not name.startswith(_SNAPSHOT_ONLY):
                 entries[key] = entry
         return self._configuration.with_entries(entries)
+
+    def labels_of(self, path: str) -> tuple[str, ...]:
+        """The labels that the child at `path` has capacities of (AbstractCSQueue.parseAndSetDynamicTemplates).
+
+        Those of the parent's own common template, else those of keys of its own path.
+        """
+        reader = Reader(self._configuration)
+        return configured_labels(reader, f"{self._path}.{_COMMON[:-1]}") or configured_labels(reader, path)
 
     def _collect(self, prefix: str, found: dict[str, Entry]) -> None:
         for key in self._configuration.keys(prefix):

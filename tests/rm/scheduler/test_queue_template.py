@@ -70,3 +70,18 @@ def test_weights_of_users_in_a_template_have_no_effect() -> None:
     conf = {f"root.a.{CREATION}template.user-settings.ann.weight": "2"}
     overlaid = QueueTemplate(configuration(conf), "root.a").configuration_of("root.a.new", is_leaf=True)
     assert overlaid.keys("yarn.scheduler.capacity.root.a.new.user-settings.") == ()
+
+
+def test_labels_are_those_of_the_common_template_else_those_of_the_queues_own_keys() -> None:
+    """AbstractCSQueue.parseAndSetDynamicTemplates; wildcards and templates of a kind do not count for this."""
+    own = {"root.a.new.accessible-node-labels.y.capacity": "1w"}
+    others = {
+        f"root.*.{CREATION}template.accessible-node-labels.x.capacity": "1w",
+        f"root.a.{CREATION}leaf-template.accessible-node-labels.x.capacity": "1w",
+    }
+    named = {f"root.a.{CREATION}template.accessible-node-labels.x.capacity": "1w"}
+    labels = [
+        QueueTemplate(configuration(conf), "root.a").labels_of("root.a.new")
+        for conf in (others, own | others, own | named)
+    ]
+    assert labels == [(), ("y",), ("x",)]
