@@ -27,6 +27,7 @@ from yarn.containers import Container, ContainerStatus
 from yarn.ids import ApplicationAttemptId, ContainerId, NodeId
 from yarn.lifecycle import Lifecycle, Machine, Row
 from yarn.resource import Resource, componentwise_max
+from yarn.states import ExecutionType
 
 
 class RMContainerState(Enum):
@@ -129,6 +130,11 @@ class RMContainer:
     @property
     def is_running(self) -> bool:
         return self._machine.state is RMContainerState.RUNNING
+
+    @property
+    def is_opportunistic(self) -> bool:
+        """Neither its node's room nor its queue's count for it."""
+        return self.container.execution_type is ExecutionType.OPPORTUNISTIC
 
     @property
     def resource(self) -> Resource:

@@ -27,6 +27,7 @@ from yarn.resource import Resource
 from yarn.states import (
     ContainerExitStatus,
     ContainerState,
+    ExecutionType,
     NodeAction,
     NodeState,
     NodeUpdateType,
@@ -262,8 +263,12 @@ def _note_completed(node: RMNode, status: ContainerStatus) -> None:
 
 
 def _find_lost(node: RMNode, statuses: tuple[ContainerStatus, ...]) -> None:
-    """Containers that ran and are not reported any more are over."""
-    reported = {status.container_id for status in statuses if status.state is ContainerState.RUNNING}
+    """Containers that ran and are not reported any more are over, and with them, as in Hadoop, the opportunistic ones."""
+    reported = {
+        status.container_id
+        for status in statuses
+        if status.state is ContainerState.RUNNING and status.execution_type is ExecutionType.GUARANTEED
+    }
     for container_id in [launched for launched in node.launched if launched not in reported]:
         del node.launched[container_id]
         diagnostics = f"Container {container_id} was running but not reported from {node}"

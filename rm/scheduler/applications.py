@@ -13,6 +13,7 @@ from rm.scheduler.completion import (
     EXPIRED,
     aborted_status,
     complete_in_queue,
+    complete_opportunistic,
 )
 from rm.scheduler.container_updates import apply_updates
 from rm.scheduler.context import SchedulerContext
@@ -184,7 +185,9 @@ class Applications:
         if attempt is None:
             return
         node = self._context.nodes.get(container.node_id)
-        if node is not None:
+        if container.is_opportunistic:
+            complete_opportunistic(container, status, event, attempt, node)
+        elif node is not None:
             complete_in_queue(container, status, event, attempt, node)
             self._complete_reserved_update(status, event, node)
         if container.asks is not None and not attempt.is_stopped:

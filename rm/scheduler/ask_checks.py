@@ -9,8 +9,13 @@ from rm.scheduler.node_labels import NodeLabels
 from rm.scheduler.queue import CSQueue
 from rm.scheduler.usage import NO_LABEL
 from yarn.asks import ANY, ResourceRequest
-from yarn.errors import InvalidLabelResourceRequestException, InvalidResourceRequestException
+from yarn.errors import (
+    InvalidLabelResourceRequestException,
+    InvalidResourceRequestException,
+    YARNFeatureNotEnabledException,
+)
 from yarn.resource import Resource
+from yarn.states import ExecutionType
 
 
 def check_capability(capability: Resource, allowed: Resource, configured: Resource) -> None:
@@ -80,4 +85,16 @@ def check_label(ask: ResourceRequest, queue: CSQueue | None, labels: NodeLabels)
     if queue is not None and not labels.has(ask.label or NO_LABEL):
         raise InvalidLabelResourceRequestException(
             f"Invalid label resource request, cluster do not contain , label= {ask.label}"
+        )
+
+
+def check_execution_type(ask: ResourceRequest, *, opportunistic: bool) -> None:
+    """Raises YARNFeatureNotEnabledException for an ask for opportunistic containers where there are such.
+
+    Where there are none it is served as any other, as in Hadoop.
+    """
+    if opportunistic and ask.execution_type is ExecutionType.OPPORTUNISTIC:
+        raise YARNFeatureNotEnabledException(
+            f"ask {ask.resource_name} of priority {ask.priority} is for OPPORTUNISTIC containers: these are only made of "
+            "guaranteed ones that run (ask for GUARANTEED and demote them)"
         )

@@ -283,9 +283,14 @@ class CapacityScheduler:
     ) -> tuple[list[UpdateContainerRequest], list[UpdateContainerError]]:
         """Which changes of containers may go on, and why the others may not.
 
-        Raises YARNFeatureNotEnabledException for a demotion.
+        Raises YARNFeatureNotEnabledException for a demotion where there are no opportunistic containers.
         """
-        return check_updates(updates, find=self.container, normalized=partial(self._sizes.update, queue))
+        return check_updates(
+            updates,
+            find=self.container,
+            normalized=partial(self._sizes.update, queue),
+            may_demote=self._context.settings.opportunistic_containers,
+        )
 
     def release_temporary(self, container: RMContainer, now_ms: int) -> None:
         """RELEASE_CONTAINER: a temporary container gives back what it took over."""

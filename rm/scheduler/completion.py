@@ -70,6 +70,21 @@ def _release_in_queues(container: RMContainer, application: FiCaSchedulerApp, no
         queue = queue.parent
 
 
+def complete_opportunistic(
+    container: RMContainer,
+    status: ContainerStatus,
+    event: RMContainerEvent,
+    application: FiCaSchedulerApp,
+    node: SchedulerNode | None,
+) -> None:
+    """Take an opportunistic one off: nothing counted for it."""
+    if container.allows(event):
+        container.handle(event, status, application.leaf.context.now_ms)
+    application.live_containers.pop(container.id, None)
+    if node is not None:
+        node.release_container(container.id, by_node=False)
+
+
 def unreserve(application: FiCaSchedulerApp, node: SchedulerNode, reserved: RMContainer) -> bool:
     """Take the reservation off the application, the node and the queues' reserved amounts."""
     if not application.unreserve(reserved.key, node.node_id, node.partition):

@@ -73,6 +73,7 @@ class CapacitySchedulerConfiguration:
     am_allow_non_exclusive: bool
     include_port_in_node_name: bool
     auto_update_containers: bool
+    opportunistic_containers: bool
     settle_ms: int
     default_user_max_parallel_apps: int
     users_max_parallel_apps: dict[str, int]
@@ -130,6 +131,9 @@ class CapacitySchedulerConfiguration:
                 "yarn.resourcemanager.node-labels.am.allow-non-exclusive-allocation", False
             ),
             include_port_in_node_name=reader.flag("yarn.scheduler.include-port-in-node-name", False),
+            opportunistic_containers=reader.flag(
+                "yarn.resourcemanager.opportunistic-container-allocation.enabled", False
+            ),
             auto_update_containers=reader.flag("yarn.resourcemanager.auto-update.containers", False),
             settle_ms=reader.duration_ms("yarn.resourcemanager.work-preserving-recovery.scheduling-wait-ms", 10_000),
             default_user_max_parallel_apps=reader.integer(_USER + _MAX_PARALLEL, INT32_MAX),

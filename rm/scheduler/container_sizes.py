@@ -5,7 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-from rm.scheduler.ask_checks import check_capability, check_label, check_labels_enabled, with_queue_label
+from rm.scheduler.ask_checks import (
+    check_capability,
+    check_execution_type,
+    check_label,
+    check_labels_enabled,
+    with_queue_label,
+)
 from rm.scheduler.context import SchedulerContext
 from rm.scheduler.leaf_queue import LeafQueue
 from rm.scheduler.node import NodeTracker
@@ -42,6 +48,7 @@ class ContainerSizes:
         checked = []
         for given in asks:
             check_labels_enabled(given, labels)
+            check_execution_type(given, opportunistic=settings.opportunistic_containers)
             ask = with_queue_label(given, found)
             check_capability(settings.resource_types.complete(ask.capability), allowed, settings.maximum_allocation)
             check_label(ask, found, labels)

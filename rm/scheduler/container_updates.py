@@ -4,6 +4,8 @@ A container grows by asking, strictly on its node, for a TEMPORARY container of 
 counted like any other but not handed out: at the next pull the old container takes over its size, and the temporary
 one, of no size any more, is released. A container shrinks by the opposite: a temporary container of no size takes
 over the difference and is released with it. So usage changes only through the ways by which all usage changes.
+An opportunistic container, for which nothing counts, is promoted by asking for all of its size, and a guaranteed one
+demoted by a temporary container that takes over all of it: they exchange their execution types with the rest.
 
 What Hadoop forgets is kept forgotten: the mark of an increase that has been served stays, since it is looked up by
 the container's new size, and a temporary container of a decrease was never counted but is counted off.
@@ -38,6 +40,7 @@ INVALID_ID = "INVALID_CONTAINER_ID"
 OUTSIDE_RANGE = "RESOURCE_OUTSIDE_ALLOWED_RANGE"
 
 _INCREASE, _DECREASE = ContainerUpdateType.INCREASE_RESOURCE, ContainerUpdateType.DECREASE_RESOURCE
+_PROMOTE, _DEMOTE = ContainerUpdateType.PROMOTE_EXECUTION_TYPE, ContainerUpdateType.DEMOTE_EXECUTION_TYPE
 
 _Size = tuple[int, ...]
 
@@ -45,8 +48,9 @@ _Size = tuple[int, ...]
 class ContainerUpdates:
     """One attempt's changes under way.
 
-    `_increases` {key: {(difference, node): wanted}}; `_decreases` {container: its size to be}. `_increased` and
-    `_decreased` {container: its temporary one} wait for the pull; `_to_release` are temporary ones that serve nobody.
+    `_increases` {key: {(difference, node): wanted}}; `_decreases` {container: its size to be}. `_increased`,
+    `_decreased`, `_promoted` and `_demoted` {container: its temporary one} wait for the pull; `_to_release` are
+    temporary ones that serve nobody.
     """
 
     __slots__ = (
@@ -54,8 +58,10 @@ class ContainerUpdates:
         "_context",
         "_decreased",
         "_decreases",
+        "_demoted",
         "_increased",
         "_increases",
+        "_promoted",
         "_refused",
         "_to_release",
     )
@@ -67,6 +73,8 @@ class ContainerUpdates:
         self._decreases: dict[ContainerId, Resource] = {}
         self._increased: dict[ContainerId, RMContainer] = {}
         self._decreased: dict[ContainerId, RMContainer] = {}
+        self._promoted: dict[ContainerId, RMContainer] = {}
+        self._demoted: dict[ContainerId, RMContainer] = {}
         self._to_release: list[RMContainer] = []
         self._refused: list[UpdateContainerError] = []
 
@@ -81,6 +89,37 @@ class ContainerUpdates:
         else:
             self._cancel(key, node)
         difference = componentwise_max(target, container.resource) - container.resource
+        return self._ask(container, key, wanted, difference, node)
+
+    def promote(self, container: RMContainer, node: SchedulerNode) -> bool:
+        """Ask for all of an opportunistic one's size; False if it is about to change already."""
+        key = _key_of(container)
+        if key in self._increases:
+            return False
+        wanted = self._increases[key] = {}
+        return self._ask(container, key, wanted, container.resource, node)
+
+    def demote(self, container: RMContainer, node: SchedulerNode) -> bool:
+        """Have it count for nothing at the next pull; False if it is about to change already."""
+        if container.id in self._decreases or container.id in self._increased:
+            return False
+        self._decreases[container.id] = container.resource
+        temporary = self._temporary(container)
+        opportunistic = ExecutionType.OPPORTUNISTIC
+        temporary.container = replace(temporary.container, resource=container.resource, execution_type=opportunistic)
+        self._application.live_containers[temporary.id] = temporary
+        node.allocate_container(temporary)
+        self._demoted[container.id] = temporary
+        return True
+
+    def _ask(
+        self,
+        container: RMContainer,
+        key: SchedulerKey,
+        wanted: dict[tuple[_Size, NodeId], bool],
+        difference: Resource,
+        node: SchedulerNode,
+    ) -> bool:
         place = (difference.values(), node.node_id)
         wanted.setdefault(place, False)
         if container.id in self._decreases:
@@ -150,18 +189,22 @@ class ContainerUpdates:
         if existing is None or existing.state in FINAL:
             self._to_release.append(placed)
         else:
-            self._increased[existing.id] = placed
+            waiting = self._promoted if existing.is_opportunistic else self._increased
+            waiting[existing.id] = placed
         return True
 
     # The pull
 
     def pull(self) -> tuple[UpdatedContainer, ...]:
         """The containers that have changed, increased ones first; their temporary ones are on their way out."""
-        if not (self._increased or self._decreased or self._to_release):
+        waiting = (self._increased, self._decreased, self._promoted, self._demoted)
+        if not (self._to_release or any(waiting)):
             return ()
-        increased, self._increased = self._increased, {}
-        decreased, self._decreased = self._decreased, {}
-        return (*self._swap(increased, _INCREASE), *self._swap(decreased, _DECREASE))
+        self._increased, self._decreased, self._promoted, self._demoted = {}, {}, {}, {}
+        updated: list[UpdatedContainer] = []
+        for temporaries, kind in zip(waiting, (_INCREASE, _DECREASE, _PROMOTE, _DEMOTE), strict=True):
+            updated += self._swap(temporaries, kind)
+        return tuple(updated)
 
     def _swap(
         self, temporaries: dict[ContainerId, RMContainer], kind: ContainerUpdateType
@@ -195,11 +238,14 @@ class ContainerUpdates:
         """The existing one gets its new size, the temporary one what is to be released (swapContainer)."""
         if kind is _INCREASE:
             size, rest = existing.resource + temporary.resource, self._context.none
-        else:
+        elif kind is _DECREASE:
             size = self._decreases[existing.id]
             rest = existing.resource - size
-        existing.container = replace(existing.container, resource=size)
-        temporary.container = replace(temporary.container, resource=rest)
+        else:
+            size = rest = existing.resource
+        before, after = existing.container.execution_type, temporary.container.execution_type
+        existing.container = replace(existing.container, resource=size, execution_type=after)
+        temporary.container = replace(temporary.container, resource=rest, execution_type=before)
 
     def _forget(self, key: SchedulerKey, changed: Container) -> None:
         """removeFromOutstandingUpdate: an increase is looked for by the NEW size, so it mostly stays."""
@@ -216,13 +262,23 @@ class ContainerUpdates:
 def apply_updates(attempt: FiCaSchedulerApp, updates: Iterable[tuple[UpdateContainerRequest, RMContainer]]) -> None:
     """Take checked requests on, with their sizes normalised; increases come first. What is refused waits to be told."""
     requests = list(updates)
-    for kind, take in ((_INCREASE, attempt.updates.increase), (_DECREASE, attempt.updates.decrease)):
+    for kind in (_PROMOTE, _INCREASE, _DEMOTE, _DECREASE):
         for request, container in requests:
             node = attempt.leaf.context.nodes.get(container.node_id)
-            if request.type is not kind or node is None or request.capability is None:
-                continue
-            if not take(container, request.capability, node):
+            if request.type is kind and node is not None and not _take_on(attempt.updates, request, container, node):
                 attempt.updates.refuse(request)
+
+
+def _take_on(
+    updates: ContainerUpdates, request: UpdateContainerRequest, container: RMContainer, node: SchedulerNode
+) -> bool:
+    if request.type is _PROMOTE:
+        return updates.promote(container, node)
+    if request.type is _DEMOTE:
+        return updates.demote(container, node)
+    assert request.capability is not None, "check_updates has seen to it"
+    take = updates.increase if request.type is _INCREASE else updates.decrease
+    return take(container, request.capability, node)
 
 
 def _key_of(container: RMContainer) -> SchedulerKey:
@@ -240,12 +296,13 @@ def check_updates(
     *,
     find: Callable[[ContainerId], RMContainer | None],
     normalized: Callable[[Resource], Resource | None],
+    may_demote: bool,
 ) -> tuple[list[UpdateContainerRequest], list[UpdateContainerError]]:
     """The requests that may go on, with their sizes normalised, and why the others may not.
 
     `find` gives a live container; `normalized` a size, None for one out of range. A change of the execution type to
-    what it is already is neither. Raises YARNFeatureNotEnabledException for a demotion: nothing runs opportunistic
-    containers here (validateAndSplitUpdateResourceRequests).
+    what it is already is neither; what it is to be decides, whatever the request calls it. Raises
+    YARNFeatureNotEnabledException for a demotion unless `may_demote` (validateAndSplitUpdateResourceRequests).
     """
     accepted: list[UpdateContainerRequest] = []
     errors: list[UpdateContainerError] = []
@@ -258,14 +315,27 @@ def check_updates(
                 reason = OUTSIDE_RANGE
             else:
                 accepted.append(replace(request, capability=size))
-        elif reason is None and request.execution_type is ExecutionType.OPPORTUNISTIC:
-            raise YARNFeatureNotEnabledException(
-                f"{request.container_id} cannot be demoted: opportunistic containers are not supported (send none)"
-            )
+        elif reason is None and container is not None:
+            accepted += _change_of_type(request, container, may_demote=may_demote)
         if reason is not None:
             version = container.container.version if container is not None else -1
             errors.append(UpdateContainerError(reason, request, version))
     return accepted, errors
+
+
+def _change_of_type(
+    request: UpdateContainerRequest, container: RMContainer, *, may_demote: bool
+) -> list[UpdateContainerRequest]:
+    if request.execution_type in (None, container.container.execution_type):
+        return []
+    if request.execution_type is ExecutionType.GUARANTEED:
+        return [replace(request, type=_PROMOTE)]
+    if not may_demote:
+        raise YARNFeatureNotEnabledException(
+            f"{request.container_id} cannot be demoted: there are no opportunistic containers "
+            "(set yarn.resourcemanager.opportunistic-container-allocation.enabled to true)"
+        )
+    return [replace(request, type=_DEMOTE)]
 
 
 def _mismatch(

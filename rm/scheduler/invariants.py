@@ -65,7 +65,9 @@ def _no_over_commit(scheduler: CapacityScheduler) -> Iterator[str]:
 
 def _node_containers(scheduler: CapacityScheduler) -> Iterator[str]:
     for node in scheduler.nodes.values():
-        total = _sum(scheduler, (container.resource for container in node.containers.values()))
+        total = _sum(
+            scheduler, (container.resource for container in node.containers.values() if not container.is_opportunistic)
+        )
         if total != node.allocated:
             yield f"{node.node_id}: containers {total}, allocated {node.allocated}"
 
@@ -123,7 +125,9 @@ def _masters(scheduler: CapacityScheduler) -> Iterator[str]:
 def _counts(scheduler: CapacityScheduler) -> Iterator[str]:
     for leaf in _leaves(scheduler):
         attempts = [attempt for attempt in _attempts(scheduler) if attempt.leaf is leaf]
-        held = sum(len(attempt.live_containers) + len(attempt.reserved_containers) for attempt in attempts)
+        live = [container for attempt in attempts for container in attempt.live_containers.values()]
+        guaranteed = sum(not container.is_opportunistic for container in live)
+        held = guaranteed + sum(len(attempt.reserved_containers) for attempt in attempts)
         if held != leaf.container_count:
             yield f"{leaf.path}: {held} containers and reservations, counted {leaf.container_count}"
     for queue in scheduler.queues.values():

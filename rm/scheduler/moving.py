@@ -89,7 +89,8 @@ def _check_labels(attempt: FiCaSchedulerApp, target: LeafQueue) -> None:
 def _move_containers(attempt: FiCaSchedulerApp, source: LeafQueue, target: LeafQueue) -> None:
     """What it holds and what is reserved for it counts in the target, one container after the other."""
     live = [attempt.live_containers[found] for found in hash_order(attempt.live_containers, container_hash)]
-    for container in (*live, *attempt.reserved_containers):
+    guaranteed = [container for container in live if not container.is_opportunistic]
+    for container in (*guaranteed, *attempt.reserved_containers):
         partition = _partition_of_node(container, source.context)
         size = container.container.resource
         source.release(attempt, partition, size, container)

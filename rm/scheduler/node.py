@@ -60,10 +60,11 @@ class SchedulerNode:
         self.total_killable = total - total
 
     def allocate_container(self, container: RMContainer) -> None:
-        """Give it room."""
-        size = container.container.resource
-        self.unallocated = self.unallocated - size
-        self.allocated = self.allocated + size
+        """Give it room, unless it is opportunistic."""
+        if not container.is_opportunistic:
+            size = container.container.resource
+            self.unallocated = self.unallocated - size
+            self.allocated = self.allocated + size
         self.containers[container.id] = container
 
     def container_launched(self, container_id: ContainerId) -> None:
@@ -79,12 +80,14 @@ class SchedulerNode:
         """Take its room back, unless the NM still has to say that it is over."""
         if container_id not in self.containers or (not by_node and container_id in self._launched):
             return
-        size = self.containers.pop(container_id).container.resource
+        container = self.containers.pop(container_id)
+        size = container.resource
         self._launched.discard(container_id)
         if self.killable and self.killable.pop(container_id, None) is not None:
             self.total_killable = self.total_killable - size
-        self.unallocated = self.unallocated + size
-        self.allocated = self.allocated - size
+        if not container.is_opportunistic:
+            self.unallocated = self.unallocated + size
+            self.allocated = self.allocated - size
 
     @property
     def within_reach(self) -> Resource:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from rm.events import NodeHeartbeat, RegisterNode, UnregisterNode, UpdateNodeResource
@@ -12,7 +14,7 @@ from yarn.errors import ResourceNotFoundException, YarnException
 from yarn.ids import ApplicationAttemptId, ApplicationId, ContainerId, NodeId
 from yarn.protocols.tracker import NodeHeartbeatRequest, RegisterNodeManagerRequest
 from yarn.resource import Resource
-from yarn.states import ContainerState, NodeAction, NodeState
+from yarn.states import ContainerState, ExecutionType, NodeAction, NodeState
 
 NODE_EXPIRY_MS = 600_000
 
@@ -209,6 +211,21 @@ def test_a_container_that_is_not_reported_any_more_is_over(rm: RM, app: Applicat
     (told,) = rm.allocate(app).completed
     assert told.exit_status == -100
     assert told.diagnostics == f"Container {container.id} was running but not reported from n1:45454"
+
+
+def test_opportunistic_containers_are_over_with_one_that_is_not_reported(rm: RM, app: ApplicationId) -> None:
+    """findLostContainers looks for what is missing among guaranteed ones only."""
+    kept, missing, opportunistic = (container.id for container in rm.get(app, 3))
+    nm = rm.nodes["n1"]
+    del nm.running[missing]
+    reports = [
+        replace(status, execution_type=ExecutionType.OPPORTUNISTIC) if status.container_id == opportunistic else status
+        for status in nm.request().containers
+    ]
+    rm.send(NodeHeartbeat(rm.call(), replace(nm.request(), containers=tuple(reports))))
+    over = {status.container_id for status in rm.allocate(app).completed}
+    assert over == {missing, opportunistic}
+    assert kept not in over
 
 
 # Health

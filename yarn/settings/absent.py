@@ -16,7 +16,6 @@ _SWITCHES = {
     "yarn.log-aggregation-enable": "logs are not gathered yet: they stay on their nodes",
     "yarn.timeline-service.enabled": "there is no timeline service",
     "yarn.nodemanager.container-log-monitor.enable": "the size of logs is not watched",
-    "yarn.resourcemanager.opportunistic-container-allocation.enabled": "there are no opportunistic containers yet",
 }
 _PATHS = {
     "yarn.nodemanager.aux-services": "there are no auxiliary services",

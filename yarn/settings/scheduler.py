@@ -66,6 +66,11 @@ SCHEDULING_WAIT = TimeSetting(
     "how long after its start the RM takes asks up to the configured maximum, whatever its nodes have",
     minimum=0,
 )
+OPPORTUNISTIC_CONTAINERS = BoolSetting(
+    "yarn.resourcemanager.opportunistic-container-allocation.enabled",
+    "false",
+    "whether AMs may demote containers and promote them; asks for opportunistic ones are refused",
+)
 AUTO_UPDATE_CONTAINERS = BoolSetting(
     "yarn.resourcemanager.auto-update.containers",
     "false",

@@ -119,5 +119,5 @@ def test_a_promotion_of_a_guaranteed_container_changes_nothing_and_a_demotion_is
     assert cluster.scheduler.check_updates("root.a", [promotion]) == ([], [])
     kind = ContainerUpdateType.DEMOTE_EXECUTION_TYPE
     demotion = UpdateContainerRequest(known, 0, kind, execution_type=ExecutionType.OPPORTUNISTIC)
-    with pytest.raises(YARNFeatureNotEnabledException, match="opportunistic containers are not supported"):
+    with pytest.raises(YARNFeatureNotEnabledException, match="there are no opportunistic containers"):
         cluster.scheduler.check_updates("root.a", [demotion])

@@ -1,0 +1,121 @@
+"""Containers that are demoted to opportunistic ones and promoted again, and what counts for them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from rm.events import MoveApplication
+from tests.rm.builders import RM, ask, done
+from tests.rm.test_container_updates import Grower
+from yarn.asks import UpdateContainerRequest
+from yarn.errors import YARNFeatureNotEnabledException
+from yarn.protocols.master import AllocateResponse
+from yarn.resource import Resource
+from yarn.states import ContainerUpdateType, ExecutionType
+
+OPPORTUNISTIC_ALLOCATION = {"yarn.resourcemanager.opportunistic-container-allocation.enabled": "true"}
+MASTER_MB = 1024
+KINDS = {
+    ExecutionType.GUARANTEED: ContainerUpdateType.PROMOTE_EXECUTION_TYPE,
+    ExecutionType.OPPORTUNISTIC: ContainerUpdateType.DEMOTE_EXECUTION_TYPE,
+}
+
+
+@pytest.fixture
+def grower() -> Grower:
+    return Grower(RM(OPPORTUNISTIC_ALLOCATION))
+
+
+def turn(grower: Grower, execution: ExecutionType) -> AllocateResponse:
+    version = grower.seen.container.version
+    request = UpdateContainerRequest(grower.id, version, KINDS[execution], execution_type=execution)
+    return grower.call(request)
+
+
+def demoted(grower: Grower) -> AllocateResponse:
+    return turn(grower, ExecutionType.OPPORTUNISTIC)
+
+
+def amounts(grower: Grower) -> tuple[int, int]:
+    """MB in use: of the queue, of the node."""
+    scheduler = grower.rm.core.scheduler
+    queue = scheduler.queues["root.default"].usage.used("").memory_mb
+    return queue, scheduler.nodes[grower.container.node_id].allocated.memory_mb
+
+
+def test_a_demoted_container_counts_for_nothing(grower: Grower) -> None:
+    (updated,) = demoted(grower).updated_containers
+    assert updated.type is ContainerUpdateType.DEMOTE_EXECUTION_TYPE
+    assert updated.container.execution_type is ExecutionType.OPPORTUNISTIC
+    assert (updated.container.resource, updated.container.version) == (Resource(1024, 1), 1)
+    assert amounts(grower) == (MASTER_MB, MASTER_MB)
+
+
+def test_a_promoted_one_counts_again_once_its_node_has_room(grower: Grower) -> None:
+    demoted(grower)
+    assert turn(grower, ExecutionType.GUARANTEED).updated_containers == ()
+    grower.beat()
+    (updated,) = grower.call().updated_containers
+    assert updated.type is ContainerUpdateType.PROMOTE_EXECUTION_TYPE
+    assert (updated.container.execution_type, updated.container.version) == (ExecutionType.GUARANTEED, 2)
+    assert amounts(grower) == (MASTER_MB + 1024, MASTER_MB + 1024)
+    assert len(grower.rm.core.scheduler.containers_of(grower.app)) == 2, "the temporary one is gone"
+
+
+def test_the_end_of_an_opportunistic_one_gives_nothing_back(grower: Grower) -> None:
+    demoted(grower)
+    grower.rm.beat(ended=[done(grower.id)])
+    assert [status.container_id for status in grower.call().completed] == [grower.id]
+    assert amounts(grower) == (MASTER_MB, MASTER_MB)
+    assert grower.id not in grower.rm.core.scheduler.containers_of(grower.app)
+
+
+def test_the_end_of_a_promoted_one_gives_all_back(grower: Grower) -> None:
+    demoted(grower)
+    turn(grower, ExecutionType.GUARANTEED)
+    grower.beat()
+    grower.call()
+    grower.rm.beat(ended=[done(grower.id)])
+    assert amounts(grower) == (MASTER_MB, MASTER_MB)
+
+
+def test_a_second_wish_for_the_same_waits(grower: Grower) -> None:
+    demoted(grower)
+    turn(grower, ExecutionType.GUARANTEED)
+    answer = turn(grower, ExecutionType.GUARANTEED)
+    assert [error.reason for error in answer.update_errors] == ["UPDATE_OUTSTANDING_ERROR"]
+
+
+def test_what_it_is_already_is_no_change(grower: Grower) -> None:
+    answer = turn(grower, ExecutionType.GUARANTEED)
+    assert (answer.updated_containers, answer.update_errors) == ((), ())
+
+
+def test_an_opportunistic_one_moves_without_amounts() -> None:
+    conf = {
+        "yarn.scheduler.capacity.root.queues": "default,other",
+        "yarn.scheduler.capacity.root.default.capacity": "50",
+        "yarn.scheduler.capacity.root.other.capacity": "50",
+    }
+    grower = Grower(RM({**OPPORTUNISTIC_ALLOCATION, **conf}))
+    demoted(grower)
+    grower.rm.send(MoveApplication(grower.rm.call(), "yarn", grower.app, "root.other"))
+    used = {
+        name: grower.rm.core.scheduler.queues[name].usage.used("").memory_mb for name in ("root.default", "root.other")
+    }
+    assert used == {"root.default": 0, "root.other": MASTER_MB}
+
+
+def test_asks_for_opportunistic_containers_are_refused_by_name(grower: Grower) -> None:
+    wanted = replace(ask(1), execution_type=ExecutionType.OPPORTUNISTIC)
+    with pytest.raises(YARNFeatureNotEnabledException, match="only made of guaranteed ones that run"):
+        grower.rm.allocate(grower.app, [wanted])
+
+
+def test_without_opportunistic_allocation_nothing_is_demoted() -> None:
+    grower = Grower(RM())
+    with pytest.raises(YARNFeatureNotEnabledException, match="cannot be demoted"):
+        demoted(grower)
+    assert amounts(grower) == (MASTER_MB + 1024, MASTER_MB + 1024)
