@@ -95,6 +95,6 @@ def check_execution_type(ask: ResourceRequest, *, opportunistic: bool) -> None:
     """
     if opportunistic and ask.execution_type is ExecutionType.OPPORTUNISTIC:
         raise YARNFeatureNotEnabledException(
-            f"ask {ask.resource_name} of priority {ask.priority} is for OPPORTUNISTIC containers: these are only made of "
-            "guaranteed ones that run (ask for GUARANTEED and demote them)"
+            f"ask {ask.resource_name} of priority {ask.priority} is for OPPORTUNISTIC containers: these are only "
+            "made of guaranteed ones that run (ask for GUARANTEED and demote them)"
         )
