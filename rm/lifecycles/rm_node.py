@@ -263,7 +263,7 @@ def _note_completed(node: RMNode, status: ContainerStatus) -> None:
 
 
 def _find_lost(node: RMNode, statuses: tuple[ContainerStatus, ...]) -> None:
-    """Containers that ran and are not reported any more are over, and with them, as in Hadoop, the opportunistic ones."""
+    """Containers that ran and are not reported any more are over; with them, as in Hadoop, opportunistic ones."""
     reported = {
         status.container_id
         for status in statuses
