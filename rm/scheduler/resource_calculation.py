@@ -76,13 +76,20 @@ def calculate_children(parent: ParentQueue) -> list[CapacityWarning]:
         for child, amounts in found.items():
             none = child.context.none
             child.set_effective_resources(partition, none.with_values(amounts.low), none.with_values(amounts.high))
-            if not child.context.started_in_legacy_mode or CapacityUnit.ABSOLUTE in amounts.vector.units:
-                _derive_shares(child, parent, partition)
-            elif amounts.vector.entries:
-                update_absolute_capacities(child)
         if parent.context.started_in_legacy_mode:
             _normalize_weights(found, partition)
+    for child in parent.children:
+        _update_shares(child, parent)
     return warnings
+
+
+def _update_shares(queue: CSQueue, parent: ParentQueue) -> None:
+    """Shares of all partitions that it is given something of, even of one that its parent is given nothing of."""
+    for partition, configured in queue.configuration.capacities.items():
+        if not queue.context.started_in_legacy_mode or CapacityUnit.ABSOLUTE in configured.vector.units:
+            _derive_shares(queue, parent, partition)
+        elif configured.vector.entries:
+            update_absolute_capacities(queue)
 
 
 class _Amounts:

@@ -39,6 +39,7 @@ from yarn.asks import ANY, ResourceRequest, UpdateContainerRequest
 from yarn.configuration import Configuration
 from yarn.containers import ContainerStatus
 from yarn.ids import ApplicationAttemptId, ApplicationId, ContainerId, NodeId
+from yarn.nodes import NodeLabel
 from yarn.resource import Resource
 from yarn.states import ContainerState, ContainerUpdateType
 
@@ -100,6 +101,12 @@ class Cluster:
         """A node joins; as many vcores as GB unless told."""
         total = Resource(memory_mb, memory_mb // GB if vcores is None else vcores)
         self.scheduler.add_node(NodeId(name, 1), rack, total, self.now_ms)
+        self._look_again()
+
+    def label(self, name: str, label: str) -> None:
+        """The node gets a label, made for it."""
+        self.scheduler.labels.add([NodeLabel(label)])
+        self.scheduler.replace_node_labels({NodeId(name, 0): (label,)}, self.now_ms)
         self._look_again()
 
     def beat(self, name: str, times: int = 1) -> list[str]:

@@ -74,6 +74,16 @@ REFUSED: dict[str, tuple[dict[str, str], str]] = {
         {**TWO, "root.a.auto-create-child-queue.enabled": "true", "root.a.ordering-policy": "fair"},
         "Unable to construct ordering policy for: fair",
     ),
+    "labels that no node has, and too little of them": (
+        {
+            **TWO,
+            "root.default.accessible-node-labels": "*",
+            "root.a.accessible-node-labels": "*",
+            "root.accessible-node-labels.core.capacity": "100",
+            "root.a.accessible-node-labels.core.capacity": "10",
+        },
+        "Illegal capacity sum of 0.1 for children of queue root for label=core. It should be either 0 or 1.0",
+    ),
     "percentages of more than all": (
         {**TWO, "root.c.capacity": "1", "root.queues": "a,b,c"},
         "Illegal capacity sum of 1.01 for children of queue root for label=. It should be either 0 or 1.0",

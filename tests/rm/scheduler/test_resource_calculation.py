@@ -143,6 +143,27 @@ def test_a_weight_of_the_root_means_nothing(start_cluster: StartCluster) -> None
     assert (root.capacities.default.normalized_weight, minimum(cluster, "a")) == (1.0, Resource(10 * GB, 10))
 
 
+def test_each_partition_is_handed_out_by_itself(start_cluster: StartCluster) -> None:
+    """By the vectors that queues have for its label. Who has one where the parent has none gets nothing of it."""
+    x = "accessible-node-labels.x.capacity"
+    labels = {
+        f"root.{x}": "100",
+        f"root.a.{x}": "[memory=2048,vcores=50%]",
+        f"root.b.{x}": "1w",
+        f"root.c.d.{x}": "100",
+    }
+    conf = {**queues(a="50", b="[memory=1w,vcores=1]", c="2w"), **below("root.c", d="100"), **labels}
+    cluster = start_cluster({**VECTORS, **conf, "yarn.node-labels.enabled": "true"}, alone=True)
+    cluster.node("n1", 16 * GB, 16)
+    cluster.node("n2", 8 * GB, 8)
+    cluster.label("n2", "x")
+    assert [minimum(cluster, name).values() for name in "abc"] == [(8192, 7), (2731, 1), (5461, 8)]
+    leaves = [cluster.leaf(name) for name in "abd"]
+    assert [leaf.effective_minimum("x").values() for leaf in leaves] == [(2048, 4), (6144, 4), (0, 0)]
+    assert [leaf.capacities.at("x").absolute_capacity for leaf in leaves[:2]] == [0.5, 0.75]
+    assert math.isnan(leaves[2].capacities.at("x").absolute_capacity), "of nothing"
+
+
 def test_a_cluster_of_nothing_gives_nothing(start_cluster: StartCluster) -> None:
     """Shares of nothing are no numbers with dominant shares, as in Hadoop."""
     cluster = start_cluster({**VECTORS, **queues(a="50", b="1w", c="[memory=1024,vcores=1]")}, alone=True)
