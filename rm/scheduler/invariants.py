@@ -34,6 +34,7 @@ BROKEN_BY_HADOOP = {
     "I-05": "a move leaves the amounts reserved by the application with the queues that it left",
     "I-06": "a user's entry is dropped while containers live on, and forgets what they use",
     "I-08": "the cluster, a partition or the maximum of a queue shrinks below what is held",
+    "I-10": "a parked application gets another priority, and is activated now and once more when it is parked no more",
     "I-11": "a container that shrinks takes one off the queues' count of containers for good",
 }
 """Those that its decisions do not keep, and what breaks them; everything else holds always."""

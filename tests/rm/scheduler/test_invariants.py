@@ -1,34 +1,19 @@
-"""The invariants see what is broken, and hold whatever happens in whatever order."""
+"""The invariants see what is broken. (That they hold whatever comes: test_any_order.py.)"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from rm.lifecycles.rm_container import RMContainerEvent
 from rm.scheduler.invariants import violations
 from rm.scheduler.parent_queue import ParentQueue
-from tests.rm.scheduler.cluster import GB, Cluster, row
+from tests.rm.scheduler.cluster import GB, Cluster
 from tests.rm.scheduler.conftest import StartCluster
 from yarn.containers import ContainerStatus
 from yarn.resource import Resource
 from yarn.states import ContainerState
-
-TWO_QUEUES = {
-    "root.queues": "a,b",
-    "root.a.capacity": "40",
-    "root.a.maximum-capacity": "70",
-    "root.a.minimum-user-limit-percent": "50",
-    "root.b.capacity": "60",
-    "root.b.user-limit-factor": "2",
-    "maximum-am-resource-percent": "0.5",
-    "node-locality-delay": "2",
-}
-NODES = ("n1", "n2", "n3")
-APPS = ("app1", "app2", "app3", "app4")
 
 
 def _break_node(cluster: Cluster) -> None:
@@ -154,87 +139,3 @@ def test_a_queue_above_its_maximum_is_found(start_cluster: StartCluster) -> None
     assert violations(cluster.scheduler) == []
     cluster.scheduler.queues["root.a"].capacities.default.effective_maximum = Resource(GB, 1)
     assert violations(cluster.scheduler)[0].startswith("I-08: root.a")
-
-
-STEPS = st.one_of(
-    st.tuples(st.just("beat"), st.sampled_from(NODES)),
-    st.tuples(st.just("beat"), st.sampled_from(NODES)),
-    st.tuples(st.just("ask"), st.sampled_from(APPS), st.integers(0, 6), st.integers(1, 6), st.sampled_from(NODES)),
-    st.tuples(st.just("submit"), st.sampled_from(APPS), st.sampled_from(("u1", "u2")), st.sampled_from(("a", "b"))),
-    st.tuples(st.just("poll"), st.sampled_from(APPS)),
-    st.tuples(st.just("finish"), st.sampled_from(APPS), st.integers(0, 9)),
-    st.tuples(st.just("release"), st.sampled_from(APPS), st.integers(0, 9)),
-    st.tuples(st.just("end"), st.sampled_from(APPS)),
-    st.tuples(st.just("retry"), st.sampled_from(APPS)),
-    st.tuples(st.just("resize"), st.sampled_from(NODES), st.integers(4, 12)),
-    st.tuples(st.just("bounce"), st.sampled_from(NODES)),
-)
-
-
-@settings(max_examples=60, deadline=None)
-@given(steps=st.lists(STEPS, max_size=60))
-def test_they_hold_after_any_steps(steps: list[tuple[object, ...]]) -> None:
-    """Room and usage add up whatever comes; a queue above its maximum or a node above its total only by a resize.
-
-    An ask that changes its size while a node is reserved for it is filled as Hadoop does it, with two sizes, so the
-    sizes of one priority stay the same here.
-    """
-    cluster = Cluster(TWO_QUEUES)
-    for name in NODES:
-        cluster.node(name, 8 * GB)
-    for step in steps:
-        _take(cluster, *step)
-        assert violations(cluster.scheduler, exempt=("I-02", "I-08", "I-19")) == [], step
-
-
-def _take(cluster: Cluster, name: object, *arguments: object) -> None:
-    """One step, if it can be taken now."""
-    match (name, *arguments):
-        case ("beat", str(node)):
-            cluster.beat(node)
-        case ("resize", str(node), int(size)):
-            cluster.resize(node, size * GB)
-        case ("bounce", str(node)):
-            cluster.lose(node)
-            cluster.node(node, 8 * GB)
-        case ("submit", str(app), str(user), str(queue)):
-            if not _is_alive(cluster, app):
-                cluster.submit(f"{app}", user, queue)
-        case (_, str(app), *rest) if _is_alive(cluster, app):
-            _take_of(cluster, str(name), app, rest)
-        case _:
-            pass
-
-
-def _take_of(cluster: Cluster, name: str, app: str, rest: list[object]) -> None:
-    match (name, *rest):
-        case ("ask", int(count), int(size), str(node)):
-            places = (node, "/r1", "*")
-            cluster.send(app, [row(count, size * GB, priority=size, name=place) for place in places])
-        case ("poll",):
-            cluster.poll(app)
-        case ("finish", int(pick)):
-            running = [n for n in _numbers(cluster, app) if n != 1]
-            if running:
-                cluster.finish(app, running[pick % len(running)])
-        case ("release", int(pick)):
-            held = _numbers(cluster, app)
-            if held:
-                cluster.release(app, held[pick % len(held)])
-        case ("end",):
-            cluster.end(app)
-        case ("retry",):
-            cluster.retry(app)
-        case _:
-            raise AssertionError(name)
-
-
-def _is_alive(cluster: Cluster, app: str) -> bool:
-    try:
-        return not cluster.attempt(app).is_stopped
-    except KeyError:
-        return False
-
-
-def _numbers(cluster: Cluster, app: str) -> list[int]:
-    return sorted(container_id.number for container_id in cluster.attempt(app).live_containers)

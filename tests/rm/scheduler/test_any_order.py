@@ -1,0 +1,241 @@
+"""Whatever comes in whatever order, all invariants hold: after each step, and at each booking.
+
+What Hadoop's decisions break is exempt once the step that breaks it has been taken, so that a run without such a step
+is held to everything.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Mapping
+
+import pytest
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+
+from rm.lifecycles.rm_container import RMContainer, RMContainerState
+from rm.scheduler.invariants import BROKEN_BY_HADOOP
+from tests.rm.scheduler.cluster import GB, Cluster, row
+from yarn.errors import YarnException
+
+TREE = {
+    "root.queues": "a,p",
+    "root.a.capacity": "40",
+    "root.a.maximum-capacity": "70",
+    "root.a.minimum-user-limit-percent": "50",
+    "root.p.capacity": "60",
+    "root.p.queues": "b,c",
+    "root.p.b.capacity": "50",
+    "root.p.b.user-limit-factor": "2",
+    "root.p.c.capacity": "50",
+    "root.p.c.ordering-policy": "fair",
+    "maximum-am-resource-percent": "0.5",
+    "node-locality-delay": "2",
+    "yarn.cluster.max-application-priority": "9",
+}
+CHANGES: tuple[Mapping[str, str], ...] = (
+    {},
+    {"root.a.capacity": "20", "root.p.capacity": "80"},
+    {"root.a.maximum-capacity": "45", "root.p.maximum-capacity": "80"},
+    {"root.a.max-parallel-apps": "1", "max-parallel-apps": "3"},
+    {"root.p.b.state": "STOPPED"},
+    {"root.a.ordering-policy": "fair", "root.p.c.ordering-policy": "fifo"},
+    {"root.a.user-settings.u1.weight": "2", "root.a.user-limit-factor": "0.5"},
+    {"reservations-continue-look-all-nodes": "false"},
+    {"per-node-heartbeat.maximum-offswitch-assignments": "5", "root.ordering-policy": "priority-utilization"},
+    {"root.a.capacity": "2w", "root.p.capacity": "1w"},
+    {"root.p.capacity": "150"},
+)
+"""Put on top of the tree by a refresh; the last is refused."""
+NODES = ("n1", "n2", "n3", "n4")
+RACKS = {"n1": "/r1", "n2": "/r1", "n3": "/r2", "n4": "/r2"}
+LEAVES = ("a", "b", "c")
+APPS_MAX = 8
+
+nodes = st.sampled_from(NODES)
+
+
+class SchedulerMachine(RuleBasedStateMachine):
+    """`broken`: invariants that a step taken so far breaks in Hadoop too."""
+
+    @initialize(dominant=st.booleans())
+    def start(self, dominant: bool) -> None:
+        name = "DominantResourceCalculator" if dominant else "DefaultResourceCalculator"
+        self.conf = {**TREE, "resource-calculator": f"org.apache.hadoop.yarn.util.resource.{name}"}
+        self.cluster = Cluster(self.conf)
+        self.broken: set[str] = set()
+        self.apps: list[str] = []
+        for node in NODES[:3]:
+            self.cluster.node(node, 8 * GB, rack=RACKS[node])
+        for index, leaf in enumerate(LEAVES):
+            self.submit(f"u{index}", leaf, 1)
+
+    def living(self) -> list[str]:
+        """Applications with an attempt that is not over."""
+        return [app for app in self.apps if self._lives(app)]
+
+    def working(self) -> list[str]:
+        """Those whose master runs, so that it can ask."""
+        return [app for app in self.living() if self.cluster.attempt(app).has_master]
+
+    def held(self, app: str, *states: RMContainerState) -> list[RMContainer]:
+        """Containers of the present attempt, but the master's."""
+        attempt = self.cluster.attempt(app)
+        return [
+            container
+            for container in attempt.live_containers.values()
+            if container.id.attempt_id == attempt.attempt_id
+            and not container.is_am
+            and (not states or container.state in states)
+        ]
+
+    # Nodes
+
+    @rule(node=nodes, times=st.integers(1, 4))
+    def beat(self, node: str, times: int) -> None:
+        if self._is_there(node):
+            self.cluster.beat(node, times)
+
+    @rule()
+    def let_all_beat(self) -> None:
+        for node in NODES:
+            self.beat(node, 1)
+
+    @rule(node=nodes, size=st.integers(4, 12))
+    def join(self, node: str, size: int) -> None:
+        if not self._is_there(node):
+            self.cluster.node(node, size * GB, rack=RACKS[node])
+
+    @rule(node=nodes)
+    def lose(self, node: str) -> None:
+        if self._is_there(node):
+            self.broken |= {"I-08"}
+            self.cluster.lose(node)
+
+    @rule(node=nodes, size=st.integers(2, 12))
+    def resize(self, node: str, size: int) -> None:
+        if self._is_there(node):
+            self.broken |= {"I-02", "I-08"}
+            self.cluster.resize(node, size * GB)
+
+    # Applications
+
+    @precondition(lambda self: len(self.apps) < APPS_MAX)
+    @rule(user=st.sampled_from(["u0", "u1"]), leaf=st.sampled_from(LEAVES), master_gb=st.integers(1, 3))
+    def submit(self, user: str, leaf: str, master_gb: int) -> None:
+        self.apps.append(f"app{len(self.apps) + 1}")
+        self.cluster.submit(self.apps[-1], user, leaf, master_gb * GB)
+
+    @precondition(lambda self: self.living())
+    @rule(data=st.data())
+    def end(self, data: st.DataObject) -> None:
+        app = data.draw(st.sampled_from(self.living()))
+        self.broken |= self._dropped_entry(app)
+        self.cluster.end(app)
+
+    @precondition(lambda self: self.living())
+    @rule(data=st.data(), keep=st.booleans())
+    def fail_the_attempt(self, data: st.DataObject, keep: bool) -> None:
+        app = data.draw(st.sampled_from(self.living()))
+        self.broken |= {"I-06"} if keep else self._dropped_entry(app)
+        self.cluster.retry(app, keep_containers=keep)
+
+    @precondition(lambda self: self.living())
+    @rule(data=st.data(), leaf=st.sampled_from(LEAVES))
+    def move(self, data: st.DataObject, leaf: str) -> None:
+        """Into a queue that is narrower than what it holds, too: only its applications are counted there."""
+        self.broken |= {"I-05", "I-06", "I-08"}
+        self._try(lambda: self.cluster.move(data.draw(st.sampled_from(self.living())), leaf))
+
+    @precondition(lambda self: self.living())
+    @rule(data=st.data(), priority=st.integers(0, 9))
+    def prioritize(self, data: st.DataObject, priority: int) -> None:
+        app = data.draw(st.sampled_from(self.living()))
+        if not self.cluster.attempt(app).is_runnable:
+            self.broken |= {"I-10"}
+        self.cluster.prioritize(app, priority)
+
+    @rule(change=st.sampled_from(CHANGES))
+    def refresh(self, change: Mapping[str, str]) -> None:
+        self.broken |= {"I-08"}
+        self._try(lambda: self.cluster.refresh({**self.conf, **change}))
+
+    # What masters do. Each size has a priority of its own: an ask that changes its size is filled as Hadoop does it.
+
+    @precondition(lambda self: self.working())
+    @rule(
+        data=st.data(),
+        count=st.integers(0, 6),
+        size=st.integers(1, 6),
+        place=st.sampled_from(["*", "host", "strict host", "rack"]),
+        node=nodes,
+    )
+    def ask(self, data: st.DataObject, count: int, size: int, place: str, node: str) -> None:
+        names = {"*": [], "rack": [RACKS[node]]}.get(place, [node, RACKS[node]])
+        relax = place != "strict host"
+        rows = [
+            row(count, size * GB, vcores=size % 3 + 1, priority=size, name=name, relax=relax or name == node)
+            for name in [*names, "*"]
+        ]
+        self._try(lambda: self.cluster.send(data.draw(st.sampled_from(self.working())), rows))
+
+    @precondition(lambda self: self.working())
+    @rule(data=st.data())
+    def poll(self, data: st.DataObject) -> None:
+        self.cluster.poll(data.draw(st.sampled_from(self.working())))
+
+    @precondition(lambda self: self.working())
+    @rule(data=st.data(), place=st.sampled_from(["n1", "n2", "/r2"]), back=st.booleans())
+    def avoid(self, data: st.DataObject, place: str, back: bool) -> None:
+        change = self.cluster.readmit if back else self.cluster.avoid
+        change(data.draw(st.sampled_from(self.working())), place)
+
+    @precondition(lambda self: self.working())
+    @rule(data=st.data(), how=st.sampled_from(["release", "finish", "finish", "expire", "grow", "shrink"]))
+    def do_with_a_container(self, data: st.DataObject, how: str) -> None:
+        app = data.draw(st.sampled_from(self.working()))
+        states = {
+            "release": (),
+            "finish": (RMContainerState.ACQUIRED, RMContainerState.RUNNING),
+            "expire": (RMContainerState.ACQUIRED,),
+        }
+        held = self.held(app, *states.get(how, (RMContainerState.RUNNING,)))
+        if not held:
+            return
+        container = data.draw(st.sampled_from(held))
+        if how in ("grow", "shrink"):
+            self.broken |= {"I-11"}
+            memory_mb = container.resource.memory_mb + (GB if how == "grow" else -GB)
+            if GB <= memory_mb <= 8 * GB:
+                self._try(lambda: self.cluster.resize_container(app, container.id.number, memory_mb))
+        else:
+            getattr(self.cluster, how)(app, container.id.number)
+
+    @invariant()
+    def all_adds_up(self) -> None:
+        assert self.broken <= BROKEN_BY_HADOOP.keys()
+        found = self.cluster.violations(self.broken)
+        assert not found, found
+
+    def _try(self, step: Callable[[], object]) -> None:
+        """What is refused changes nothing that matters."""
+        with contextlib.suppress(YarnException):
+            step()
+
+    def _is_there(self, node: str) -> bool:
+        return any(known.host == node for known in self.cluster.scheduler.nodes)
+
+    def _lives(self, app: str) -> bool:
+        try:
+            return not self.cluster.attempt(app).is_stopped
+        except KeyError:
+            return False
+
+    def _dropped_entry(self, app: str) -> set[str]:
+        """The end of a parked attempt takes one too many off its user's count, and maybe the entry with it."""
+        return set() if self.cluster.attempt(app).is_runnable else {"I-06"}
+
+
+SchedulerMachine.TestCase.settings = settings(max_examples=50, stateful_step_count=50, deadline=None, derandomize=True)
+TestScheduler = pytest.mark.slow(SchedulerMachine.TestCase)
