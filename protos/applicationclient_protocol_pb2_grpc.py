@@ -110,6 +110,21 @@ class ApplicationClientProtocolServiceStub:
                 request_serializer=protos_dot_yarn__service__protos__pb2.GetContainersRequestProto.SerializeToString,
                 response_deserializer=protos_dot_yarn__service__protos__pb2.GetContainersResponseProto.FromString,
                 _registered_method=True)
+        self.getNodeToLabels = channel.unary_unary(
+                '/hadoop.yarn.ApplicationClientProtocolService/getNodeToLabels',
+                request_serializer=protos_dot_yarn__service__protos__pb2.GetNodesToLabelsRequestProto.SerializeToString,
+                response_deserializer=protos_dot_yarn__service__protos__pb2.GetNodesToLabelsResponseProto.FromString,
+                _registered_method=True)
+        self.getLabelsToNodes = channel.unary_unary(
+                '/hadoop.yarn.ApplicationClientProtocolService/getLabelsToNodes',
+                request_serializer=protos_dot_yarn__service__protos__pb2.GetLabelsToNodesRequestProto.SerializeToString,
+                response_deserializer=protos_dot_yarn__service__protos__pb2.GetLabelsToNodesResponseProto.FromString,
+                _registered_method=True)
+        self.getClusterNodeLabels = channel.unary_unary(
+                '/hadoop.yarn.ApplicationClientProtocolService/getClusterNodeLabels',
+                request_serializer=protos_dot_yarn__service__protos__pb2.GetClusterNodeLabelsRequestProto.SerializeToString,
+                response_deserializer=protos_dot_yarn__service__protos__pb2.GetClusterNodeLabelsResponseProto.FromString,
+                _registered_method=True)
         self.updateApplicationPriority = channel.unary_unary(
                 '/hadoop.yarn.ApplicationClientProtocolService/updateApplicationPriority',
                 request_serializer=protos_dot_yarn__service__protos__pb2.UpdateApplicationPriorityRequestProto.SerializeToString,
@@ -236,6 +251,24 @@ class ApplicationClientProtocolServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def getNodeToLabels(self, request, context):
+        """Missing associated documentation comment in .proto file."""
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def getLabelsToNodes(self, request, context):
+        """Missing associated documentation comment in .proto file."""
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def getClusterNodeLabels(self, request, context):
+        """Missing associated documentation comment in .proto file."""
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def updateApplicationPriority(self, request, context):
         """Missing associated documentation comment in .proto file."""
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
@@ -349,6 +382,21 @@ def add_ApplicationClientProtocolServiceServicer_to_server(servicer, server):
                     servicer.getContainers,
                     request_deserializer=protos_dot_yarn__service__protos__pb2.GetContainersRequestProto.FromString,
                     response_serializer=protos_dot_yarn__service__protos__pb2.GetContainersResponseProto.SerializeToString,
+            ),
+            'getNodeToLabels': grpc.unary_unary_rpc_method_handler(
+                    servicer.getNodeToLabels,
+                    request_deserializer=protos_dot_yarn__service__protos__pb2.GetNodesToLabelsRequestProto.FromString,
+                    response_serializer=protos_dot_yarn__service__protos__pb2.GetNodesToLabelsResponseProto.SerializeToString,
+            ),
+            'getLabelsToNodes': grpc.unary_unary_rpc_method_handler(
+                    servicer.getLabelsToNodes,
+                    request_deserializer=protos_dot_yarn__service__protos__pb2.GetLabelsToNodesRequestProto.FromString,
+                    response_serializer=protos_dot_yarn__service__protos__pb2.GetLabelsToNodesResponseProto.SerializeToString,
+            ),
+            'getClusterNodeLabels': grpc.unary_unary_rpc_method_handler(
+                    servicer.getClusterNodeLabels,
+                    request_deserializer=protos_dot_yarn__service__protos__pb2.GetClusterNodeLabelsRequestProto.FromString,
+                    response_serializer=protos_dot_yarn__service__protos__pb2.GetClusterNodeLabelsResponseProto.SerializeToString,
             ),
             'updateApplicationPriority': grpc.unary_unary_rpc_method_handler(
                     servicer.updateApplicationPriority,
@@ -787,6 +835,87 @@ class ApplicationClientProtocolService:
             '/hadoop.yarn.ApplicationClientProtocolService/getContainers',
             protos_dot_yarn__service__protos__pb2.GetContainersRequestProto.SerializeToString,
             protos_dot_yarn__service__protos__pb2.GetContainersResponseProto.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def getNodeToLabels(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/hadoop.yarn.ApplicationClientProtocolService/getNodeToLabels',
+            protos_dot_yarn__service__protos__pb2.GetNodesToLabelsRequestProto.SerializeToString,
+            protos_dot_yarn__service__protos__pb2.GetNodesToLabelsResponseProto.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def getLabelsToNodes(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/hadoop.yarn.ApplicationClientProtocolService/getLabelsToNodes',
+            protos_dot_yarn__service__protos__pb2.GetLabelsToNodesRequestProto.SerializeToString,
+            protos_dot_yarn__service__protos__pb2.GetLabelsToNodesResponseProto.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def getClusterNodeLabels(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/hadoop.yarn.ApplicationClientProtocolService/getClusterNodeLabels',
+            protos_dot_yarn__service__protos__pb2.GetClusterNodeLabelsRequestProto.SerializeToString,
+            protos_dot_yarn__service__protos__pb2.GetClusterNodeLabelsResponseProto.FromString,
             options,
             channel_credentials,
             insecure,

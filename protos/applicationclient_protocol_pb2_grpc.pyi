@@ -31,6 +31,9 @@ class ApplicationClientProtocolServiceStub:
     getApplicationAttempts: _aio.UnaryUnaryMultiCallable[_yarn_service_protos_pb2.GetApplicationAttemptsRequestProto, _yarn_service_protos_pb2.GetApplicationAttemptsResponseProto]
     getContainerReport: _aio.UnaryUnaryMultiCallable[_yarn_service_protos_pb2.GetContainerReportRequestProto, _yarn_service_protos_pb2.GetContainerReportResponseProto]
     getContainers: _aio.UnaryUnaryMultiCallable[_yarn_service_protos_pb2.GetContainersRequestProto, _yarn_service_protos_pb2.GetContainersResponseProto]
+    getNodeToLabels: _aio.UnaryUnaryMultiCallable[_yarn_service_protos_pb2.GetNodesToLabelsRequestProto, _yarn_service_protos_pb2.GetNodesToLabelsResponseProto]
+    getLabelsToNodes: _aio.UnaryUnaryMultiCallable[_yarn_service_protos_pb2.GetLabelsToNodesRequestProto, _yarn_service_protos_pb2.GetLabelsToNodesResponseProto]
+    getClusterNodeLabels: _aio.UnaryUnaryMultiCallable[_yarn_service_protos_pb2.GetClusterNodeLabelsRequestProto, _yarn_service_protos_pb2.GetClusterNodeLabelsResponseProto]
     updateApplicationPriority: _aio.UnaryUnaryMultiCallable[_yarn_service_protos_pb2.UpdateApplicationPriorityRequestProto, _yarn_service_protos_pb2.UpdateApplicationPriorityResponseProto]
     signalToContainer: _aio.UnaryUnaryMultiCallable[_yarn_service_protos_pb2.SignalContainerRequestProto, _yarn_service_protos_pb2.SignalContainerResponseProto]
     updateApplicationTimeouts: _aio.UnaryUnaryMultiCallable[_yarn_service_protos_pb2.UpdateApplicationTimeoutsRequestProto, _yarn_service_protos_pb2.UpdateApplicationTimeoutsResponseProto]
@@ -145,6 +148,27 @@ class ApplicationClientProtocolServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _yarn_service_protos_pb2.GetContainersRequestProto,
         context: _aio.ServicerContext[_yarn_service_protos_pb2.GetContainersRequestProto, _abc.Awaitable[_yarn_service_protos_pb2.GetContainersResponseProto]],
     ) -> _abc.Awaitable[_yarn_service_protos_pb2.GetContainersResponseProto]: ...
+
+    @_abc_1.abstractmethod
+    def getNodeToLabels(
+        self,
+        request: _yarn_service_protos_pb2.GetNodesToLabelsRequestProto,
+        context: _aio.ServicerContext[_yarn_service_protos_pb2.GetNodesToLabelsRequestProto, _abc.Awaitable[_yarn_service_protos_pb2.GetNodesToLabelsResponseProto]],
+    ) -> _abc.Awaitable[_yarn_service_protos_pb2.GetNodesToLabelsResponseProto]: ...
+
+    @_abc_1.abstractmethod
+    def getLabelsToNodes(
+        self,
+        request: _yarn_service_protos_pb2.GetLabelsToNodesRequestProto,
+        context: _aio.ServicerContext[_yarn_service_protos_pb2.GetLabelsToNodesRequestProto, _abc.Awaitable[_yarn_service_protos_pb2.GetLabelsToNodesResponseProto]],
+    ) -> _abc.Awaitable[_yarn_service_protos_pb2.GetLabelsToNodesResponseProto]: ...
+
+    @_abc_1.abstractmethod
+    def getClusterNodeLabels(
+        self,
+        request: _yarn_service_protos_pb2.GetClusterNodeLabelsRequestProto,
+        context: _aio.ServicerContext[_yarn_service_protos_pb2.GetClusterNodeLabelsRequestProto, _abc.Awaitable[_yarn_service_protos_pb2.GetClusterNodeLabelsResponseProto]],
+    ) -> _abc.Awaitable[_yarn_service_protos_pb2.GetClusterNodeLabelsResponseProto]: ...
 
     @_abc_1.abstractmethod
     def updateApplicationPriority(

@@ -75,6 +75,21 @@ class ResourceManagerAdministrationProtocolServiceStub:
                 request_serializer=protos_dot_yarn__server__resourcemanager__service__protos__pb2.UpdateNodeResourceRequestProto.SerializeToString,
                 response_deserializer=protos_dot_yarn__server__resourcemanager__service__protos__pb2.UpdateNodeResourceResponseProto.FromString,
                 _registered_method=True)
+        self.addToClusterNodeLabels = channel.unary_unary(
+                '/hadoop.yarn.ResourceManagerAdministrationProtocolService/addToClusterNodeLabels',
+                request_serializer=protos_dot_yarn__server__resourcemanager__service__protos__pb2.AddToClusterNodeLabelsRequestProto.SerializeToString,
+                response_deserializer=protos_dot_yarn__server__resourcemanager__service__protos__pb2.AddToClusterNodeLabelsResponseProto.FromString,
+                _registered_method=True)
+        self.removeFromClusterNodeLabels = channel.unary_unary(
+                '/hadoop.yarn.ResourceManagerAdministrationProtocolService/removeFromClusterNodeLabels',
+                request_serializer=protos_dot_yarn__server__resourcemanager__service__protos__pb2.RemoveFromClusterNodeLabelsRequestProto.SerializeToString,
+                response_deserializer=protos_dot_yarn__server__resourcemanager__service__protos__pb2.RemoveFromClusterNodeLabelsResponseProto.FromString,
+                _registered_method=True)
+        self.replaceLabelsOnNodes = channel.unary_unary(
+                '/hadoop.yarn.ResourceManagerAdministrationProtocolService/replaceLabelsOnNodes',
+                request_serializer=protos_dot_yarn__server__resourcemanager__service__protos__pb2.ReplaceLabelsOnNodeRequestProto.SerializeToString,
+                response_deserializer=protos_dot_yarn__server__resourcemanager__service__protos__pb2.ReplaceLabelsOnNodeResponseProto.FromString,
+                _registered_method=True)
         self.checkForDecommissioningNodes = channel.unary_unary(
                 '/hadoop.yarn.ResourceManagerAdministrationProtocolService/checkForDecommissioningNodes',
                 request_serializer=protos_dot_yarn__server__resourcemanager__service__protos__pb2.CheckForDecommissioningNodesRequestProto.SerializeToString,
@@ -139,6 +154,24 @@ class ResourceManagerAdministrationProtocolServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def addToClusterNodeLabels(self, request, context):
+        """Missing associated documentation comment in .proto file."""
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def removeFromClusterNodeLabels(self, request, context):
+        """Missing associated documentation comment in .proto file."""
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def replaceLabelsOnNodes(self, request, context):
+        """Missing associated documentation comment in .proto file."""
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def checkForDecommissioningNodes(self, request, context):
         """Missing associated documentation comment in .proto file."""
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
@@ -193,6 +226,21 @@ def add_ResourceManagerAdministrationProtocolServiceServicer_to_server(servicer,
                     servicer.updateNodeResource,
                     request_deserializer=protos_dot_yarn__server__resourcemanager__service__protos__pb2.UpdateNodeResourceRequestProto.FromString,
                     response_serializer=protos_dot_yarn__server__resourcemanager__service__protos__pb2.UpdateNodeResourceResponseProto.SerializeToString,
+            ),
+            'addToClusterNodeLabels': grpc.unary_unary_rpc_method_handler(
+                    servicer.addToClusterNodeLabels,
+                    request_deserializer=protos_dot_yarn__server__resourcemanager__service__protos__pb2.AddToClusterNodeLabelsRequestProto.FromString,
+                    response_serializer=protos_dot_yarn__server__resourcemanager__service__protos__pb2.AddToClusterNodeLabelsResponseProto.SerializeToString,
+            ),
+            'removeFromClusterNodeLabels': grpc.unary_unary_rpc_method_handler(
+                    servicer.removeFromClusterNodeLabels,
+                    request_deserializer=protos_dot_yarn__server__resourcemanager__service__protos__pb2.RemoveFromClusterNodeLabelsRequestProto.FromString,
+                    response_serializer=protos_dot_yarn__server__resourcemanager__service__protos__pb2.RemoveFromClusterNodeLabelsResponseProto.SerializeToString,
+            ),
+            'replaceLabelsOnNodes': grpc.unary_unary_rpc_method_handler(
+                    servicer.replaceLabelsOnNodes,
+                    request_deserializer=protos_dot_yarn__server__resourcemanager__service__protos__pb2.ReplaceLabelsOnNodeRequestProto.FromString,
+                    response_serializer=protos_dot_yarn__server__resourcemanager__service__protos__pb2.ReplaceLabelsOnNodeResponseProto.SerializeToString,
             ),
             'checkForDecommissioningNodes': grpc.unary_unary_rpc_method_handler(
                     servicer.checkForDecommissioningNodes,
@@ -422,6 +470,87 @@ class ResourceManagerAdministrationProtocolService:
             '/hadoop.yarn.ResourceManagerAdministrationProtocolService/updateNodeResource',
             protos_dot_yarn__server__resourcemanager__service__protos__pb2.UpdateNodeResourceRequestProto.SerializeToString,
             protos_dot_yarn__server__resourcemanager__service__protos__pb2.UpdateNodeResourceResponseProto.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def addToClusterNodeLabels(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/hadoop.yarn.ResourceManagerAdministrationProtocolService/addToClusterNodeLabels',
+            protos_dot_yarn__server__resourcemanager__service__protos__pb2.AddToClusterNodeLabelsRequestProto.SerializeToString,
+            protos_dot_yarn__server__resourcemanager__service__protos__pb2.AddToClusterNodeLabelsResponseProto.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def removeFromClusterNodeLabels(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/hadoop.yarn.ResourceManagerAdministrationProtocolService/removeFromClusterNodeLabels',
+            protos_dot_yarn__server__resourcemanager__service__protos__pb2.RemoveFromClusterNodeLabelsRequestProto.SerializeToString,
+            protos_dot_yarn__server__resourcemanager__service__protos__pb2.RemoveFromClusterNodeLabelsResponseProto.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def replaceLabelsOnNodes(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/hadoop.yarn.ResourceManagerAdministrationProtocolService/replaceLabelsOnNodes',
+            protos_dot_yarn__server__resourcemanager__service__protos__pb2.ReplaceLabelsOnNodeRequestProto.SerializeToString,
+            protos_dot_yarn__server__resourcemanager__service__protos__pb2.ReplaceLabelsOnNodeResponseProto.FromString,
             options,
             channel_credentials,
             insecure,

@@ -24,6 +24,9 @@ class ResourceManagerAdministrationProtocolServiceStub:
     refreshServiceAcls: _aio.UnaryUnaryMultiCallable[_yarn_server_resourcemanager_service_protos_pb2.RefreshServiceAclsRequestProto, _yarn_server_resourcemanager_service_protos_pb2.RefreshServiceAclsResponseProto]
     getGroupsForUser: _aio.UnaryUnaryMultiCallable[_yarn_server_resourcemanager_service_protos_pb2.GetGroupsForUserRequestProto, _yarn_server_resourcemanager_service_protos_pb2.GetGroupsForUserResponseProto]
     updateNodeResource: _aio.UnaryUnaryMultiCallable[_yarn_server_resourcemanager_service_protos_pb2.UpdateNodeResourceRequestProto, _yarn_server_resourcemanager_service_protos_pb2.UpdateNodeResourceResponseProto]
+    addToClusterNodeLabels: _aio.UnaryUnaryMultiCallable[_yarn_server_resourcemanager_service_protos_pb2.AddToClusterNodeLabelsRequestProto, _yarn_server_resourcemanager_service_protos_pb2.AddToClusterNodeLabelsResponseProto]
+    removeFromClusterNodeLabels: _aio.UnaryUnaryMultiCallable[_yarn_server_resourcemanager_service_protos_pb2.RemoveFromClusterNodeLabelsRequestProto, _yarn_server_resourcemanager_service_protos_pb2.RemoveFromClusterNodeLabelsResponseProto]
+    replaceLabelsOnNodes: _aio.UnaryUnaryMultiCallable[_yarn_server_resourcemanager_service_protos_pb2.ReplaceLabelsOnNodeRequestProto, _yarn_server_resourcemanager_service_protos_pb2.ReplaceLabelsOnNodeResponseProto]
     checkForDecommissioningNodes: _aio.UnaryUnaryMultiCallable[_yarn_server_resourcemanager_service_protos_pb2.CheckForDecommissioningNodesRequestProto, _yarn_server_resourcemanager_service_protos_pb2.CheckForDecommissioningNodesResponseProto]
     refreshClusterMaxPriority: _aio.UnaryUnaryMultiCallable[_yarn_server_resourcemanager_service_protos_pb2.RefreshClusterMaxPriorityRequestProto, _yarn_server_resourcemanager_service_protos_pb2.RefreshClusterMaxPriorityResponseProto]
 
@@ -85,6 +88,27 @@ class ResourceManagerAdministrationProtocolServiceServicer(metaclass=_abc_1.ABCM
         request: _yarn_server_resourcemanager_service_protos_pb2.UpdateNodeResourceRequestProto,
         context: _aio.ServicerContext[_yarn_server_resourcemanager_service_protos_pb2.UpdateNodeResourceRequestProto, _abc.Awaitable[_yarn_server_resourcemanager_service_protos_pb2.UpdateNodeResourceResponseProto]],
     ) -> _abc.Awaitable[_yarn_server_resourcemanager_service_protos_pb2.UpdateNodeResourceResponseProto]: ...
+
+    @_abc_1.abstractmethod
+    def addToClusterNodeLabels(
+        self,
+        request: _yarn_server_resourcemanager_service_protos_pb2.AddToClusterNodeLabelsRequestProto,
+        context: _aio.ServicerContext[_yarn_server_resourcemanager_service_protos_pb2.AddToClusterNodeLabelsRequestProto, _abc.Awaitable[_yarn_server_resourcemanager_service_protos_pb2.AddToClusterNodeLabelsResponseProto]],
+    ) -> _abc.Awaitable[_yarn_server_resourcemanager_service_protos_pb2.AddToClusterNodeLabelsResponseProto]: ...
+
+    @_abc_1.abstractmethod
+    def removeFromClusterNodeLabels(
+        self,
+        request: _yarn_server_resourcemanager_service_protos_pb2.RemoveFromClusterNodeLabelsRequestProto,
+        context: _aio.ServicerContext[_yarn_server_resourcemanager_service_protos_pb2.RemoveFromClusterNodeLabelsRequestProto, _abc.Awaitable[_yarn_server_resourcemanager_service_protos_pb2.RemoveFromClusterNodeLabelsResponseProto]],
+    ) -> _abc.Awaitable[_yarn_server_resourcemanager_service_protos_pb2.RemoveFromClusterNodeLabelsResponseProto]: ...
+
+    @_abc_1.abstractmethod
+    def replaceLabelsOnNodes(
+        self,
+        request: _yarn_server_resourcemanager_service_protos_pb2.ReplaceLabelsOnNodeRequestProto,
+        context: _aio.ServicerContext[_yarn_server_resourcemanager_service_protos_pb2.ReplaceLabelsOnNodeRequestProto, _abc.Awaitable[_yarn_server_resourcemanager_service_protos_pb2.ReplaceLabelsOnNodeResponseProto]],
+    ) -> _abc.Awaitable[_yarn_server_resourcemanager_service_protos_pb2.ReplaceLabelsOnNodeResponseProto]: ...
 
     @_abc_1.abstractmethod
     def checkForDecommissioningNodes(

@@ -1931,6 +1931,57 @@ class NodeLabelProto(_message.Message):
 Global___NodeLabelProto: _TypeAlias = NodeLabelProto  # noqa: Y015
 
 @_typing.final
+class NodeIdToLabelsProto(_message.Message):
+    """A node (port 0: a whole host) and its labels."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    NODEID_FIELD_NUMBER: _builtins.int
+    NODELABELS_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def nodeId(self) -> Global___NodeIdProto: ...
+    @_builtins.property
+    def nodeLabels(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]: ...
+    def __init__(
+        self,
+        *,
+        nodeId: Global___NodeIdProto | None = ...,
+        nodeLabels: _abc.Iterable[_builtins.str] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["nodeId", b"nodeId"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["nodeId", b"nodeId", "nodeLabels", b"nodeLabels"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___NodeIdToLabelsProto: _TypeAlias = NodeIdToLabelsProto  # noqa: Y015
+
+@_typing.final
+class LabelsToNodeIdsProto(_message.Message):
+    """A label and the nodes (port 0: whole hosts) that have it."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    NODELABELS_FIELD_NUMBER: _builtins.int
+    NODEID_FIELD_NUMBER: _builtins.int
+    nodeLabels: _builtins.str
+    @_builtins.property
+    def nodeId(self) -> _containers.RepeatedCompositeFieldContainer[Global___NodeIdProto]: ...
+    def __init__(
+        self,
+        *,
+        nodeLabels: _builtins.str | None = ...,
+        nodeId: _abc.Iterable[Global___NodeIdProto] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["nodeLabels", b"nodeLabels"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["nodeId", b"nodeId", "nodeLabels", b"nodeLabels"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___LabelsToNodeIdsProto: _TypeAlias = LabelsToNodeIdsProto  # noqa: Y015
+
+@_typing.final
 class NodeAttributeKeyProto(_message.Message):
     """A node attribute's name."""
 

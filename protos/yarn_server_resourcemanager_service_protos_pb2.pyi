@@ -452,3 +452,142 @@ class RefreshClusterMaxPriorityResponseProto(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___RefreshClusterMaxPriorityResponseProto: _TypeAlias = RefreshClusterMaxPriorityResponseProto  # noqa: Y015
+
+@_typing.final
+class AddToClusterNodeLabelsRequestProto(_message.Message):
+    """New labels for nodes to have."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    DEPRECATEDNODELABELS_FIELD_NUMBER: _builtins.int
+    NODELABELS_FIELD_NUMBER: _builtins.int
+    SUB_CLUSTER_ID_FIELD_NUMBER: _builtins.int
+    sub_cluster_id: _builtins.str
+    """For federation."""
+    @_builtins.property
+    def deprecatedNodeLabels(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """From clients of old releases, which know names alone."""
+
+    @_builtins.property
+    def nodeLabels(self) -> _containers.RepeatedCompositeFieldContainer[_yarn_protos_pb2.NodeLabelProto]: ...
+    def __init__(
+        self,
+        *,
+        deprecatedNodeLabels: _abc.Iterable[_builtins.str] | None = ...,
+        nodeLabels: _abc.Iterable[_yarn_protos_pb2.NodeLabelProto] | None = ...,
+        sub_cluster_id: _builtins.str | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["sub_cluster_id", b"sub_cluster_id"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["deprecatedNodeLabels", b"deprecatedNodeLabels", "nodeLabels", b"nodeLabels", "sub_cluster_id", b"sub_cluster_id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___AddToClusterNodeLabelsRequestProto: _TypeAlias = AddToClusterNodeLabelsRequestProto  # noqa: Y015
+
+@_typing.final
+class AddToClusterNodeLabelsResponseProto(_message.Message):
+    """They are there."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    def __init__(
+        self,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___AddToClusterNodeLabelsResponseProto: _TypeAlias = AddToClusterNodeLabelsResponseProto  # noqa: Y015
+
+@_typing.final
+class RemoveFromClusterNodeLabelsRequestProto(_message.Message):
+    """Labels go, also from the nodes that have them."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    NODELABELS_FIELD_NUMBER: _builtins.int
+    SUB_CLUSTER_ID_FIELD_NUMBER: _builtins.int
+    sub_cluster_id: _builtins.str
+    """For federation."""
+    @_builtins.property
+    def nodeLabels(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]: ...
+    def __init__(
+        self,
+        *,
+        nodeLabels: _abc.Iterable[_builtins.str] | None = ...,
+        sub_cluster_id: _builtins.str | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["sub_cluster_id", b"sub_cluster_id"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["nodeLabels", b"nodeLabels", "sub_cluster_id", b"sub_cluster_id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___RemoveFromClusterNodeLabelsRequestProto: _TypeAlias = RemoveFromClusterNodeLabelsRequestProto  # noqa: Y015
+
+@_typing.final
+class RemoveFromClusterNodeLabelsResponseProto(_message.Message):
+    """They are gone."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    def __init__(
+        self,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___RemoveFromClusterNodeLabelsResponseProto: _TypeAlias = RemoveFromClusterNodeLabelsResponseProto  # noqa: Y015
+
+@_typing.final
+class ReplaceLabelsOnNodeRequestProto(_message.Message):
+    """Nodes get other labels in the place of theirs."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    NODETOLABELS_FIELD_NUMBER: _builtins.int
+    FAILONUNKNOWNNODES_FIELD_NUMBER: _builtins.int
+    SUB_CLUSTER_ID_FIELD_NUMBER: _builtins.int
+    failOnUnknownNodes: _builtins.bool
+    """Refuse all of it if the RM has never seen one of the nodes."""
+    sub_cluster_id: _builtins.str
+    """For federation."""
+    @_builtins.property
+    def nodeToLabels(self) -> _containers.RepeatedCompositeFieldContainer[_yarn_protos_pb2.NodeIdToLabelsProto]: ...
+    def __init__(
+        self,
+        *,
+        nodeToLabels: _abc.Iterable[_yarn_protos_pb2.NodeIdToLabelsProto] | None = ...,
+        failOnUnknownNodes: _builtins.bool | None = ...,
+        sub_cluster_id: _builtins.str | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["failOnUnknownNodes", b"failOnUnknownNodes", "sub_cluster_id", b"sub_cluster_id"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["failOnUnknownNodes", b"failOnUnknownNodes", "nodeToLabels", b"nodeToLabels", "sub_cluster_id", b"sub_cluster_id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ReplaceLabelsOnNodeRequestProto: _TypeAlias = ReplaceLabelsOnNodeRequestProto  # noqa: Y015
+
+@_typing.final
+class ReplaceLabelsOnNodeResponseProto(_message.Message):
+    """They have them."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    def __init__(
+        self,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ReplaceLabelsOnNodeResponseProto: _TypeAlias = ReplaceLabelsOnNodeResponseProto  # noqa: Y015

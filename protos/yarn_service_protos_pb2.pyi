@@ -1396,6 +1396,134 @@ class GetAllResourceTypeInfoResponseProto(_message.Message):
 Global___GetAllResourceTypeInfoResponseProto: _TypeAlias = GetAllResourceTypeInfoResponseProto  # noqa: Y015
 
 @_typing.final
+class GetNodesToLabelsRequestProto(_message.Message):
+    """Which labels have the nodes?"""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    def __init__(
+        self,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___GetNodesToLabelsRequestProto: _TypeAlias = GetNodesToLabelsRequestProto  # noqa: Y015
+
+@_typing.final
+class GetNodesToLabelsResponseProto(_message.Message):
+    """Those that have one."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    NODETOLABELS_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def nodeToLabels(self) -> _containers.RepeatedCompositeFieldContainer[_yarn_protos_pb2.NodeIdToLabelsProto]: ...
+    def __init__(
+        self,
+        *,
+        nodeToLabels: _abc.Iterable[_yarn_protos_pb2.NodeIdToLabelsProto] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["nodeToLabels", b"nodeToLabels"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___GetNodesToLabelsResponseProto: _TypeAlias = GetNodesToLabelsResponseProto  # noqa: Y015
+
+@_typing.final
+class GetLabelsToNodesRequestProto(_message.Message):
+    """Which nodes have these labels? Empty: all labels."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    NODELABELS_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def nodeLabels(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]: ...
+    def __init__(
+        self,
+        *,
+        nodeLabels: _abc.Iterable[_builtins.str] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["nodeLabels", b"nodeLabels"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___GetLabelsToNodesRequestProto: _TypeAlias = GetLabelsToNodesRequestProto  # noqa: Y015
+
+@_typing.final
+class GetLabelsToNodesResponseProto(_message.Message):
+    """Without labels that nobody has."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    LABELSTONODES_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def labelsToNodes(self) -> _containers.RepeatedCompositeFieldContainer[_yarn_protos_pb2.LabelsToNodeIdsProto]: ...
+    def __init__(
+        self,
+        *,
+        labelsToNodes: _abc.Iterable[_yarn_protos_pb2.LabelsToNodeIdsProto] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["labelsToNodes", b"labelsToNodes"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___GetLabelsToNodesResponseProto: _TypeAlias = GetLabelsToNodesResponseProto  # noqa: Y015
+
+@_typing.final
+class GetClusterNodeLabelsRequestProto(_message.Message):
+    """Which labels are there?"""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    def __init__(
+        self,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___GetClusterNodeLabelsRequestProto: _TypeAlias = GetClusterNodeLabelsRequestProto  # noqa: Y015
+
+@_typing.final
+class GetClusterNodeLabelsResponseProto(_message.Message):
+    """All of them."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    DEPRECATEDNODELABELS_FIELD_NUMBER: _builtins.int
+    NODELABELS_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def deprecatedNodeLabels(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """For clients of old releases, which know names alone."""
+
+    @_builtins.property
+    def nodeLabels(self) -> _containers.RepeatedCompositeFieldContainer[_yarn_protos_pb2.NodeLabelProto]: ...
+    def __init__(
+        self,
+        *,
+        deprecatedNodeLabels: _abc.Iterable[_builtins.str] | None = ...,
+        nodeLabels: _abc.Iterable[_yarn_protos_pb2.NodeLabelProto] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["deprecatedNodeLabels", b"deprecatedNodeLabels", "nodeLabels", b"nodeLabels"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___GetClusterNodeLabelsResponseProto: _TypeAlias = GetClusterNodeLabelsResponseProto  # noqa: Y015
+
+@_typing.final
 class GetAllResourceProfilesRequestProto(_message.Message):
     """Which named amounts are there?"""
 

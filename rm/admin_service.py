@@ -6,7 +6,15 @@ import getpass
 from collections.abc import Callable
 
 from rm.core import ResourceManagerCore
-from rm.events import RefreshClusterMaxPriority, RefreshNodes, RefreshQueues, UpdateNodeResource
+from rm.events import (
+    AddClusterNodeLabels,
+    RefreshClusterMaxPriority,
+    RefreshNodes,
+    RefreshQueues,
+    RemoveClusterNodeLabels,
+    ReplaceLabelsOnNodes,
+    UpdateNodeResource,
+)
 from rm.groups import groups_of
 from rm.host_lists import HostLists
 from rm.nodes_list import decommissioning_nodes
@@ -18,7 +26,8 @@ from wire.protocols.admin import NodeResources
 from yarn.configuration import Configuration
 from yarn.errors import YarnException, YARNFeatureNotEnabledException
 from yarn.ids import NodeId
-from yarn.protocols.admin import RefreshNodesRequest
+from yarn.nodes import NodeLabel
+from yarn.protocols.admin import RefreshNodesRequest, ReplaceLabelsRequest
 from yarn.settings import resourcemanager, scheduler
 from yarn.states import DecommissionType
 
@@ -86,6 +95,18 @@ class AdminService:
     async def get_groups_for_user(self, caller: Caller[None], request: str) -> tuple[str, ...]:
         self._check(caller, "getGroupsForUser")
         return groups_of(request)
+
+    async def add_to_cluster_node_labels(self, caller: Caller[None], request: tuple[NodeLabel, ...]) -> None:
+        self._check(caller, "addToClusterNodeLabels")
+        await self._shell.ask(lambda call: AddClusterNodeLabels(call, request))
+
+    async def remove_from_cluster_node_labels(self, caller: Caller[None], request: tuple[str, ...]) -> None:
+        self._check(caller, "removeFromClusterNodeLabels")
+        await self._shell.ask(lambda call: RemoveClusterNodeLabels(call, request))
+
+    async def replace_labels_on_nodes(self, caller: Caller[None], request: ReplaceLabelsRequest) -> None:
+        self._check(caller, "replaceLabelsOnNode")
+        await self._shell.ask(lambda call: ReplaceLabelsOnNodes(call, request.labels, request.fail_on_unknown_nodes))
 
     async def update_node_resource(self, caller: Caller[None], request: NodeResources) -> None:
         self._check(caller, "updateNodeResource")

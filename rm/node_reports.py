@@ -51,6 +51,7 @@ def _node_report(context: RMContext, node: RMNode, update: NodeUpdateType | None
         health=node.health,
         containers_utilization=node.containers_utilization,
         node_utilization=node.node_utilization,
+        labels=frozenset({label} if (label := context.scheduler.labels.label_of(node.node_id)) else ()),
         update_type=update,
         decommissioning_timeout_s=node.decommissioning_timeout_s if node.state is NodeState.DECOMMISSIONING else None,
     )

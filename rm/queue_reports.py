@@ -16,18 +16,15 @@ from rm.scheduler.leaf_queue import LeafQueue
 from rm.scheduler.parent_queue import ParentQueue
 from rm.scheduler.queue import CSQueue
 from rm.scheduler.usage import NO_LABEL
-from yarn.applications import ApplicationFilter, ApplicationReport
+from yarn.applications import DEFAULT_PARTITION, ApplicationFilter, ApplicationReport
 from yarn.asks import ANY
 from yarn.protocols.client import QueueInfoRequest, QueueUserAcls
-from yarn.queues import QueueInfo, QueueStatistics
+from yarn.queues import QueueInfo, QueuePartition, QueueStatistics
 from yarn.states import QueueACL, YarnApplicationState
 
 if TYPE_CHECKING:
     from rm.context import RMContext
 
-EVERY_LABEL = frozenset({"*"})
-"""Which partitions a queue may use while there are no labels: all there are."""
-DEFAULT_PARTITION = "<DEFAULT_PARTITION>"
 
 ROOT = "root"
 
@@ -75,8 +72,32 @@ def _queue_info(context: RMContext, queue: CSQueue, depth: int) -> QueueInfo:
         absolute_used_capacity=shares.absolute_used_capacity,
         statistics=_statistics(context, queue),
         children=tuple(_queue_info(context, child, depth - 1) for child in below),
-        accessible_labels=EVERY_LABEL,
-        default_label_expression=DEFAULT_PARTITION,
+        accessible_labels=frozenset(queue.configuration.accessible_labels),
+        default_label_expression=queue.configuration.default_label or DEFAULT_PARTITION,
+        preemption_disabled=queue.configuration.preemption_disabled,
+        intra_queue_preemption_disabled=queue.configuration.intra_queue_preemption_disabled,
+        weight=shares.weight,
+        max_parallel_apps=queue.configuration.max_parallel_apps,
+        partitions=tuple(_partition(queue, label) for label in _labels_of(context, queue)),
+    )
+
+
+def _labels_of(context: RMContext, queue: CSQueue) -> tuple[str, ...]:
+    """The labels that it may use: all there are for `*` (AbstractCSQueue.getNodeLabelsForQueue)."""
+    labels = tuple(label.name for label in context.scheduler.labels.cluster_labels())
+    return tuple(label for label in labels if queue.configuration.may_use(label))
+
+
+def _partition(queue: CSQueue, label: str) -> QueuePartition:
+    shares = queue.capacities.at(label)
+    return QueuePartition(
+        label,
+        shares.capacity,
+        shares.maximum_capacity,
+        shares.absolute_capacity,
+        shares.absolute_maximum_capacity,
+        shares.effective_minimum,
+        shares.effective_maximum,
     )
 
 

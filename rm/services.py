@@ -43,12 +43,14 @@ from yarn.applications import (
 from yarn.containers import AMRMTokenIdentifier
 from yarn.errors import AccessControlException, ResourceProfilesNotEnabledException
 from yarn.ids import ApplicationAttemptId, ApplicationId, ContainerId, NodeId
-from yarn.nodes import ClusterMetrics, NodeReport
+from yarn.nodes import ClusterMetrics, NodeLabel, NodeReport
 from yarn.protocols.client import (
     GetNewApplicationResponse,
     KillApplicationRequest,
     KillApplicationResponse,
+    LabelsToNodes,
     MoveApplicationRequest,
+    NodesToLabels,
     QueueInfoRequest,
     QueueUserAcls,
     ResourceTypeInfo,
@@ -170,6 +172,17 @@ class ClientService:
 
     async def get_resource_profile(self, caller: Caller[None], request: str) -> Resource:
         raise ResourceProfilesNotEnabledException(NO_PROFILES)
+
+    async def get_node_to_labels(self, caller: Caller[None], request: None) -> NodesToLabels:
+        labels = self._core.scheduler.labels.nodes_to_labels()
+        return tuple((node_id, (label.name,)) for node_id, label in labels.items())
+
+    async def get_labels_to_nodes(self, caller: Caller[None], request: tuple[str, ...]) -> LabelsToNodes:
+        labels = self._core.scheduler.labels.labels_to_nodes(request)
+        return tuple((label.name, nodes) for label, nodes in labels.items())
+
+    async def get_cluster_node_labels(self, caller: Caller[None], request: None) -> tuple[NodeLabel, ...]:
+        return self._core.scheduler.labels.cluster_labels()
 
     async def get_application_attempt_report(
         self, caller: Caller[None], request: ApplicationAttemptId

@@ -26,13 +26,15 @@ from yarn.applications import (
 from yarn.containers import Token
 from yarn.errors import InvalidArgumentException, RemoteError
 from yarn.ids import ApplicationAttemptId, ApplicationId, ContainerId, NodeId
-from yarn.nodes import ClusterMetrics, NodeReport
-from yarn.protocols.admin import RefreshNodesRequest
+from yarn.nodes import ClusterMetrics, NodeLabel, NodeReport
+from yarn.protocols.admin import RefreshNodesRequest, ReplaceLabelsRequest
 from yarn.protocols.client import (
     GetNewApplicationResponse,
     KillApplicationRequest,
     KillApplicationResponse,
+    LabelsToNodes,
     MoveApplicationRequest,
+    NodesToLabels,
     QueueInfoRequest,
     QueueUserAcls,
     ResourceTypeInfo,
@@ -207,6 +209,17 @@ class ApplicationClientProxy(Proxy):
     async def get_resource_profile(self, name: str) -> Resource:
         return await self.call(client_cluster.GET_RESOURCE_PROFILE, name)
 
+    async def get_node_to_labels(self) -> NodesToLabels:
+        """The nodes and whole hosts (port 0) that have labels."""
+        return await self.call(client_cluster.GET_NODE_TO_LABELS, None)
+
+    async def get_labels_to_nodes(self, names: tuple[str, ...] = ()) -> LabelsToNodes:
+        """Who has these labels; who has any, if none are named."""
+        return await self.call(client_cluster.GET_LABELS_TO_NODES, names)
+
+    async def get_cluster_node_labels(self) -> tuple[NodeLabel, ...]:
+        return await self.call(client_cluster.GET_CLUSTER_NODE_LABELS, None)
+
     async def get_application_attempt_report(self, attempt_id: ApplicationAttemptId) -> ApplicationAttemptReport:
         return await self.call(client.GET_APPLICATION_ATTEMPT_REPORT, attempt_id)
 
@@ -305,6 +318,15 @@ class AdminProxy(Proxy):
 
     async def get_groups_for_user(self, user: str) -> tuple[str, ...]:
         return await self.call(admin.GET_GROUPS_FOR_USER, user)
+
+    async def add_to_cluster_node_labels(self, labels: tuple[NodeLabel, ...]) -> None:
+        await self.call(admin.ADD_TO_CLUSTER_NODE_LABELS, labels)
+
+    async def remove_from_cluster_node_labels(self, names: tuple[str, ...]) -> None:
+        await self.call(admin.REMOVE_FROM_CLUSTER_NODE_LABELS, names)
+
+    async def replace_labels_on_nodes(self, request: ReplaceLabelsRequest) -> None:
+        await self.call(admin.REPLACE_LABELS_ON_NODES, request)
 
     async def update_node_resource(self, resources: tuple[tuple[NodeId, Resource], ...]) -> None:
         await self.call(admin.UPDATE_NODE_RESOURCE, resources)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from yarn.applications import ApplicationReport
+from yarn.resource import Resource
 from yarn.states import QueueState
 
 
@@ -33,8 +34,24 @@ class QueueStatistics:
 
 
 @dataclass(frozen=True, slots=True)
+class QueuePartition:
+    """What a queue has of the nodes with a label: capacities are fractions (0..1) as in QueueInfo."""
+
+    label: str
+    capacity: float
+    maximum_capacity: float
+    absolute_capacity: float
+    absolute_maximum_capacity: float
+    effective_minimum: Resource
+    effective_maximum: Resource
+
+
+@dataclass(frozen=True, slots=True)
 class QueueInfo:
-    """A queue: capacities are fractions (0..1) of the parent's, `current_capacity` is used / guaranteed."""
+    """A queue: capacities are fractions (0..1) of the parent's, `current_capacity` is used / guaranteed.
+
+    They are of the nodes without label; `partitions` tells of those with one that the queue may use.
+    """
 
     name: str
     path: str
@@ -55,3 +72,4 @@ class QueueInfo:
     weight: float = -1.0
     max_parallel_apps: int = 2147483647
     scheduler: str = "CapacityScheduler"
+    partitions: tuple[QueuePartition, ...] = ()

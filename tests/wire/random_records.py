@@ -151,8 +151,12 @@ def _adjust_node_report(rng: Random, report: NodeReport) -> NodeReport:
 
 
 def _adjust_queue(rng: Random, queue: QueueInfo) -> QueueInfo:
-    """On the wire the used share of the cluster is worked out of two others."""
-    return dataclasses.replace(queue, absolute_used_capacity=queue.current_capacity * queue.absolute_capacity)
+    """On the wire the used share of the cluster is worked out of two others; a partition has one label of its own."""
+    partitions = tuple(
+        dataclasses.replace(partition, label=f"label{number}") for number, partition in enumerate(queue.partitions)
+    )
+    absolute_used_capacity = queue.current_capacity * queue.absolute_capacity
+    return dataclasses.replace(queue, absolute_used_capacity=absolute_used_capacity, partitions=partitions)
 
 
 def _adjust_nm_token(rng: Random, token: NMToken) -> NMToken:

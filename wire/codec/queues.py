@@ -5,7 +5,8 @@ from __future__ import annotations
 from protos import yarn_protos_pb2 as pb
 from wire.codec.applications import read_application_report, write_application_report
 from wire.codec.fields import member, members, number, text, texts
-from yarn.queues import QueueInfo, QueueStatistics
+from wire.codec.resources import read_resource, write_resource
+from yarn.queues import QueueInfo, QueuePartition, QueueStatistics
 from yarn.states import QueueState
 
 DEFAULT_PARTITION = ""
@@ -43,6 +44,8 @@ def write_queue_info(queue: QueueInfo, out: pb.QueueInfoProto) -> None:
     out.maximumCapacity = queue.maximum_capacity
     out.currentCapacity = queue.current_capacity
     _write_absolute(queue, out.queueConfigurationsMap.add(partitionName=DEFAULT_PARTITION).queueConfigurations)
+    for partition in queue.partitions:
+        _write_partition(partition, out.queueConfigurationsMap.add(partitionName=partition.label).queueConfigurations)
     for theirs, ours in _STATISTICS.items():
         setattr(out.queueStatistics, theirs, getattr(queue.statistics, ours))
     for child in queue.children:
@@ -65,9 +68,30 @@ def _write_absolute(queue: QueueInfo, out: pb.QueueConfigurationsProto) -> None:
     out.absoluteMaxCapacity = queue.absolute_maximum_capacity
 
 
+def _write_partition(partition: QueuePartition, out: pb.QueueConfigurationsProto) -> None:
+    out.capacity = partition.capacity
+    out.maxCapacity = partition.maximum_capacity
+    out.absoluteCapacity = partition.absolute_capacity
+    out.absoluteMaxCapacity = partition.absolute_maximum_capacity
+    write_resource(partition.effective_minimum, out.effectiveMinCapacity)
+    write_resource(partition.effective_maximum, out.effectiveMaxCapacity)
+
+
+def _read_partition(label: str, proto: pb.QueueConfigurationsProto) -> QueuePartition:
+    return QueuePartition(
+        label,
+        proto.capacity,
+        proto.maxCapacity,
+        proto.absoluteCapacity,
+        proto.absoluteMaxCapacity,
+        read_resource(proto.effectiveMinCapacity),
+        read_resource(proto.effectiveMaxCapacity),
+    )
+
+
 def read_queue_info(proto: pb.QueueInfoProto) -> QueueInfo:
     """`absolute_used_capacity` is worked out: used / guaranteed times guaranteed / cluster."""
-    partitions = {entry.partitionName: entry.queueConfigurations for entry in proto.queueConfigurationsMap}
+    partitions = {text(entry, "partitionName"): entry.queueConfigurations for entry in proto.queueConfigurationsMap}
     absolute = partitions.get(DEFAULT_PARTITION, pb.QueueConfigurationsProto())
     numbers = {ours: getattr(proto.queueStatistics, theirs) for theirs, ours in _STATISTICS.items()}
     return QueueInfo(
@@ -90,4 +114,5 @@ def read_queue_info(proto: pb.QueueInfoProto) -> QueueInfo:
         weight=proto.weight,
         max_parallel_apps=proto.maxParallelApps,
         scheduler=text(proto, "schedulerType"),
+        partitions=tuple(_read_partition(label, entry) for label, entry in partitions.items() if label),
     )

@@ -8,10 +8,19 @@ from protos import yarn_server_resourcemanager_service_protos_pb2 as pb
 from wire.caller import Caller
 from wire.codec.fields import members, number, optional_int, refuse_too_many, required, text, texts
 from wire.codec.ids import read_node_id, write_node_id
+from wire.codec.labels import (
+    read_new_labels,
+    read_removed_labels,
+    read_replacement,
+    write_new_labels,
+    write_removed_labels,
+    write_replacement,
+)
 from wire.codec.resources import read_resource, write_resource
 from wire.rpc import Form, Rpc, empty
 from yarn.ids import NodeId
-from yarn.protocols.admin import RefreshNodesRequest
+from yarn.nodes import NodeLabel
+from yarn.protocols.admin import RefreshNodesRequest, ReplaceLabelsRequest
 from yarn.resource import Resource
 from yarn.states import DecommissionType
 
@@ -37,6 +46,9 @@ class AdminHandler(Protocol):
     async def refresh_service_acls(self, caller: Caller[None], request: None) -> None: ...
     async def refresh_cluster_max_priority(self, caller: Caller[None], request: None) -> None: ...
     async def get_groups_for_user(self, caller: Caller[None], request: str) -> tuple[str, ...]: ...
+    async def add_to_cluster_node_labels(self, caller: Caller[None], request: tuple[NodeLabel, ...]) -> None: ...
+    async def remove_from_cluster_node_labels(self, caller: Caller[None], request: tuple[str, ...]) -> None: ...
+    async def replace_labels_on_nodes(self, caller: Caller[None], request: ReplaceLabelsRequest) -> None: ...
     async def update_node_resource(self, caller: Caller[None], request: NodeResources) -> None: ...
 
 
@@ -152,6 +164,27 @@ GET_GROUPS_FOR_USER: Rpc[str, tuple[str, ...]] = Rpc(
     ),
     reads=True,
 )
+ADD_TO_CLUSTER_NODE_LABELS: Rpc[tuple[NodeLabel, ...], None] = Rpc(
+    SERVICE,
+    "addToClusterNodeLabels",
+    "add_to_cluster_node_labels",
+    Form(pb.AddToClusterNodeLabelsRequestProto, write_new_labels, read_new_labels),
+    empty(pb.AddToClusterNodeLabelsResponseProto),
+)
+REMOVE_FROM_CLUSTER_NODE_LABELS: Rpc[tuple[str, ...], None] = Rpc(
+    SERVICE,
+    "removeFromClusterNodeLabels",
+    "remove_from_cluster_node_labels",
+    Form(pb.RemoveFromClusterNodeLabelsRequestProto, write_removed_labels, read_removed_labels),
+    empty(pb.RemoveFromClusterNodeLabelsResponseProto),
+)
+REPLACE_LABELS_ON_NODES: Rpc[ReplaceLabelsRequest, None] = Rpc(
+    SERVICE,
+    "replaceLabelsOnNodes",
+    "replace_labels_on_nodes",
+    Form(pb.ReplaceLabelsOnNodeRequestProto, write_replacement, read_replacement),
+    empty(pb.ReplaceLabelsOnNodeResponseProto),
+)
 UPDATE_NODE_RESOURCE: Rpc[NodeResources, None] = Rpc(
     SERVICE,
     "updateNodeResource",
@@ -170,5 +203,8 @@ RPCS: tuple[Rpc[Any, Any], ...] = (
     REFRESH_SERVICE_ACLS,
     REFRESH_CLUSTER_MAX_PRIORITY,
     GET_GROUPS_FOR_USER,
+    ADD_TO_CLUSTER_NODE_LABELS,
+    REMOVE_FROM_CLUSTER_NODE_LABELS,
+    REPLACE_LABELS_ON_NODES,
     UPDATE_NODE_RESOURCE,
 )

@@ -60,12 +60,14 @@ from yarn.applications import (
     ContainerReport,
 )
 from yarn.ids import ApplicationAttemptId, ApplicationId, ContainerId
-from yarn.nodes import ClusterMetrics, NodeReport
+from yarn.nodes import ClusterMetrics, NodeLabel, NodeReport
 from yarn.protocols.client import (
     GetNewApplicationResponse,
     KillApplicationRequest,
     KillApplicationResponse,
+    LabelsToNodes,
     MoveApplicationRequest,
+    NodesToLabels,
     QueueInfoRequest,
     QueueUserAcls,
     ResourceTypeInfo,
@@ -104,6 +106,9 @@ class ApplicationClientHandler(Protocol):
     async def get_resource_type_info(self, caller: Caller[None], request: None) -> tuple[ResourceTypeInfo, ...]: ...
     async def get_resource_profiles(self, caller: Caller[None], request: None) -> dict[str, Resource]: ...
     async def get_resource_profile(self, caller: Caller[None], request: str) -> Resource: ...
+    async def get_node_to_labels(self, caller: Caller[None], request: None) -> NodesToLabels: ...
+    async def get_labels_to_nodes(self, caller: Caller[None], request: tuple[str, ...]) -> LabelsToNodes: ...
+    async def get_cluster_node_labels(self, caller: Caller[None], request: None) -> tuple[NodeLabel, ...]: ...
     async def get_application_attempt_report(
         self, caller: Caller[None], request: ApplicationAttemptId
     ) -> ApplicationAttemptReport: ...

@@ -1,4 +1,4 @@
-"""ApplicationClientProtocol's calls about the cluster: nodes, queues, resource types. All of them only read."""
+"""ApplicationClientProtocol's calls about the cluster: nodes, labels, queues, resource types. All of them only read."""
 
 from __future__ import annotations
 
@@ -19,12 +19,22 @@ from wire.codec.client import (
     write_resource_types,
 )
 from wire.codec.fields import required, text
+from wire.codec.labels import (
+    read_cluster_labels,
+    read_labels_to_nodes,
+    read_nodes_to_labels,
+    read_wanted_labels,
+    write_cluster_labels,
+    write_labels_to_nodes,
+    write_nodes_to_labels,
+    write_wanted_labels,
+)
 from wire.codec.nodes import NODE_STATES, read_cluster_metrics, read_node_report, write_cluster_metrics
 from wire.codec.queues import read_queue_info
 from wire.codec.resources import read_resource, write_resource
 from wire.rpc import Form, Rpc, empty
-from yarn.nodes import ClusterMetrics, NodeReport
-from yarn.protocols.client import QueueInfoRequest, QueueUserAcls, ResourceTypeInfo
+from yarn.nodes import ClusterMetrics, NodeLabel, NodeReport
+from yarn.protocols.client import LabelsToNodes, NodesToLabels, QueueInfoRequest, QueueUserAcls, ResourceTypeInfo
 from yarn.queues import QueueInfo
 from yarn.resource import Resource
 from yarn.states import NodeState
@@ -112,6 +122,30 @@ GET_RESOURCE_PROFILE: Rpc[str, Resource] = Rpc(
     ),
     reads=True,
 )
+GET_NODE_TO_LABELS: Rpc[None, NodesToLabels] = Rpc(
+    SERVICE,
+    "getNodeToLabels",
+    "get_node_to_labels",
+    empty(pb.GetNodesToLabelsRequestProto),
+    Form(pb.GetNodesToLabelsResponseProto, write_nodes_to_labels, read_nodes_to_labels),
+    reads=True,
+)
+GET_LABELS_TO_NODES: Rpc[tuple[str, ...], LabelsToNodes] = Rpc(
+    SERVICE,
+    "getLabelsToNodes",
+    "get_labels_to_nodes",
+    Form(pb.GetLabelsToNodesRequestProto, write_wanted_labels, read_wanted_labels),
+    Form(pb.GetLabelsToNodesResponseProto, write_labels_to_nodes, read_labels_to_nodes),
+    reads=True,
+)
+GET_CLUSTER_NODE_LABELS: Rpc[None, tuple[NodeLabel, ...]] = Rpc(
+    SERVICE,
+    "getClusterNodeLabels",
+    "get_cluster_node_labels",
+    empty(pb.GetClusterNodeLabelsRequestProto),
+    Form(pb.GetClusterNodeLabelsResponseProto, write_cluster_labels, read_cluster_labels),
+    reads=True,
+)
 
 RPCS: tuple[Rpc[Any, Any], ...] = (
     GET_CLUSTER_METRICS,
@@ -121,4 +155,7 @@ RPCS: tuple[Rpc[Any, Any], ...] = (
     GET_RESOURCE_TYPE_INFO,
     GET_RESOURCE_PROFILES,
     GET_RESOURCE_PROFILE,
+    GET_NODE_TO_LABELS,
+    GET_LABELS_TO_NODES,
+    GET_CLUSTER_NODE_LABELS,
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from yarn.protocols.client import NodesToLabels
 from yarn.states import DecommissionType
 
 
@@ -13,3 +14,11 @@ class RefreshNodesRequest:
 
     type: DecommissionType = DecommissionType.NORMAL
     timeout_s: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ReplaceLabelsRequest:
+    """Other labels for nodes and whole hosts; `fail_on_unknown_nodes`: none, if the RM has never seen one of them."""
+
+    labels: NodesToLabels
+    fail_on_unknown_nodes: bool = False

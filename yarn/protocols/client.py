@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TypeAlias
 
-from yarn.ids import ApplicationId
+from yarn.ids import ApplicationId, NodeId
 from yarn.resource import Resource
 from yarn.states import QueueACL
 
@@ -80,3 +81,10 @@ class ResourceTypeInfo:
 
     name: str
     units: str = ""
+
+
+NodesToLabels: TypeAlias = tuple[tuple[NodeId, tuple[str, ...]], ...]
+"""(node, its labels); port 0 stands for a whole host."""
+
+LabelsToNodes: TypeAlias = tuple[tuple[str, tuple[NodeId, ...]], ...]
+"""(label, who has it); port 0 stands for a whole host."""
