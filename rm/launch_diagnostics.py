@@ -77,7 +77,7 @@ def _activated(context: RMContext, scheduled: FiCaSchedulerApp) -> str:
     """What the last node that was looked at lacked, and how full the queue is."""
     leaf, partition = scheduled.leaf, scheduled.am_partition
     capacities = leaf.capacities.at(partition)
-    refusals = list(scheduled.refusals.by_node().items())
+    refusals = list(scheduled.last_refusals().items())
     at_ms, last = (
         (refusals[-1][1].at_ms, _last_look(context, *refusals[-1])) if refusals else (scheduled.started_ms, "")
     )

@@ -15,7 +15,7 @@ from rm.scheduler.binary32 import ceiled
 from rm.scheduler.container_updates import ContainerUpdates
 from rm.scheduler.context import SchedulerContext
 from rm.scheduler.java_order import hash_order, node_hash
-from rm.scheduler.reasons import Refusal, Refusals
+from rm.scheduler.reasons import Reason, Refusal, Refusals
 from rm.scheduler.usage import NO_LABEL, ResourceUsage
 from yarn.asks import ANY, UNDEFINED_PRIORITY, Preemption, ResourceRequest
 from yarn.containers import Container
@@ -160,6 +160,17 @@ class FiCaSchedulerApp:
     def headroom(self) -> Resource:
         """What it could still get; nothing before the first visit looked at it."""
         return self.headroom_provider.headroom() if self.headroom_provider is not None else self._context.none
+
+    def last_refusals(self) -> dict[NodeId, Refusal]:
+        """{node: why it was last refused there}, oldest first; its user's refusals are its own while it asks."""
+        own = self.refusals.by_node()
+        user = self.leaf.users.users.get(self.user)
+        if user is not None and self.usage.is_pending():
+            for node_id, refusal in user.refusals.by_node().items():
+                last = own.get(node_id)
+                if last is None or last.reason is Reason.APPLICATION_SATISFIED or last.at_ms < refusal.at_ms:
+                    own[node_id] = refusal
+        return dict(sorted(own.items(), key=lambda entry: entry[1].at_ms))
 
     # What it does
 

@@ -252,6 +252,8 @@ class AppSchedulingInfo:
         self.leaf.change_pending(partition, amount)
         part = self._usage.booked(partition)
         part.pending = part.pending + amount
+        if self._application_id in self.leaf.active.asleep:
+            self.leaf.active.wake(self._application_id)
 
     def _take_any(self, key: SchedulerKey, keyed: KeyedAsks) -> AskTerms:
         row = keyed.rows[ANY]

@@ -151,6 +151,7 @@ def _book(proposal: Proposal, container: RMContainer) -> None:
     application, partition = proposal.application, proposal.node.partition
     application.leaf.allocate(application, partition, proposal.resource, container)
     application.leaf.active.usage_changed(application)
+    application.leaf.users.get_or_add(application.user).refusals.clear(proposal.node.node_id)
     queue: CSQueue | None = application.leaf.parent
     while queue is not None:
         queue.book_container(partition, proposal.resource)

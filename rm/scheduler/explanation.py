@@ -39,7 +39,7 @@ def obstacles_of(attempt: FiCaSchedulerApp, nodes: Iterable[SchedulerNode]) -> l
     obstacles = [] if attempt.am_refusal is None else [Obstacle(subject, None, attempt.am_refusal)]
     if not attempt.is_runnable:
         obstacles.append(Obstacle(subject, None, Refusal(Reason.PARALLEL_LIMIT, attempt.started_ms)))
-    for node_id, refusal in attempt.refusals.by_node().items():
+    for node_id, refusal in attempt.last_refusals().items():
         obstacles += _kept(subject, node_id, refusal)
     queue: CSQueue | None = attempt.leaf
     while queue is not None:

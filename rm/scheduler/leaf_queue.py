@@ -7,6 +7,7 @@ for masters read the copy.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from rm.lifecycles.rm_container import RMContainer
@@ -102,24 +103,48 @@ class LeafQueue(CSQueue):
         return self._assign_in_order(node, limits, mode)
 
     def _assign_in_order(self, node: SchedulerNode, limits: ResourceLimits, mode: SchedulingMode) -> Assignment:
+        """With reservations about, everybody is asked; else those who ask for nothing can sleep."""
+        if not self.usage.default.reserved.is_none():
+            return self._walk(self.active.offers(node.partition), node, limits, mode, [])
+        satisfied: list[FiCaSchedulerApp] = []
+        assignment = self._walk(self.active.awake(node.partition), node, limits, mode, satisfied)
+        for application in satisfied:
+            self.active.put_to_sleep(application)
+        return assignment
+
+    def _walk(
+        self,
+        applications: Iterator[FiCaSchedulerApp],
+        node: SchedulerNode,
+        limits: ResourceLimits,
+        mode: SchedulingMode,
+        satisfied: list[FiCaSchedulerApp],
+    ) -> Assignment:
+        """The first that takes the node; those that it passed and that ask for nothing are put on `satisfied`."""
         context, partition = self.context, node.partition
         cached_limits = self._user_limits.at(self.users.version, partition, mode)
+        refused: dict[str, CachedUserLimit] = {}
         check_queue = True
-        for application in self.active.offers(partition):
+        for application in applications:
             reserved = application.usage.default.reserved
             if check_queue:
                 if not self.can_assign(partition, limits, reserved, mode):
                     used = self.usage.used(partition)
                     return self._refuse(node, Reason.QUEUE_MAXIMUM, used, used + limits.headroom)
                 check_queue = context.settings.reservations_continue_looking and not reserved.is_none()
+            if self._is_refused_with(application, refused.get(application.user), reserved):
+                continue
             cached = self._look_up_limit(application, partition, mode, cached_limits)
             if not self._may_assign_to_user(application, partition, limits, cached, reserved):
                 self._refuse_user(application, node, cached.limit)
+                refused[application.user] = cached
                 continue
             assignment = assign_to_application(application, node, limits, mode, None)
             if isinstance(assignment, (Proposal, Excess)):
                 return assignment
             if assignment is Skipped.OTHER:
+                if not application.usage.is_pending():
+                    satisfied.append(application)
                 continue
             if assignment is Skipped.QUEUE_LIMIT:
                 self._refuse(node, Reason.QUEUE_HEADROOM, None, limits.headroom)
@@ -135,6 +160,12 @@ class LeafQueue(CSQueue):
         context = self.context
         return context.calculator.less(context.cluster_resource, self.usage.used(partition), own.effective_minimum)
 
+    def _is_refused_with(
+        self, application: FiCaSchedulerApp, refused: CachedUserLimit | None, reserved: Resource
+    ) -> bool:
+        """True if this walk refused another application of the user, and to look at this one would change nothing."""
+        return refused is not None and refused.has_failed_with(reserved) and self._is_captured(application)
+
     def kept_headroom(self, limits: ResourceLimits) -> Resource | None:
         """What its own limit still left it."""
         return limits.headroom
@@ -146,9 +177,13 @@ class LeafQueue(CSQueue):
         return Skipped.NONE
 
     def _refuse_user(self, application: FiCaSchedulerApp, node: SchedulerNode, limit: Resource) -> None:
-        user = self.users.users.get(application.user)
-        used = user.usage.used(node.partition) if user is not None else None
-        application.refusals.note(node.node_id, Reason.USER_LIMIT, self.context.now_ms, used, limit)
+        """For all applications of the user, of which the others are not asked any more in this walk."""
+        user, now_ms = self.users.users.get(application.user), self.context.now_ms
+        if user is None:
+            application.refusals.note(node.node_id, Reason.USER_LIMIT, now_ms, None, limit)
+        else:
+            used = user.usage.used(node.partition)
+            user.refusals.note(node.node_id, Reason.USER_LIMIT, now_ms, used, limit)
 
     # Limits of users
 
@@ -179,16 +214,24 @@ class LeafQueue(CSQueue):
         if self.copied_limit is not self.current_limit:
             self.copied_limit = self.current_limit
             self.context.revision += 1
-        provider = application.headroom_provider
-        if (
-            provider is None
-            or provider.user is not user
-            or provider.leaf is not self
-            or provider.application is not application
-        ):
+        if not self._is_captured(application):
+            last = application.headroom_provider
+            if last is not None and last.leaf is self and last.application is application:
+                # The user's entry is a new one. In a walk, the user's first application is the first to see it.
+                self.active.wake_all_of(application.user)
             application.headroom_provider = HeadroomProvider(user, self, application)
             self.context.revision += 1
         return limit
+
+    def _is_captured(self, application: FiCaSchedulerApp) -> bool:
+        """True if its headroom is taken from here and from its user's present entry."""
+        provider = application.headroom_provider
+        return (
+            provider is not None
+            and provider.leaf is self
+            and provider.application is application
+            and provider.user is self.users.users.get(application.user)
+        )
 
     def _may_assign_to_user(
         self,

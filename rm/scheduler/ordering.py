@@ -5,6 +5,10 @@ it is: nothing is put in or taken out during a walk, since a placement is booked
 
 The fair policy orders by what an application held when it was last put in its place, not by what it holds. Whoever
 got or gave back a container since is put in its place anew when the next walk begins.
+
+Of many applications few ask for anything at a time. Those that do not fall asleep when a walk has looked at them and
+come to nothing, and wake when they ask again. Only the first application of each user stays awake for good: to look
+at it renews the user's limit, which is the one trace that looking at the others would leave.
 """
 
 from __future__ import annotations
@@ -22,17 +26,24 @@ if TYPE_CHECKING:
     from yarn.ids import ApplicationId
 
 OrderKey: TypeAlias = tuple[bool | int | float, ...]
+Entry: TypeAlias = "tuple[OrderKey, FiCaSchedulerApp]"
 
 
 class FifoOrderingPolicy:
-    """Higher priority first, then the older application. `recovering_first`: as waiting applications are ordered."""
+    """Higher priority first, then the older application. `recovering_first`: as waiting applications are ordered.
 
-    __slots__ = ("_entries", "_keys", "_recovering_first")
+    `asleep` {application: its attempt}; `_of_user` {user: the user's entries}.
+    """
+
+    __slots__ = ("_awake", "_entries", "_keys", "_of_user", "_recovering_first", "asleep")
 
     def __init__(self, *, recovering_first: bool = False) -> None:
         self._recovering_first = recovering_first
-        self._entries: list[tuple[OrderKey, FiCaSchedulerApp]] = []
+        self._entries: list[Entry] = []
+        self._awake: list[Entry] = []
+        self._of_user: dict[str, list[Entry]] = {}
         self._keys: dict[int, OrderKey] = {}
+        self.asleep: dict[ApplicationId, FiCaSchedulerApp] = {}
 
     def __len__(self) -> int:
         return len(self._entries)
@@ -56,23 +67,55 @@ class FifoOrderingPolicy:
         """The applications in the order in which containers are taken from them (getPreemptionIterator)."""
         return reversed(list(self.offers(NO_LABEL)))
 
+    def awake(self, partition: str) -> Iterator[FiCaSchedulerApp]:
+        """The offers without the sleeping ones. Nobody may be put to sleep before the walk is over."""
+        for _, application in self._awake:
+            yield application
+
+    def put_to_sleep(self, application: FiCaSchedulerApp) -> None:
+        """It asks for nothing, and a walk has seen that. Of no effect for the first of its user."""
+        if self._of_user[application.user][0][1] is not application:
+            _take(self._awake, self._keys[id(application)], application)
+            self.asleep[application.attempt_id.application_id] = application
+
+    def wake(self, application_id: ApplicationId) -> None:
+        """It asks again."""
+        application = self.asleep.pop(application_id, None)
+        if application is not None:
+            insort(self._awake, (self._keys[id(application)], application), key=_first)
+
+    def wake_all_of(self, user: str) -> None:
+        """The user's entry is a new one: each application has to be looked at."""
+        for _, application in self._of_user.get(user, ()):
+            self.wake(application.attempt_id.application_id)
+
     def add(self, application: FiCaSchedulerApp) -> None:
         """Put it in its place by what it is now; once in, always once."""
         if id(application) in self._keys:
             return
         key = self._key(application)
         self._keys[id(application)] = key
-        insort(self._entries, (key, application), key=_first)
+        entry = (key, application)
+        insort(self._entries, entry, key=_first)
+        insort(self._awake, entry, key=_first)
+        insort(self._of_user.setdefault(application.user, []), entry, key=_first)
 
     def remove(self, application: FiCaSchedulerApp) -> bool:
         """Take it out; False if it is not in."""
         key = self._keys.pop(id(application), None)
         if key is None:
             return False
-        index = bisect_left(self._entries, key, key=_first)
-        while self._entries[index][1] is not application:
-            index += 1
-        del self._entries[index]
+        _take(self._entries, key, application)
+        if self.asleep.get(application.attempt_id.application_id) is application:
+            del self.asleep[application.attempt_id.application_id]
+        else:
+            _take(self._awake, key, application)
+        of_user = self._of_user[application.user]
+        _take(of_user, key, application)
+        if of_user:
+            self.wake(of_user[0][1].attempt_id.application_id)
+        else:
+            del self._of_user[application.user]
         return True
 
     def usage_changed(self, application: FiCaSchedulerApp) -> None:
@@ -104,12 +147,20 @@ class FairOrderingPolicy(FifoOrderingPolicy):
 
     def offers(self, partition: str) -> Iterator[FiCaSchedulerApp]:
         """Those that have changed are put in their places first, even one that was taken out since it did."""
+        self._reorder()
+        return super().offers(partition)
+
+    def awake(self, partition: str) -> Iterator[FiCaSchedulerApp]:
+        """As offers."""
+        self._reorder()
+        return super().awake(partition)
+
+    def _reorder(self) -> None:
         for application in self._changed.values():
             self._take_out(application)
             application.note_ordered_usage()
             self.add(application)
         self._changed.clear()
-        return iter(self)
 
     def remove(self, application: FiCaSchedulerApp) -> bool:
         """Take it out; a change that was noted is forgotten."""
@@ -160,6 +211,13 @@ class PartitionedFifoOrderingPolicy(FifoOrderingPolicy):
         listed = self._list_of(partition)
         return (application for application in self if self._list_of(application.label) == listed)
 
+    def awake(self, partition: str) -> Iterator[FiCaSchedulerApp]:
+        """As offers: each list would need a first application of each user, so nobody sleeps here."""
+        return self.offers(partition)
+
+    def put_to_sleep(self, application: FiCaSchedulerApp) -> None:
+        """Nobody sleeps."""
+
     def last_first(self) -> Iterator[FiCaSchedulerApp]:
         """All of them, whatever their lists."""
         return reversed(list(self))
@@ -177,5 +235,12 @@ def ordering_policy(configuration: QueueConfiguration) -> FifoOrderingPolicy:
     return FifoOrderingPolicy(recovering_first=configuration.ordering_policy == FIFO_FOR_PENDING)
 
 
-def _first(entry: tuple[OrderKey, FiCaSchedulerApp]) -> OrderKey:
+def _take(entries: list[Entry], key: OrderKey, application: FiCaSchedulerApp) -> None:
+    index = bisect_left(entries, key, key=_first)
+    while entries[index][1] is not application:
+        index += 1
+    del entries[index]
+
+
+def _first(entry: Entry) -> OrderKey:
     return entry[0]

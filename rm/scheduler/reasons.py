@@ -102,7 +102,7 @@ class Refusals:
         by_node[node_id] = (reason, now_ms, key, asked, bound)
 
     def clear(self, node_id: NodeId) -> None:
-        """The node is gone, or gave a container."""
+        """The node gave a container."""
         self._by_node.pop(node_id, None)
 
     def by_node(self) -> dict[NodeId, Refusal]:

@@ -63,6 +63,10 @@ class ResourceUsage:
         part = self._parts.get(partition)
         return part.pending if part is not None else self._none
 
+    def is_pending(self) -> bool:
+        """True if anything is asked for, on any partition."""
+        return any(not part.pending.is_none() for part in self._parts.values())
+
     def reserved(self, partition: str) -> Resource:
         if not partition:
             return self.default.reserved

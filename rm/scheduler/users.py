@@ -14,6 +14,7 @@ from __future__ import annotations
 from rm.scheduler.binary32 import f32
 from rm.scheduler.context import RESPECT, SchedulerContext, SchedulingMode
 from rm.scheduler.java_order import hash_order, string_hash
+from rm.scheduler.reasons import Refusals
 from rm.scheduler.resource_calculator import multiplied
 from rm.scheduler.usage import QueueCapacities, ResourceUsage
 from yarn.ids import ApplicationId
@@ -23,10 +24,20 @@ from yarn.resource import Resource
 class User:
     """A user's entry in a leaf. It is dropped with the user's last attempt, and forgets what was used.
 
-    `limit` is stored whenever the user's limit is looked up; it is what reports show.
+    `limit` is stored whenever the user's limit is looked up; it is what reports show. `refusals`: the nodes that none
+    of the user's applications got because the user was above the limit.
     """
 
-    __slots__ = ("active_applications", "limit", "name", "pending_applications", "ratios", "usage", "weight")
+    __slots__ = (
+        "active_applications",
+        "limit",
+        "name",
+        "pending_applications",
+        "ratios",
+        "refusals",
+        "usage",
+        "weight",
+    )
 
     def __init__(self, name: str, weight: float, none: Resource) -> None:
         self.name = name
@@ -36,6 +47,7 @@ class User:
         self.pending_applications = 0
         self.active_applications = 0
         self.ratios: dict[str, float] = {}
+        self.refusals = Refusals()
 
     @property
     def application_count(self) -> int:

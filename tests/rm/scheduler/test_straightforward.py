@@ -12,6 +12,8 @@ from contextlib import contextmanager
 import pytest
 
 from rm.scheduler import cluster_nodes, node_visit
+from rm.scheduler.leaf_queue import LeafQueue
+from rm.scheduler.ordering import FifoOrderingPolicy
 from tests.conformance.cluster import RecordedCluster, Unsupported
 from tests.conformance.generated.features import SETS
 from tests.conformance.generator import generate
@@ -20,14 +22,16 @@ from tests.conformance.view import look
 from yarn.faults import ConfigurationException
 
 STEPS = 60
-FEATURES = SETS["random"] - {"labels", "autocreate", "execution", "expiry"}
+FEATURES = SETS["random"] - {"execution", "expiry"}
 
 
 @contextmanager
 def straightforward(patch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Every node is visited with every heartbeat."""
+    """Every node is visited with every heartbeat, and every application is asked."""
     with patch.context() as inner:
         inner.setattr(cluster_nodes, "allocate_containers_to_node", node_visit.visit)
+        inner.setattr(FifoOrderingPolicy, "put_to_sleep", lambda *_: None)
+        inner.setattr(LeafQueue, "_is_captured", lambda *_: False)
         yield
 
 

@@ -1,0 +1,112 @@
+"""Applications that ask for nothing fall asleep, so that a walk does not grow with them."""
+
+from __future__ import annotations
+
+from tests.rm.scheduler.cluster import GB, ONE_QUEUE, Cluster
+
+ROOMY = {**ONE_QUEUE, "root.a.user-limit-factor": "10"}
+NAMES = ("app0", "app1", "app2", "app3")
+
+
+def four_applications() -> Cluster:
+    """They run on n0, in one queue, and have what they asked for."""
+    cluster = Cluster(ROOMY)
+    cluster.node("n0", 16 * GB)
+    cluster.node("n1", 16 * GB)
+    for name in NAMES:
+        cluster.run(name, "n0")
+        cluster.now_ms += 1
+    return cluster
+
+
+def awake(cluster: Cluster) -> list[str]:
+    return [NAMES[attempt.attempt_id.application_id.id - 1] for attempt in cluster.leaf().active.awake("")]
+
+
+def test_a_walk_puts_those_to_sleep_that_it_passes_but_for_the_first_of_the_user() -> None:
+    cluster = four_applications()
+    cluster.ask("app2", 1)
+    cluster.beat("n1")
+    assert awake(cluster) == ["app0", "app2", "app3"], "the walk did not come to app3"
+    cluster.ask("app3", 2)
+    cluster.beat("n1")
+    assert awake(cluster) == ["app0", "app3"]
+
+
+def test_an_ask_wakes_in_its_old_place() -> None:
+    cluster = four_applications()
+    cluster.ask("app3", 5)
+    cluster.beat("n1")
+    assert awake(cluster) == ["app0", "app3"]
+    cluster.ask("app1", 1)
+    assert awake(cluster) == ["app0", "app1", "app3"]
+    assert cluster.beat("n1") == ["app1/2 on n1 1024"]
+
+
+def test_the_next_of_the_user_wakes_when_the_first_goes() -> None:
+    cluster = four_applications()
+    cluster.ask("app3", 5)
+    cluster.beat("n1")
+    cluster.end("app0")
+    assert awake(cluster) == ["app1", "app3"]
+
+
+def test_with_reservations_about_everybody_is_asked() -> None:
+    """LeafQueue checks its maximum for each application as long as those before hold reservations.
+
+    18 of 15.6 GB are used, 4 of them reserved for app0 and 4 for app2. app0 keeps away from n2; app1 asks for nothing,
+    has nothing reserved, and with it the queue is above its maximum: so app2 is not asked, which could give up its 4 GB
+    for the 1 that it wants by now.
+    """
+    cluster = Cluster({**ROOMY, "root.a.maximum-capacity": "65"})
+    for name in ("n0", "n1", "n2", "n3"):
+        cluster.node(name, 8 * GB)
+    for name in NAMES[:3]:
+        cluster.run(name, "n0")
+    cluster.ask("app2", 1, 2 * GB)
+    cluster.beat("n0")
+    cluster.ask("app2", 1, 5 * GB, priority=2)
+    cluster.beat("n1")
+    assert awake(cluster) == ["app0", "app2"]
+    cluster.ask("app0", 1, 4 * GB)
+    assert cluster.beat("n0") == ["app0/2 reserved on n0 4096"]
+    cluster.ask("app2", 1, 4 * GB, priority=3)
+    assert cluster.beat("n1") == ["app2/4 reserved on n1 4096"]
+    cluster.ask("app0", 1)
+    cluster.ask("app2", 1, priority=3)
+    cluster.avoid("app0", "n2")
+    cluster.lose("n3")
+    assert cluster.beat("n2") == []
+
+
+def test_a_new_application_of_a_refused_user_is_looked_at_once() -> None:
+    """Its headroom is taken from then on."""
+    cluster = Cluster({**ONE_QUEUE, "root.a.user-limit-factor": "0.1"})
+    cluster.node("n0", 16 * GB)
+    cluster.run("app0", "n0")
+    cluster.ask("app0", 9)
+    cluster.beat("n0", times=4)
+    cluster.submit("app1", unmanaged=True)
+    assert cluster.attempt("app1").headroom_provider is None
+    cluster.beat("n0")
+    assert cluster.attempt("app1").headroom_provider is not None
+
+
+def test_all_wake_when_their_users_entry_is_made_anew() -> None:
+    """Parked attempts are counted off although they were not counted, so an entry can go before its applications."""
+    cluster = Cluster({**ROOMY, "root.a.max-parallel-apps": "3"})
+    cluster.node("n0", 16 * GB)
+    for name in NAMES[:3]:
+        cluster.run(name, "n0")
+    cluster.ask("app2", 5)
+    cluster.beat("n0")
+    assert awake(cluster) == ["app0", "app2"]
+    for name in ("parked0", "parked1", "parked2"):
+        cluster.submit(name)
+        cluster.end(name)
+    assert "user" not in cluster.leaf().users.users
+    cluster.submit("parked3")
+    cluster.beat("n0")
+    provider = cluster.attempt("app1").headroom_provider
+    assert provider is not None
+    assert provider.user is cluster.leaf().users.users["user"]
