@@ -25,6 +25,7 @@ from rm.events import (
     RefreshQueues,
     RegisterApplicationMaster,
     RegisterNode,
+    RemoveClusterNodeLabels,
     ReplaceLabelsOnNodes,
     SubmitApplication,
     Tick,
@@ -187,6 +188,9 @@ class RecordedCluster:
         """By host, whether it is there or not."""
         labels = tuple((NodeId(host, 0), (label,) if label else ()) for host, label in action["nodes"].items())
         self._call(ReplaceLabelsOnNodes(0, labels))
+
+    def _remove_labels(self, action: Json, _: Json) -> None:
+        self._call(RemoveClusterNodeLabels(0, tuple(action["labels"])))
 
     # Applications, from the client's side
 

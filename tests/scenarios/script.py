@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
 from typing import ClassVar
 
@@ -27,6 +28,7 @@ from tests.rm.scheduler.cluster import GB, START_MS, Cluster, row
 from tests.scenarios.views import Views
 from yarn.asks import ANY, ResourceRequest
 from yarn.errors import YarnException
+from yarn.nodes import NodeLabel
 
 SEPARATOR = "----"
 
@@ -113,6 +115,17 @@ class Script:
         self._nodes.append(name)
         return self._cluster.read_story()
 
+    def _labels(self, words: list[str]) -> list[str]:
+        """labels NAME...: exclusive ones, but for NAME=shared."""
+        named = [word.partition("=") for word in words]
+        self._cluster.scheduler.labels.add(NodeLabel(name, kind != "shared") for name, _, kind in named)
+        return []
+
+    def _label(self, words: list[str]) -> list[str]:
+        """label NODE [NAME]: its label from now on, none without a name; a node that is not there yet, by its host."""
+        self._cluster.label(words[0], *words[1:])
+        return self._cluster.read_story()
+
     def _beat(self, words: list[str]) -> list[str]:
         """beat NODE [xN]: heartbeats of a node."""
         return self._cluster.beat(words[0], _times(words[1:]))
@@ -141,15 +154,24 @@ class Script:
         return self._cluster.resize(words[0], *map(int, words[1:]))
 
     def _submit(self, words: list[str]) -> list[str]:
-        """submit APP USER QUEUE [MB-OF-MASTER] [priority P] [unmanaged]
+        """submit APP USER QUEUE [MB-OF-MASTER] [priority P] [unmanaged] [label L] [master-label L]
 
         An unmanaged one has its master elsewhere: it asks for none and is ready at once, as in Hadoop's own tests of
         single queues.
         """
         app, user, queue, *rest = words
         size = int(rest.pop(0)) if rest and rest[0].isdigit() else GB
-        priority = int(rest[rest.index("priority") + 1]) if "priority" in rest else 0
-        story = self._cluster.submit(app, user, queue, size, priority=priority, unmanaged="unmanaged" in rest)
+        options = dict(pairwise(rest))
+        story = self._cluster.submit(
+            app,
+            user,
+            queue,
+            size,
+            priority=int(options.get("priority", 0)),
+            unmanaged="unmanaged" in rest,
+            label=options.get("label"),
+            am_label=options.get("master-label", options.get("label")),
+        )
         self._apps.append(app)
         return story
 
@@ -164,7 +186,7 @@ class Script:
         return self._cluster.read_story()
 
     def _ask(self, words: list[str]) -> list[str]:
-        """ask APP NxMB[:VCORES] [at NAME] [priority P] [id N] [strict], rows separated by a comma; one call."""
+        """ask APP NxMB[:VCORES] [at NAME] [priority P] [id N] [label L] [strict], rows with commas; one call."""
         rows = [_row(part.split()) for part in " ".join(words[1:]).split(",")]
         return self._cluster.send(words[0], rows)
 
@@ -220,6 +242,11 @@ class Script:
         """queues [PATH...]"""
         return [self._views.queue(path) for path in words or self._cluster.scheduler.queues]
 
+    def _partition(self, words: list[str]) -> list[str]:
+        """partition NAME [PATH...]: what queues have of a label's nodes"""
+        name, *paths = words
+        return [self._views.partition(path, name) for path in paths or self._cluster.scheduler.queues]
+
     def _shares(self, words: list[str]) -> list[str]:
         """shares [PATH...]: capacities, configured and used"""
         return [self._views.shares(path) for path in words or self._cluster.scheduler.queues]
@@ -265,6 +292,8 @@ class Script:
         "start": _start,
         "refresh": _refresh,
         "node": _node,
+        "labels": _labels,
+        "label": _label,
         "beat": _beat,
         "rounds": _rounds,
         "quietly": _quietly,
@@ -286,6 +315,7 @@ class Script:
         "end": _end,
         "retry": _retry,
         "queues": _queues,
+        "partition": _partition,
         "shares": _shares,
         "limits": _limits,
         "users": _users,
@@ -317,4 +347,5 @@ def _row(words: list[str]) -> ResourceRequest:
         name=options.get("at", ANY),
         request_id=int(options.get("id", -1)),
         relax="strict" not in words,
+        label=options.get("label"),
     )

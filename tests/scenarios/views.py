@@ -33,6 +33,21 @@ class Views:
         assert isinstance(queue, ParentQueue)
         return text + f" apps {queue.application_count}"
 
+    def partition(self, path: str, label: str) -> str:
+        """What a queue has of the nodes with a label, lent containers included."""
+        queue = self._cluster.scheduler.queues[path]
+        usage, own = queue.usage, queue.capacities.at(label)
+        text = (
+            f"{path} on {label}: used {self._of(usage.used(label))} reserved {self._of(usage.reserved(label))} "
+            f"pending {self._of(usage.pending(label))} guaranteed {self._of(queue.effective_minimum(label))} "
+            f"maximum {self._of(queue.effective_maximum(label))} share {_short(own.used_capacity)}"
+        )
+        if isinstance(queue, LeafQueue):
+            text += f" masters {self._of(usage.am_used(label))} of {self._of(usage.am_limit(label))}"
+            lent = [self._cluster.name_of(container_id) for container_id in queue.lent.get(label, {})]
+            text += f" lent {' '.join(lent)}" if lent else ""
+        return text
+
     def shares(self, path: str) -> str:
         """What the order of queues looks at: binary32 numbers in the shortest form that gives them back."""
         queue = self._cluster.scheduler.queues[path]
@@ -63,6 +78,8 @@ class Views:
     def node(self, name: str) -> str:
         node = self._cluster.node_of(name)
         text = f"{name}: used {self._of(node.allocated)} free {self._of(node.unallocated)} of {self._of(node.total)}"
+        if node.partition:
+            text += f" label {node.partition}"
         if node.killable:
             text += f" killable {self._of(node.total_killable)}"
         reserved = node.reserved_container

@@ -73,9 +73,11 @@ def row(
     name: str = ANY,
     relax: bool = True,
     request_id: int = -1,
+    label: str | None = None,
 ) -> ResourceRequest:
     """A row of an ask."""
-    return ResourceRequest(priority, name, Resource(memory_mb, vcores), count, relax, allocation_request_id=request_id)
+    size = Resource(memory_mb, vcores)
+    return ResourceRequest(priority, name, size, count, relax, label, allocation_request_id=request_id)
 
 
 class Cluster:
@@ -103,12 +105,6 @@ class Cluster:
         self.scheduler.add_node(NodeId(name, 1), rack, total, self.now_ms)
         self._look_again()
 
-    def label(self, name: str, label: str) -> None:
-        """The node gets a label, made for it."""
-        self.scheduler.labels.add([NodeLabel(label)])
-        self.scheduler.replace_node_labels({NodeId(name, 0): (label,)}, self.now_ms)
-        self._look_again()
-
     def beat(self, name: str, times: int = 1) -> list[str]:
         """Heartbeats of a node; returns the story of them."""
         for _ in range(times):
@@ -118,6 +114,13 @@ class Cluster:
             self.scheduler.node_update(node_id, launched, completed, self.now_ms)
             self._settle()
         return self.read_story()
+
+    def label(self, name: str, label: str = "") -> None:
+        """An administrator labels a host, whether it is there or not; a label that there is not is made, exclusive."""
+        if not self.scheduler.labels.has(label):
+            self.scheduler.labels.add([NodeLabel(label)])
+        self.scheduler.replace_node_labels({NodeId(name, 0): (label,) if label else ()}, self.now_ms)
+        self._look_again()
 
     def lose(self, name: str) -> list[str]:
         """The node is gone with all that was on it."""
