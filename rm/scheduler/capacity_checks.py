@@ -120,11 +120,11 @@ def check_children(
             _check_sum(reader, parent, children, partition, parent_counts and not allow_zero_capacity_sum)
 
 
-def warn_of_maximums(reader: Reader, queues: Mapping[str, QueueConfiguration]) -> None:
+def warn_of_maximums(reader: Reader, queues: Mapping[str, QueueConfiguration], *, legacy: bool) -> None:
     """A queue that can never have its guarantee; Hadoop takes it, and so do we.
 
     A capacity is a part of the parent's guarantee, a maximum one of the parent's maximum: so shares of the whole are
-    compared, and only where all of them from the root down are percentages.
+    compared, and only where all of them from the root down are percentages. Without legacy queue mode 0 is no maximum.
     """
     shares: dict[tuple[str, str], tuple[float, float]] = {}
     for path, queue in queues.items():
@@ -134,7 +134,7 @@ def warn_of_maximums(reader: Reader, queues: Mapping[str, QueueConfiguration]) -
                 continue
             capacity, maximum = own.capacity * above[0], own.maximum_capacity * above[1]
             shares[path, partition] = capacity, maximum
-            if 0 < maximum < capacity - CAPACITY_SUM_PRECISION:
+            if (maximum > 0 or legacy) and maximum < capacity - CAPACITY_SUM_PRECISION:
                 problem = f"at most {maximum:.1%} of the cluster, though the queue's capacity is {capacity:.1%} of it"
                 reader.warn(capacity_key(path, partition, "maximum-"), problem, "raise it, or lower the capacity")
 

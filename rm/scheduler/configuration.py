@@ -312,7 +312,7 @@ def _check_tree(reader: Reader, queues: dict[str, QueueConfiguration], yardstick
         if children and legacy and not queue.is_plan:
             allow_zero = queue.allow_zero_capacity_sum
             check_children(reader, queue, children, yardstick, allow_zero_capacity_sum=allow_zero)
-    warn_of_maximums(reader, queues)
+    warn_of_maximums(reader, queues, legacy=legacy)
     if queues[ROOT].is_leaf:
         key = queue_key(ROOT, "queues")
         reader.fault(

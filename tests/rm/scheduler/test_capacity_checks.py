@@ -130,6 +130,12 @@ def test_a_queue_that_cannot_have_its_guarantee_is_warned_of() -> None:
     )
 
 
+def test_a_maximum_of_nothing_is_none_without_legacy_mode() -> None:
+    conf = {**tree("60", "40"), "root.a.maximum-capacity": "0"}
+    assert len(warnings_of(conf)) == 1
+    assert warnings_of({**conf, "legacy-queue-mode.enabled": "false"}) == []
+
+
 def test_a_maximum_is_a_part_of_the_parents_maximum() -> None:
     """40 % of the whole is more than 50 % of half of it."""
     conf = {**tree("50", "50", x="50"), "root.a.queues": "x,y", "root.a.y.capacity": "50"}

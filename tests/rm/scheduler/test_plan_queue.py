@@ -81,6 +81,7 @@ def test_any_notation_will_do(start_cluster: StartCluster, a: str, b: str, minim
     conf = {**PLAN, "root.a.capacity": a, "root.b.capacity": b}
     cluster = start_cluster({**conf, "root.a.maximum-capacity": "100"}, alone=True)
     cluster.node("n1", 16 * GB)
+    cluster.refresh({**conf, "root.a.maximum-capacity": "100"})
     assert cluster.leaf("a-default").effective_minimum("") == minimum
 
 
