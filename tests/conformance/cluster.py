@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from rm.core import ResourceManagerCore
-from rm.effects import Refuse, Reply
+from rm.effects import InvariantsBroken, Refuse, Reply
 from rm.events import (
     AddClusterNodeLabels,
     Allocate,
@@ -57,6 +57,7 @@ from yarn.protocols.master import (
 )
 from yarn.protocols.tracker import NodeHeartbeatResponse, RegisterNodeManagerResponse
 from yarn.resource import MEMORY_MB, Resource
+from yarn.settings.yarnling import CHECK_INVARIANTS
 from yarn.states import ContainerUpdateType, ExecutionType, FinalApplicationStatus, NodeAction
 
 EPOCH_MS = 1_700_000_000_000
@@ -82,6 +83,8 @@ _COMPLETED = frozenset(
 
 _NO_ROUNDS_OF_ITS_OWN = {"yarn.resourcemanager.monitor.capacity.preemption.monitoring_interval": str(10**12)}
 """Rounds of preemption are steps; the monitor's own first one finds an empty cluster, and there is no second."""
+
+_AUDITED = {CHECK_INVARIANTS.key: "true"}
 
 _SCHEDULER_KEYS = "yarn.scheduler.capacity."
 
@@ -113,7 +116,7 @@ class RecordedCluster:
 
     def __init__(self, configuration: dict[str, str]) -> None:
         """Raises ConfigurationException if the core refuses the configuration."""
-        self._configuration = configuration = {**configuration, **_NO_ROUNDS_OF_ITS_OWN}
+        self._configuration = configuration = {**configuration, **_NO_ROUNDS_OF_ITS_OWN, **_AUDITED}
         self.core = ResourceManagerCore(Configuration.of(configuration), cluster_timestamp=EPOCH_MS, strict=True)
         self.nodes: dict[str, RecordedNode] = {}
         self.apps: dict[str, RecordedApp] = {}
@@ -406,7 +409,10 @@ class RecordedCluster:
 
     def _send(self, event: Event) -> list[object]:
         """The number of the step stands for its time: what Hadoop notes by the millisecond is told apart by it."""
-        return list(self.core.handle(event, SETTLED_MS + self._steps))
+        effects = list(self.core.handle(event, SETTLED_MS + self._steps))
+        broken = [effect for effect in effects if isinstance(effect, InvariantsBroken)]
+        assert not broken, broken
+        return effects
 
 
 def error_class(error: YarnException) -> str:

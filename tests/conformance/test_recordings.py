@@ -69,6 +69,13 @@ def test_a_step_that_there_is_no_event_for_is_a_difference(tmp_path: Path) -> No
     assert (outcome.differences[0].step, outcome.differences[0].ours) == (5, "unsupported op dance")
 
 
+def test_a_broken_invariant_is_a_difference(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The steps are audited, so a recording holds us to more than what Hadoop's view of it shows."""
+    monkeypatch.setattr("rm.audit.violations", lambda _: ["I-01: n1: 1 + 1 != 3"])
+    first = compare_file(ONE).differences[0]
+    assert "I-01: n1: 1 + 1 != 3" in str(first.ours)
+
+
 def test_a_refused_start_is_compared_too(tmp_path: Path) -> None:
     """Hadoop started, and we refuse a configuration that Hadoop's recording has taken."""
     outcome = compare_file(
