@@ -9,7 +9,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 
-from tests.conformance.generated import app_actions, node_actions, queue_actions, settings
+from tests.conformance.generated import app_actions, node_actions, preemption, queue_actions, settings
 from tests.conformance.generated.draft import Draft
 from tests.conformance.generated.features import NOTATIONS, SETS, draw
 from tests.conformance.generated.queue_tree import Queue, Shape, grow, properties
@@ -30,8 +30,9 @@ ACTIONS: list[tuple[Action, str | None, float]] = [
     (app_actions.register_some, None, 4),
     (app_actions.unregister, None, 1.5),
     (app_actions.kill, None, 1),
-    (app_actions.preempt, "preemption", 12),
-    (app_actions.press, "preemption", 1.5),
+    (preemption.preempt, "preemption", 10),
+    (preemption.press, "preemption", 2),
+    (preemption.press_inside, "intra", 2),
     (app_actions.fail_master, "faults", 1),
     (node_actions.lose_node, "faults", 0.8),
     (node_actions.rejoin, "faults", 1.5),
@@ -91,7 +92,7 @@ def _begin(rng: random.Random, features: frozenset[str]) -> tuple[Draft, dict[st
     for _ in range(rng.randint(2, 4)):
         app_actions.submit(draft)
     if "preemption" in features:
-        app_actions.press(draft)
+        preemption.press(draft)
     return draft, configuration
 
 

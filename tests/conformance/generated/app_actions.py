@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from tests.conformance.generated.draft import App, Draft
-from tests.conformance.generated.node_actions import all_heartbeats
 from tests.conformance.generated.queue_tree import Queue
 
 PICKS = 50
@@ -227,21 +226,3 @@ def expire(draft: Draft) -> None:
             draft.do("expire_container", app=app.name, pick=draft.rng.randint(0, PICKS))
         else:
             draft.do(f"expire_{kind}", app=app.name)
-
-
-def preempt(draft: Draft) -> None:
-    draft.do("preempt", advance=draft.rng.choice([3000, 3000, 15000]))
-
-
-def press(draft: Draft) -> None:
-    """One queue fills the cluster, then another asks for its own."""
-    leaves = draft.root.leaves()
-    for leaf in draft.rng.sample(leaves, min(2, len(leaves))):
-        app = submit(draft, leaf)
-        for priority in (1, 2):
-            ask(draft, app, urgent=priority)
-        for _ in range(draft.rng.choice([2, 4, 8])):
-            all_heartbeats(draft)
-    for _ in range(draft.rng.choice([2, 4])):
-        preempt(draft)
-        all_heartbeats(draft)

@@ -52,6 +52,7 @@ _OF_PREEMPTION: dict[str, float] = {
     "lazy": 0.2,
     "surgical": 0.3,
     "balance": 0.15,
+    "upward": 0.15,  # for reservations of queues of higher priority
 }
 
 CHANCES = {**_OF_QUEUES, **_OF_NODES, **_OF_APPLICATIONS, **_OF_PREEMPTION}
@@ -64,6 +65,7 @@ NEEDS = {
     "lazy": "preemption",
     "surgical": "preemption",
     "balance": "preemption",
+    "upward": "preemption",
     "autocreate": "weight",
 }
 """{feature: one without which it means nothing}; choosing the first chooses the second, except a notation."""
@@ -77,6 +79,10 @@ SETS: dict[str, frozenset[str]] = {
     "queues": frozenset({*NOTATIONS, *_OF_QUEUES, "moves"}),
     "nodes": frozenset({"percent", "weight", *_OF_NODES, "keep", "expiry", "refresh"}),
     "applications": frozenset({"percent", "absolute", "locality", "dominant", "faults", *_OF_APPLICATIONS}),
+    "preemption": frozenset(
+        {"percent", "absolute", "weight", *_OF_PREEMPTION, "priority", "fair", "weights", "dominant", "faults"}
+        | {"keep", "moves", "refresh", "deep"}
+    ),
     "random": frozenset({*NOTATIONS, *CHANCES}) - _OF_PREEMPTION.keys(),
     "all": frozenset({*NOTATIONS, *CHANCES}),
 }

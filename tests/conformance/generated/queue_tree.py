@@ -151,7 +151,7 @@ def _set_limits(rng: random.Random, shape: Shape, queue: Queue) -> None:
     settings["minimum-user-limit-percent"] = str(rng.choice([100, 100, 50, 30, 25, 10]))
     if rng.random() < 0.15:
         settings["maximum-am-resource-percent"] = str(rng.choice([0.05, 0.3, 1]))
-    if has("priority") and rng.random() < 0.5:
+    if (has("priority") or has("upward")) and rng.random() < 0.5:
         settings["priority"] = str(rng.choice([1, 2, 5]))
     if has("fair") and rng.random() < 0.6:
         settings["ordering-policy"] = "fifo-for-pending-apps" if has("pending") and rng.random() < 0.5 else "fair"
@@ -173,7 +173,9 @@ def _set_limits(rng: random.Random, shape: Shape, queue: Queue) -> None:
         if rng.random() < 0.5:
             settings["default-application-lifetime"] = str(rng.choice([30, longest]))
     if has("preemption") and rng.random() < 0.1:
-        settings["disable_preemption"] = "true"
+        settings["disable_preemption"] = rng.choice(["true", "true", "false"])
+    if has("intra") and rng.random() < 0.1:
+        settings["intra-queue-preemption.disable_preemption"] = rng.choice(["true", "false"])
     if queue.labels and rng.random() < 0.3:
         settings["default-node-label-expression"] = rng.choice(sorted(queue.labels))
 
@@ -189,7 +191,7 @@ def properties(root: Queue, shape: Shape) -> dict[str, str]:
 
 def _write_children(found: dict[str, str], shape: Shape, parent: Queue, resources: dict[str, int]) -> None:
     found[f"{PREFIX}{parent.path}.queues"] = ",".join(child.name for child in parent.children)
-    if "priority" in shape.features:
+    if shape.features & {"priority", "upward"}:
         found[f"{PREFIX}{parent.path}.ordering-policy"] = "priority-utilization"
     cuts = _cut([child.share for child in parent.children])
     for child, cut in zip(parent.children, cuts, strict=True):

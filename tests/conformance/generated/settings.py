@@ -6,9 +6,9 @@ import json
 import random
 from typing import Any
 
+from tests.conformance.generated import preemption
 from tests.conformance.generated.queue_tree import PREFIX, Queue
 
-MONITOR = "yarn.resourcemanager.monitor.capacity.preemption."
 RESOURCE_TYPES = ("yarn.io/gpu", "yarn.io/fpga")
 QUEUES_FEW = 8
 POLICIES = (
@@ -40,29 +40,8 @@ def cluster_properties(rng: random.Random, features: frozenset[str]) -> Properti
         found["yarn.acl.enable"] = "true"
         found["yarn.admin.acl"] = "admin"
     if "preemption" in features:
-        found |= _preemption(rng, features)
+        found |= preemption.cluster_properties(rng, features)
     return {key: str(value) for key, value in found.items()}
-
-
-def _preemption(rng: random.Random, features: frozenset[str]) -> dict[str, Any]:
-    found: dict[str, Any] = {
-        "yarn.resourcemanager.scheduler.monitor.enable": "true",
-        MONITOR + "total_preemption_per_round": rng.choice([0.1, 0.3, 1.0, 1.0]),
-        MONITOR + "natural_termination_factor": rng.choice([0.2, 0.5, 1.0, 1.0]),
-        MONITOR + "max_ignored_over_capacity": rng.choice([0.0, 0.1]),
-        MONITOR + "max_wait_before_kill": rng.choice([0, 0, 5000, 15000]),
-    }
-    if "surgical" in features:
-        found[MONITOR + "select_based_on_reserved_containers"] = "true"
-    if "balance" in features:
-        found[MONITOR + "preemption-to-balance-queue-after-satisfied.enabled"] = "true"
-    if "intra" in features:
-        intra = MONITOR + "intra-queue-preemption."
-        found[intra + "enabled"] = "true"
-        found[intra + "minimum-threshold"] = rng.choice([0.0, 0.5])
-        found[intra + "max-allowable-limit"] = rng.choice([0.2, 0.6, 1.0])
-        found[intra + "preemption-order-policy"] = rng.choice(["userlimit_first", "priority_first"])
-    return found
 
 
 def scheduler_properties(rng: random.Random, features: frozenset[str], queues: int) -> Properties:
@@ -78,10 +57,10 @@ def scheduler_properties(rng: random.Random, features: frozenset[str], queues: i
         found["rack-locality-full-reset"] = "false"
     if rng.random() < 0.4 or "preemption" in features:
         heartbeat = "per-node-heartbeat."
-        found[heartbeat + "multiple-assignments-enabled"] = rng.choice(["true", "false"])
-        found[heartbeat + "maximum-container-assignments"] = rng.choice([-1, 1, 3])
-        off_switch = [10] if "preemption" in features else [1, 2, 10]
-        found[heartbeat + "maximum-offswitch-assignments"] = rng.choice(off_switch)
+        quick = "preemption" in features
+        found[heartbeat + "multiple-assignments-enabled"] = rng.choice(["true"] * (6 if quick else 1) + ["false"])
+        found[heartbeat + "maximum-container-assignments"] = rng.choice([-1, -1, 10] if quick else [-1, 1, 3])
+        found[heartbeat + "maximum-offswitch-assignments"] = rng.choice([10, 100] if quick else [1, 2, 10])
     if rng.random() < 0.3:
         found["reservations-continue-look-all-nodes"] = "false"
     if "limits" in features:
@@ -93,8 +72,8 @@ def scheduler_properties(rng: random.Random, features: frozenset[str], queues: i
     if "universal" in features or "vectors" in features:
         by_refresh = "vectors" not in features and rng.random() < 0.3
         found["legacy-queue-mode.enabled"] = "true" if by_refresh else "false"
-    if "lazy" in features:
-        found["lazy-preemption-enabled"] = "true"
+    if "preemption" in features:
+        found |= preemption.scheduler_properties(rng, features)
     if "acls" in features:
         # Otherwise root's default lets everybody in everywhere.
         found["root.acl_submit_applications"] = " "
