@@ -23,8 +23,7 @@ from rm.settings import RMSettings
 from yarn.errors import ApplicationNotFoundException
 from yarn.ids import ApplicationAttemptId, ApplicationId, ContainerId, NodeId
 from yarn.lifecycle import IllegalTransition
-from yarn.resource import Resource
-from yarn.states import NodeState, NodeUpdateType
+from yarn.states import ContainerExitStatus, NodeState, NodeUpdateType
 
 if TYPE_CHECKING:
     from rm.application_masters import ApplicationMasterService
@@ -34,6 +33,7 @@ if TYPE_CHECKING:
     from rm.placement.mapping import MappingPlacement
     from rm.queue_acls import QueueAcls
     from rm.scheduler.capacity_scheduler import CapacityScheduler
+    from rm.scheduler.notices import ContainerFinished
     from rm.scheduler.priority_acls import PriorityAcl
     from rm.state_store import StateStore
 
@@ -184,11 +184,15 @@ class RMContext:
         self.allocation_expiry.unregister(container_id)
         self.increase_expiry.unregister(container_id)
 
-    def account(self, application_id: ApplicationId, resource: Resource, started_ms: int) -> None:
-        """A container of the application, placed at `started_ms`, is over."""
-        app = self.apps.get(application_id)
-        if app is not None:
-            app.account(resource, self.now_ms - started_ms)
+    def account(self, finished: ContainerFinished) -> None:
+        """A container is over: what its application has used, and lost."""
+        app = self.apps.get(finished.attempt_id.application_id)
+        if app is None:
+            return
+        lifetime_ms = self.now_ms - finished.started_ms
+        app.account(finished.resource, lifetime_ms)
+        if finished.status.exit_status == ContainerExitStatus.PREEMPTED:
+            app.account_loss(finished.resource, lifetime_ms, is_master=finished.is_am)
 
     def complete_application(self, application_id: ApplicationId) -> None:
         """Keep it among the completed ones, of which the oldest are forgotten."""

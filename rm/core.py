@@ -238,9 +238,9 @@ class ResourceManagerCore:
                 context.send_app(container_id.application_id, RMAppEventType.APP_RUNNING_ON_NODE, node_id)
             case ContainerLaunched(container_id):
                 context.heard_of_container(container_id)
-            case ContainerFinished(attempt_id, node_id, status, resource, started_ms):
+            case ContainerFinished(attempt_id, node_id, status):
                 context.heard_of_container(status.container_id)
-                context.account(attempt_id.application_id, resource, started_ms)
+                context.account(notice)
                 finished = FinishedContainer(node_id, status)
                 context.send_attempt(attempt_id, RMAppAttemptEventType.CONTAINER_FINISHED, finished)
             case CleanUpContainer(node_id, container_id):

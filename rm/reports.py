@@ -149,16 +149,20 @@ def _with_attempt(report: ApplicationReport, attempt: RMAppAttempt) -> Applicati
 
 def application_usage(context: RMContext, app: RMApp) -> ApplicationResourceUsage:
     """What the application holds now, and what it has used: ended containers and live ones up to now."""
-    memory_mb_seconds, vcore_seconds = app.memory_mb_seconds, app.vcore_seconds
+    memory_mb_seconds, vcore_seconds, lost = app.memory_mb_seconds, app.vcore_seconds, app.losses
     live = context.scheduler.containers_of(app.application_id)
     for container in live.values():
         lifetime_ms = context.now_ms - container.started_ms
         memory_mb_seconds += container.resource.memory_mb * lifetime_ms // 1000
         vcore_seconds += container.resource.vcores * lifetime_ms // 1000
     holding = context.scheduler.application_usage(app.application_id)
-    if holding is None:
-        return replace(UNKNOWN_USAGE, memory_seconds=memory_mb_seconds, vcore_seconds=vcore_seconds)
-    return replace(holding, memory_seconds=memory_mb_seconds, vcore_seconds=vcore_seconds)
+    return replace(
+        UNKNOWN_USAGE if holding is None else holding,
+        memory_seconds=memory_mb_seconds,
+        vcore_seconds=vcore_seconds,
+        preempted_memory_seconds=lost.memory_mb_seconds,
+        preempted_vcore_seconds=lost.vcore_seconds,
+    )
 
 
 def _passes(app: RMApp, wanted: ApplicationFilter) -> bool:

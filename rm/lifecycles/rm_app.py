@@ -14,6 +14,7 @@ from rm.am_blacklist import MasterBlacklist
 from rm.lifecycles.events import AttemptFailed, RMAppAttemptEventType, RMAppEventType, RMNodeEventType
 from rm.lifecycles.rm_app_attempt import RMAppAttempt
 from rm.lifecycles.states import FINAL_APP_STATES, RMAppState
+from rm.scheduler.preemption.losses import Losses
 from yarn.applications import ApplicationSubmissionContext
 from yarn.asks import ResourceRequest
 from yarn.ids import ApplicationAttemptId, ApplicationId, NodeId
@@ -74,6 +75,8 @@ class RMApp:
         self.stored_finish_ms = 0
         self.memory_mb_seconds = 0
         self.vcore_seconds = 0
+        self.losses = Losses(context.scheduler.resource_types.none)
+        self.preempted_containers = 0
         self.machine: Machine[RMAppState, RMAppEventType] = Machine(LIFECYCLE, self)
 
     @property
@@ -100,6 +103,19 @@ class RMApp:
         """A container of this size ended: whole seconds of it, each container cut by itself (RMContainerImpl)."""
         self.memory_mb_seconds += resource.memory_mb * lifetime_ms // 1000
         self.vcore_seconds += resource.vcores * lifetime_ms // 1000
+
+    def account_loss(self, resource: Resource, lifetime_ms: int, *, is_master: bool) -> None:
+        """A container of this size was preempted; a master counts for the current attempt, once."""
+        self.losses.add(resource, lifetime_ms)
+        if not is_master:
+            self.preempted_containers += 1
+        elif self.current_attempt is not None:
+            self.current_attempt.is_preempted = True
+
+    @property
+    def preempted_masters(self) -> int:
+        """Attempts that lost their master so (numAMContainerPreempted)."""
+        return sum(attempt.is_preempted for attempt in self.attempts.values())
 
     def pull_node_updates(self) -> list[tuple[RMNode, NodeUpdateType]]:
         """Changes of nodes since the last pull; they are told once."""

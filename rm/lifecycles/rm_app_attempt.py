@@ -51,6 +51,7 @@ class RMAppAttempt:
         self.original_tracking_url = steps.UNAVAILABLE
         self.proxied_tracking_url = f"http://{context.settings.web_address}/proxy/{app}/"
         self.progress = 0.0
+        self.is_preempted = False
         self.start_ms = 0
         self.finish_ms = 0
         self.final_status: FinalApplicationStatus | None = None

@@ -197,7 +197,8 @@ class RMContainer:
 
     def _finished(self, status: ContainerStatus) -> None:
         self.status = status
-        self._notify(ContainerFinished(self.attempt_id, self.node_id, status, self.resource, self.started_ms))
+        size = self.resource
+        self._notify(ContainerFinished(self.attempt_id, self.node_id, status, size, self.started_ms, self.is_am))
 
     def _killed(self, status: ContainerStatus) -> None:
         self._notify(CleanUpContainer(self.node_id, self.id))

@@ -55,9 +55,20 @@ def complete_in_queue(
         node.release_container(container.id, by_node=False)
     if removed:
         _release_in_queues(container, application, node)
+    if status.exit_status == ContainerExitStatus.PREEMPTED:
+        _note_loss(container, application)
     killables = application.leaf.context.killables
     if killables.is_used:
         killables.remove(container, node.partition, application.leaf.path)
+
+
+def _note_loss(container: RMContainer, application: FiCaSchedulerApp) -> None:
+    """updateQueuePreemptionMetrics, up the tree."""
+    lifetime_ms = application.leaf.context.now_ms - container.started_ms
+    queue: CSQueue | None = application.leaf
+    while queue is not None:
+        queue.losses.add(container.resource, lifetime_ms)
+        queue = queue.parent
 
 
 def _release_in_queues(container: RMContainer, application: FiCaSchedulerApp, node: SchedulerNode) -> None:

@@ -67,7 +67,8 @@ class ContainerLaunched:
 class ContainerFinished:
     """It is over (CONTAINER_FINISHED to the attempt it was placed for, which with kept containers may be over itself).
 
-    Its expirer stops. `resource` and `started_ms` (its placement) are for the account of what the application used.
+    Its expirer stops. `resource` and `started_ms` (its placement) are for the account of what the application used;
+    `is_am`: it was its attempt's master.
     """
 
     attempt_id: ApplicationAttemptId
@@ -75,6 +76,7 @@ class ContainerFinished:
     status: ContainerStatus
     resource: Resource
     started_ms: int
+    is_am: bool = False
 
 
 @dataclass(frozen=True, slots=True)

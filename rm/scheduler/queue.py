@@ -11,6 +11,7 @@ from rm.scheduler.context import RESPECT, SchedulerContext, SchedulingMode
 from rm.scheduler.effective_capacity import derive_capacities, effective_amounts, update_absolute_capacities
 from rm.scheduler.limits import ResourceLimits
 from rm.scheduler.node import SchedulerNode
+from rm.scheduler.preemption.losses import Losses
 from rm.scheduler.queue_configuration import QueueConfiguration
 from rm.scheduler.queue_keys import ROOT
 from rm.scheduler.reasons import Refusals
@@ -25,8 +26,9 @@ if TYPE_CHECKING:
 class CSQueue(ABC):
     """A queue; a subclass calls `reconfigure` at the end of its making.
 
-    `reserved_metric` counts reservations on nodes without label only (QueueMetrics.reservedMB). `last_submitted_ms`:
-    when an application was last let in, or a child made; None = never. Only queues created on demand care.
+    `reserved_metric` counts reservations on nodes without label only (QueueMetrics.reservedMB). `losses`: what was preempted of it.
+    `last_submitted_ms`: when an application was last let in, or a child made; None = never. Only queues created on
+    demand care.
     """
 
     __slots__ = (
@@ -35,6 +37,7 @@ class CSQueue(ABC):
         "container_count",
         "context",
         "last_submitted_ms",
+        "losses",
         "name",
         "parent",
         "path",
@@ -56,6 +59,7 @@ class CSQueue(ABC):
         self.usage = context.root_usage if parent is None else ResourceUsage(context.none)
         self.capacities = QueueCapacities(context.none)
         self.container_count = 0
+        self.losses = Losses(context.none)
         self.last_submitted_ms: int | None = None
         self.reserved_metric = context.none
         self.refusals = Refusals()

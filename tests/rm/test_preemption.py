@@ -1,0 +1,134 @@
+"""Preemption through the whole core: heartbeats run the rounds, masters are told, and what was lost is counted."""
+
+from __future__ import annotations
+
+from rm.effects import Preempted
+from rm.queue_reports import queue_info
+from rm.reports import application_report
+from tests.rm.builders import RM, ask
+from yarn.ids import ApplicationId
+from yarn.protocols.client import QueueInfoRequest
+from yarn.resource import Resource
+from yarn.states import ContainerExitStatus
+
+POLICY = "yarn.resourcemanager.monitor.capacity.preemption."
+QUEUES = {
+    "yarn.scheduler.capacity.root.queues": "a,b",
+    "yarn.scheduler.capacity.root.a.capacity": "50",
+    "yarn.scheduler.capacity.root.a.user-limit-factor": "2",
+    "yarn.scheduler.capacity.root.b.capacity": "50",
+    "yarn.resourcemanager.scheduler.monitor.enable": "true",
+    POLICY + "monitoring_interval": "3000",
+    POLICY + "max_wait_before_kill": "5000",
+    POLICY + "total_preemption_per_round": "1.0",
+    POLICY + "natural_termination_factor": "1.0",
+    POLICY + "max_ignored_over_capacity": "0.0",
+}
+
+
+def crowded(rm: RM) -> tuple[ApplicationId, ApplicationId]:
+    """8 GB: `early` in a holds all but the 1 GB of `late`'s master in b, which asks for its other 3."""
+    rm.node("n1", 8192)
+    late = rm.submit(queue="b")
+    rm.run_master(late)
+    early = rm.submit(queue="a")
+    rm.run_master(early)
+    rm.get(early, 6)
+    rm.allocate(late, [ask(3)])
+    return early, late
+
+
+def pass_time(rm: RM, duration_ms: int) -> list[Preempted]:
+    """Time passes, and the node beats; what preemption did."""
+    rm.now_ms += duration_ms
+    rm.beat()
+    return [effect for effect in rm.effects if isinstance(effect, Preempted)]
+
+
+def test_the_master_is_told_first_and_its_containers_end_later() -> None:
+    rm = RM(QUEUES)
+    early, late = crowded(rm)
+    told = pass_time(rm, 3000)
+    assert {(effect.step, effect.reason, effect.serves) for effect in told} == {("told", "GUARANTEE", "root.b")}
+    message = rm.allocate(early).preemption
+    assert message is not None
+    assert {container_id.number for container_id in message.negotiable} == {5, 6, 7}
+    assert [offer.count for offer in message.asks] == [3]
+    assert pass_time(rm, 3000) == []
+    assert {effect.step for effect in pass_time(rm, 3000)} == {"ended"}
+    ended = rm.allocate(early).completed
+    assert {status.container_id for status in ended} == set(message.negotiable)
+    assert {status.exit_status for status in ended} == {ContainerExitStatus.PREEMPTED}
+    rm.beat()
+    rm.beat()
+    assert len(rm.allocate(late).allocated) == 3
+
+
+def test_who_gives_back_in_time_loses_nothing() -> None:
+    rm = RM(QUEUES)
+    early, late = crowded(rm)
+    pass_time(rm, 3000)
+    message = rm.allocate(early).preemption
+    assert message is not None
+    rm.allocate(early, release=message.negotiable)
+    rm.beat()
+    rm.beat()
+    assert len(rm.allocate(late).allocated) == 3
+    assert [pass_time(rm, 3000) for _ in range(4)] == [[], [], [], []]
+
+
+def test_what_was_lost_is_counted_for_the_application_and_its_queues() -> None:
+    """RMAppAttemptMetrics and QueueMetrics: containers, sizes, and the seconds that they had run."""
+    rm = RM(QUEUES)
+    early, _ = crowded(rm)
+    for _ in range(3):
+        pass_time(rm, 3000)
+    app = rm.core.context.apps[early]
+    assert (app.preempted_containers, app.preempted_masters) == (3, 0)
+    assert (app.losses.containers, app.losses.resource.memory_mb, app.losses.resource.vcores) == (3, 3072, 3)
+    assert app.losses.memory_mb_seconds == 3 * 9 * 1024
+    usage = application_report(rm.core.context, early).usage
+    assert (usage.preempted_memory_seconds, usage.preempted_vcore_seconds) == (3 * 9 * 1024, 3 * 9)
+    queues = rm.core.scheduler.queues
+    assert [queues[path].losses.containers for path in ("root", "root.a", "root.b")] == [3, 3, 0]
+    assert queues["root"].losses.memory_mb_seconds == 3 * 9 * 1024
+
+
+def test_a_lost_master_counts_for_its_attempt_and_not_as_a_failure() -> None:
+    """Where a queue has masters alone the last application's goes, down to what masters may use."""
+    shares = {"yarn.scheduler.capacity.root.a.capacity": "25", "yarn.scheduler.capacity.root.b.capacity": "75"}
+    rm = RM({**QUEUES, **shares, "yarn.scheduler.capacity.root.a.user-limit-factor": "4"})
+    rm.node("n1", 8192)
+    late = rm.submit(queue="b")
+    rm.run_master(late)
+    first, second = (rm.submit(queue="a", resource=Resource(2048, 1)) for _ in range(2))
+    for app in (first, second):
+        rm.run_master(app)
+    rm.allocate(late, [ask(5)])
+    for _ in range(3):
+        pass_time(rm, 3000)
+    lost = rm.core.context.apps[second]
+    assert (lost.preempted_containers, lost.preempted_masters) == (0, 1)
+    assert rm.attempt_id(second).attempt == 2
+    assert not next(iter(lost.attempts.values())).counts_as_failure()
+    assert rm.core.context.apps[first].preempted_masters == 0
+
+
+def test_a_queue_says_what_may_be_taken_of_it() -> None:
+    """disable_preemption is inherited, and can be taken back below; without monitors nothing may be taken anywhere."""
+    conf = {
+        **QUEUES,
+        "yarn.scheduler.capacity.root.disable_preemption": "true",
+        "yarn.scheduler.capacity.root.b.disable_preemption": "false",
+        POLICY + "intra-queue-preemption.enabled": "true",
+        "yarn.scheduler.capacity.root.a.intra-queue-preemption.disable_preemption": "false",
+    }
+    assert [switches(RM(conf), queue) for queue in ("root.a", "root.b")] == [(True, True), (False, False)]
+    off = {**conf, "yarn.resourcemanager.scheduler.monitor.enable": "false"}
+    assert switches(RM(off), "root.b") == (True, True)
+
+
+def switches(rm: RM, queue: str) -> tuple[bool, bool]:
+    info = queue_info(rm.core.context, QueueInfoRequest(queue))
+    assert info is not None
+    return info.preemption_disabled, info.intra_queue_preemption_disabled
