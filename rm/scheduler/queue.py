@@ -26,9 +26,9 @@ if TYPE_CHECKING:
 class CSQueue(ABC):
     """A queue; a subclass calls `reconfigure` at the end of its making.
 
-    `reserved_metric` counts reservations on nodes without label only (QueueMetrics.reservedMB). `losses`: what was preempted of it.
-    `last_submitted_ms`: when an application was last let in, or a child made; None = never. Only queues created on
-    demand care.
+    `reserved_metric` counts reservations on nodes without label only (QueueMetrics.reservedMB). `losses`: what was
+    preempted of it. `last_submitted_ms`: when an application was last let in, or a child made; None = never. Only
+    queues created on demand care.
     """
 
     __slots__ = (
