@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from rm.lifecycles.rm_container import RMContainer
 from rm.scheduler.application import FiCaSchedulerApp
+from rm.scheduler.java_order import hash_order, string_hash
 from rm.scheduler.leaf_queue import LeafQueue
 from rm.scheduler.preemption.ideal_assignment import IdealAssignment
 from rm.scheduler.preemption.preemption_round import PreemptionRound, PreemptionRoundFailed
@@ -53,11 +54,26 @@ class _FromLeaf:
         self._masters_size: Resource = the_round.none
 
     def select(self) -> None:
+        self._from_lent_nodes()
         for application in self._leaf.active.last_first():
             if not self._wanted:
                 break
             self._from_application(application)
         self._from_masters()
+
+    def _from_lent_nodes(self) -> None:
+        """First what stands on other partitions' nodes only because they were idle, newest first."""
+        lent = self._leaf.lent
+        if not lent:
+            return
+        partitions = hash_order(list(self._wanted), string_hash)
+        for partition in partitions:
+            if self._wanted.keys() != set(partitions):
+                raise PreemptionRoundFailed(
+                    "java.util.ConcurrentModificationException", f"{partition}: what is wanted changed in between"
+                )
+            for container in sorted(lent.get(partition, {}).values(), key=lambda live: live.id, reverse=True):
+                self._take(container)
 
     def _from_application(self, application: FiCaSchedulerApp) -> None:
         for reserved in application.reserved_in_hash_order():

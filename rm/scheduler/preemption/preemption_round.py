@@ -67,7 +67,8 @@ class PreemptionRound:
         self.none = context.none
         self.cluster = context.cluster_resource
         self.killable_ids = killable_ids
-        self.partitions = hash_order([NO_LABEL], string_hash)
+        labels = [label.name for label in context.labels.cluster_labels()]
+        self.partitions = hash_order([*labels, NO_LABEL], string_hash)
         self._queues: dict[str, dict[str, TempQueue]] = {}
         for partition in self.partitions:
             self._note(clone_tree(root, partition, killable=killable))

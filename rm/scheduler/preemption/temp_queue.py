@@ -55,11 +55,12 @@ class TempQueue:
         "whole",
     )
 
-    def __init__(self, queue: CSQueue, partition: str, killable: Resource, *, is_exclusive: bool) -> None:
+    def __init__(self, queue: CSQueue, partition: str, killable: Resource) -> None:
         none = queue.context.none
         whole = queue.context.partition_resource(partition)
         shares = queue.capacities.at(partition)
-        absolute_maximum = shares.absolute_maximum_capacity if is_exclusive else 1.0
+        # What is idle of a shared partition may all be used, whatever the maximum.
+        absolute_maximum = 1.0 if queue.context.labels.is_shared(partition) else shares.absolute_maximum_capacity
         self.queue = queue
         self.path = queue.path
         self.partition = partition
@@ -162,7 +163,7 @@ class TempQueue:
 def clone_tree(queue: CSQueue, partition: str, *, killable: dict[str, dict[str, Resource]]) -> TempQueue:
     """The copy of a queue with all below it. `killable` {queue: {partition: resource}}."""
     none = queue.context.none
-    copy = TempQueue(queue, partition, killable.get(queue.path, {}).get(partition, none), is_exclusive=True)
+    copy = TempQueue(queue, partition, killable.get(queue.path, {}).get(partition, none))
     if isinstance(queue, ParentQueue):
         for child in queue.children:
             below = clone_tree(child, partition, killable=killable)
