@@ -75,7 +75,7 @@ class RMApp:
         self.stored_finish_ms = 0
         self.memory_mb_seconds = 0
         self.vcore_seconds = 0
-        self.losses = Losses(context.scheduler.resource_types.none)
+        self.losses = Losses()
         self.preempted_containers = 0
         self.machine: Machine[RMAppState, RMAppEventType] = Machine(LIFECYCLE, self)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from yarn.resource import Resource
+from yarn.resource import NONE, Resource
 
 
 class Losses:
@@ -13,7 +13,7 @@ class Losses:
 
     __slots__ = ("containers", "memory_mb_seconds", "resource", "vcore_seconds")
 
-    def __init__(self, none: Resource) -> None:
+    def __init__(self, none: Resource = NONE) -> None:
         self.containers = 0
         self.resource = none
         self.memory_mb_seconds = 0
