@@ -79,8 +79,10 @@ class ParentQueue(CSQueue):
         """Each child in turn; one that fails on its limit keeps the room that it has (blocked headroom)."""
         result = Skipped.NONE
         calculator, cluster, none = self.context.calculator, self.context.cluster_resource, self.context.none
-        for child in self._in_order(node.partition):
-            child_limits = self.limits_of_child(child, limits, node.partition, net=True)
+        partition = node.partition
+        available = self._available(limits, partition, net=True)
+        for child in self._in_order(partition):
+            child_limits = self._limits_of_child(child, available, partition)
             assignment = child.assign_containers(node, child_limits, mode)
             if isinstance(assignment, Proposal):
                 return assignment
@@ -88,19 +90,24 @@ class ParentQueue(CSQueue):
                 result = Skipped.QUEUE_LIMIT
                 kept = child.kept_headroom(child_limits)
                 limits.add_blocked_headroom(calculator.max_of(cluster, none if kept is None else kept, none))
+                available = self._available(limits, partition, net=True)
         return result
 
     def kept_headroom(self, limits: ResourceLimits) -> Resource | None:
         """What the queues below keep."""
         return limits.blocked_headroom
 
-    def limits_of_child(self, child: CSQueue, limits: ResourceLimits, partition: str, *, net: bool) -> ResourceLimits:
-        """What is left for the child: what it uses and what none of us uses. Lowers `limits.limit` to our maximum."""
+    def _available(self, limits: ResourceLimits, partition: str, *, net: bool) -> Resource:
+        """What none of us uses. Lowers `limits.limit` to our maximum; `net`: without what children before have kept."""
         context = self.context
         limits.limit = context.calculator.min_of(
             context.cluster_resource, limits.limit, self.effective_maximum(partition)
         )
-        available = (limits.net_limit() if net else limits.limit) - self.used_for_good(partition)
+        return (limits.net_limit() if net else limits.limit) - self.used_for_good(partition)
+
+    def _limits_of_child(self, child: CSQueue, available: Resource, partition: str) -> ResourceLimits:
+        """What the child may use: what it uses and what is available."""
+        context = self.context
         limit = context.calculator.round_down(available + child.usage.used(partition), context.minimum_allocation)
         return ResourceLimits(limit, context.none)
 
@@ -193,9 +200,9 @@ class ParentQueue(CSQueue):
         self.update_effective_resources()
         for partition in self.configured_partitions:
             self.ratios[partition] = minimum_ratios(self, partition)
+        available = self._available(limits, NO_LABEL, net=False)
         for child in self.children:
-            child_limits = self.limits_of_child(child, limits, NO_LABEL, net=False)
-            child.update_cluster_resource(child_limits)
+            child.update_cluster_resource(self._limits_of_child(child, available, NO_LABEL))
         self.update_used_capacities()
 
     def _update_by_vectors(self) -> None:
@@ -209,8 +216,9 @@ class ParentQueue(CSQueue):
     def update_children(self, limits: ResourceLimits) -> None:
         """All below from our own amounts (CapacitySchedulerQueueCapacityHandler.update)."""
         self.warnings = calculate_children(self)
+        available = self._available(limits, NO_LABEL, net=False)
         for child in self.children:
-            child_limits = self.limits_of_child(child, limits, NO_LABEL, net=False)
+            child_limits = self._limits_of_child(child, available, NO_LABEL)
             child.refresh_after_calculation(child_limits)
             if isinstance(child, ParentQueue):
                 child.update_children(child_limits)
