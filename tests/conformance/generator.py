@@ -82,6 +82,8 @@ def _begin(rng: random.Random, features: frozenset[str]) -> tuple[Draft, dict[st
     root = grow(rng, shape)
     fixed, auto_parents = _fixed(rng, features, shape, root)
     draft = Draft(rng, features, shape, root, fixed, resource_types, auto_parents)
+    if "appnames" in features and "mappings" in features:
+        cluster |= settings.application_mappings(rng, root)
     configuration = {**cluster, **fixed, **properties(root, shape)}
     if shape.labels:
         draft.do("add_labels", labels=[{"name": name, "exclusive": rng.random() < 0.5} for name in shape.labels])

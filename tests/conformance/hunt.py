@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
 
-from tests.conformance.comparison import Difference, Outcome, compare_file
+from tests.conformance.comparison import Difference, Outcome, compare_file, stumbles
 from tests.conformance.generator import generate
 from tests.conformance.minimiser import Minimiser
 from tests.conformance.oracle.hadoop import Hadoop
@@ -37,7 +37,10 @@ class Hunt:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What came of one seed. `verdict`: same, differs, unstable (Hadoop itself differs from run to run)."""
+    """What came of one seed. `verdict`: same, differs, unstable (Hadoop itself differs from run to run).
+
+    `steps`: how many were compared, fewer than asked for where Hadoop does not start, stumbles or hangs.
+    """
 
     seed: int
     verdict: str
@@ -65,7 +68,13 @@ def summary(findings: list[Finding]) -> list[str]:
     steps = sum(finding.steps for finding in findings)
     kinds = Counter(finding.kind for finding in findings if finding.verdict == "differs")
     first = ", ".join(f"{count} {verdict}" for verdict, count in verdicts.most_common())
-    return [f"{len(findings)} scenarios, {steps} steps: {first}", *(f"{n:5} {kind}" for kind, n in kinds.most_common())]
+    whole = max((finding.steps for finding in findings), default=0)
+    cut = sum(finding.steps < whole for finding in findings)
+    short = f" ({cut} shorter than {whole} steps)" if cut else ""
+    return [
+        f"{len(findings)} scenarios, {steps} steps: {first}{short}",
+        *(f"{n:5} {kind}" for kind, n in kinds.most_common()),
+    ]
 
 
 _hadoop: Hadoop | None = None
@@ -84,7 +93,7 @@ def _look_at(hunt: Hunt, seed: int) -> Finding:
     scenario = generate(seed, hunt.steps, hunt.allowed, every=hunt.every)
     lines = list(hadoop.record(scenario))
     outcome = compare_lines(scenario.name, lines)
-    steps = len(lines) - 1
+    steps = steps_compared(lines)
     if outcome.same:
         return Finding(seed, "same", steps)
     saved = hunt.folder / f"{scenario.name}{RECORDING_SUFFIX}"
@@ -100,6 +109,12 @@ def _look_at(hunt: Hunt, seed: int) -> Finding:
         again = compare_lines(scenario.name, lines)
         first = again.differences[0] if again.differences else first
     return Finding(seed, "differs", steps, kind(first), f"{len(lines) - 1} left, {_tell(first)}", saved)
+
+
+def steps_compared(lines: list[Json]) -> int:
+    """All, or those before the first at which Hadoop stumbles or does not come to rest."""
+    failed = (number for number, line in enumerate(lines) if "hang" in line or stumbles(line.get("reply", {})))
+    return next(failed, len(lines)) - 1
 
 
 def minimised(hadoop: Hadoop, scenario: Scenario, outcome: Outcome) -> Scenario:

@@ -34,7 +34,7 @@ class Step:
 class Recording:
     """A scenario with Hadoop's answers. `error` is the class of the exception that kept it from starting, if any.
 
-    `hangs`: after the last step Hadoop did not come to rest, so there is no more to compare.
+    `restless`: a further step after which Hadoop did not come to rest, so there is nothing to compare it with.
     """
 
     name: str
@@ -42,7 +42,7 @@ class Recording:
     error: str | None
     first_view: View
     steps: tuple[Step, ...]
-    hangs: bool = False
+    restless: Json | None = None
 
 
 def read(path: Path) -> Recording:
@@ -59,7 +59,7 @@ def read(path: Path) -> Recording:
         error=error["class"] if error else None,
         first_view=_view(header.get("delta", {})),
         steps=tuple(Step(line["step"], line["reply"], _view(line["delta"])) for line in steps),
-        hangs=len(steps) < len(rest),
+        restless=next((line["at"] for line in rest if "hang" in line), None),
     )
 
 

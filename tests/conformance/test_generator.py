@@ -85,6 +85,28 @@ def test_a_feature_shows_in_the_steps(feature: str, op: str) -> None:
     assert any(op in _ops(generate(seed, 400, allowed, every=True)) for seed in range(4))
 
 
+@pytest.mark.parametrize(
+    ("feature", "notation", "key", "value"),
+    [
+        ("zero", "percent", r"\.capacity$", "0"),
+        ("zero", "weight", r"\.capacity$", "0w"),
+        ("zero", "percent", r"user-limit-factor$", "-1"),
+        ("priorityacls", "percent", r"\.acl_application_max_priority$", r"\[user=.*max_priority=\d.*"),
+        ("appnames", "percent", r"queue-placement-rules\.app-name$", r"a\d+:root\..*"),
+        ("partitions", "percent", r"\.ordering-policy$", "fifo-with-partitions"),
+        ("labels", "percent", r"accessible-node-labels\.x\.maximum-capacity$", r"[\d.]+"),
+        ("labels", "weight", r"accessible-node-labels\.x\.maximum-am-resource-percent$", r"[\d.]+"),
+        ("amblacklist", "percent", r"am-scheduling\.node-blacklisting-enabled$", "true"),
+        ("limits", "percent", r"root\..*\.maximum-allocation$", r"memory-mb=\d+,vcores=\d"),
+    ],
+)
+def test_a_feature_shows_in_the_configuration(feature: str, notation: str, key: str, value: str) -> None:
+    allowed = parse(f"{feature},{notation}")
+    configurations = [generate(seed, 20, allowed, every=True).configuration for seed in range(20)]
+    values = [text for found in configurations for name, text in found.items() if re.search(key, name)]
+    assert any(re.fullmatch(value, text) for text in values)
+
+
 @pytest.mark.parametrize("notation", NOTATIONS)
 def test_capacities_are_written_in_one_notation(notation: str) -> None:
     written_as = {

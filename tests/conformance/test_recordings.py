@@ -76,6 +76,19 @@ def test_a_broken_invariant_is_a_difference(monkeypatch: pytest.MonkeyPatch) -> 
     assert "I-01: n1: 1 + 1 != 3" in str(first.ours)
 
 
+def test_where_hadoop_does_not_come_to_rest_ours_has_to(tmp_path: Path) -> None:
+    """The step is gone through without anything to compare it with: a crash of ours or no end differs."""
+
+    def hang_at(op: str) -> Path:
+        def cut(lines: list[Any]) -> None:
+            lines[6:] = [{"hang": True, "at": {**lines[6]["step"], "op": op}}]
+
+        return forged(tmp_path, cut)
+
+    assert compare_file(hang_at("heartbeat")).same
+    assert not compare_file(hang_at("dance")).same
+
+
 def test_a_refused_start_is_compared_too(tmp_path: Path) -> None:
     """Hadoop started, and we refuse a configuration that Hadoop's recording has taken."""
     outcome = compare_file(

@@ -30,6 +30,8 @@ def _submission(draft: Draft, app: App, leaf: Queue) -> dict[str, Any]:
     rng = draft.rng
     user = rng.choice(draft.shape.users)
     am = {"memory": rng.choice([512, 512, 1024, 1024, 2048]), "vcores": 1}
+    if draft.has("limits") and rng.random() < 0.05:
+        am["memory"] = rng.choice([5120, 9000, 20000])
     fields: dict[str, Any] = {"user": user, "queue": _queue_name(draft, leaf, user), "am": am}
     placed = draft.has("mappings") or draft.has("rules")
     if placed and rng.random() < 0.5:
@@ -216,6 +218,8 @@ def promote_or_demote(draft: Draft) -> None:
 def blacklist(draft: Draft) -> None:
     if app := draft.running():
         hosts = [draft.rng.choice(sorted(draft.nodes))]
+        if draft.rng.random() < 0.1:
+            hosts.append(draft.nodes[hosts[0]]["rack"])
         draft.do("allocate", app=app.name, blacklist={draft.rng.choice(["add", "add", "remove"]): hosts})
 
 

@@ -16,12 +16,15 @@ _OF_QUEUES: dict[str, float] = {
     "priority": 0.35,  # priorities of queues and applications
     "fair": 0.3,  # fair order in leaves
     "pending": 0.1,  # fifo-for-pending-apps order in leaves
+    "zero": 0.1,  # shares of nothing
     "acls": 0.15,
+    "priorityacls": 0.3,  # who may submit at which priority
     "names": 0.3,  # submissions by the last part of a queue's name
     "refresh": 0.3,  # numbers change at refreshQueues
     "queues": 0.25,  # queues come and go at refreshQueues
     "states": 0.25,  # queues are stopped, drain, and run again
     "mappings": 0.15,  # u:, g: rules
+    "appnames": 0.4,  # rules by the names of applications
     "rules": 0.15,  # JSON rules
     "autocreate": 0.2,  # flexible auto-created queues (weights only)
     "lifetime": 0.1,
@@ -32,11 +35,13 @@ _OF_NODES: dict[str, float] = {
     "types": 0.15,  # a third and a fourth resource type
     "locality": 0.5,
     "labels": 0.25,
+    "partitions": 0.2,  # fifo-with-partitions order in leaves
     "faults": 0.5,  # masters fail; nodes are lost, come back, restart, change size
     "health": 0.25,
 }
 
 _OF_APPLICATIONS: dict[str, float] = {
+    "amblacklist": 0.2,  # the next master keeps off hosts where one failed
     "keep": 0.3,  # containers outlive attempts, and end in every state of the next one
     "moves": 0.25,
     "updates": 0.25,
@@ -61,6 +66,10 @@ CHANCES = {**_OF_QUEUES, **_OF_NODES, **_OF_APPLICATIONS, **_OF_PREEMPTION}
 NEEDS = {
     "types": "dominant",
     "pending": "fair",
+    "priorityacls": "priority",
+    "appnames": "mappings",
+    "partitions": "labels",
+    "amblacklist": "faults",
     "intra": "preemption",
     "lazy": "preemption",
     "surgical": "preemption",

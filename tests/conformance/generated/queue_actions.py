@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.conformance.generated.draft import Draft
-from tests.conformance.generated.queue_tree import PREFIX, Queue, add_queue, draw_vectors, properties
+from tests.conformance.generated.queue_tree import PREFIX, Queue, add_queue, draw_share, draw_vectors, properties
 
 
 def refresh(draft: Draft) -> None:
@@ -17,7 +17,7 @@ def change_numbers(draft: Draft) -> None:
         if queue.path == "root":
             continue
         if rng.random() < 0.3:
-            queue.share = rng.choice([1, 2, 3, 4, 5, 7, 10])
+            queue.share = draw_share(rng, draft.shape)
         if rng.random() < 0.3 and draft.shape.notation == "vectors":
             draw_vectors(rng, draft.shape, queue)
         if rng.random() < 0.2 and draft.shape.notation not in ("weight", "vectors"):

@@ -26,6 +26,7 @@ _OF_LEAVES = ("ordering-policy", "default-node-label", "user-settings")
 @dataclass(slots=True)
 class Queue:
     """`share`: of its parent, among its siblings. `settings`: further keys below its own. `labels`: {label: share}.
+    `label_maximums`: in multiples of its share of the label.
 
     `vectors`: {label, "" for none: capacity} where capacities have a unit for each resource.
     """
@@ -35,6 +36,7 @@ class Queue:
     maximum: float | None = None
     settings: dict[str, str] = field(default_factory=dict)
     labels: dict[str, int] = field(default_factory=dict)
+    label_maximums: dict[str, float] = field(default_factory=dict)
     vectors: dict[str, str] = field(default_factory=dict)
     vector_maximum: str | None = None
     children: list[Queue] = field(default_factory=list)
@@ -91,17 +93,29 @@ def add_queue(rng: random.Random, shape: Shape, parent: Queue) -> Queue:
     """A new leaf below `parent`, with a name that its siblings do not have."""
     taken = {child.name for child in parent.children}
     letter = next(letter for letter in "abcdefghijklmnopqrstuvwxyz" if _named(parent, letter) not in taken)
-    queue = Queue(f"{parent.path}.{_named(parent, letter)}", rng.choice([1, 2, 3, 4, 5, 7, 10]))
+    queue = Queue(f"{parent.path}.{_named(parent, letter)}", draw_share(rng, shape))
     parent.children.append(queue)
     if shape.notation not in ("weight", "vectors") and rng.random() < 0.4:
         queue.maximum = rng.choice([1.0, 1.2, 1.5, 2.0, 3.0])
     for label in parent.labels:
         if rng.random() < 0.7:
             queue.labels[label] = rng.choice([1, 1, 2, 3])
+            if rng.random() < 0.3:
+                queue.label_maximums[label] = rng.choice([1.0, 1.5, 3.0])
+            if rng.random() < 0.2:
+                name = f"accessible-node-labels.{label}.maximum-am-resource-percent"
+                queue.settings[name] = str(rng.choice([0.05, 0.4, 1]))
     if shape.notation == "vectors":
         draw_vectors(rng, shape, queue)
     _set_limits(rng, shape, queue)
     return queue
+
+
+def draw_share(rng: random.Random, shape: Shape) -> int:
+    """Of a parent, among siblings; now and then nothing, where the scenario has that."""
+    if "zero" in shape.features and rng.random() < 0.2:
+        return 0
+    return rng.choice([1, 2, 3, 4, 5, 7, 10])
 
 
 def draw_vectors(rng: random.Random, shape: Shape, queue: Queue) -> None:
@@ -149,11 +163,22 @@ def _set_limits(rng: random.Random, shape: Shape, queue: Queue) -> None:
     has, settings = shape.features.__contains__, queue.settings
     settings["user-limit-factor"] = str(rng.choice([2, 10, 10] if has("preemption") else [0.5, 1, 2, 2, 10]))
     settings["minimum-user-limit-percent"] = str(rng.choice([100, 100, 50, 30, 25, 10]))
+    if has("zero"):
+        _set_extremes(rng, settings)
     if rng.random() < 0.15:
         settings["maximum-am-resource-percent"] = str(rng.choice([0.05, 0.3, 1]))
     if (has("priority") or has("upward")) and rng.random() < 0.5:
         settings["priority"] = str(rng.choice([1, 2, 5]))
-    if has("fair") and rng.random() < 0.6:
+    if has("priority") and rng.random() < 0.15:
+        settings["default-application-priority"] = str(rng.choice([1, 4]))
+    if has("priorityacls") and rng.random() < 0.5:
+        settings["acl_application_max_priority"] = _priority_acl(rng, shape)
+    if has("states") and rng.random() < 0.05:
+        settings["state"] = "STOPPED"
+    if has("partitions") and rng.random() < 0.6:
+        settings["ordering-policy"] = "fifo-with-partitions"
+        settings["ordering-policy.exclusive-enforced-partitions"] = ",".join(shape.labels)
+    elif has("fair") and rng.random() < 0.6:
         settings["ordering-policy"] = "fifo-for-pending-apps" if has("pending") and rng.random() < 0.5 else "fair"
         if settings["ordering-policy"] == "fair" and rng.random() < 0.4:
             settings["ordering-policy.fair.enable-size-based-weight"] = "true"
@@ -163,6 +188,8 @@ def _set_limits(rng: random.Random, shape: Shape, queue: Queue) -> None:
         settings["maximum-applications"] = str(rng.choice([2, 5, 20]))
     if has("limits") and rng.random() < 0.15:
         settings["maximum-allocation-mb"] = str(rng.choice([2048, 4096]))
+    elif has("limits") and rng.random() < 0.1:
+        settings["maximum-allocation"] = f"memory-mb={rng.choice([3072, 6144])},vcores={rng.choice([2, 4])}"
     if has("parallel") and rng.random() < 0.4:
         settings["max-parallel-apps"] = str(rng.choice([1, 2, 3]))
     if has("acls") and rng.random() < 0.5:
@@ -178,6 +205,22 @@ def _set_limits(rng: random.Random, shape: Shape, queue: Queue) -> None:
         settings["intra-queue-preemption.disable_preemption"] = rng.choice(["true", "false"])
     if queue.labels and rng.random() < 0.3:
         settings["default-node-label-expression"] = rng.choice(sorted(queue.labels))
+
+
+def _set_extremes(rng: random.Random, settings: dict[str, str]) -> None:
+    """Limits that are none, and a leave for children who all have nothing."""
+    if rng.random() < 0.2:
+        settings["user-limit-factor"] = "-1"
+    if rng.random() < 0.1:
+        settings["minimum-user-limit-percent"] = "0"
+    if rng.random() < 0.5:
+        settings["allow-zero-capacity-sum"] = "true"
+
+
+def _priority_acl(rng: random.Random, shape: Shape) -> str:
+    groups = [f"user={rng.choice(shape.users)} group=g1", "user=*", f"group=g2,g3 user={rng.choice(shape.users)}"]
+    chosen = rng.sample(groups, rng.choice([1, 2, 3]))
+    return " ".join(f"[{who} max_priority={rng.choice([1, 3, 8])} default_priority=1]" for who in chosen)
 
 
 def properties(root: Queue, shape: Shape) -> dict[str, str]:
@@ -247,12 +290,16 @@ def _write_label(found: dict[str, str], shape: Shape, parent: Queue, label: str)
             found[key] = child.vectors[label]
         elif shape.notation == "percent":
             found[key] = f"{cut / 10:g}"
+            if (maximum := child.label_maximums.get(label)) is not None:
+                most = min(TENTHS, int(cut * maximum))
+                found[key.replace(".capacity", ".maximum-capacity")] = f"{most / 10:g}"
 
 
 def _cut(shares: list[int]) -> list[int]:
     """Tenths of percents in proportion, adding up to 100 %: the last takes what rounding leaves."""
-    if not shares:
-        return []
+    if not any(shares):
+        return [0] * len(shares)
     cuts = [TENTHS * share // sum(shares) for share in shares]
-    cuts[-1] += TENTHS - sum(cuts)
+    last = max(index for index, share in enumerate(shares) if share)
+    cuts[last] += TENTHS - sum(cuts)
     return cuts

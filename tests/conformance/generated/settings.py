@@ -39,6 +39,12 @@ def cluster_properties(rng: random.Random, features: frozenset[str]) -> Properti
     if "acls" in features:
         found["yarn.acl.enable"] = "true"
         found["yarn.admin.acl"] = "admin"
+    if "labels" in features and rng.random() < 0.3:
+        found["yarn.resourcemanager.node-labels.am.allow-non-exclusive-allocation"] = "true"
+    if "amblacklist" in features:
+        blacklisting = "yarn.resourcemanager.am-scheduling.node-blacklisting-"
+        found[blacklisting + "enabled"] = "true"
+        found[blacklisting + "disable-threshold"] = rng.choice([0.2, 0.5, 0.8, 1.0])
     if "preemption" in features:
         found |= preemption.cluster_properties(rng, features)
     return {key: str(value) for key, value in found.items()}
@@ -65,6 +71,8 @@ def scheduler_properties(rng: random.Random, features: frozenset[str], queues: i
         found["reservations-continue-look-all-nodes"] = "false"
     if "limits" in features:
         found["maximum-applications"] = rng.choice([10, 30, 60, 200])
+        if rng.random() < 0.2:
+            found["global-queue-max-application"] = rng.choice([3, 8])
     if "parallel" in features:
         found["max-parallel-apps"] = rng.choice([2, 4])
         found["user.max-parallel-apps"] = rng.choice([2, 3])
@@ -93,6 +101,16 @@ def legacy_mappings(rng: random.Random, root: Queue, users: tuple[str, ...]) -> 
     return {
         PREFIX + "queue-mappings": ",".join(rules),
         PREFIX + "queue-mappings-override.enable": rng.choice(["true", "false"]),
+    }
+
+
+def application_mappings(rng: random.Random, root: Queue) -> Properties:
+    """Rules by the names of applications. They are no keys of the scheduler's own: refreshes do not replace them."""
+    apps = rng.sample(range(1, 16), rng.choice([1, 3, 6]))
+    rules = [f"a{app}:{rng.choice(root.leaves()).path}" for app in apps]
+    return {
+        "yarn.scheduler.queue-placement-rules": rng.choice(["user-group,app-name", "app-name"]),
+        "yarn.scheduler.queue-placement-rules.app-name": ",".join(rules),
     }
 
 
