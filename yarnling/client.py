@@ -27,7 +27,7 @@ from yarn.applications import (
 from yarn.configuration import Configuration
 from yarn.errors import ApplicationNotFoundException, InvalidArgumentException, YarnException
 from yarn.ids import ApplicationAttemptId, ApplicationId, ContainerId
-from yarn.nodes import ClusterMetrics, NodeReport
+from yarn.nodes import ClusterMetrics, NodeLabel, NodeReport
 from yarn.protocols.client import GetNewApplicationResponse
 from yarn.protocols.container_management import SignalContainerRequest
 from yarn.queues import QueueInfo
@@ -205,6 +205,10 @@ class Client:
     async def nodes(self, states: frozenset[NodeState] = frozenset()) -> tuple[NodeReport, ...]:
         """The nodes in these states; in any, if none are named."""
         return await self._rm.get_cluster_nodes(states)
+
+    async def node_labels(self) -> tuple[NodeLabel, ...]:
+        """The labels that nodes can have."""
+        return await self._rm.get_cluster_node_labels()
 
     async def queue(self, name: str, *, applications: bool = False) -> QueueInfo:
         """A queue with all below it. Raises InvalidArgumentException if there is none."""

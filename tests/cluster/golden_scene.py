@@ -7,7 +7,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -78,11 +78,24 @@ THEIRS = {
 }
 """{name: what it is in the recording}. Numbers of applications are also those of their attempts and containers."""
 
+LABEL_SETTINGS = {
+    **SETTINGS,
+    "yarn.node-labels.enabled": "true",
+    "yarn.admin.acl": "yarn",
+    "yarn.scheduler.capacity.root.queues": "default,lab,private",
+    "yarn.scheduler.capacity.root.default.capacity": "60",
+    "yarn.scheduler.capacity.root.lab.capacity": "20",
+    "yarn.scheduler.capacity.root.lab.accessible-node-labels": "gpu",
+    "yarn.scheduler.capacity.root.private.capacity": "20",
+}
+LABEL_THEIRS = {"<NODE 1>": "localhost:45454", "<NODE 2>": "127.0.0.2:45455"}
+"""The nodes on which labels were recorded."""
+
 
 @contextmanager
-def golden_cluster() -> Iterator[None]:
+def golden_cluster(settings: Mapping[str, str] = SETTINGS) -> Iterator[None]:
     """Two nodes of 2,048 MB and 4 vcores, in processes of their own, found by the name NAME."""
-    definitions = [part for key, value in SETTINGS.items() for part in ("-D", f"{key}={value}")]
+    definitions = [part for key, value in settings.items() for part in ("-D", f"{key}={value}")]
     _yarnling("up", "--nodes", "2", "--memory", "2048", "--vcores", "4", "--detach", "--name", NAME, *definitions)
     try:
         yield
@@ -93,6 +106,14 @@ def golden_cluster() -> Iterator[None]:
 def _yarnling(*arguments: str) -> None:
     command = [sys.executable, "-m", "yarnling", *arguments]
     subprocess.run(command, cwd=PROJECT, env=dict(os.environ), check=True, capture_output=True, timeout=60)
+
+
+async def node_names() -> dict[str, str]:
+    """{name in LABEL_THEIRS: what it is here}."""
+    _, client = connect(NAME, USER)
+    async with client:
+        first, second = sorted(str(node.node_id) for node in await client.nodes())
+        return {"<NODE 1>": first, "<NODE 2>": second}
 
 
 async def play() -> dict[str, str]:
@@ -224,8 +245,8 @@ def _number(app_id: ApplicationId) -> str:
     return str(app_id).removeprefix("application_")
 
 
-def recorded() -> list[dict[str, object]]:
-    """The invocations and what Hadoop answered."""
-    path = Path(__file__).parent / "golden" / "cli-client.json"
+def recorded(name: str) -> list[dict[str, object]]:
+    """The invocations of one recording, and what Hadoop answered."""
+    path = Path(__file__).parent / "golden" / f"{name}.json"
     entries: list[dict[str, object]] = json.loads(path.read_text())
     return entries

@@ -31,12 +31,17 @@ _VERBS = {
     "container": ("container:CONTAINER", "List, look at and signal containers."),
     "node": ("node:NODE", "List and look at nodes."),
     "queue": ("queue:QUEUE", "Look at queues."),
+    "cluster": ("cluster:CLUSTER", "List the labels of nodes."),
     _LOGS: ("logs:LOGS", ""),
 }
 
 
 def add_to(app: typer.Typer) -> None:
     """Register them; a verb without a description is another's other name."""
+    app.command("version", help="Tell the version, and the release of Hadoop that it is true to.")(_version)
+    app.command("rmadmin", help="Operate: refreshes, nodes, labels.", context_settings=PASS_ON, rich_help_panel=PANEL)(
+        _rmadmin
+    )
     for name, (place, meaning) in _VERBS.items():
         register = app.command(name, help=meaning, hidden=not meaning, context_settings=PASS_ON, rich_help_panel=PANEL)
         register(_runner(place))
@@ -47,6 +52,26 @@ def rewritten(arguments: Sequence[str]) -> list[str]:
     if arguments[:1] == ["logs"] and _LOGS_OPTION in arguments:
         return [_LOGS, *arguments[1:]]
     return list(arguments)
+
+
+def _version(as_json: Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")] = False) -> None:
+    from importlib.metadata import PackageNotFoundError, version
+
+    from rm.resource_tracker import RM_VERSION
+    from yarnling.cli import json_form
+
+    try:
+        own = version("yarnling")
+    except PackageNotFoundError:
+        own = "not installed"
+    text = json_form.text({"yarnling": own, "hadoop": RM_VERSION})
+    typer.echo(text if as_json else f"yarnling {own}, which does what Hadoop {RM_VERSION} does")
+
+
+def _rmadmin(options: Rest = []) -> None:  # noqa: B006  typer copies it
+    from yarnling.cli.hadoop.rmadmin import execute
+
+    raise typer.Exit(execute(options))
 
 
 def _runner(place: str) -> Callable[[list[str]], None]:

@@ -29,12 +29,16 @@ class UnrecognizedOption(YarnException):
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """`-name`, in short also `-short`. `argument`: what follows it ("" nothing); `many`: one or more of it."""
+    """`-name`, in short also `-short`. `argument`: what follows it ("" nothing); `many`: one or more of it.
+
+    `optional`: its argument may be left out.
+    """
 
     name: str
     meaning: str
     argument: str = ""
     many: bool = False
+    optional: bool = False
     short: str = ""
 
     @property
@@ -96,7 +100,7 @@ def parse(options: Sequence[Option], arguments: Sequence[str]) -> Given:
         taken = values.setdefault(option.name, [])
         while option.argument and words and words[0] not in known and (option.many or not taken):
             taken.append(words.popleft())
-        if option.argument and not taken:
+        if option.argument and not taken and not option.optional:
             raise MissingArgument(option.name)
     return Given(values, tuple(rest))
 

@@ -72,6 +72,7 @@ class Verb:
     commands: tuple[str, ...]
     without_options: int = 0
     tells_faults_apart: bool = False
+    usage_end: str = "\n"
 
 
 def execute(verb: Verb, arguments: Sequence[str]) -> int:
@@ -92,7 +93,7 @@ def execute(verb: Verb, arguments: Sequence[str]) -> int:
     if not any(command in given for command in verb.commands):
         if "help" not in given and not verb.tells_faults_apart:
             sys.stderr.write("Invalid Command Usage : \n")
-        sys.stdout.write(f"{text}\n")
+        sys.stdout.write(text + verb.usage_end)
         return 0 if "help" in given else verb.without_options
     return asyncio.run(_run(verb, given, text))
 
