@@ -17,11 +17,17 @@ from yarn.applications import (
     ContainerReport,
 )
 from yarn.errors import YarnException
-from yarn.ids import ApplicationAttemptId, ApplicationId
-from yarn.nodes import ClusterMetrics, NodeReport
+from yarn.ids import ApplicationAttemptId, ApplicationId, ContainerId
+from yarn.nodes import ClusterMetrics, NodeLabel, NodeReport
 from yarn.protocols.client import GetNewApplicationResponse
 from yarn.queues import QueueInfo
-from yarn.states import FINAL_APPLICATION_STATES, NodeState, YarnApplicationState
+from yarn.states import (
+    FINAL_APPLICATION_STATES,
+    DecommissionType,
+    NodeState,
+    SignalContainerCommand,
+    YarnApplicationState,
+)
 from yarnling.client import Client
 from yarnling.container_logs import ContainerLog
 
@@ -98,11 +104,29 @@ class BlockingClient:
     def kill(self, app_id: ApplicationId, diagnostics: str = "") -> None:
         self._loop.call(self._client.kill(app_id, diagnostics))
 
+    def move(self, app_id: ApplicationId, queue: str) -> None:
+        self._loop.call(self._client.move(app_id, queue))
+
+    def update_priority(self, app_id: ApplicationId, priority: int) -> int:
+        return self._loop.call(self._client.update_priority(app_id, priority))
+
+    def update_lifetime(self, app_id: ApplicationId, ends: str) -> str:
+        return self._loop.call(self._client.update_lifetime(app_id, ends))
+
     def fail_attempt(self, attempt_id: ApplicationAttemptId) -> None:
         self._loop.call(self._client.fail_attempt(attempt_id))
 
     def attempts(self, app_id: ApplicationId) -> tuple[ApplicationAttemptReport, ...]:
         return self._loop.call(self._client.attempts(app_id))
+
+    def attempt(self, attempt_id: ApplicationAttemptId) -> ApplicationAttemptReport:
+        return self._loop.call(self._client.attempt(attempt_id))
+
+    def container(self, container_id: ContainerId) -> ContainerReport:
+        return self._loop.call(self._client.container(container_id))
+
+    def signal_container(self, container_id: ContainerId, command: SignalContainerCommand) -> None:
+        self._loop.call(self._client.signal_container(container_id, command))
 
     def containers(self, attempt_id: ApplicationAttemptId) -> tuple[ContainerReport, ...]:
         return self._loop.call(self._client.containers(attempt_id))
@@ -113,8 +137,17 @@ class BlockingClient:
     def nodes(self, states: frozenset[NodeState] = frozenset()) -> tuple[NodeReport, ...]:
         return self._loop.call(self._client.nodes(states))
 
+    def node_labels(self) -> tuple[NodeLabel, ...]:
+        return self._loop.call(self._client.node_labels())
+
     def queue(self, name: str, *, applications: bool = False) -> QueueInfo:
         return self._loop.call(self._client.queue(name, applications=applications))
+
+    def refresh_queues(self) -> None:
+        self._loop.call(self._client.refresh_queues())
+
+    def refresh_nodes(self, kind: DecommissionType = DecommissionType.NORMAL, timeout_s: int | None = None) -> None:
+        self._loop.call(self._client.refresh_nodes(kind, timeout_s))
 
     def logs(self, app_id: ApplicationId) -> list[ContainerLog]:
         return self._client.logs(app_id)

@@ -28,11 +28,18 @@ from yarn.configuration import Configuration
 from yarn.errors import ApplicationNotFoundException, InvalidArgumentException, YarnException
 from yarn.ids import ApplicationAttemptId, ApplicationId, ContainerId
 from yarn.nodes import ClusterMetrics, NodeLabel, NodeReport
+from yarn.protocols.admin import RefreshNodesRequest
 from yarn.protocols.client import GetNewApplicationResponse
 from yarn.protocols.container_management import SignalContainerRequest
 from yarn.queues import QueueInfo
 from yarn.settings import resourcemanager
-from yarn.states import FINAL_APPLICATION_STATES, NodeState, SignalContainerCommand, YarnApplicationState
+from yarn.states import (
+    FINAL_APPLICATION_STATES,
+    DecommissionType,
+    NodeState,
+    SignalContainerCommand,
+    YarnApplicationState,
+)
 from yarn.times import UNLIMITED
 from yarnling.container_logs import ContainerLog, find_logs
 
@@ -225,6 +232,18 @@ class Client:
         names = [leaf.path.removeprefix("root.") for leaf in leaves]
         more = ", ..." if len(names) > LEAF_QUEUES_TOLD_MAX else ""
         return f" (submit to a leaf queue: {', '.join(names[:LEAF_QUEUES_TOLD_MAX])}{more})"
+
+    # What operators do; the rest of it is in `admin`
+
+    async def refresh_queues(self) -> None:
+        """Have the RM read its queues anew. Raises ConfigurationException with all faults; then nothing changed."""
+        await self.admin.refresh_queues()
+
+    async def refresh_nodes(
+        self, kind: DecommissionType = DecommissionType.NORMAL, timeout_s: int | None = None
+    ) -> None:
+        """Have the RM read its host lists anew. GRACEFUL waits `timeout_s` for containers (None: as configured)."""
+        await self.admin.refresh_nodes(RefreshNodesRequest(kind, timeout_s))
 
     # Logs
 

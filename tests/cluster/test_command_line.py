@@ -270,3 +270,18 @@ def test_an_application_whose_output_nobody_reads_is_killed(up: dict[str, object
     shown = subprocess.run([*COMMAND, "status", "--json"], check=True, env=environment, capture_output=True, text=True)
     states = {app["application_id"]: app["state"] for app in json.loads(shown.stdout)["applications"]}
     assert states[app_id] == "KILLED"
+
+
+def test_hadoops_verbs_have_json_for_programs(up: dict[str, object], yarnling: Yarnling) -> None:
+    nodes = json.loads(yarnling("node", "-list", "-json").stdout)
+    assert [node["state"] for node in nodes] == ["RUNNING", "RUNNING"]
+    node = json.loads(yarnling("node", "-status", nodes[0]["node_id"], "-json").stdout)
+    assert (node["node_id"], node["capability"]) == (nodes[0]["node_id"], nodes[0]["capability"])
+    assert json.loads(yarnling("queue", "-status", "default", "-json").stdout)["path"] == "root.default"
+    unknown = yarnling("application", "-status", "application_1_0001", "-json")
+    assert (unknown.returncode, json.loads(unknown.stdout)) == (255, None)
+    killed = yarnling("application", "-kill", "application_1_0001", "-json")
+    assert (killed.returncode, json.loads(killed.stdout)) == (255, {"application_1_0001": "unknown"})
+    assert json.loads(yarnling("rmadmin", "-refreshQueues", "-json").stdout) == {"command": "refreshQueues"}
+    assert json.loads(yarnling("cluster", "-lnl", "-json").stdout) == []
+    assert json.loads(yarnling("version", "--json").stdout)["hadoop"] == "3.4.1"

@@ -7,7 +7,8 @@ import asyncio
 import pytest
 
 from yarn.errors import YarnException
-from yarnling.blocking import LoopThread
+from yarnling.blocking import BlockingClient, LoopThread
+from yarnling.client import Client
 
 
 async def doubled(number: int) -> int:
@@ -39,3 +40,9 @@ async def test_beside_a_loop_that_runs() -> None:
     """A notebook's cells run in one."""
     use()
     assert asyncio.get_running_loop().is_running()
+
+
+def test_the_blocking_client_lacks_nothing_but_the_operators_side() -> None:
+    ours = {name for name, value in vars(Client).items() if callable(value) and not name.startswith("_")}
+    blocking = {name for name, value in vars(BlockingClient).items() if callable(value) and not name.startswith("_")}
+    assert ours - blocking == {"close"}
