@@ -17,6 +17,8 @@ class HostLists:
 
     def allows(self, host: str) -> bool:
         """NodesListManager.isValidNode."""
+        if not self.included and not self.excluded:
+            return True
         return (not self.included or host in self.included) and not self._excludes(host)
 
     def is_untracked(self, host: str) -> bool:

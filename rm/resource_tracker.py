@@ -117,9 +117,10 @@ class ResourceTrackerService:
 
     def _is_allowed(self, node_id: NodeId) -> bool:
         """True if the lists let its host in, or it is only on its way out."""
+        if self._context.hosts.allows(node_id.host):
+            return True
         node = self._context.nodes.get(node_id)
-        is_leaving = node is not None and node.state is NodeState.DECOMMISSIONING
-        return is_leaving or self._context.hosts.allows(node_id.host)
+        return node is not None and node.state is NodeState.DECOMMISSIONING
 
     def _replace(self, node: RMNode, request: RegisterNodeManagerRequest) -> None:
         """Another NM at the same port: what ran under the old one is lost."""
