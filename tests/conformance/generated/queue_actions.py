@@ -31,9 +31,19 @@ def change_numbers(draft: Draft) -> None:
             queue.labels[rng.choice(sorted(queue.labels))] = rng.choice([1, 2, 5])
     if rng.random() < 0.2:
         draft.fixed[PREFIX + "maximum-am-resource-percent"] = str(rng.choice([0.2, 0.5, 1.0]))
+    if draft.shape.notation == "vectors" and rng.random() < 0.1:
+        _refresh_with_a_wrong_unit(draft, draft.leaf())
     if draft.has("universal") and rng.random() < 0.3:
         draft.fixed[PREFIX + "legacy-queue-mode.enabled"] = rng.choice(["true", "false"])
     refresh(draft)
+
+
+def _refresh_with_a_wrong_unit(draft: Draft, queue: Queue) -> None:
+    """Refused, and then taken back."""
+    right = queue.vectors[""]
+    queue.vectors[""] = "[memory=25%,vcores=q]"
+    refresh(draft)
+    queue.vectors[""] = right
 
 
 def add_or_remove_queues(draft: Draft) -> None:

@@ -26,7 +26,7 @@ _OF_LEAVES = ("ordering-policy", "default-node-label", "user-settings")
 @dataclass(slots=True)
 class Queue:
     """`share`: of its parent, among its siblings. `settings`: further keys below its own. `labels`: {label: share}.
-    `label_maximums`: in multiples of its share of the label.
+    `label_maximums`: in multiples of its share of the label. `label_parts`: the share in amounts, as last written.
 
     `vectors`: {label, "" for none: capacity} where capacities have a unit for each resource.
     """
@@ -37,6 +37,7 @@ class Queue:
     settings: dict[str, str] = field(default_factory=dict)
     labels: dict[str, int] = field(default_factory=dict)
     label_maximums: dict[str, float] = field(default_factory=dict)
+    label_parts: dict[str, dict[str, int]] = field(default_factory=dict)
     vectors: dict[str, str] = field(default_factory=dict)
     vector_maximum: str | None = None
     children: list[Queue] = field(default_factory=list)
@@ -140,7 +141,7 @@ def _vector(rng: random.Random, shape: Shape) -> str:
     if kind < 0.2:
         return f"{rng.choice([0, 0.5, 1, 2, 3])}w"
     if kind < 0.23:
-        return rng.choice(["[vcores=50%]", "[memory=0w,vcores=1w]", "[memory=25%,vcores=q]"])
+        return rng.choice(["[vcores=50%]", "[memory=0w,vcores=1w]"])
     names = [name for name in shape.cluster if name == "memory" or rng.random() < 0.9]
     return _bracketed({name: _with_unit(rng, name, shape.cluster[name]) for name in names})
 
@@ -236,6 +237,8 @@ def _write_children(found: dict[str, str], shape: Shape, parent: Queue, resource
     found[f"{PREFIX}{parent.path}.queues"] = ",".join(child.name for child in parent.children)
     if shape.features & {"priority", "upward"}:
         found[f"{PREFIX}{parent.path}.ordering-policy"] = "priority-utilization"
+    for label in shape.labels:
+        _write_label(found, shape, parent, label)
     cuts = _cut([child.share for child in parent.children])
     for child, cut in zip(parent.children, cuts, strict=True):
         key = f"{PREFIX}{child.path}."
@@ -248,8 +251,6 @@ def _write_children(found: dict[str, str], shape: Shape, parent: Queue, resource
                 found[key + setting] = value
         if child.children:
             _write_children(found, shape, child, part)
-    for label in shape.labels:
-        _write_label(found, shape, parent, label)
 
 
 def _capacity(shape: Shape, queue: Queue, cut: int, part: dict[str, int], resources: dict[str, int]) -> dict[str, str]:
@@ -288,6 +289,10 @@ def _write_label(found: dict[str, str], shape: Shape, parent: Queue, label: str)
             found[key] = f"{child.labels[label]}w"
         elif shape.notation == "vectors":
             found[key] = child.vectors[label]
+        elif shape.notation == "absolute":
+            whole = parent.label_parts.get(label, shape.cluster)
+            child.label_parts[label] = {name: max(1, amount * cut // TENTHS) for name, amount in whole.items()}
+            found[key] = _absolute(child.label_parts[label])
         elif shape.notation == "percent":
             found[key] = f"{cut / 10:g}"
             if (maximum := child.label_maximums.get(label)) is not None:
