@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from rm.scheduler.assignment import Assignment
 from rm.scheduler.context import RESPECT, SchedulerContext, SchedulingMode
@@ -21,6 +21,41 @@ from yarn.states import QueueState
 
 if TYPE_CHECKING:
     from rm.scheduler.parent_queue import ParentQueue
+
+
+class GuaranteeInAmounts:
+    """What a queue is given in amounts, as the end of its key for the order: the larger one sorts first.
+
+    Of two such it is the amounts that count, memory before vcores; against one in shares, which is `-share`, the share.
+    """
+
+    __slots__ = ("_amounts", "_minus_share")
+
+    def __init__(self, share: float, amounts: tuple[int, ...]) -> None:
+        self._minus_share = -share
+        self._amounts = amounts
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, GuaranteeInAmounts):
+            return self._amounts == other._amounts
+        return self._minus_share == other
+
+    def __hash__(self) -> int:
+        return hash(self._amounts)
+
+    def __lt__(self, other: GuaranteeInAmounts | float) -> bool:
+        if isinstance(other, GuaranteeInAmounts):
+            return self._amounts > other._amounts
+        return self._minus_share < other
+
+    def __gt__(self, other: GuaranteeInAmounts | float) -> bool:
+        if isinstance(other, GuaranteeInAmounts):
+            return self._amounts < other._amounts
+        return self._minus_share > other
+
+
+LastOfKey: TypeAlias = float | GuaranteeInAmounts
+OrderKey: TypeAlias = tuple[bool, float, LastOfKey] | tuple[bool, bool, int, float, LastOfKey]
 
 
 class CSQueue(ABC):
@@ -63,7 +98,7 @@ class CSQueue(ABC):
         self.last_submitted_ms: int | None = None
         self.reserved_metric = context.none
         self.refusals = Refusals()
-        self.sort_key: tuple[bool, float, float] | tuple[bool, bool, int, float, float] = (True, 0.0, 0.0)
+        self.sort_key: OrderKey = (True, 0.0, 0.0)
         self.configuration = configuration
 
     def __str__(self) -> str:
@@ -178,7 +213,7 @@ class CSQueue(ABC):
         if not partition:
             self.sort_key = self.key_for_order(partition)
 
-    def key_for_order(self, partition: str) -> tuple[bool, float, float] | tuple[bool, bool, int, float, float]:
+    def key_for_order(self, partition: str) -> OrderKey:
         """Its place among its siblings, as a key that sorts (PriorityUtilizationQueueOrderingPolicy).
 
         Queues with a guarantee come before those without; then the less used one, with priorities the higher one of
@@ -187,9 +222,13 @@ class CSQueue(ABC):
         own = self.capacities.at(partition)
         without = own.absolute_capacity <= 0
         used = own.absolute_used_capacity if without else own.used_capacity
+        guarantee: LastOfKey = -own.absolute_capacity
+        minimum = self.configured_minimum(partition)
+        if not minimum.is_none():
+            guarantee = GuaranteeInAmounts(own.absolute_capacity, minimum.values())
         if self.parent is not None and self.parent.orders_by_priority:
-            return (without, used >= 1, -self.configuration.priority, used, -own.absolute_capacity)
-        return (without, used, -own.absolute_capacity)
+            return (without, used >= 1, -self.configuration.priority, used, guarantee)
+        return (without, used, guarantee)
 
     # Booking
 

@@ -55,3 +55,17 @@ def test_under_the_plain_policy_priorities_do_not_count(start_cluster: StartClus
     cluster.ask("app1", 1)
     cluster.ask("app2", 1)
     assert cluster.beat("n1")[0] == "app2/2 on n1 1024"
+
+
+def test_equally_used_queues_in_amounts_are_ordered_by_memory_first(start_cluster: StartCluster) -> None:
+    """By what is configured, not by the share that it comes to: a has half of the cluster's cores."""
+    amounts = {"root.a.capacity": "[memory=2048,vcores=8]", "root.b.capacity": "[memory=4096,vcores=2]"}
+    limits = {"maximum-am-resource-percent": "1", "resource-calculator": "DominantResourceCalculator"}
+    cluster = start_cluster({"root.queues": "a,b", **amounts, **limits}, alone=True)
+    cluster.node("n1", 16 * GB)
+    assert (
+        cluster.leaf("a").capacities.default.absolute_capacity > cluster.leaf("b").capacities.default.absolute_capacity
+    )
+    cluster.submit("app1", queue="a")
+    cluster.submit("app2", queue="b")
+    assert cluster.beat("n1") == ["app2/1 on n1 1024 master"]
