@@ -67,6 +67,7 @@ class CommitWatch:
 
 
 def _faults_of_place(proposal: Proposal) -> Iterator[str]:
+    """The partition is looked at for what is new: an ask may change its label while a node is reserved for it."""
     application, node = proposal.application, proposal.node
     keyed = application.asks.at(proposal.key)
     row = keyed.rows.get(ANY) if keyed is not None else None
@@ -79,5 +80,5 @@ def _faults_of_place(proposal: Proposal) -> Iterator[str]:
         yield f"I-20: {application}: {node.node_id} is reserved for {holder.id if holder is not None else 'nobody'}"
     if application.is_blacklisted(node.name, node.rack):
         yield f"I-23: {application}: {node.name} in {node.rack} is to be avoided"
-    if keyed is not None and keyed.partition not in (node.partition, NO_LABEL):
+    if proposal.reserved is None and keyed is not None and keyed.partition not in (node.partition, NO_LABEL):
         yield f"I-23: {application}: {node.node_id} is of partition '{node.partition}', asked for '{keyed.partition}'"

@@ -30,11 +30,13 @@ from yarn.resource import Resource
 BROKEN_BY_HADOOP = {
     "I-02": "a node is made smaller than what it holds, a reservation is filled whose ask has changed its size, "
     "or what was killable has not ended yet where its room was given away",
-    "I-04": "a reservation is filled whose ask has changed its size: the old one on the node, the new one in the queue",
+    "I-04": "a reservation is filled whose ask has changed its size (the old on the node, the new in the queue), or "
+    "a node changes its label on which something runs that its application has given back: that counts over too",
     "I-05": "a move leaves the amounts reserved by the application with the queues that it left",
     "I-06": "a user's entry is dropped while containers live on, and forgets what they use",
     "I-08": "the cluster, a partition or the maximum of a queue shrinks below what is held",
-    "I-10": "a parked application gets another priority, and is activated now and once more when it is parked no more",
+    "I-10": "a parked application gets another priority, and is activated now and once more when it is parked no more; "
+    "or the node of a master changes its label when that is over or its application waits for activation",
     "I-11": "a container that shrinks takes one off the queues' count of containers for good",
 }
 """Those that its decisions do not keep, and what breaks them; everything else holds always."""

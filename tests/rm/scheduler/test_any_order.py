@@ -18,6 +18,7 @@ from rm.lifecycles.rm_container import RMContainer, RMContainerState
 from rm.scheduler.invariants import BROKEN_BY_HADOOP
 from tests.rm.scheduler.cluster import GB, Cluster, row
 from yarn.errors import YarnException
+from yarn.nodes import NodeLabel
 
 TREE = {
     "root.queues": "a,p",
@@ -32,6 +33,16 @@ TREE = {
     "root.p.c.ordering-policy": "fair",
     "maximum-am-resource-percent": "0.5",
     "node-locality-delay": "2",
+    "yarn.node-labels.enabled": "true",
+    "root.accessible-node-labels.x.capacity": "100",
+    "root.accessible-node-labels.y.capacity": "100",
+    "root.a.accessible-node-labels": "x,y",
+    "root.a.accessible-node-labels.x.capacity": "30",
+    "root.a.accessible-node-labels.y.capacity": "100",
+    "root.p.accessible-node-labels": "x",
+    "root.p.accessible-node-labels.x.capacity": "70",
+    "root.p.b.accessible-node-labels.x.capacity": "100",
+    "root.p.c.accessible-node-labels.x.capacity": "0",
     "yarn.cluster.max-application-priority": "9",
 }
 CHANGES: tuple[Mapping[str, str], ...] = (
@@ -66,6 +77,7 @@ class SchedulerMachine(RuleBasedStateMachine):
         self.cluster = Cluster(self.conf)
         self.broken: set[str] = set()
         self.apps: list[str] = []
+        self.cluster.scheduler.labels.add([NodeLabel("x", True), NodeLabel("y", False)])
         for node in NODES[:3]:
             self.cluster.node(node, 8 * GB, rack=RACKS[node])
         for index, leaf in enumerate(LEAVES):
@@ -119,6 +131,13 @@ class SchedulerMachine(RuleBasedStateMachine):
             self.broken |= {"I-02", "I-08"}
             self.cluster.resize(node, size * GB)
 
+    @rule(node=nodes, label=st.sampled_from(["x", "y", None]))
+    def relabel(self, node: str, label: str | None) -> None:
+        """Hadoop takes along what runs there, also what is over for its application, and however narrow it gets."""
+        if self._is_there(node):
+            self.broken |= {"I-04", "I-06", "I-08", "I-10"}
+            self.cluster.label(node, *[label] if label else [])
+
     # Applications
 
     @precondition(lambda self: len(self.apps) < APPS_MAX)
@@ -170,12 +189,21 @@ class SchedulerMachine(RuleBasedStateMachine):
         size=st.integers(1, 6),
         place=st.sampled_from(["*", "host", "strict host", "rack"]),
         node=nodes,
+        label=st.sampled_from([None, None, "x", "y"]),
     )
-    def ask(self, data: st.DataObject, count: int, size: int, place: str, node: str) -> None:
-        names = {"*": [], "rack": [RACKS[node]]}.get(place, [node, RACKS[node]])
+    def ask(self, data: st.DataObject, count: int, size: int, place: str, node: str, label: str | None) -> None:
+        names = {"*": [], "rack": [RACKS[node]]}.get(place, [node, RACKS[node]]) if label is None else []
         relax = place != "strict host"
         rows = [
-            row(count, size * GB, vcores=size % 3 + 1, priority=size, name=name, relax=relax or name == node)
+            row(
+                count,
+                size * GB,
+                vcores=size % 3 + 1,
+                priority=size,
+                name=name,
+                relax=relax or name == node,
+                label=label,
+            )
             for name in [*names, "*"]
         ]
         self._try(lambda: self.cluster.send(data.draw(st.sampled_from(self.working())), rows))
