@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from concurrent.futures import Future
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -29,6 +29,7 @@ from yarn.states import (
     YarnApplicationState,
 )
 from yarnling.client import Client
+from yarnling.conditions import WAIT_S, until_blocking
 from yarnling.container_logs import ContainerLog
 
 if TYPE_CHECKING:
@@ -197,6 +198,44 @@ class BlockingCluster:
 
     def restart_node(self, number: int) -> Node:
         return self._loop.call(self._cluster.restart_node(number))
+
+    def node(self, number: int) -> Node:
+        return self._cluster.node(number)
+
+    def add_nodes(self, count: int = 1) -> list[Node]:
+        return self._loop.call(self._cluster.add_nodes(count))
+
+    def remove_node(self, number: int) -> None:
+        self._loop.call(self._cluster.remove_node(number))
+
+    def pause_node(self, number: int) -> None:
+        self._cluster.pause_node(number)
+
+    def resume_node(self, number: int) -> None:
+        self._cluster.resume_node(number)
+
+    def kill_container(self, container_id: ContainerId) -> None:
+        self._loop.call(self._cluster.kill_container(container_id))
+
+    def kill_master(self, app_id: ApplicationId) -> ContainerId:
+        return self._loop.call(self._cluster.kill_master(app_id))
+
+    def until(self, condition: Callable[[], T], timeout_s: float = WAIT_S) -> T:
+        """What `condition` gives, as soon as that is true. It runs in the thread of its caller, and may call this."""
+        return until_blocking(condition, timeout_s)
+
+    def wait_nodes(
+        self, count: int, state: NodeState = NodeState.RUNNING, timeout_s: float = WAIT_S
+    ) -> tuple[NodeReport, ...]:
+        return self._loop.call(self._cluster.wait_nodes(count, state, timeout_s))
+
+    def wait_node(self, number: int, *states: NodeState, timeout_s: float = WAIT_S) -> NodeReport:
+        return self._loop.call(self._cluster.wait_node(number, *states, timeout_s=timeout_s))
+
+    def wait_containers(
+        self, app_id: ApplicationId, count: int, timeout_s: float = WAIT_S
+    ) -> tuple[ContainerReport, ...]:
+        return self._loop.call(self._cluster.wait_containers(app_id, count, timeout_s))
 
     async def _client_of(self, user: str) -> Client:
         return self._cluster.client_of(user)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import getpass
 import logging
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from pathlib import Path
 
 from am.staging import default_staging_root
@@ -66,7 +66,8 @@ class Client:
     """One user's way to the ResourceManager. Close it, or use it as a context manager.
 
     `addresses` {configuration key: host:port}, such as yarn.resourcemanager.address (LocalCluster.addresses).
-    `user`: "" is who runs this. `log_dirs`: the NodeManagers' log directories, as far as they are on this machine.
+    `user`: "" is who runs this. `log_dirs`: the NodeManagers' log directories, as far as they are on this machine;
+    there may come more.
     `staging_root`: where `start` leaves what its applications need.
     """
 
@@ -76,7 +77,7 @@ class Client:
         *,
         user: str = "",
         conf: Configuration | None = None,
-        log_dirs: Iterable[Path] = (),
+        log_dirs: Collection[Path] = (),
         staging_root: Path | None = None,
     ) -> None:
         configuration = conf or Configuration()
@@ -89,7 +90,7 @@ class Client:
         admin = addresses.get(resourcemanager.ADMIN_ADDRESS.key, "")
         self.admin = AdminProxy(admin, user=self.user, retry=retry, channels=self._channels)
         self._poll_s = resourcemanager.CLIENT_POLL_INTERVAL.of(configuration) / 1000
-        self._log_dirs = tuple(log_dirs)
+        self._log_dirs = log_dirs
         self.staging_root = staging_root or default_staging_root()
 
     async def close(self) -> None:

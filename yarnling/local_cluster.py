@@ -15,16 +15,20 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar, overload
 
+from yarn.applications import ContainerReport
 from yarn.configuration import Configuration
-from yarn.errors import InvalidArgumentException, YarnException
-from yarn.ids import NodeId
+from yarn.errors import ContainerNotFoundException, InvalidArgumentException, YarnException
+from yarn.ids import ApplicationId, ContainerId, NodeId
+from yarn.nodes import NodeReport
 from yarn.settings import FAST_TIME_FACTOR, scaled, yarnling
+from yarn.states import ContainerState, NodeState
+from yarnling import conditions
 from yarnling.client import Client
 from yarnling.cluster_configuration import (
     RM_ADDRESSES,
@@ -36,8 +40,10 @@ from yarnling.cluster_configuration import (
     node_sizes,
 )
 from yarnling.cluster_directory import NODES_MAX, ClusterDirectory, NodePlace
+from yarnling.conditions import WAIT_S
+from yarnling.container_processes import processes_of
 from yarnling.launcher import Daemon, DaemonFailed, Launcher
-from yarnling.processes import kill_with_descendants
+from yarnling.processes import kill, kill_with_descendants
 from yarnling.start_request import StartRequest
 
 if TYPE_CHECKING:
@@ -46,8 +52,15 @@ if TYPE_CHECKING:
 STARTING_MAX = 4 * (os.cpu_count() or 1)
 """NodeManagers that start at once. 300 at once on two cores took four times the CPU: they share pages that all of them
 write to for the first time, and the kernel has them wait for one another."""
+ADDED_MAX = 1000
+"""Nodes that can join later. The ResourceManager reads the table of racks once, so theirs must be in it by then."""
+LEAVE_S = 30.0
+"""A NodeManager that takes leave ends its containers, which takes a quarter of a second."""
 START_TIMEOUT_S = 120.0
 """Hundreds of nodes on one slow core; a daemon that fails is told at once, whatever this is."""
+
+
+T = TypeVar("T")
 
 
 @dataclass
@@ -105,6 +118,7 @@ class LocalCluster:
         self._clients: dict[str, Client] = {}
         self._blocking: BlockingCluster | None = None
         self._starting = asyncio.Semaphore(STARTING_MAX)
+        self._log_dirs: list[Path] = []
         self.nodes: list[Node] = []
 
     # Coming and going
@@ -179,12 +193,11 @@ class LocalCluster:
         """The client of `user` ("" is who runs this); closed with the cluster."""
         assert self._launcher_open
         if user not in self._clients:
-            dirs = [path for node in self.nodes for path in self.log_dirs_of(node)]
             self._clients[user] = Client(
                 self._addresses,
                 user=user,
                 conf=self.configuration,
-                log_dirs=dirs,
+                log_dirs=self._log_dirs,
                 staging_root=self._directory.staging,
             )
         return self._clients[user]
@@ -198,6 +211,27 @@ class LocalCluster:
     def log_dirs_of(self, node: Node) -> list[Path]:
         """Where the logs of the node's containers are."""
         return log_dirs(node.place, self._settings)
+
+    # Growing and shrinking
+
+    async def add_nodes(self, count: int = 1) -> list[Node]:
+        """Start more NodeManagers, of the same size; they have registered when this returns."""
+        most = min(self._node_count + ADDED_MAX, NODES_MAX)
+        _check_count("nodes", len(self.nodes) + count, len(self.nodes) + 1, most)
+        first = len(self.nodes) + 1
+        return await self._start_nodes(self._places(first, first + count - 1))
+
+    async def remove_node(self, number: int) -> None:
+        """Have a NodeManager end its containers, take leave of the ResourceManager and end.
+
+        Its number stays its own: `restart_node` brings it back.
+        """
+        daemon = self._living(number)
+        os.kill(daemon.pid, signal.SIGTERM)
+        # One that is paused hears nothing until it goes on.
+        os.kill(daemon.pid, signal.SIGCONT)
+        async with asyncio.timeout(LEAVE_S):
+            await daemon.exited.wait()
 
     # Doing it harm
 
@@ -227,6 +261,62 @@ class LocalCluster:
         node.daemon = await self._launch_node(node.place)
         return node
 
+    async def kill_container(self, container_id: ContainerId) -> None:
+        """SIGKILL to all processes of a container, once it has some: its NodeManager sees it fail with 137.
+
+        Raises ContainerNotFoundException if it is no container, or has ended.
+        """
+        while not (processes := processes_of(container_id, self._launcher_open.pid)):
+            report = await self.client.container(container_id)
+            if report.state is ContainerState.COMPLETE:
+                raise ContainerNotFoundException(f"{container_id} has ended")
+            await asyncio.sleep(conditions.LOOK_S)
+        for process in processes:
+            kill(process)
+
+    async def kill_master(self, app_id: ApplicationId) -> ContainerId:
+        """SIGKILL to the application's current ApplicationMaster, once it has one; the container that it was."""
+
+        async def current() -> ContainerId | None:
+            attempt_id = (await self.client.report(app_id)).current_attempt_id
+            attempts = {attempt.attempt_id: attempt for attempt in await self.client.attempts(app_id)}
+            return attempts[attempt_id].am_container_id if attempt_id in attempts else None
+
+        master = await self.until(current)
+        assert master is not None
+        await self.kill_container(master)
+        return master
+
+    # Waiting
+
+    @overload
+    async def until(self, condition: Callable[[], Awaitable[T]], timeout_s: float = WAIT_S) -> T: ...
+    @overload
+    async def until(self, condition: Callable[[], T], timeout_s: float = WAIT_S) -> T: ...
+    async def until(self, condition: Callable[[], Any], timeout_s: float = WAIT_S) -> Any:
+        """What `condition`, a function or a coroutine function, gives, as soon as that is true.
+
+        Raises WaitTimeout with what it gave last.
+        """
+        return await conditions.until(condition, timeout_s)
+
+    async def wait_nodes(
+        self, count: int, state: NodeState = NodeState.RUNNING, timeout_s: float = WAIT_S
+    ) -> tuple[NodeReport, ...]:
+        """The nodes that the ResourceManager has in `state`, once there are exactly `count`. Raises WaitTimeout."""
+        return await conditions.wait_nodes(self.client, count, state, timeout_s)
+
+    async def wait_node(self, number: int, *states: NodeState, timeout_s: float = WAIT_S) -> NodeReport:
+        """Node `number`, once the ResourceManager has it in one of `states` (without any: RUNNING)."""
+        wanted = frozenset(states) or frozenset({NodeState.RUNNING})
+        return await conditions.wait_node(self.client, self.node(number).id, wanted, timeout_s)
+
+    async def wait_containers(
+        self, app_id: ApplicationId, count: int, timeout_s: float = WAIT_S
+    ) -> tuple[ContainerReport, ...]:
+        """The running containers of an application but its master's, once there are exactly `count`."""
+        return await conditions.wait_containers(self.client, app_id, count, timeout_s)
+
     @property
     def _launcher_open(self) -> Launcher:
         if self._launcher is None:
@@ -244,20 +334,28 @@ class LocalCluster:
     async def _start(self) -> None:
         self._configuration = composed(self._conf, self._settings, self._sizes)
         self._directory = ClusterDirectory.make(self._path)
-        places = [self._directory.node(number, self._racks) for number in range(1, self._node_count + 1)]
-        self._directory.write_racks(places)
+        self._directory.write_racks(self._places(1, min(self._node_count + ADDED_MAX, NODES_MAX)))
         self._write_files(first_addresses(self._settings))
         self._launcher = Launcher(self._directory.path, temporary=self._directory.temporary)
         self._launcher.open()
         rm = await self._launch("rm", "rm", {})
         self._addresses = {key: rm.facts["addresses"][key] for key in RM_ADDRESSES}
         self._write_files(self._addresses)
+        await self._start_nodes(self._places(1, self._node_count))
+
+    async def _start_nodes(self, places: list[NodePlace]) -> list[Node]:
         try:
             async with asyncio.TaskGroup() as tasks:
                 starting = [tasks.create_task(self._launch_node(place)) for place in places]
         except* DaemonFailed as failures:
             raise failures.exceptions[0] from None
-        self.nodes = [Node(place, task.result()) for place, task in zip(places, starting, strict=True)]
+        started = [Node(place, task.result()) for place, task in zip(places, starting, strict=True)]
+        self.nodes += started
+        self._log_dirs += [path for node in started for path in self.log_dirs_of(node)]
+        return started
+
+    def _places(self, first: int, last: int) -> list[NodePlace]:
+        return [self._directory.node(number, self._racks) for number in range(first, last + 1)]
 
     async def _launch_node(self, place: NodePlace) -> Daemon:
         async with self._starting:

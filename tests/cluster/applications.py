@@ -6,8 +6,6 @@ import shlex
 import sys
 from pathlib import Path
 
-import psutil
-
 from am.programs.distributed_shell.client import DistributedShell
 from am.programs.fixed_width import Width
 from am.submission import ApplicationOptions
@@ -17,6 +15,7 @@ from yarn.containers import ContainerLaunchContext
 from yarn.ids import ApplicationId, ContainerId
 from yarn.resource import Resource
 from yarnling.blocking import BlockingClient
+from yarnling.container_processes import processes_of
 from yarnling.processes import kill
 
 MASTER = Resource(128, 1)
@@ -74,20 +73,6 @@ def wait_tasks(client: BlockingClient, report: ApplicationReport, count: int) ->
         return tasks if len(tasks) == count and all(processes_of(task.container_id) for task in tasks) else []
 
     return eventually(running, 20.0)
-
-
-def processes_of(container_id: ContainerId) -> list[psutil.Process]:
-    """The processes that a container runs, by the variable that YARN gives each."""
-    wanted = f"CONTAINER_ID={container_id}".encode()
-    found: list[psutil.Process] = []
-    for process in psutil.process_iter():
-        try:
-            environment = Path(f"/proc/{process.pid}/environ").read_bytes()
-        except OSError:
-            continue
-        if wanted in environment.split(b"\0"):
-            found.append(process)
-    return found
 
 
 def kill_container(container_id: ContainerId) -> None:

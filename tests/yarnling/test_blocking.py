@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 
 import pytest
 
 from yarn.errors import YarnException
-from yarnling.blocking import BlockingClient, LoopThread
+from yarnling.blocking import BlockingClient, BlockingCluster, LoopThread
 from yarnling.client import Client
+from yarnling.local_cluster import LocalCluster
 
 
 async def doubled(number: int) -> int:
@@ -42,7 +44,20 @@ async def test_beside_a_loop_that_runs() -> None:
     assert asyncio.get_running_loop().is_running()
 
 
-def test_the_blocking_client_lacks_nothing_but_the_operators_side() -> None:
-    ours = {name for name, value in vars(Client).items() if callable(value) and not name.startswith("_")}
-    blocking = {name for name, value in vars(BlockingClient).items() if callable(value) and not name.startswith("_")}
-    assert ours - blocking == {"close"}
+OTHERWISE = {"close", "stop"}
+"""What the context managers do."""
+
+
+@pytest.mark.parametrize(("original", "twin"), [(Client, BlockingClient), (LocalCluster, BlockingCluster)])
+def test_whatever_can_be_awaited_can_be_waited_for(original: type, twin: type) -> None:
+    names = {name for name, member in vars(original).items() if inspect.iscoroutinefunction(member)}
+    public = {name for name in names if not name.startswith("_")} - OTHERWISE
+    assert len(public) > 5
+    for name in sorted(public):
+        assert parameters(getattr(original, name)) == parameters(getattr(twin, name)), name
+
+
+def parameters(function: object) -> list[tuple[str, object, object]]:
+    """Names, kinds and defaults; `tell` of start() is for the command line."""
+    found = inspect.signature(function).parameters.values()  # type: ignore[arg-type]
+    return [(p.name, p.kind, p.default) for p in found if p.name != "tell"]

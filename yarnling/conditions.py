@@ -1,0 +1,124 @@
+"""Waiting until something is so: on nodes, on containers, on whatever a condition tells. No test needs a sleep."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import time
+from collections.abc import Awaitable, Callable
+from typing import Any, TypeVar, overload
+
+from yarn.applications import ContainerReport
+from yarn.ids import ApplicationId, NodeId
+from yarn.nodes import NodeReport
+from yarn.states import ContainerState, NodeState
+from yarnling.client import Client, WaitTimeout
+
+T = TypeVar("T")
+
+WAIT_S = 30.0
+"""How long is waited unless a caller says otherwise: far above what a healthy cluster takes on a busy machine."""
+LOOK_S = 0.02
+"""Between two looks. A look is a call or two of the ResourceManager, a millisecond of its time."""
+
+
+@overload
+async def until(condition: Callable[[], Awaitable[T]], timeout_s: float = WAIT_S) -> T: ...
+@overload
+async def until(condition: Callable[[], T], timeout_s: float = WAIT_S) -> T: ...
+async def until(condition: Callable[[], Any], timeout_s: float = WAIT_S) -> Any:
+    """What `condition` gives, as soon as that is true. Raises WaitTimeout with what it gave last.
+
+    It may be a coroutine function. What it raises is raised.
+    """
+    value = None
+    try:
+        async with asyncio.timeout(timeout_s) as scope:
+            while True:
+                given = condition()
+                value = await given if inspect.isawaitable(given) else given
+                if value:
+                    return value
+                await asyncio.sleep(LOOK_S)
+    except TimeoutError:
+        if not scope.expired():
+            raise
+        raise WaitTimeout(f"after {timeout_s:g} s still {value!r}") from None
+
+
+def until_blocking(condition: Callable[[], T], timeout_s: float = WAIT_S) -> T:
+    """The same without asyncio; `condition` runs in this thread."""
+    deadline = time.monotonic() + timeout_s
+    while not (value := condition()):
+        if time.monotonic() > deadline:
+            raise WaitTimeout(f"after {timeout_s:g} s still {value!r}")
+        time.sleep(LOOK_S)
+    return value
+
+
+async def wait_nodes(client: Client, count: int, state: NodeState, timeout_s: float) -> tuple[NodeReport, ...]:
+    """The nodes in `state`, once there are exactly `count`."""
+    seen: tuple[NodeReport, ...] = ()
+
+    async def are_so_many() -> bool:
+        nonlocal seen
+        seen = await client.nodes(frozenset({state}))
+        return len(seen) == count
+
+    try:
+        await until(are_so_many, timeout_s)
+    except WaitTimeout:
+        raise WaitTimeout(f"after {timeout_s:g} s {len(seen)} nodes are {state.name}, not {count}") from None
+    return seen
+
+
+async def wait_node(client: Client, node_id: NodeId, states: frozenset[NodeState], timeout_s: float) -> NodeReport:
+    """What the ResourceManager says of a node, once it is in one of `states`."""
+    report: NodeReport | None = None
+
+    async def is_so() -> bool:
+        nonlocal report
+        report = next((node for node in await client.nodes() if node.node_id == node_id), None)
+        return report is not None and report.state in states
+
+    try:
+        await until(is_so, timeout_s)
+    except WaitTimeout:
+        wanted = " or ".join(sorted(state.name for state in states))
+        seen = "unknown" if report is None else report.state.name
+        raise WaitTimeout(f"after {timeout_s:g} s {node_id} is {seen}, not {wanted}") from None
+    assert report is not None
+    return report
+
+
+async def wait_containers(
+    client: Client, app_id: ApplicationId, count: int, timeout_s: float
+) -> tuple[ContainerReport, ...]:
+    """The running containers of the application's current attempt but its master's, once there are exactly `count`."""
+    running: tuple[ContainerReport, ...] = ()
+
+    async def are_so_many() -> bool:
+        nonlocal running
+        running = await _running_tasks(client, app_id)
+        return len(running) == count
+
+    try:
+        await until(are_so_many, timeout_s)
+    except WaitTimeout:
+        report = await client.report(app_id)
+        raise WaitTimeout(
+            f"after {timeout_s:g} s {len(running)} containers of {app_id} run, not {count}: it is {report.state.name}"
+        ) from None
+    return running
+
+
+async def _running_tasks(client: Client, app_id: ApplicationId) -> tuple[ContainerReport, ...]:
+    current = (await client.report(app_id)).current_attempt_id
+    for attempt in await client.attempts(app_id):
+        if attempt.attempt_id == current:
+            return tuple(
+                container
+                for container in await client.containers(current)
+                if container.container_id != attempt.am_container_id and container.state is ContainerState.RUNNING
+            )
+    return ()
