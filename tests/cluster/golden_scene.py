@@ -7,10 +7,11 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
+from wire.hadoop_xml import read_file, to_xml
 from wire.proxies import ApplicationMasterProxy, ContainerManagementProxy
 from wire.retry import RetryPolicy
 from yarn.applications import ApplicationSubmissionContext
@@ -41,6 +42,7 @@ TASK_COMMAND = ContainerLaunchContext(("trap '' QUIT; echo hello 1><LOG_DIR>/std
 WAIT_S = 20.0
 RETRY = RetryPolicy(max_wait_ms=10_000, interval_ms=100)
 
+_ROOT = "yarn.scheduler.capacity.root"
 _QUEUES = {
     "root.queues": "default,dev,limited,few,stopped",
     "root.default.capacity": "50",
@@ -90,6 +92,39 @@ LABEL_SETTINGS = {
 }
 LABEL_THEIRS = {"<NODE 1>": "localhost:45454", "<NODE 2>": "127.0.0.2:45455"}
 """The nodes on which labels were recorded."""
+
+EDITS: dict[str, Callable[[dict[str, str]], dict[str, str] | str]] = {
+    "capacities of root's children sum to 120": lambda values: {**values, f"{_ROOT}.default.capacity": "70"},
+    "running queue root.dev taken out of the list of queues": lambda values: {
+        **values,
+        f"{_ROOT}.queues": "default,limited,few,stopped",
+    },
+    "state of a queue set to NONSENSE": lambda values: {**values, f"{_ROOT}.few.state": "NONSENSE"},
+    "the file is not XML": lambda values: "this is not XML",
+    "maximum-capacity below capacity": lambda values: {**values, f"{_ROOT}.few.maximum-capacity": "5"},
+    "queue default set to STOPPED while it has an application": lambda values: {
+        **values,
+        f"{_ROOT}.default.state": "STOPPED",
+    },
+    "the last refresh": lambda values: values,
+    "the good file restored": lambda values: values,
+    "root.default.state=RUNNING written out": lambda values: {**values, f"{_ROOT}.default.state": "RUNNING"},
+}
+"""{what was done to the queues' file before a recorded invocation: its values or its text, out of the good values}."""
+
+
+class ConfigurationFile:
+    """The file of the cluster's queues."""
+
+    def __init__(self) -> None:
+        state, _ = connect(NAME, USER)
+        self._path = Path(state.conf_dir) / "capacity-scheduler.xml"
+        self._values = dict(read_file(self._path).values())
+
+    def edit(self, what: str) -> None:
+        """Make of the good file what it was before the invocation."""
+        edited = EDITS[what](self._values)
+        self._path.write_text(edited if isinstance(edited, str) else to_xml(edited))
 
 
 @contextmanager

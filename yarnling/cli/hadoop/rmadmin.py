@@ -105,7 +105,11 @@ def execute(arguments: Sequence[str]) -> int:
 
 
 async def _carry_out(command: _Command, given: Given) -> int:
-    _, client = connect(given.one("name", os.environ.get("YARNLING_NAME", DEFAULT_NAME)), user_of(given))
+    try:
+        _, client = connect(given.one("name", os.environ.get("YARNLING_NAME", DEFAULT_NAME)), user_of(given))
+    except YarnException as error:
+        sys.stderr.write(f"{command.name}: {shown(error.message)}\n")
+        return REFUSED
     async with client:
         order = Order(given, client, {"command": command.name})
         try:
