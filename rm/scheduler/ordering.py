@@ -19,7 +19,6 @@ from math import log, log1p
 from typing import TYPE_CHECKING, TypeAlias
 
 from rm.scheduler.queue_configuration import FAIR, FIFO_FOR_PENDING, FIFO_WITH_PARTITIONS, QueueConfiguration
-from rm.scheduler.usage import NO_LABEL
 
 if TYPE_CHECKING:
     from rm.scheduler.application import FiCaSchedulerApp
@@ -64,8 +63,8 @@ class FifoOrderingPolicy:
         return self._key(application)
 
     def last_first(self) -> Iterator[FiCaSchedulerApp]:
-        """The applications in the order in which containers are taken from them (getPreemptionIterator)."""
-        return reversed(list(self.offers(NO_LABEL)))
+        """All applications in the order in which containers are taken from them (getPreemptionIterator)."""
+        return reversed(list(self))
 
     def awake(self, partition: str) -> Iterator[FiCaSchedulerApp]:
         """The offers without the sleeping ones. Nobody may be put to sleep before the walk is over."""
@@ -155,6 +154,11 @@ class FairOrderingPolicy(FifoOrderingPolicy):
         self._reorder()
         return super().awake(partition)
 
+    def last_first(self) -> Iterator[FiCaSchedulerApp]:
+        """As offers."""
+        self._reorder()
+        return super().last_first()
+
     def _reorder(self) -> None:
         for application in self._changed.values():
             self._take_out(application)
@@ -217,10 +221,6 @@ class PartitionedFifoOrderingPolicy(FifoOrderingPolicy):
 
     def put_to_sleep(self, application: FiCaSchedulerApp) -> None:
         """Nobody sleeps."""
-
-    def last_first(self) -> Iterator[FiCaSchedulerApp]:
-        """All of them, whatever their lists."""
-        return reversed(list(self))
 
     def _list_of(self, label: str) -> str | None:
         return label if label in self._exclusive else None

@@ -103,7 +103,10 @@ class ParentQueue(CSQueue):
         limits.limit = context.calculator.min_of(
             context.cluster_resource, limits.limit, self.effective_maximum(partition)
         )
-        return (limits.net_limit() if net else limits.limit) - self.used_for_good(partition)
+        available = (limits.net_limit() if net else limits.limit) - self.usage.used(partition)
+        if context.killables.is_used:
+            available = available + self.killable_below(partition)
+        return available
 
     def _limits_of_child(self, child: CSQueue, available: Resource, partition: str) -> ResourceLimits:
         """What the child may use: what it uses and what is available."""
@@ -124,10 +127,9 @@ class ParentQueue(CSQueue):
         self.refusals.note(node.node_id, reason, self.context.now_ms, asked, bound)
         return Skipped.NONE
 
-    def used_for_good(self, partition: str) -> Resource:
-        """What is used below, without what is killable."""
-        used, killables = self.usage.used(partition), self.context.killables
-        return used - killables.resource(self.path, partition) if killables.is_used else used
+    def killable_below(self, partition: str) -> Resource:
+        """What of the queues below ends as soon as somebody needs its room; a leaf may not count on its own."""
+        return self.context.killables.resource(self.path, partition)
 
     def book_container(self, partition: str, amount: Resource) -> None:
         """Killable containers below end if the queue is above its maximum with the new one: they did not count."""

@@ -295,7 +295,9 @@ class CSQueue(ABC):
             limit = calculator.min_of(cluster, self.effective_maximum(partition), limits.limit)
         else:
             limit = context.partition_resource(partition)
-        used = self.used_for_good(partition)
+        used = self.usage.used(partition)
+        if context.killables.is_used:
+            used = used - self.killable_below(partition)
         limits.headroom = limit - used
         if calculator.less(cluster, used, limit):
             return True
@@ -305,9 +307,9 @@ class CSQueue(ABC):
             return False
         return calculator.less(cluster, used - could_be_unreserved, limit)
 
-    def used_for_good(self, partition: str) -> Resource:
-        """What counts as used when a node is offered."""
-        return self.usage.used(partition)
+    def killable_below(self, partition: str) -> Resource:
+        """What of the queues below ends as soon as somebody needs its room."""
+        return self.context.none
 
     def has_pending(self, partition: str, mode: SchedulingMode) -> bool:
         """True if something below asks for what a visit of this node looks at."""

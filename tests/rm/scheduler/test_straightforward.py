@@ -23,6 +23,7 @@ from yarn.faults import ConfigurationException
 
 STEPS = 60
 FEATURES = SETS["random"] - {"execution", "expiry"}
+PREEMPTION = SETS["preemption"] | {"labels"}
 
 
 @contextmanager
@@ -54,9 +55,15 @@ def step(cluster: RecordedCluster, action: Json) -> Json | None:
         return None
 
 
-@pytest.mark.parametrize("scenario_seed", range(10))
-def test_the_same_is_decided(scenario_seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    scenario = generate(scenario_seed, STEPS, FEATURES)
+@pytest.mark.parametrize(
+    ("features", "scenario_seed"),
+    [
+        *((FEATURES, seed) for seed in range(10)),
+        *(pytest.param(PREEMPTION, seed, marks=pytest.mark.slow) for seed in (2, 3)),
+    ],
+)
+def test_the_same_is_decided(features: frozenset[str], scenario_seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    scenario = generate(scenario_seed, STEPS if features is FEATURES else 3 * STEPS, features)
     try:
         quick, plain = RecordedCluster(scenario.configuration), RecordedCluster(scenario.configuration)
     except ConfigurationException as refused:
