@@ -20,43 +20,43 @@ STEPS_DEFAULT = 300
 Action = Callable[[Draft], object]
 
 ACTIONS: list[tuple[Action, str | None, float]] = [
-    (node_actions.heartbeat, None, 34),
+    (node_actions.heartbeat, None, 26),
     (node_actions.all_heartbeats, None, 7),
     (app_actions.ask, None, 16),
     (app_actions.poll, None, 8),
     (app_actions.finish, None, 9),
     (app_actions.release, None, 3),
-    (app_actions.submit, None, 3),
+    (app_actions.submit, None, 4),
     (app_actions.register_some, None, 4),
     (app_actions.unregister, None, 1.5),
     (app_actions.kill, None, 1),
     (preemption.preempt, "preemption", 10),
     (preemption.press, "preemption", 2),
     (preemption.press_inside, "intra", 2),
-    (app_actions.fail_master, "faults", 1),
-    (node_actions.lose_node, "faults", 0.8),
-    (node_actions.rejoin, "faults", 1.5),
-    (node_actions.restart, "faults", 0.3),
-    (node_actions.resize, "faults", 0.7),
-    (app_actions.fail_with_kept_containers, "keep", 1.5),
-    (node_actions.turn_unhealthy_or_back, "health", 1.5),
-    (node_actions.be_unhealthy_for_a_while, "health", 0.5),
-    (app_actions.move, "moves", 1.2),
-    (app_actions.set_priority, "priority", 1),
-    (queue_actions.change_numbers, "refresh", 0.5),
-    (queue_actions.add_or_remove_queues, "queues", 0.8),
-    (queue_actions.stop_or_run, "states", 0.8),
-    (queue_actions.remove_idle_queues, "autocreate", 1.2),
-    (app_actions.end_many, "autocreate", 0.4),
-    (app_actions.end_many, "states", 0.3),
-    (app_actions.end_many, "queues", 0.3),
-    (app_actions.update, "updates", 3),
-    (app_actions.promote_or_demote, "execution", 2),
-    (app_actions.blacklist, "blacklist", 1),
-    (app_actions.expire, "expiry", 1.5),
-    (node_actions.label_nodes, "labels", 0.4),
-    (node_actions.add_label, "labels", 0.1),
-    (node_actions.remove_label, "labels", 0.1),
+    (app_actions.fail_master, "faults", 2.5),
+    (node_actions.lose_node, "faults", 2),
+    (node_actions.rejoin, "faults", 3.75),
+    (node_actions.restart, "faults", 0.75),
+    (node_actions.resize, "faults", 1.75),
+    (app_actions.fail_with_kept_containers, "keep", 3.75),
+    (node_actions.turn_unhealthy_or_back, "health", 3.75),
+    (node_actions.be_unhealthy_for_a_while, "health", 1.25),
+    (app_actions.move, "moves", 3),
+    (app_actions.set_priority, "priority", 2.5),
+    (queue_actions.change_numbers, "refresh", 1.25),
+    (queue_actions.add_or_remove_queues, "queues", 2),
+    (queue_actions.stop_or_run, "states", 2),
+    (queue_actions.remove_idle_queues, "autocreate", 3),
+    (app_actions.end_many, "autocreate", 1),
+    (app_actions.end_many, "states", 0.75),
+    (app_actions.end_many, "queues", 0.75),
+    (app_actions.update, "updates", 7.5),
+    (app_actions.promote_or_demote, "execution", 5),
+    (app_actions.blacklist, "blacklist", 2.5),
+    (app_actions.expire, "expiry", 3.75),
+    (node_actions.label_nodes, "labels", 1),
+    (node_actions.add_label, "labels", 0.25),
+    (node_actions.remove_label, "labels", 0.25),
 ]
 """What may happen next: the action, the feature that it belongs to (None: always), its weight."""
 
@@ -91,7 +91,8 @@ def _begin(rng: random.Random, features: frozenset[str]) -> tuple[Draft, dict[st
         node_actions.add_node(draft)
     if shape.labels:
         node_actions.label_nodes(draft)
-    for _ in range(rng.randint(2, 4)):
+    turned_away = features & {"acls", "rules", "mappings", "names"}
+    for _ in range(rng.randint(4, 7) if turned_away else rng.randint(2, 4)):
         app_actions.submit(draft)
     if "preemption" in features:
         preemption.press(draft)
