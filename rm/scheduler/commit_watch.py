@@ -80,5 +80,6 @@ def _faults_of_place(proposal: Proposal) -> Iterator[str]:
         yield f"I-20: {application}: {node.node_id} is reserved for {holder.id if holder is not None else 'nobody'}"
     if application.is_blacklisted(node.name, node.rack):
         yield f"I-23: {application}: {node.name} in {node.rack} is to be avoided"
+    # A reservation is filled although its ask has changed its label since, as one that has changed its size.
     if proposal.reserved is None and keyed is not None and keyed.partition not in (node.partition, NO_LABEL):
         yield f"I-23: {application}: {node.node_id} is of partition '{node.partition}', asked for '{keyed.partition}'"
