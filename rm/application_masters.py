@@ -103,6 +103,7 @@ class ApplicationMasterService:
             containers_from_previous_attempts=kept,
             nm_tokens=_new_tokens(session, kept),
             resource_types=("memory-mb", "vcores", *context.scheduler.resource_types.extra_names),
+            application_acls=app.submission.am_container.application_acls,
         )
 
     def allocate(self, attempt_id: ApplicationAttemptId, request: AllocateRequest) -> AllocateResponse:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rm.admission import admit, checked_priority
+from rm.events import Asker
 from rm.lifecycles.events import RMAppAttemptEventType, RMAppEventType, RMNodeEventType
 from rm.lifecycles.states import COMPLETED_APP_STATES, SCHEDULED_APP_STATES, STORED_APP_STATES, RMAppState
 from yarn.applications import ApplicationSubmissionContext
@@ -17,6 +18,7 @@ from yarn.times import format_iso8601
 
 if TYPE_CHECKING:
     from rm.context import RMContext
+    from rm.lifecycles.rm_app import RMApp
 
 FAILED_BY_USER = "Attempt failed by user."
 
@@ -45,24 +47,25 @@ class ClientRMService:
         context.apps[app.application_id] = app
         context.send_app(app.application_id, RMAppEventType.START)
 
-    def kill(self, application_id: ApplicationId, diagnostics: str) -> KillApplicationResponse:
+    def kill(self, application_id: ApplicationId, diagnostics: str, asker: Asker) -> KillApplicationResponse:
         """False until the end is stored; the client asks again."""
         app = self._context.apps.get(application_id)
         if app is None:
             raise ApplicationNotFoundException(f"Trying to kill an absent application {application_id}")
+        self._context.application_acls.check_modify(asker, app)
         if app.state in STORED_APP_STATES:
             return KillApplicationResponse(is_kill_completed=True)
         self._context.send_app(application_id, RMAppEventType.KILL, diagnostics)
         return KillApplicationResponse(is_kill_completed=app.submission.unmanaged_am)
 
-    def move(self, application_id: ApplicationId, queue: str, caller: tuple[str, tuple[str, ...]]) -> None:
+    def move(self, application_id: ApplicationId, queue: str, asker: Asker) -> None:
         """Move an application to another leaf. Raises YarnException, with nothing moved.
 
-        `caller`: the user who wants it, with its groups; it must be let in by the target's access lists.
+        The target's access lists must let the asker in, too.
         """
         context = self._context
-        app = context.find_app(application_id)
-        user, groups = caller
+        app = self._app_to_change(application_id, asker)
+        user, groups = asker
         if not context.queue_acls.may_submit(context.scheduler.queue_path(queue), user, groups):
             raise YarnException(
                 f"org.apache.hadoop.security.AccessControlException: User {user} cannot submit applications to target "
@@ -72,30 +75,30 @@ class ClientRMService:
             raise YarnException(f"App in {app.state.name} state cannot be moved.")
         app.queue = context.scheduler.move_application(application_id, queue, context.now_ms)
 
-    def update_priority(self, application_id: ApplicationId, priority: int, caller: tuple[str, tuple[str, ...]]) -> int:
+    def update_priority(self, application_id: ApplicationId, priority: int, asker: Asker) -> int:
         """The priority it has now: what was asked for, cut to the cluster's maximum; the old one if it is over.
 
-        `caller`: the user who wants it, with its groups; the queue's priority lists must let it. The next attempt
-        starts with the priority of the submission again, as in Hadoop.
+        The queue's priority lists must let the asker, too. The next attempt starts with the priority of the
+        submission again, as in Hadoop.
         """
         context = self._context
-        app = context.find_app(application_id)
+        app = self._app_to_change(application_id, asker)
         if app.state in COMPLETED_APP_STATES:
             return app.priority
         if app.state not in SCHEDULED_APP_STATES:
             raise YarnException(f"Application in {app.state.name} state cannot update priority.")
-        priority = checked_priority(context, application_id, app.queue, priority, caller)
+        priority = checked_priority(context, application_id, app.queue, priority, asker)
         context.scheduler.update_priority(application_id, priority, context.now_ms)
         app.priority = priority
         return priority
 
-    def update_timeouts(self, application_id: ApplicationId, expiry_ms: int | None) -> int:
+    def update_timeouts(self, application_id: ApplicationId, expiry_ms: int | None, asker: Asker) -> int:
         """When its lifetime ends now: as asked, but no later than its queue's maximum after its submission.
 
         What is over keeps what it had, and is answered as if it had been taken.
         """
         context = self._context
-        app = context.find_app(application_id)
+        app = self._app_to_change(application_id, asker)
         if expiry_ms is None:
             raise YarnException("At least one ApplicationTimeoutType should be configured for updating timeouts.")
         if app.state in COMPLETED_APP_STATES:
@@ -112,19 +115,27 @@ class ClientRMService:
         app.end_lifetime_at(expiry_ms)
         return expiry_ms
 
-    def fail_attempt(self, attempt_id: ApplicationAttemptId) -> None:
+    def fail_attempt(self, attempt_id: ApplicationAttemptId, asker: Asker) -> None:
         """Have the attempt fail; of no effect once its application is over or sure to be."""
-        app = self._context.find_app(attempt_id.application_id)
+        app = self._app_to_change(attempt_id.application_id, asker)
         if attempt_id not in app.attempts:
             raise ApplicationAttemptNotFoundException(f"ApplicationAttempt with id '{attempt_id}' doesn't exist in RM.")
         if app.state not in COMPLETED_APP_STATES:
             self._context.send_attempt(attempt_id, RMAppAttemptEventType.FAIL, FAILED_BY_USER)
 
-    def signal_container(self, container_id: ContainerId, command: SignalContainerCommand) -> None:
+    def signal_container(self, container_id: ContainerId, command: SignalContainerCommand, asker: Asker) -> None:
         """Have a container's node send its processes a signal, with the node's next heartbeat."""
         context = self._context
-        known = container_id.application_id in context.apps
-        container = context.scheduler.container(container_id) if known else None
+        app = context.apps.get(container_id.application_id)
+        if app is not None:
+            context.application_acls.check_modify(asker, app)
+        container = None if app is None else context.scheduler.container(container_id)
         if container is None:
             raise YarnException(f"Trying to signal an absent container {container_id}")
         context.send_node(container.node_id, RMNodeEventType.SIGNAL_CONTAINER, (container_id, command))
+
+    def _app_to_change(self, application_id: ApplicationId, asker: Asker) -> RMApp:
+        """The application. Raises ApplicationNotFoundException, YarnException if the asker may not change it."""
+        app = self._context.find_app(application_id)
+        self._context.application_acls.check_modify(asker, app)
+        return app

@@ -26,6 +26,7 @@ from yarn.lifecycle import IllegalTransition
 from yarn.states import ContainerExitStatus, NodeState, NodeUpdateType
 
 if TYPE_CHECKING:
+    from rm.application_acls import ApplicationAcls
     from rm.application_masters import ApplicationMasterService
     from rm.lifecycles.rm_app import RMApp
     from rm.lifecycles.rm_app_attempt import RMAppAttempt
@@ -51,6 +52,7 @@ class RMContext:
     store: StateStore
     placement: MappingPlacement
     queue_acls: QueueAcls
+    application_acls: ApplicationAcls
 
     def __init__(self, settings: RMSettings, *, cluster_timestamp: int, strict: bool) -> None:
         self.settings = settings

@@ -15,6 +15,7 @@ from collections.abc import Callable
 from typing import assert_never
 
 from rm.administration import AdminService
+from rm.application_acls import ApplicationAcls
 from rm.application_masters import ApplicationMasterService
 from rm.audit import Audit
 from rm.clients import ClientRMService
@@ -83,14 +84,22 @@ LIFETIME_EXCEEDED = "Application is killed by ResourceManager as it has exceeded
 
 
 class ResourceManagerCore:
-    """One ResourceManager. `cluster_timestamp` is its start (ms) and part of every id that it gives.
+    """One ResourceManager. `cluster_timestamp` is its start (ms) and part of every id that it gives;
+    `user` is who it runs as.
 
     Raises ConfigurationException, with all faults, for a configuration that cannot be. `strict` lets an event that
     a lifecycle has no row for raise IllegalTransition; otherwise it is told as a warning and changes nothing, as in
     Hadoop. Queries go to `context`, through rm.reports; nobody but the core changes it.
     """
 
-    def __init__(self, configuration: Configuration, *, cluster_timestamp: int, strict: bool = False) -> None:
+    def __init__(
+        self,
+        configuration: Configuration,
+        *,
+        cluster_timestamp: int,
+        user: str | None = None,
+        strict: bool = False,
+    ) -> None:
         settings = RMSettings.of(configuration)
         self.context = RMContext(settings, cluster_timestamp=cluster_timestamp, strict=strict)
         self.context.scheduler = CapacityScheduler(
@@ -99,6 +108,7 @@ class ResourceManagerCore:
         self._audit = Audit(self.context.scheduler) if settings.check_invariants else None
         self.context.store = StateStore(self.context)
         self.context.masters = ApplicationMasterService(self.context)
+        self.context.application_acls = ApplicationAcls(self.context, configuration, user)
         self._admin = AdminService(self.context, configuration)
         self._clients = ClientRMService(self.context)
         self._tracker = ResourceTrackerService(self.context)
@@ -152,18 +162,17 @@ class ResourceManagerCore:
             case SubmitApplication():
                 self._answer(event.call, clients.submit, event.user, event.context, event.groups)
             case KillApplication():
-                self._answer(event.call, clients.kill, event.application_id, event.diagnostics)
+                self._answer(event.call, clients.kill, event.application_id, event.diagnostics, event.asker)
             case FailApplicationAttempt():
-                self._answer(event.call, clients.fail_attempt, event.attempt_id)
+                self._answer(event.call, clients.fail_attempt, event.attempt_id, event.asker)
             case MoveApplication():
-                self._answer(event.call, clients.move, event.application_id, event.queue, (event.user, event.groups))
+                self._answer(event.call, clients.move, event.application_id, event.queue, event.asker)
             case UpdateApplicationPriority():
-                caller = (event.user, event.groups)
-                self._answer(event.call, clients.update_priority, event.application_id, event.priority, caller)
+                self._answer(event.call, clients.update_priority, event.application_id, event.priority, event.asker)
             case UpdateApplicationTimeouts():
-                self._answer(event.call, clients.update_timeouts, event.application_id, event.expiry_ms)
+                self._answer(event.call, clients.update_timeouts, event.application_id, event.expiry_ms, event.asker)
             case SignalContainer():
-                self._answer(event.call, clients.signal_container, event.container_id, event.command)
+                self._answer(event.call, clients.signal_container, event.container_id, event.command, event.asker)
             case RegisterApplicationMaster():
                 self._answer(event.call, masters.register, event.attempt_id, event.request)
             case FinishApplicationMaster():

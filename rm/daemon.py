@@ -6,6 +6,7 @@ await serve(conf, ready)      until SIGTERM or SIGINT; `ready` is called once, w
 from __future__ import annotations
 
 import asyncio
+import getpass
 import logging
 import os
 import signal
@@ -56,6 +57,7 @@ class CoreStart:
 
     configuration: Configuration
     cluster_timestamp: int
+    user: str
 
 
 async def serve(
@@ -96,7 +98,7 @@ class ResourceManager:
         clock = WallClock()
         self.cluster_timestamp = clock()
         self.addresses: dict[str, str] = {}
-        self.core = ResourceManagerCore(conf, cluster_timestamp=self.cluster_timestamp)
+        self.core = ResourceManagerCore(conf, cluster_timestamp=self.cluster_timestamp, user=getpass.getuser())
         self._conf = conf
         self.keys = MasterKeys(conf)
         self._shell = ResourceManagerShell(self.core, clock)
@@ -131,7 +133,9 @@ class ResourceManager:
     async def running(self) -> AsyncIterator[None]:
         """Serve while the context is open. What fails to start leaves nothing behind."""
         shell = self._shell
-        shell.event_log = open_event_log(self._conf, ROLE, CoreStart(self._conf, self.cluster_timestamp))
+        shell.event_log = open_event_log(
+            self._conf, ROLE, CoreStart(self._conf, self.cluster_timestamp, getpass.getuser())
+        )
         shell.handle(HostListsRead(_host_lists_at_start(self._conf)))
         try:
             async with Channels() as channels, _background_tasks() as tasks:

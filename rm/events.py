@@ -22,6 +22,21 @@ from yarn.states import DecommissionType, SignalContainerCommand
 Call: TypeAlias = int
 """The shell's number for an RPC that waits for its answer."""
 
+Asker: TypeAlias = tuple[str, tuple[str, ...]]
+"""The user that calls, with its groups, the primary one first."""
+
+
+class _Asked:
+    """A call that is granted by who makes it."""
+
+    __slots__ = ()
+    user: str
+    groups: tuple[str, ...]
+
+    @property
+    def asker(self) -> Asker:
+        return self.user, self.groups
+
 
 @dataclass(frozen=True, slots=True)
 class GetNewApplication:
@@ -41,7 +56,7 @@ class SubmitApplication:
 
 
 @dataclass(frozen=True, slots=True)
-class KillApplication:
+class KillApplication(_Asked):
     """ApplicationClientProtocol.forceKillApplication; answered with KillApplicationResponse.
 
     `diagnostics` is the whole sentence that the application keeps.
@@ -50,19 +65,23 @@ class KillApplication:
     call: Call
     application_id: ApplicationId
     diagnostics: str
+    user: str = ""
+    groups: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
-class FailApplicationAttempt:
+class FailApplicationAttempt(_Asked):
     """ApplicationClientProtocol.failApplicationAttempt; answered with None."""
 
     call: Call
     attempt_id: ApplicationAttemptId
+    user: str = ""
+    groups: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
-class MoveApplication:
-    """ApplicationClientProtocol.moveApplicationAcrossQueues; answered with None. `groups`: the caller's."""
+class MoveApplication(_Asked):
+    """ApplicationClientProtocol.moveApplicationAcrossQueues; answered with None."""
 
     call: Call
     user: str
@@ -72,11 +91,8 @@ class MoveApplication:
 
 
 @dataclass(frozen=True, slots=True)
-class UpdateApplicationPriority:
-    """ApplicationClientProtocol.updateApplicationPriority; answered with the priority that it has now.
-
-    `user`, `groups`: the caller's.
-    """
+class UpdateApplicationPriority(_Asked):
+    """ApplicationClientProtocol.updateApplicationPriority; answered with the priority that it has now."""
 
     call: Call
     application_id: ApplicationId
@@ -86,7 +102,7 @@ class UpdateApplicationPriority:
 
 
 @dataclass(frozen=True, slots=True)
-class UpdateApplicationTimeouts:
+class UpdateApplicationTimeouts(_Asked):
     """ApplicationClientProtocol.updateApplicationTimeouts; answered with the expiry that it has now.
 
     `expiry_ms`: when its lifetime ends, wall-clock ms; None if the caller named no timeout.
@@ -95,15 +111,19 @@ class UpdateApplicationTimeouts:
     call: Call
     application_id: ApplicationId
     expiry_ms: int | None
+    user: str = ""
+    groups: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
-class SignalContainer:
+class SignalContainer(_Asked):
     """ApplicationClientProtocol.signalToContainer; answered with None."""
 
     call: Call
     container_id: ContainerId
     command: SignalContainerCommand
+    user: str = ""
+    groups: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

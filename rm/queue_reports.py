@@ -11,6 +11,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from rm import reports
+from rm.events import Asker
 from rm.scheduler.application import FiCaSchedulerApp
 from rm.scheduler.leaf_queue import LeafQueue
 from rm.scheduler.parent_queue import ParentQueue
@@ -20,7 +21,7 @@ from yarn.applications import DEFAULT_PARTITION, ApplicationFilter, ApplicationR
 from yarn.asks import ANY
 from yarn.protocols.client import QueueInfoRequest, QueueUserAcls
 from yarn.queues import QueueInfo, QueuePartition, QueueStatistics
-from yarn.states import QueueACL, YarnApplicationState
+from yarn.states import ApplicationsRequestScope, QueueACL, YarnApplicationState
 
 if TYPE_CHECKING:
     from rm.context import RMContext
@@ -31,8 +32,11 @@ ROOT = "root"
 _PENDING = (YarnApplicationState.NEW, YarnApplicationState.NEW_SAVING, YarnApplicationState.SUBMITTED)
 
 
-def queue_info(context: RMContext, request: QueueInfoRequest) -> QueueInfo | None:
-    """The queue of a path or an unambiguous short name; None if there is none."""
+def queue_info(context: RMContext, request: QueueInfoRequest, asker: Asker | None = None) -> QueueInfo | None:
+    """The queue of a path or an unambiguous short name; None if there is none.
+
+    Without the applications that the asker, if it is not the ResourceManager itself, may not view.
+    """
     queue = context.scheduler.queue(request.queue)
     if queue is None:
         return None
@@ -40,7 +44,7 @@ def queue_info(context: RMContext, request: QueueInfoRequest) -> QueueInfo | Non
     info = _queue_info(context, queue, depth)
     if not request.applications:
         return info
-    return replace(info, applications=_applications_below(context, queue))
+    return replace(info, applications=_applications_below(context, queue, asker))
 
 
 def queue_user_acls(context: RMContext, user: str, groups: tuple[str, ...]) -> tuple[QueueUserAcls, ...]:
@@ -101,11 +105,13 @@ def _partition(queue: CSQueue, label: str) -> QueuePartition:
     )
 
 
-def _applications_below(context: RMContext, queue: CSQueue) -> tuple[ApplicationReport, ...]:
+def _applications_below(context: RMContext, queue: CSQueue, asker: Asker | None) -> tuple[ApplicationReport, ...]:
     """Those that the queue and all below it have now, in the order of their submission."""
     paths = frozenset(leaf.path for leaf in _leaves(queue))
     live = frozenset(attempt_id.application_id for leaf in _leaves(queue) for attempt_id in leaf.attempts)
-    found = reports.applications(context, ApplicationFilter(queues=paths))
+    found = reports.applications(
+        context, ApplicationFilter(queues=paths, scope=ApplicationsRequestScope.VIEWABLE), asker
+    )
     return tuple(report for report in found if report.application_id in live)
 
 

@@ -1,5 +1,7 @@
 """What clients may know of a ResourceManager: pure functions over its core's context; nothing here changes anything.
 
+Each takes who asks, None if it is the ResourceManager itself, which may know all.
+
 Source: RMAppImpl.createAndGetApplicationReport, RMAppAttemptImpl.createApplicationAttemptReport, ClientRMService.
 """
 
@@ -8,6 +10,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from rm.application_acls import VIEW
+from rm.events import Asker
 from rm.launch_diagnostics import launch_diagnostics
 from rm.lifecycles.rm_container import RMContainerState
 from rm.lifecycles.states import COMPLETED_APP_STATES, RMAppAttemptState, RMAppState
@@ -29,6 +33,7 @@ from yarn.ids import ApplicationAttemptId, ApplicationId, ContainerId
 from yarn.protocols.client import ResourceTypeInfo
 from yarn.resource import MEMORY_MB, VCORES, Resource
 from yarn.states import (
+    ApplicationsRequestScope,
     ContainerState,
     FinalApplicationStatus,
     YarnApplicationAttemptState,
@@ -42,6 +47,7 @@ if TYPE_CHECKING:
     from rm.lifecycles.rm_app_attempt import RMAppAttempt
     from rm.lifecycles.rm_container import RMContainer
 
+UNAVAILABLE = "N/A"
 NO_ATTEMPT = -1
 """The attempt number of an application that has no attempt yet."""
 
@@ -52,19 +58,29 @@ UNKNOWN_USAGE = ApplicationResourceUsage(-1, -1, Resource(-1, -1), Resource(-1, 
 # Applications
 
 
-def application_report(context: RMContext, application_id: ApplicationId) -> ApplicationReport:
-    """Raises ApplicationNotFoundException."""
-    return _application_report(context, context.find_app(application_id))
+def application_report(
+    context: RMContext, application_id: ApplicationId, asker: Asker | None = None
+) -> ApplicationReport:
+    """Raises ApplicationNotFoundException. Whoever may not view the application is told little of it."""
+    return _application_report(context, context.find_app(application_id), asker)
 
 
-def applications(context: RMContext, wanted: ApplicationFilter) -> tuple[ApplicationReport, ...]:
+def applications(
+    context: RMContext, wanted: ApplicationFilter, asker: Asker | None = None
+) -> tuple[ApplicationReport, ...]:
     """The applications that pass the filter, in the order of their submission, at most `wanted.limit`."""
+    acls = context.application_acls
     reports: list[ApplicationReport] = []
     for app in context.apps.values():
         if wanted.limit is not None and len(reports) >= wanted.limit:
             break
+        if asker is not None:
+            if wanted.scope is ApplicationsRequestScope.OWN and app.user != asker[0]:
+                continue
+            if wanted.scope is ApplicationsRequestScope.VIEWABLE and not acls.may(asker, VIEW, app):
+                continue
         if _passes(app, wanted):
-            reports.append(_application_report(context, app))
+            reports.append(_application_report(context, app, asker))
     return tuple(reports)
 
 
@@ -92,8 +108,9 @@ def final_status(app: RMApp) -> FinalApplicationStatus:
     return FinalApplicationStatus.UNDEFINED
 
 
-def _application_report(context: RMContext, app: RMApp) -> ApplicationReport:
+def _application_report(context: RMContext, app: RMApp, asker: Asker | None) -> ApplicationReport:
     attempt = app.current_attempt
+    is_shown = asker is None or context.application_acls.may(asker, VIEW, app)
     report = ApplicationReport(
         application_id=app.application_id,
         user=app.user,
@@ -101,14 +118,14 @@ def _application_report(context: RMContext, app: RMApp) -> ApplicationReport:
         name=app.submission.name,
         state=application_state(app),
         current_attempt_id=ApplicationAttemptId(app.application_id, NO_ATTEMPT),
-        tracking_url=f"http://{context.settings.web_address}/proxy/{app}/",
-        diagnostics=app.diagnostics,
+        tracking_url=f"http://{context.settings.web_address}/proxy/{app}/" if is_shown else UNAVAILABLE,
+        diagnostics=app.diagnostics if is_shown else UNAVAILABLE,
         submit_time_ms=app.submit_ms,
         start_time_ms=app.submit_ms,
         launch_time_ms=app.launch_ms,
         finish_time_ms=app.finish_ms,
         final_status=final_status(app),
-        usage=application_usage(context, app),
+        usage=application_usage(context, app) if is_shown else UNKNOWN_USAGE,
         type=app.submission.type,
         tags=app.submission.tags,
         unmanaged=app.submission.unmanaged_am,
@@ -118,7 +135,7 @@ def _application_report(context: RMContext, app: RMApp) -> ApplicationReport:
         lifetime_ends=UNLIMITED if app.lifetime_ends_ms is None else format_iso8601(app.lifetime_ends_ms),
         lifetime_remaining_s=_remaining_lifetime_s(app),
     )
-    return report if attempt is None else _with_attempt(report, attempt)
+    return report if attempt is None or not is_shown else _with_attempt(report, attempt)
 
 
 def _label_expression(label: str | None) -> str:
@@ -190,14 +207,26 @@ def find_attempt(context: RMContext, attempt_id: ApplicationAttemptId) -> RMAppA
     return attempt
 
 
-def attempt_report(context: RMContext, attempt_id: ApplicationAttemptId) -> ApplicationAttemptReport:
-    """Raises Application- or ApplicationAttemptNotFoundException."""
+def attempt_report(
+    context: RMContext, attempt_id: ApplicationAttemptId, asker: Asker | None = None
+) -> ApplicationAttemptReport:
+    """Raises Application- or ApplicationAttemptNotFoundException; YarnException for whom may not see it."""
+    _check_view(context, attempt_id.application_id, asker, f"attempt {attempt_id}")
     return _attempt_report(find_attempt(context, attempt_id))
 
 
-def attempt_reports(context: RMContext, application_id: ApplicationId) -> tuple[ApplicationAttemptReport, ...]:
-    """All attempts of an application, the first first; raises ApplicationNotFoundException."""
+def attempt_reports(
+    context: RMContext, application_id: ApplicationId, asker: Asker | None = None
+) -> tuple[ApplicationAttemptReport, ...]:
+    """All attempts of an application, the first first; raises as `attempt_report`."""
+    _check_view(context, application_id, asker, f"application {application_id}")
     return tuple(_attempt_report(attempt) for attempt in context.find_app(application_id).attempts.values())
+
+
+def _check_view(context: RMContext, application_id: ApplicationId, asker: Asker | None, what: str) -> None:
+    app = context.find_app(application_id)
+    if asker is not None:
+        context.application_acls.check_view(asker, app, what)
 
 
 def attempt_state(attempt: RMAppAttempt) -> YarnApplicationAttemptState:
@@ -233,8 +262,9 @@ def _attempt_report(attempt: RMAppAttempt) -> ApplicationAttemptReport:
 # Containers: live ones only, as the RM keeps no others
 
 
-def container_report(context: RMContext, container_id: ContainerId) -> ContainerReport:
+def container_report(context: RMContext, container_id: ContainerId, asker: Asker | None = None) -> ContainerReport:
     """Raises ContainerNotFoundException for a container that is over or unknown; what is above it comes first."""
+    _check_view(context, container_id.application_id, asker, f"application {container_id.application_id}")
     find_attempt(context, container_id.attempt_id)
     container = context.scheduler.container(container_id)
     if container is None or container.state is RMContainerState.RESERVED:
@@ -242,8 +272,11 @@ def container_report(context: RMContext, container_id: ContainerId) -> Container
     return _container_report(context, container)
 
 
-def container_reports(context: RMContext, attempt_id: ApplicationAttemptId) -> tuple[ContainerReport, ...]:
-    """The live containers of an attempt; raises Application- or ApplicationAttemptNotFoundException."""
+def container_reports(
+    context: RMContext, attempt_id: ApplicationAttemptId, asker: Asker | None = None
+) -> tuple[ContainerReport, ...]:
+    """The live containers of an attempt; raises as `attempt_report`."""
+    _check_view(context, attempt_id.application_id, asker, f"application {attempt_id.application_id}")
     attempt = find_attempt(context, attempt_id)
     if attempt.app.current_attempt is not attempt:
         return ()

@@ -12,6 +12,7 @@ from rm import node_reports, reports
 from rm.core import ResourceManagerCore
 from rm.events import (
     Allocate,
+    Asker,
     FailApplicationAttempt,
     FinishApplicationMaster,
     GetNewApplication,
@@ -104,14 +105,15 @@ class ClientService:
     async def force_kill_application(
         self, caller: Caller[None], request: KillApplicationRequest
     ) -> KillApplicationResponse:
-        diagnostics = _kill_diagnostics(caller, request)
+        asker, diagnostics = _asker(caller), _kill_diagnostics(caller, request)
         reply: KillApplicationResponse = await self._shell.ask(
-            lambda call: KillApplication(call, request.application_id, diagnostics)
+            lambda call: KillApplication(call, request.application_id, diagnostics, *asker)
         )
         return reply
 
     async def fail_application_attempt(self, caller: Caller[None], request: ApplicationAttemptId) -> None:
-        await self._shell.ask(lambda call: FailApplicationAttempt(call, request))
+        asker = _asker(caller)
+        await self._shell.ask(lambda call: FailApplicationAttempt(call, request, *asker))
 
     async def move_application_across_queues(self, caller: Caller[None], request: MoveApplicationRequest) -> None:
         user = _user_of(caller)
@@ -130,16 +132,18 @@ class ClientService:
 
     async def update_application_timeouts(self, caller: Caller[None], request: UpdateTimeoutsRequest) -> str | None:
         ends_ms = None if request.lifetime_ends is None else parse_iso8601(request.lifetime_ends)
+        asker = _asker(caller)
         granted_ms: int = await self._shell.ask(
-            lambda call: UpdateApplicationTimeouts(call, request.application_id, ends_ms)
+            lambda call: UpdateApplicationTimeouts(call, request.application_id, ends_ms, *asker)
         )
         return format_iso8601(granted_ms)
 
     async def signal_to_container(self, caller: Caller[None], request: SignalContainerRequest) -> None:
-        await self._shell.ask(lambda call: SignalContainer(call, request.container_id, request.command))
+        asker = _asker(caller)
+        await self._shell.ask(lambda call: SignalContainer(call, request.container_id, request.command, *asker))
 
     async def get_application_report(self, caller: Caller[None], request: ApplicationId) -> ApplicationReport:
-        report = reports.application_report(self._core.context, request)
+        report = reports.application_report(self._core.context, request, _reader(caller))
         attempt = self._core.context.apps[request].current_attempt
         if attempt is None or not report.unmanaged or caller.user != report.user:
             return report
@@ -149,7 +153,7 @@ class ClientService:
         return replace(report, am_rm_token=self._signer.master_token(attempt.attempt_id))
 
     async def get_applications(self, caller: Caller[None], request: ApplicationFilter) -> tuple[ApplicationReport, ...]:
-        return reports.applications(self._core.context, request)
+        return reports.applications(self._core.context, request, _reader(caller))
 
     async def get_cluster_metrics(self, caller: Caller[None], request: None) -> ClusterMetrics:
         return node_reports.cluster_metrics(self._core.context)
@@ -158,11 +162,10 @@ class ClientService:
         return node_reports.node_reports(self._core.context, request)
 
     async def get_queue_info(self, caller: Caller[None], request: QueueInfoRequest) -> QueueInfo | None:
-        return queue_info(self._core.context, request)
+        return queue_info(self._core.context, request, _reader(caller))
 
     async def get_queue_user_acls(self, caller: Caller[None], request: None) -> tuple[QueueUserAcls, ...]:
-        user = _user_of(caller)
-        return queue_user_acls(self._core.context, user, groups_of(user))
+        return queue_user_acls(self._core.context, *_asker(caller))
 
     async def get_resource_type_info(self, caller: Caller[None], request: None) -> tuple[ResourceTypeInfo, ...]:
         return reports.resource_types(self._core.context)
@@ -187,18 +190,18 @@ class ClientService:
     async def get_application_attempt_report(
         self, caller: Caller[None], request: ApplicationAttemptId
     ) -> ApplicationAttemptReport:
-        return reports.attempt_report(self._core.context, request)
+        return reports.attempt_report(self._core.context, request, _reader(caller))
 
     async def get_application_attempts(
         self, caller: Caller[None], request: ApplicationId
     ) -> tuple[ApplicationAttemptReport, ...]:
-        return reports.attempt_reports(self._core.context, request)
+        return reports.attempt_reports(self._core.context, request, _reader(caller))
 
     async def get_container_report(self, caller: Caller[None], request: ContainerId) -> ContainerReport:
-        return reports.container_report(self._core.context, request)
+        return reports.container_report(self._core.context, request, _reader(caller))
 
     async def get_containers(self, caller: Caller[None], request: ApplicationAttemptId) -> tuple[ContainerReport, ...]:
-        return reports.container_reports(self._core.context, request)
+        return reports.container_reports(self._core.context, request, _reader(caller))
 
 
 class MasterService:
@@ -262,6 +265,16 @@ def _user_of(caller: Caller[None]) -> str:
             f"{caller.user[:40]!r} is no name of a user (letters, digits and _ . @ $ -, not a dot first)"
         )
     return caller.user
+
+
+def _asker(caller: Caller[None]) -> Asker:
+    user = _user_of(caller)
+    return user, groups_of(user)
+
+
+def _reader(caller: Caller[None]) -> Asker:
+    """Who only looks may be called anything; under a name that is no user's, it has no groups."""
+    return (caller.user, groups_of(caller.user) if _USER.fullmatch(caller.user) else ())
 
 
 def _check_node(caller: Caller[NodeId], node_id: NodeId) -> None:

@@ -9,6 +9,7 @@ from yarn.containers import ContainerLaunchContext, Token
 from yarn.ids import ApplicationAttemptId, ApplicationId, ContainerId, NodeId
 from yarn.resource import NONE, Resource
 from yarn.states import (
+    ApplicationsRequestScope,
     ContainerState,
     ExecutionType,
     FinalApplicationStatus,
@@ -152,3 +153,4 @@ class ApplicationFilter:
     queues: frozenset[str] = frozenset()
     tags: frozenset[str] = frozenset()
     limit: int | None = None
+    scope: ApplicationsRequestScope = ApplicationsRequestScope.ALL

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from yarn.ids import ApplicationAttemptId, ContainerId, NodeId
 from yarn.resource import Resource
 from yarn.states import (
+    ApplicationAccessType,
     ContainerExitStatus,
     ContainerRetryPolicy,
     ContainerState,
@@ -60,7 +61,8 @@ class ContainerLaunchContext:
     """What to run: the commands are joined with blanks and handed to bash as they are.
 
     `local_resources` {link name below the work directory: resource}; `service_data` {auxiliary service: bytes};
-    `tokens` is the serialised credentials for the container (opaque here).
+    `tokens` is the serialised credentials for the container (opaque here). `application_acls`, of a master's, say who
+    else may view or change the application: users, a blank, groups.
     """
 
     commands: tuple[str, ...] = ()
@@ -69,6 +71,7 @@ class ContainerLaunchContext:
     tokens: bytes = field(default=b"", repr=False)
     service_data: dict[str, bytes] = field(default_factory=dict)
     retry: ContainerRetryContext = ContainerRetryContext()
+    application_acls: dict[ApplicationAccessType, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -129,6 +129,21 @@ class LogAggregationStatus(Enum):
     RUNNING_WITH_FAILURE = 7
 
 
+class ApplicationAccessType(Enum):
+    """What an application's own access lists let others do with it."""
+
+    VIEW_APP = 1
+    MODIFY_APP = 2
+
+
+class ApplicationsRequestScope(Enum):
+    """Which applications a list is to have: all, those that the caller may view, or its own."""
+
+    ALL = 0
+    VIEWABLE = 1
+    OWN = 2
+
+
 class QueueACL(Enum):
     """What a user may do in a queue."""
 

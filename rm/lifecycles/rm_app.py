@@ -14,6 +14,7 @@ from rm.am_blacklist import MasterBlacklist
 from rm.lifecycles.events import AttemptFailed, RMAppAttemptEventType, RMAppEventType, RMNodeEventType
 from rm.lifecycles.rm_app_attempt import RMAppAttempt
 from rm.lifecycles.states import FINAL_APP_STATES, RMAppState
+from rm.scheduler.access_control_list import AccessControlList
 from rm.scheduler.preemption.losses import Losses
 from yarn.applications import ApplicationSubmissionContext
 from yarn.asks import ResourceRequest
@@ -58,6 +59,9 @@ class RMApp:
         self.priority = priority
         self.max_attempts = _max_attempts(context, submission)
         self.am_blacklist = _am_blacklist(context, submission)
+        self.acls = {
+            access: AccessControlList.parse(acl) for access, acl in submission.am_container.application_acls.items()
+        }
         self.submit_ms = context.now_ms
         self.lifetime_s = 0
         self.lifetime_ends_ms: int | None = None

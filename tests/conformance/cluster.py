@@ -60,6 +60,8 @@ from yarn.resource import MEMORY_MB, Resource
 from yarn.settings.yarnling import CHECK_INVARIANTS
 from yarn.states import ContainerUpdateType, ExecutionType, FinalApplicationStatus, NodeAction
 
+ADMINISTRATOR = "administrator"
+"""Who makes the changes of a recording: the user that the ResourceManager runs as."""
 EPOCH_MS = 1_700_000_000_000
 """The recordings' ResourceManager believes that it started then."""
 
@@ -117,7 +119,9 @@ class RecordedCluster:
     def __init__(self, configuration: dict[str, str]) -> None:
         """Raises ConfigurationException if the core refuses the configuration."""
         self._configuration = configuration = {**configuration, **_NO_ROUNDS_OF_ITS_OWN, **_AUDITED}
-        self.core = ResourceManagerCore(Configuration.of(configuration), cluster_timestamp=EPOCH_MS, strict=True)
+        self.core = ResourceManagerCore(
+            Configuration.of(configuration), cluster_timestamp=EPOCH_MS, user=ADMINISTRATOR, strict=True
+        )
         self.nodes: dict[str, RecordedNode] = {}
         self.apps: dict[str, RecordedApp] = {}
         self.names: dict[ApplicationId, str] = {}
@@ -215,14 +219,15 @@ class RecordedCluster:
     def _kill_app(self, action: Json, _: Json) -> None:
         app = self.apps[action["app"]]
         app.registered = False
-        self._call(KillApplication(0, app.application_id, f"Application {app.application_id} was killed by user"))
+        diagnostics = f"Application {app.application_id} was killed by user"
+        self._call(KillApplication(0, app.application_id, diagnostics, ADMINISTRATOR))
 
     def _move(self, action: Json, _: Json) -> None:
-        self._call(MoveApplication(0, "administrator", self.apps[action["app"]].application_id, action["queue"]))
+        self._call(MoveApplication(0, ADMINISTRATOR, self.apps[action["app"]].application_id, action["queue"]))
 
     def _set_priority(self, action: Json, _: Json) -> None:
         application_id = self.apps[action["app"]].application_id
-        self._call(UpdateApplicationPriority(0, application_id, action["priority"], "administrator"))
+        self._call(UpdateApplicationPriority(0, application_id, action["priority"], ADMINISTRATOR))
 
     def _expire_lifetime(self, action: Json, reply: Json) -> None:
         """The lifetime is set to have passed: the next look of the monitor ends the application."""

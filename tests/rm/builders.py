@@ -100,9 +100,9 @@ class NM:
 class RM:
     """A core under test, with its node managers and masters. `effects`: all of the last step."""
 
-    def __init__(self, conf: Mapping[str, str] | None = None, *, strict: bool = True) -> None:
+    def __init__(self, conf: Mapping[str, str] | None = None, *, user: str | None = None, strict: bool = True) -> None:
         configuration = Configuration.of({CHECK_INVARIANTS.key: "true", **ONE_QUEUE, **(conf or {})})
-        self.core = ResourceManagerCore(configuration, cluster_timestamp=START_MS, strict=strict)
+        self.core = ResourceManagerCore(configuration, cluster_timestamp=START_MS, user=user, strict=strict)
         self.now_ms = START_MS
         self.effects: list[Effect] = []
         self.log: list[tuple[int, Event, list[Effect]]] = []
@@ -170,7 +170,8 @@ class RM:
 
     def kill(self, app: ApplicationId) -> bool:
         """True once the end is stored."""
-        response = self.send(KillApplication(self.call(), app, f"Application {app} was killed by user ann"))
+        user = self.core.context.apps[app].user
+        response = self.send(KillApplication(self.call(), app, f"Application {app} was killed by user {user}", user))
         return bool(response.is_kill_completed)
 
     def state(self, app: ApplicationId) -> str:

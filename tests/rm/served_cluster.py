@@ -49,7 +49,7 @@ from yarn.protocols.container_management import (
 )
 from yarn.protocols.tracker import NodeHeartbeatRequest, NodeHeartbeatResponse, RegisterNodeManagerRequest
 from yarn.resource import Resource
-from yarn.states import ContainerState
+from yarn.states import ApplicationAccessType, ContainerState
 
 SOON_S = 5.0
 ADDRESSES = ("address", "scheduler.address", "resource-tracker.address", "admin.address")
@@ -219,13 +219,17 @@ async def until(condition: Callable[[], bool]) -> None:
 
 
 async def submit(
-    client: ApplicationClientProxy, *, environment: dict[str, str] | None = None, tokens: bytes = b""
+    client: ApplicationClientProxy,
+    *,
+    environment: dict[str, str] | None = None,
+    tokens: bytes = b"",
+    acls: dict[ApplicationAccessType, str] | None = None,
 ) -> ApplicationId:
     """An application whose master is one container of 1024 MB."""
     new = await client.get_new_application()
     context = ApplicationSubmissionContext(
         new.application_id,
-        ContainerLaunchContext(("sleep 1",), environment or {}, tokens=tokens),
+        ContainerLaunchContext(("sleep 1",), environment or {}, tokens=tokens, application_acls=acls or {}),
         Resource(1024, 1),
     )
     await client.submit_application(context)

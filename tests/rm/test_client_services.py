@@ -9,10 +9,10 @@ import pytest
 
 from tests.rm.served_cluster import Cluster, configuration, serving, submit, until
 from yarn.errors import ResourceProfilesNotEnabledException, YarnException
-from yarn.ids import ApplicationId
+from yarn.ids import ApplicationId, ContainerId
 from yarn.protocols.client import QueueUserAcls, ResourceTypeInfo
 from yarn.protocols.container_management import SignalContainerRequest
-from yarn.states import NodeState, QueueACL, SignalContainerCommand
+from yarn.states import ApplicationAccessType, NodeState, QueueACL, SignalContainerCommand
 from yarn.times import format_iso8601, parse_iso8601
 
 QUEUES = {
@@ -119,3 +119,46 @@ async def test_nodes_are_listed_by_their_states(cluster: Cluster) -> None:
         NodeState.RUNNING: [other.node_id],
         NodeState.SHUTDOWN: [node.node_id],
     }
+
+
+async def test_access_lists_of_an_application_go_over_the_wire_and_hold(tmp_path: Path) -> None:
+    """The callers are those that the calls name: ann submits, vic may view, eve may not even that."""
+    access = {
+        "yarn.acl.enable": "true",
+        "yarn.admin.acl": "root",
+        "yarn.scheduler.capacity.root.acl_administer_queue": "boss",
+    }
+    async with serving(configuration(tmp_path, **QUEUES).overridden(access)) as cluster:
+        node = await cluster.node()
+        app = await submit(await cluster.client("ann"), acls={ApplicationAccessType.VIEW_APP: "vic"})
+        await until(lambda: cluster.rm.core.context.apps[app].state.name == "ACCEPTED")
+        await node.beat()
+        attempt_id = cluster.rm.core.context.apps[app].current_attempt.attempt_id  # type: ignore[union-attr]
+        container_id = ContainerId(attempt_id, 1)
+        vic, eve, boss = [await cluster.client(user) for user in ("vic", "eve", "boss")]
+        assert (await vic.get_application_report(app)).diagnostics != "N/A"
+        assert (await vic.get_container_report(container_id)).container_id == container_id
+        assert (await eve.get_application_report(app)).diagnostics == "N/A"
+        assert [report.diagnostics for report in await eve.get_applications()] == ["N/A"]
+        info = await eve.get_queue_info("root", applications=True)
+        assert info is not None
+        assert info.applications == ()
+        for look in (
+            eve.get_application_attempt_report(attempt_id),
+            eve.get_application_attempts(app),
+            eve.get_container_report(container_id),
+            eve.get_containers(attempt_id),
+        ):
+            with pytest.raises(YarnException, match=r"^User eve does not have privilege to see this"):
+                await look
+        for change in (
+            vic.force_kill_application(app),
+            vic.fail_application_attempt(attempt_id),
+            vic.move_application_across_queues(app, "dev"),
+            vic.update_application_priority(app, 3),
+            vic.update_application_timeouts(app, format_iso8601(4_000_000_000_000)),
+            vic.signal_to_container(SignalContainerRequest(container_id, SignalContainerCommand.GRACEFUL_SHUTDOWN)),
+        ):
+            with pytest.raises(YarnException, match=r"User vic cannot perform operation MODIFY_APP on application_"):
+                await change
+        await boss.force_kill_application(app)

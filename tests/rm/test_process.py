@@ -162,7 +162,7 @@ async def test_its_event_log_replays_into_the_same_effects(tmp_path: Path) -> No
         os.kill(rm.process.pid, signal.SIGKILL)
     start, steps = read_event_log(log)
     assert isinstance(start, CoreStart)
-    core = ResourceManagerCore(start.configuration, cluster_timestamp=start.cluster_timestamp)
+    core = ResourceManagerCore(start.configuration, cluster_timestamp=start.cluster_timestamp, user=start.user)
     kinds = set()
     for step in steps:
         kinds.add(type(step.event).__name__)

@@ -28,7 +28,7 @@ class Core(Protocol):
 def core_of(start: object) -> Core:
     """A core like the one whose log begins with `start`."""
     if isinstance(start, ResourceManagerStart):
-        return ResourceManagerCore(start.configuration, cluster_timestamp=start.cluster_timestamp)
+        return ResourceManagerCore(start.configuration, cluster_timestamp=start.cluster_timestamp, user=start.user)
     assert isinstance(start, NodeStart)
     return NodeManagerCore(start.node_id, start.facts, start.settings)
 

@@ -30,11 +30,12 @@ from yarn.protocols.client import (
 )
 from yarn.queues import QueueInfo
 from yarn.resource import Resource
-from yarn.states import NodeState, QueueACL
+from yarn.states import ApplicationsRequestScope, NodeState, QueueACL
 
 TIMEOUTS_MAX = 8
 """Entries of one change of timeouts: YARN has one kind."""
 _QUEUE_ACLS = members(QueueACL)
+_SCOPES = members(ApplicationsRequestScope)
 
 
 def write_new_application(reply: GetNewApplicationResponse, out: pb.GetNewApplicationResponseProto) -> None:
@@ -55,6 +56,8 @@ def write_filter(wanted: ApplicationFilter, out: pb.GetApplicationsRequestProto)
     out.applicationTags.extend(sorted(wanted.tags))
     if wanted.limit is not None:
         out.limit = wanted.limit
+    if wanted.scope is not ApplicationsRequestScope.ALL:
+        out.scope = number(wanted.scope)
 
 
 def read_filter(proto: pb.GetApplicationsRequestProto) -> ApplicationFilter:
@@ -65,6 +68,7 @@ def read_filter(proto: pb.GetApplicationsRequestProto) -> ApplicationFilter:
         frozenset(texts(proto, "queues")),
         frozenset(texts(proto, "applicationTags")),
         proto.limit if proto.HasField("limit") else None,
+        _SCOPES[proto.scope],
     )
 
 

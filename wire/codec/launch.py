@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
+from typing import Any
+
 from protos import yarn_protos_pb2 as pb
 from wire.codec.fields import member, members, name_of, number, optional_text, refuse_too_many, required, text, texts
 from wire.codec.urls import read_url, write_url
 from yarn.containers import ContainerLaunchContext, ContainerRetryContext, LocalResource
 from yarn.errors import InvalidArgumentException
-from yarn.states import ContainerRetryPolicy, LocalResourceType, LocalResourceVisibility
+from yarn.states import ApplicationAccessType, ContainerRetryPolicy, LocalResourceType, LocalResourceVisibility
 
 LAUNCH_CONTEXT_BYTES_MAX = 1 << 20
 """A whole launch context: every application kept in the RM holds one (the denial of service of YARN-8972)."""
@@ -17,6 +20,7 @@ ENTRIES_MAX = 10_000
 _TYPES = members(LocalResourceType)
 _VISIBILITIES = members(LocalResourceVisibility)
 _POLICIES = members(ContainerRetryPolicy)
+_ACCESS_TYPES = members(ApplicationAccessType)
 
 
 def write_launch_context(context: ContainerLaunchContext, out: pb.ContainerLaunchContextProto) -> None:
@@ -32,6 +36,7 @@ def write_launch_context(context: ContainerLaunchContext, out: pb.ContainerLaunc
     out.command.extend(context.commands)
     if context.retry != ContainerRetryContext():
         write_retry(context.retry, out.container_retry_context)
+    write_acls(context.application_acls, out.application_ACLs)
 
 
 def read_launch_context(proto: pb.ContainerLaunchContextProto) -> ContainerLaunchContext:
@@ -41,7 +46,7 @@ def read_launch_context(proto: pb.ContainerLaunchContextProto) -> ContainerLaunc
             f"ContainerLaunchContextProto has {size} bytes, at most {LAUNCH_CONTEXT_BYTES_MAX} are taken "
             f"(put long data into a local resource)"
         )
-    for field in ("localResources", "service_data", "environment", "command"):
+    for field in ("localResources", "service_data", "environment", "command", "application_ACLs"):
         refuse_too_many(proto, field, ENTRIES_MAX)
     return ContainerLaunchContext(
         texts(proto, "command"),
@@ -50,7 +55,19 @@ def read_launch_context(proto: pb.ContainerLaunchContextProto) -> ContainerLaunc
         proto.tokens,
         {text(entry, "key"): entry.value for entry in proto.service_data},
         read_retry(proto.container_retry_context),
+        read_acls(proto.application_ACLs),
     )
+
+
+def write_acls(acls: Mapping[ApplicationAccessType, str], out: Any) -> None:
+    """Append them to `out`, a repeated field of ApplicationACLMapProto."""
+    for access, acl in acls.items():
+        out.add(accessType=number(access), acl=acl)
+
+
+def read_acls(entries: Iterable[pb.ApplicationACLMapProto]) -> dict[ApplicationAccessType, str]:
+    """The last entry of a kind counts."""
+    return {member(_ACCESS_TYPES, entry, "accessType"): text(entry, "acl") for entry in entries}
 
 
 def write_local_resource(resource: LocalResource, out: pb.LocalResourceProto) -> None:

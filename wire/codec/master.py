@@ -18,6 +18,7 @@ from wire.codec.asks import (
 from wire.codec.containers import read_container, read_container_status, write_container, write_container_status
 from wire.codec.fields import int32, member, number, refuse_too_many, required, text, texts
 from wire.codec.ids import read_container_id, read_node_id, write_container_id, write_node_id
+from wire.codec.launch import read_acls, write_acls
 from wire.codec.nodes import read_node_report, write_node_report
 from wire.codec.resources import read_resource, write_resource
 from wire.codec.tokens import read_token, write_token
@@ -56,6 +57,7 @@ def write_registered(reply: RegisterApplicationMasterResponse, out: pb.RegisterA
         write_nm_token(token, out.nm_tokens_from_previous_attempts.add())
     for name in reply.resource_types:
         out.resource_types.add(name=name)
+    write_acls(reply.application_acls, out.application_ACLs)
 
 
 def read_registered(proto: pb.RegisterApplicationMasterResponseProto) -> RegisterApplicationMasterResponse:
@@ -65,6 +67,7 @@ def read_registered(proto: pb.RegisterApplicationMasterResponseProto) -> Registe
         tuple(read_container(container) for container in proto.containers_from_previous_attempts),
         tuple(read_nm_token(token) for token in proto.nm_tokens_from_previous_attempts),
         tuple(text(entry, "name") for entry in proto.resource_types),
+        read_acls(proto.application_ACLs),
     )
 
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from yarn.asks import Preemption, ResourceRequest, UpdateContainerError, UpdateContainerRequest
 from yarn.containers import Container, ContainerStatus, Token
 from yarn.ids import ContainerId, NodeId
 from yarn.nodes import NodeReport
 from yarn.resource import Resource
-from yarn.states import ContainerUpdateType, FinalApplicationStatus
+from yarn.states import ApplicationAccessType, ContainerUpdateType, FinalApplicationStatus
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,13 +34,17 @@ class RegisterApplicationMasterRequest:
 
 @dataclass(frozen=True, slots=True)
 class RegisterApplicationMasterResponse:
-    """What an AM must know to ask: the largest container its queue gives, the queue, what earlier attempts left."""
+    """What an AM must know to ask: the largest container its queue gives, the queue, what earlier attempts left.
+
+    `application_acls` are those of its submission.
+    """
 
     maximum_capability: Resource
     queue: str
     containers_from_previous_attempts: tuple[Container, ...] = ()
     nm_tokens: tuple[NMToken, ...] = ()
     resource_types: tuple[str, ...] = ()
+    application_acls: dict[ApplicationAccessType, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

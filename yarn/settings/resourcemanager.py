@@ -97,7 +97,9 @@ DECOMMISSIONING_POLL_INTERVAL = TimeSetting(
     written_in="s",
     minimum=1,
 )
-ADMIN_ACL = TextSetting("yarn.admin.acl", "*", "users, a blank, groups: who may call what rmadmin calls")
+ADMIN_ACL = TextSetting(
+    "yarn.admin.acl", "*", "users, a blank, groups: who may call what rmadmin calls, and change any application"
+)
 
 AM_MAX_ATTEMPTS = IntSetting(
     "yarn.resourcemanager.am.max-attempts",

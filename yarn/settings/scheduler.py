@@ -94,7 +94,7 @@ MONITOR_POLICIES = ListSetting(
     "classes of the policies that run, preemption if none is named",
 )
 ACL_ENABLE = BoolSetting(
-    "yarn.acl.enable", "false", "whether queues' access lists are looked at for submissions and moves"
+    "yarn.acl.enable", "false", "whether access lists are looked at, those of queues and those of applications"
 )
 QUEUE_PLACEMENT_RULES = TextSetting(
     "yarn.scheduler.queue-placement-rules", "user-group", "what chooses queues: user-group and app-name, the mappings"
