@@ -303,7 +303,7 @@ class RecordedCluster:
         if releases:
             reply["released"] = [container_name(self.names, container_id) for container_id in releases]
         answers = [self._heartbeat_of(app, request)]
-        if releases:
+        for _ in range(action.get("again", 1 if releases else 0)):
             answers.append(self._heartbeat_of(app, AllocateRequest(app.response_id)))
         reply.update(show_allocate(self.names, answers))
 

@@ -91,14 +91,14 @@ final class MasterSteps {
       ArrayNode names = reply.putArray("released");
       released.forEach(container -> names.add(cluster.name(container)));
     }
-    AllocateResponse first = call(cluster, app, request);
-    Replies.putAllocation(reply, List.of(first), cluster);
-    if (!released.isEmpty()) {
-      // Threads decide whether this answer or the next tells of what was released: take both for one.
+    List<AllocateResponse> answers = new ArrayList<>(List.of(call(cluster, app, request)));
+    // Threads decide whether this answer or the next tells of what was released: take both for one.
+    int again = step.path("again").asInt(released.isEmpty() ? 0 : 1);
+    for (int i = 0; i < again; i++) {
       cluster.settle();
-      AllocateResponse second = call(cluster, app, emptyRequest(app).build());
-      Replies.putAllocation(reply, List.of(first, second), cluster);
+      answers.add(call(cluster, app, emptyRequest(app).build()));
     }
+    Replies.putAllocation(reply, answers, cluster);
   }
 
   private static AllocateRequest request(Cluster cluster, RecordedApp app, JsonNode step, List<ContainerId> released) {
