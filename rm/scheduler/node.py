@@ -107,10 +107,6 @@ class SchedulerNode:
         ids = hash_order(self.killable, container_hash, peak=self._killable_peak)
         return [self.killable[container_id] for container_id in ids]
 
-    def containers_in_hash_order(self) -> list[RMContainer]:
-        """All containers on the node as Java's map gives them (getCopiedListOfRunningContainers)."""
-        return [self.containers[found] for found in hash_order(self.containers, container_hash)]
-
     def update_total(self, total: Resource) -> None:
         """An administrator changed the node; containers stay."""
         self.total = total

@@ -90,7 +90,7 @@ class _Selection:
         return self._chosen
 
     def _in_order(self, containers: Iterable[RMContainer]) -> list[RMContainer]:
-        """Those of queues of higher priority first, then the older."""
+        """Those of queues of higher priority first, then the older; of one heartbeat in the order of placement."""
         return sorted(containers, key=cmp_to_key(self._compare))
 
     def _compare(self, a: RMContainer, b: RMContainer) -> int:
@@ -119,7 +119,7 @@ class _Selection:
         the_round = self._round
         fits_in, none = the_round.calculator.fits_in, the_round.none
         lacking = reserved.resource - (node.total - node.allocated)
-        running = self._in_order(node.containers_in_hash_order())
+        running = self._in_order(node.containers.values())
         for container in running:
             if container in the_round.victims:
                 lacking = lacking - container.resource
