@@ -28,6 +28,7 @@ from yarn.states import (
     SignalContainerCommand,
     YarnApplicationState,
 )
+from yarnling.awaited import awaited
 from yarnling.client import Client
 from yarnling.conditions import WAIT_S, until_blocking
 from yarnling.container_logs import ContainerLog
@@ -56,15 +57,19 @@ class LoopThread:
 
     def call(self, work: Coroutine[Any, Any, T]) -> T:
         """The result of `work`. An interrupt (Ctrl-C) cancels it. Raises YarnException once this is closed."""
-        if self._loop.is_closed():
-            work.close()
-            raise YarnException("the cluster has ended (call it while its context is open)")
-        future = asyncio.run_coroutine_threadsafe(work, self._loop)
+        future = self.submit(work)
         try:
             return future.result()
         except BaseException:
             future.cancel()
             raise
+
+    def submit(self, work: Coroutine[Any, Any, T]) -> Future[T]:
+        """What will be the result of `work`. Raises YarnException once this is closed."""
+        if self._loop.is_closed():
+            work.close()
+            raise YarnException("the cluster has ended (call it while its context is open)")
+        return asyncio.run_coroutine_threadsafe(work, self._loop)
 
     def close(self) -> None:
         self._loop.call_soon_threadsafe(self._loop.stop)
@@ -180,6 +185,10 @@ class BlockingCluster:
     def cluster(self) -> LocalCluster:
         """What this stands before: its directory, its configuration, its addresses."""
         return self._cluster
+
+    def awaited(self) -> LocalCluster:
+        """The cluster for callers that have an event loop: what they await is done in the cluster's own."""
+        return awaited(self._cluster, self._loop)
 
     @property
     def nodes(self) -> list[Node]:

@@ -6,12 +6,13 @@ defaults that suit a machine which is not a data centre's.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from rm.scheduler.configuration import check_scheduler
 from wire.hadoop_xml import read_configuration
 from yarn.configuration import Configuration
+from yarn.errors import YarnException
 from yarn.faults import refuse_if_faulty
 from yarn.settings import check_settings, nodemanager, resourcemanager, with_further, yarnling
 from yarnling.cluster_directory import ClusterDirectory, NodePlace
@@ -37,6 +38,17 @@ DEFAULTS = {
     # Hadoop switch this check off too.
     nodemanager.VMEM_CHECK_ENABLED.key: "false",
 }
+
+
+def definitions(texts: Iterable[str], option: str = "-D") -> dict[str, str]:
+    """{key: value} of KEY=VALUE texts. Raises YarnException, naming the option, for one that is none."""
+    found: dict[str, str] = {}
+    for text in texts:
+        key, equals, value = text.partition("=")
+        if not key or not equals:
+            raise YarnException(f"{option} {text}: must be KEY=VALUE")
+        found[key.strip()] = value.strip()
+    return found
 
 
 def composed(conf_dir: Path | None, settings: Mapping[str, str], sizes: Mapping[str, str]) -> Configuration:

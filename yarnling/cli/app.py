@@ -89,7 +89,8 @@ def up(
     as_json: Json = False,
 ) -> None:
     """Start a cluster. In the foreground it shows how the cluster does, until Ctrl-C ends all of it."""
-    from yarnling.cli.up import UpOptions, definitions, run_detached, run_foreground
+    from yarnling.cli.up import UpOptions, run_detached, run_foreground
+    from yarnling.cluster_configuration import definitions
 
     options = UpOptions(
         name=name,

@@ -15,7 +15,7 @@ from yarn.faults import ConfigurationException, Severity
 from yarn.settings import ConfigurationReport, describe
 from yarnling.cli import json_form
 from yarnling.cli.terminal import cell, in_line, terminal
-from yarnling.cli.up import definitions
+from yarnling.cluster_configuration import definitions
 from yarnling.cluster_state import find_cluster
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import sys
-from collections.abc import Iterable
 
 from rich.console import Console
 from rich.live import Live
@@ -20,20 +19,9 @@ from yarnling.local_cluster import LocalCluster
 from yarnling.node_health import complaints
 from yarnling.supervisor import UpOptions, check_free, set_by_signals, start_detached, supervised, wait_for_end
 
-__all__ = ["UpOptions", "definitions", "run_detached", "run_foreground"]
+__all__ = ["UpOptions", "run_detached", "run_foreground"]
 
 REFRESH_S = 0.5
-
-
-def definitions(texts: Iterable[str]) -> dict[str, str]:
-    """{key: value} of KEY=VALUE texts. Raises YarnException for one that is none."""
-    found: dict[str, str] = {}
-    for text in texts:
-        key, equals, value = text.partition("=")
-        if not key or not equals:
-            raise YarnException(f"-D {text}: must be KEY=VALUE")
-        found[key.strip()] = value.strip()
-    return found
 
 
 def run_detached(options: UpOptions, *, as_json: bool) -> None:

@@ -1,0 +1,86 @@
+"""The clusters that one pytest process has up: each test's own, and those that tests share."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from yarnling.blocking import BlockingCluster
+from yarnling.testing import failure_logs
+from yarnling.testing.failure_logs import Section
+from yarnling.testing.spec import ClusterSpec
+
+NAME_LENGTH_MAX = 80
+
+
+class Clusters:
+    """`keep_in`: a directory for the clusters' files, which stay there; without one they are temporary.
+
+    Under pytest-xdist each process has a directory of its own below it, `worker`.
+    """
+
+    def __init__(self, keep_in: Path | None, worker: str) -> None:
+        self._keep_in = None if keep_in is None else keep_in / worker
+        self._started = 0
+        self._up: list[BlockingCluster] = []
+        self._marks: dict[Path, int] = {}
+
+    @contextlib.contextmanager
+    def start(self, spec: ClusterSpec, name: str) -> Iterator[BlockingCluster]:
+        """A cluster while the context is open; `name`, the test's, goes into its directory's."""
+        with spec.cluster(self._directory(name)) as cluster:
+            self._up.append(cluster)
+            try:
+                yield cluster
+            finally:
+                self._up.remove(cluster)
+
+    def note_beginning(self) -> None:
+        """A test begins: what was said before is not its."""
+        self._marks = {}
+        for cluster in self._up:
+            self._marks |= failure_logs.mark(cluster.cluster)
+
+    def sections(self, lines_max: int) -> list[Section]:
+        """What all clusters said since the test began; with several of them, each under its directory's name."""
+        found: list[Section] = []
+        for cluster in self._up:
+            prefix = f"{cluster.cluster.directory.path.name}: " if len(self._up) > 1 else ""
+            said = failure_logs.sections(cluster.cluster, self._marks, lines_max)
+            found += [(f"{prefix}{heading}", text) for heading, text in said]
+        return found
+
+    def _directory(self, name: str) -> Path | None:
+        if self._keep_in is None:
+            return None
+        self._started += 1
+        plain = re.sub(r"[^\w.-]+", "-", name).strip("-")[-NAME_LENGTH_MAX:]
+        return self._keep_in / f"{self._started:03}-{plain}"
+
+
+class Pool:
+    """Clusters that are shared by the tests of one scope, one for each spec. `stack` ends them."""
+
+    def __init__(self, clusters: Clusters, stack: contextlib.ExitStack) -> None:
+        self._clusters = clusters
+        self._stack = stack
+        self._shared: dict[ClusterSpec, tuple[BlockingCluster, contextlib.ExitStack]] = {}
+
+    def get(self, spec: ClusterSpec, name: str) -> BlockingCluster:
+        """The cluster of that spec. One that a test has changed, or robbed of a daemon, is replaced by a new one."""
+        if spec in self._shared:
+            cluster, own = self._shared[spec]
+            if _is_as_it_was(cluster, spec):
+                return cluster
+            own.close()
+        own = self._stack.enter_context(contextlib.ExitStack())
+        cluster = own.enter_context(self._clusters.start(spec, name))
+        self._shared[spec] = cluster, own
+        return cluster
+
+
+def _is_as_it_was(cluster: BlockingCluster, spec: ClusterSpec) -> bool:
+    nodes = cluster.nodes
+    return cluster.cluster.rm.exit_status is None and len(nodes) == spec.nodes and all(node.alive for node in nodes)

@@ -1,0 +1,96 @@
+"""What a cluster's logs said during a test: of every daemon, and of the containers that did not end well.
+
+Of a cluster that is shared only what came after the test's beginning is shown: `mark` notes how far each file was.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+
+from yarnling.container_logs import TEXT_BYTES_MAX
+from yarnling.local_cluster import LocalCluster
+
+Section = tuple[str, str]
+"""A heading and its text."""
+
+DAEMONS_MAX = 20
+"""Logs of NodeManagers in one report; a failure is seldom told by more."""
+CONTAINERS_MAX = 20
+NO_OUTPUT = frozenset({"launch_container.sh", "directory.info", "prelaunch.out"})
+"""Files that the NodeManager leaves for those who look at a launch."""
+
+_ENDED_WELL = re.compile(r" NMContainer=(container_\S+) event=\S+ from=\S+ to=EXITED_WITH_SUCCESS\b")
+
+
+def mark(cluster: LocalCluster) -> dict[Path, int]:
+    """{log file: its size now, in bytes}"""
+    return {path: path.stat().st_size for path in (*_daemon_logs(cluster), *_container_files(cluster))}
+
+
+def sections(cluster: LocalCluster, since: Mapping[Path, int], lines_max: int) -> list[Section]:
+    """The daemons' logs, the ResourceManager's first, then the containers'; of each the last `lines_max` lines.
+
+    `lines_max` 0: all of them. What wrote nothing since then is left out.
+    """
+    daemons = _sections(_daemon_logs(cluster), since, lines_max)
+    well = _ended_well(cluster)
+    files = [path for path in _container_files(cluster) if path.parent.name not in well and path.name not in NO_OUTPUT]
+    of_containers = list(dict.fromkeys(path.parent for path in files))
+    shown = set(of_containers[:CONTAINERS_MAX])
+    containers = _sections((path for path in files if path.parent in shown), since, lines_max)
+    found = list(_first(daemons, DAEMONS_MAX + 1, "daemons"))
+    found += containers
+    if len(of_containers) > CONTAINERS_MAX:
+        found.append(("yarnling", f"and {len(of_containers) - CONTAINERS_MAX} containers more"))
+    return found
+
+
+def _first(found: Iterable[Section], most: int, what: str) -> Iterator[Section]:
+    every = list(found)
+    yield from every[:most]
+    if len(every) > most:
+        yield "yarnling", f"and {len(every) - most} {what} more"
+
+
+def _sections(paths: Iterable[Path], since: Mapping[Path, int], lines_max: int) -> Iterator[Section]:
+    for path in paths:
+        text = _text(path, since.get(path, 0), lines_max)
+        if text:
+            yield _heading(path), text
+
+
+def _heading(path: Path) -> str:
+    """`yarnling rm.log`; of a container's file its container and its node, which its directories name."""
+    if path.suffix == ".log" and path.parent.name == "logs":
+        return f"yarnling {path.name}"
+    node = next((parent.name for parent in path.parents if parent.name.startswith("nm-")), "")
+    return f"yarnling {path.parent.name} {path.name}{f' on {node}' if node else ''}"
+
+
+def _text(path: Path, start: int, lines_max: int) -> str:
+    with path.open("rb") as file:
+        size = file.seek(0, 2)
+        file.seek(max(start if start <= size else 0, size - TEXT_BYTES_MAX))
+        lines = file.read(TEXT_BYTES_MAX).decode(errors="replace").splitlines()
+    left_out = len(lines) - lines_max if lines_max else 0
+    if left_out > 0:
+        lines = [f"({left_out} lines before)", *lines[-lines_max:]]
+    return "\n".join(lines)
+
+
+def _daemon_logs(cluster: LocalCluster) -> list[Path]:
+    names = ["rm", *(node.name for node in cluster.nodes)]
+    return [path for name in names if (path := cluster.directory.log_file(name)).exists()]
+
+
+def _container_files(cluster: LocalCluster) -> list[Path]:
+    roots = [path for node in cluster.nodes for path in cluster.log_dirs_of(node)]
+    return [path for root in roots for path in sorted(root.glob("application_*/container_*/*")) if path.is_file()]
+
+
+def _ended_well(cluster: LocalCluster) -> set[str]:
+    """The containers that their NodeManagers saw end by themselves with status 0."""
+    texts = (path.read_text(errors="replace") for path in _daemon_logs(cluster))
+    return {container for text in texts for container in _ENDED_WELL.findall(text)}

@@ -1,0 +1,119 @@
+"""What cluster a test wants: the options of the run, and over them what markers say, the outermost first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from yarn.errors import InvalidArgumentException
+
+if TYPE_CHECKING:
+    from yarnling.local_cluster import LocalCluster
+
+MARKER = "yarn_cluster"
+SCOPES = ("function", "class", "module", "session")
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterSpec:
+    """A cluster that is still to be started; equal ones may be shared. `settings` are sorted pairs."""
+
+    nodes: int = 1
+    memory_mb: int | None = None
+    vcores: int | None = None
+    conf: str | None = None
+    settings: tuple[tuple[str, str], ...] = ()
+    fast: bool = True
+    racks: int = 1
+    scope: str = "function"
+
+    def cluster(self, directory: Path | None = None) -> LocalCluster:
+        """The cluster, not started. Raises InvalidArgumentException for a size that cannot be."""
+        from yarnling.local_cluster import LocalCluster
+
+        return LocalCluster(
+            self.nodes,
+            memory_mb=self.memory_mb,
+            vcores=self.vcores,
+            conf=self.conf,
+            settings=dict(self.settings),
+            fast=self.fast,
+            racks=self.racks,
+            directory=directory,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """What one marker says; paths in it are meant from `base`, the directory of its test module."""
+
+    positional: tuple[object, ...] = ()
+    named: Mapping[str, object] = field(default_factory=dict)
+    base: Path = Path()
+
+
+def spec_of(defaults: ClusterSpec, wishes: Iterable[Wish]) -> ClusterSpec:
+    """`defaults` with the wishes over them, a later one over an earlier one; settings key by key.
+
+    Raises InvalidArgumentException with every fault of a wish.
+    """
+    spec = defaults
+    for wish in wishes:
+        faults = _faults(wish)
+        if faults:
+            raise InvalidArgumentException("\n".join(f"{MARKER}: {fault}" for fault in faults))
+        spec = _with(spec, wish)
+    return spec
+
+
+def with_settings(spec: ClusterSpec, settings: Mapping[str, str]) -> ClusterSpec:
+    return replace(spec, settings=tuple(sorted({**dict(spec.settings), **settings}.items())))
+
+
+def _with(spec: ClusterSpec, wish: Wish) -> ClusterSpec:
+    named: dict[str, Any] = dict(wish.named)
+    settings = dict(named.pop("settings", {}))
+    conf = named.pop("conf", None)
+    if isinstance(conf, Mapping):
+        settings = {**conf, **settings}
+    elif conf is not None:
+        named["conf"] = str(wish.base / conf)
+    return with_settings(replace(spec, **named), settings)
+
+
+_KINDS: dict[str, tuple[type | tuple[type, ...], str]] = {
+    "nodes": (int, "a number"),
+    "memory_mb": (int, "a number"),
+    "vcores": (int, "a number"),
+    "conf": ((str, Path, Mapping), "a directory, or {key: value}"),
+    "settings": (Mapping, "{key: value}"),
+    "fast": (bool, "True or False"),
+    "racks": (int, "a number"),
+    "scope": (str, f"one of {', '.join(SCOPES)}"),
+}
+
+
+def _faults(wish: Wish) -> list[str]:
+    faults = [f"{value!r}: name it, such as nodes={value!r}" for value in wish.positional]
+    for name, value in wish.named.items():
+        if name not in _KINDS:
+            faults.append(f"{name}: there is no such argument (there are {', '.join(_KINDS)})")
+            continue
+        kind, wanted = _KINDS[name]
+        is_number = kind is int and isinstance(value, bool)
+        is_scope = name == "scope" and value not in SCOPES
+        if not isinstance(value, kind) or is_number or is_scope:
+            faults.append(f"{name} = {value!r}: must be {wanted}")
+        elif isinstance(value, Mapping):
+            faults += _setting_faults(name, value)
+    return faults
+
+
+def _setting_faults(name: str, settings: Mapping[Any, Any]) -> list[str]:
+    return [
+        f"{name}: {key!r} = {value!r}: must be texts (write {str(key)!r}: {str(value)!r})"
+        for key, value in settings.items()
+        if not (isinstance(key, str) and isinstance(value, str))
+    ]
