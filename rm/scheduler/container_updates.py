@@ -210,10 +210,12 @@ class ContainerUpdates:
         self, temporaries: dict[ContainerId, RMContainer], kind: ContainerUpdateType
     ) -> Iterable[UpdatedContainer]:
         updated = []
+        live = self._application.live_containers
         for container_id in hash_order(temporaries, container_hash):
             temporary = temporaries[container_id]
-            existing = self._application.live_containers.get(container_id)
-            if existing is not None:
+            existing = live.get(container_id)
+            # Hadoop does not look for the temporary one: it hands out an increase whose room was given back.
+            if existing is not None and temporary.id in live:
                 self._exchange(temporary, existing, kind)
                 self._forget(temporary.key, existing.container)
                 existing.container = replace(existing.container, version=existing.container.version + 1)

@@ -25,13 +25,14 @@ def leaf_for(
 ) -> LeafQueue:
     """The leaf of that path or short name, with room for one more; made if its parent makes queues on demand.
 
-    `placed`: where placement rules want it, if they do. Raises SubmissionRefused; a queue that was made stays.
+    `placed`: where placement rules want it, if they do, whatever the submission says (getAddedAppQueueName). Raises
+    SubmissionRefused; a queue that was made stays.
     """
     if tree.root.application_count >= context.settings.maximum_applications:
         raise SubmissionRefused(
             f"Maximum system application limit reached,cannot accept submission of application: {application_id}"
         )
-    leaf = _leaf_called(application_id, queue, user, placed, tree)
+    leaf = _leaf_called(application_id, placed or queue, user, tree, by_rule=placed is not None)
     try:
         leaf.check_submission(application_id, user)
     except AccessControlException as refusal:
@@ -41,16 +42,16 @@ def leaf_for(
 
 
 def _leaf_called(
-    application_id: ApplicationId, queue: str, user: str, placed: str | None, tree: QueueTree
+    application_id: ApplicationId, queue: str, user: str, tree: QueueTree, *, by_rule: bool
 ) -> LeafQueue:
     """getOrCreateQueueFromPlacementContext: why no queue could be made is told to those whom a rule placed there."""
     queue = tree.behind_plan(queue)
     found = tree.get(queue)
     if found is None and not tree.is_ambiguous(queue):
         try:
-            found = create_queue(placed or queue, tree)
+            found = create_queue(queue, tree)
         except CreationRefused as refusal:
-            if placed is not None and refusal.is_told:
+            if by_rule and refusal.is_told:
                 raise SubmissionRefused(
                     f"Application {application_id} submission by user : {user} to  queue : {queue} failed : {refusal}"
                 ) from None

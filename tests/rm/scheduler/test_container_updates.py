@@ -47,6 +47,16 @@ def test_an_increase_is_served_on_the_containers_own_node(cluster: Cluster) -> N
     assert [container.id.number for container in cluster.node_of("n1").containers.values()] == [1, 2]
 
 
+def test_an_increase_lapses_whose_room_was_given_back(cluster: Cluster) -> None:
+    """A master that guesses the id of what it was never told of. Hadoop hands the increase out, without its room."""
+    cluster.resize_container("app1", 2, 5 * GB)
+    cluster.beat("n1")
+    cluster.release("app1", 3)
+    assert cluster.poll("app1").updated == ()
+    assert cluster.held("app1") == cluster.used() == 3 * GB
+    assert cluster.violations() == []
+
+
 def test_a_decrease_frees_the_difference_after_the_call_that_asks_for_it(cluster: Cluster) -> None:
     """The temporary container takes the difference and is released by an event of its own, after the reply."""
     updated = cluster.resize_container("app1", 2, GB).updated[0]

@@ -107,8 +107,8 @@ def test_whom_a_rule_placed_is_told_why_there_is_no_queue(
     """CapacityScheduler.handleQueueCreationError; others hear of an unknown queue."""
     cluster = start(start_cluster, conf)
     app = "application_1700000000000_0001"
-    told = f"refused: Application {app} submission by user : user to  queue : here failed : {problem}"
-    assert cluster.submit("app1", queue="here", placed=queue) == [told]
+    told = f"refused: Application {app} submission by user : user to  queue : {queue} failed : {problem}"
+    assert cluster.submit("app1", queue=queue.rpartition(".")[2], placed=queue) == [told]
     unknown = f"refused: Application {app} submitted by user user to unknown queue: {queue}"
     assert cluster.submit("app1", queue=queue) == [unknown]
 
@@ -116,7 +116,7 @@ def test_whom_a_rule_placed_is_told_why_there_is_no_queue(
 @pytest.mark.parametrize("queue", ["root.a.", "root..x", "x", ".x"])
 def test_what_is_no_path_is_an_unknown_queue_to_everybody(start_cluster: StartCluster, queue: str) -> None:
     cluster = start(start_cluster)
-    assert "unknown queue: here" in cluster.submit("app1", queue="here", placed=queue)[0]
+    assert f"unknown queue: {queue}" in cluster.submit("app1", queue="here", placed=queue)[0]
 
 
 def test_a_template_cannot_give_a_percentage(start_cluster: StartCluster) -> None:
