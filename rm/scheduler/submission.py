@@ -41,9 +41,7 @@ def leaf_for(
     return leaf
 
 
-def _leaf_called(
-    application_id: ApplicationId, queue: str, user: str, tree: QueueTree, *, by_rule: bool
-) -> LeafQueue:
+def _leaf_called(application_id: ApplicationId, queue: str, user: str, tree: QueueTree, *, by_rule: bool) -> LeafQueue:
     """getOrCreateQueueFromPlacementContext: why no queue could be made is told to those whom a rule placed there."""
     queue = tree.behind_plan(queue)
     found = tree.get(queue)
