@@ -50,11 +50,13 @@ def show_allocate(names: Names, answers: Sequence[AllocateResponse]) -> Json:
         ],
     }
     reply.update({key: values for key, values in optional.items() if values})
-    if last.preemption is not None:
+    messages = [answer.preemption for answer in answers if answer.preemption is not None]
+    if messages:
+        message = messages[-1]
         preemption = reply["preemption"] = {
-            "negotiable": sorted(container_name(names, container_id) for container_id in last.preemption.negotiable),
-            "asks": [f"{ask.count} x {show(ask.capability)}" for ask in last.preemption.asks],
+            "negotiable": sorted(container_name(names, container_id) for container_id in message.negotiable),
+            "asks": [f"{ask.count} x {show(ask.capability)}" for ask in message.asks],
         }
-        if last.preemption.strict:
-            preemption["strict"] = sorted(container_name(names, found) for found in last.preemption.strict)
+        if message.strict:
+            preemption["strict"] = sorted(container_name(names, found) for found in message.strict)
     return reply

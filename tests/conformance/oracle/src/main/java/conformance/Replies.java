@@ -4,6 +4,7 @@ import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.util.Collection;
 import java.util.List;
+import java.util.Objects;
 import java.util.Set;
 import java.util.function.Function;
 import java.util.stream.Stream;
@@ -35,9 +36,8 @@ final class Replies {
         all(answers, AllocateResponse::getUpdatedContainers).map(update -> show(update, cluster)));
     putIfAny(reply, "update_errors",
         all(answers, AllocateResponse::getUpdateErrors).map(error -> show(error, cluster)));
-    if (last.getPreemptionMessage() != null) {
-      putPreemption(reply.putObject("preemption"), last.getPreemptionMessage(), cluster);
-    }
+    answers.stream().map(AllocateResponse::getPreemptionMessage).filter(Objects::nonNull).reduce((a, b) -> b)
+        .ifPresent(message -> putPreemption(reply.putObject("preemption"), message, cluster));
   }
 
   private static <T> Stream<T> all(List<AllocateResponse> answers, Function<AllocateResponse, Collection<T>> list) {
