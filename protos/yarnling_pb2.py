@@ -25,13 +25,29 @@ _sym_db = _symbol_database.Default()
 from protos import yarn_protos_pb2 as protos_dot_yarn__protos__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x15protos/yarnling.proto\x12\x08yarnling\x1a\x18protos/yarn_protos.proto\"Y\n\x0b\x45rrorDetail\x12\x38\n\texception\x18\x01 \x01(\x0b\x32%.hadoop.yarn.SerializedExceptionProto\x12\x10\n\x08\x64\x65\x66inite\x18\x02 \x01(\x08')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x15protos/yarnling.proto\x12\x08yarnling\x1a\x18protos/yarn_protos.proto\"Y\n\x0b\x45rrorDetail\x12\x38\n\texception\x18\x01 \x01(\x0b\x32%.hadoop.yarn.SerializedExceptionProto\x12\x10\n\x08\x64\x65\x66inite\x18\x02 \x01(\x08\"N\n\x13\x45xplainRequestProto\x12\x37\n\x0e\x61pplication_id\x18\x01 \x01(\x0b\x32\x1f.hadoop.yarn.ApplicationIdProto\"\xb6\x02\n\x10\x45xplanationProto\x12\x37\n\x0e\x61pplication_id\x18\x01 \x01(\x0b\x32\x1f.hadoop.yarn.ApplicationIdProto\x12\x0c\n\x04user\x18\x02 \x01(\t\x12\r\n\x05queue\x18\x03 \x01(\t\x12\x35\n\x05state\x18\x04 \x01(\x0e\x32&.hadoop.yarn.YarnApplicationStateProto\x12\x0e\n\x06now_ms\x18\x05 \x01(\x03\x12\'\n\x04\x61sks\x18\x06 \x03(\x0b\x32\x19.yarnling.PendingAskProto\x12\x30\n\x0creservations\x18\x07 \x03(\x0b\x32\x1a.yarnling.ReservationProto\x12*\n\tobstacles\x18\x08 \x03(\x0b\x32\x17.yarnling.ObstacleProto\"\xbf\x01\n\x0fPendingAskProto\x12\x10\n\x08priority\x18\x01 \x01(\x05\x12\x1d\n\x15\x61llocation_request_id\x18\x02 \x01(\x03\x12\x15\n\rresource_name\x18\x03 \x01(\t\x12.\n\ncapability\x18\x04 \x01(\x0b\x32\x1a.hadoop.yarn.ResourceProto\x12\r\n\x05\x63ount\x18\x05 \x01(\x05\x12\x16\n\x0erelax_locality\x18\x06 \x01(\x08\x12\r\n\x05label\x18\x07 \x01(\t\"}\n\x10ReservationProto\x12)\n\x07node_id\x18\x01 \x01(\x0b\x32\x18.hadoop.yarn.NodeIdProto\x12,\n\x08resource\x18\x02 \x01(\x0b\x32\x1a.hadoop.yarn.ResourceProto\x12\x10\n\x08since_ms\x18\x03 \x01(\x03\"\xaf\x02\n\rObstacleProto\x12+\n\x05scope\x18\x01 \x01(\x0e\x32\x1c.yarnling.ObstacleScopeProto\x12\x0f\n\x07subject\x18\x02 \x01(\t\x12)\n\x07node_id\x18\x03 \x01(\x0b\x32\x18.hadoop.yarn.NodeIdProto\x12\x0e\n\x06reason\x18\x04 \x01(\t\x12\x0f\n\x07message\x18\x05 \x01(\t\x12)\n\x05\x61sked\x18\x06 \x01(\x0b\x32\x1a.hadoop.yarn.ResourceProto\x12)\n\x05\x62ound\x18\x07 \x01(\x0b\x32\x1a.hadoop.yarn.ResourceProto\x12\r\n\x05\x61t_ms\x18\x08 \x01(\x03\x12/\n\x08settings\x18\t \x03(\x0b\x32\x1d.yarnling.SettingInForceProto\"1\n\x13SettingInForceProto\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t*:\n\x12ObstacleScopeProto\x12\x0f\n\x0b\x41PPLICATION\x10\x01\x12\x08\n\x04USER\x10\x02\x12\t\n\x05QUEUE\x10\x03\x32\x61\n\x19InspectionProtocolService\x12\x44\n\x07\x65xplain\x12\x1d.yarnling.ExplainRequestProto\x1a\x1a.yarnling.ExplanationProto')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'protos.yarnling_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
+  _globals['_OBSTACLESCOPEPROTO']._serialized_start=1223
+  _globals['_OBSTACLESCOPEPROTO']._serialized_end=1281
   _globals['_ERRORDETAIL']._serialized_start=61
   _globals['_ERRORDETAIL']._serialized_end=150
+  _globals['_EXPLAINREQUESTPROTO']._serialized_start=152
+  _globals['_EXPLAINREQUESTPROTO']._serialized_end=230
+  _globals['_EXPLANATIONPROTO']._serialized_start=233
+  _globals['_EXPLANATIONPROTO']._serialized_end=543
+  _globals['_PENDINGASKPROTO']._serialized_start=546
+  _globals['_PENDINGASKPROTO']._serialized_end=737
+  _globals['_RESERVATIONPROTO']._serialized_start=739
+  _globals['_RESERVATIONPROTO']._serialized_end=864
+  _globals['_OBSTACLEPROTO']._serialized_start=867
+  _globals['_OBSTACLEPROTO']._serialized_end=1170
+  _globals['_SETTINGINFORCEPROTO']._serialized_start=1172
+  _globals['_SETTINGINFORCEPROTO']._serialized_end=1221
+  _globals['_INSPECTIONPROTOCOLSERVICE']._serialized_start=1283
+  _globals['_INSPECTIONPROTOCOLSERVICE']._serialized_end=1380
 # @@protoc_insertion_point(module_scope)

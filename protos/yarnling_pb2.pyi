@@ -3,8 +3,11 @@
 isort:skip_file
 What yarnling adds to Hadoop's messages. Hadoop's own never carry anything of ours."""
 
+from collections import abc as _abc
 from google.protobuf import descriptor as _descriptor
 from google.protobuf import message as _message
+from google.protobuf.internal import containers as _containers
+from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
 from protos import yarn_protos_pb2 as _yarn_protos_pb2
 import builtins as _builtins
 import sys
@@ -16,6 +19,23 @@ else:
     from typing_extensions import TypeAlias as _TypeAlias, Never as _Never
 
 DESCRIPTOR: _descriptor.FileDescriptor
+
+class _ObstacleScopeProto:
+    ValueType = _typing.NewType("ValueType", _builtins.int)
+    V: _TypeAlias = ValueType  # noqa: Y015
+
+class _ObstacleScopeProtoEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_ObstacleScopeProto.ValueType], _builtins.type):
+    DESCRIPTOR: _descriptor.EnumDescriptor
+    APPLICATION: _ObstacleScopeProto.ValueType  # 1
+    USER: _ObstacleScopeProto.ValueType  # 2
+    QUEUE: _ObstacleScopeProto.ValueType  # 3
+
+class ObstacleScopeProto(_ObstacleScopeProto, metaclass=_ObstacleScopeProtoEnumTypeWrapper): ...
+
+APPLICATION: ObstacleScopeProto.ValueType  # 1
+USER: ObstacleScopeProto.ValueType  # 2
+QUEUE: ObstacleScopeProto.ValueType  # 3
+Global___ObstacleScopeProto: _TypeAlias = ObstacleScopeProto  # noqa: Y015
 
 @_typing.final
 class ErrorDetail(_message.Message):
@@ -42,3 +62,209 @@ class ErrorDetail(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___ErrorDetail: _TypeAlias = ErrorDetail  # noqa: Y015
+
+@_typing.final
+class ExplainRequestProto(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    APPLICATION_ID_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def application_id(self) -> _yarn_protos_pb2.ApplicationIdProto: ...
+    def __init__(
+        self,
+        *,
+        application_id: _yarn_protos_pb2.ApplicationIdProto | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["application_id", b"application_id"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["application_id", b"application_id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ExplainRequestProto: _TypeAlias = ExplainRequestProto  # noqa: Y015
+
+@_typing.final
+class ExplanationProto(_message.Message):
+    """Why an application has not got what it asks for."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    APPLICATION_ID_FIELD_NUMBER: _builtins.int
+    USER_FIELD_NUMBER: _builtins.int
+    QUEUE_FIELD_NUMBER: _builtins.int
+    STATE_FIELD_NUMBER: _builtins.int
+    NOW_MS_FIELD_NUMBER: _builtins.int
+    ASKS_FIELD_NUMBER: _builtins.int
+    RESERVATIONS_FIELD_NUMBER: _builtins.int
+    OBSTACLES_FIELD_NUMBER: _builtins.int
+    user: _builtins.str
+    queue: _builtins.str
+    state: _yarn_protos_pb2.YarnApplicationStateProto.ValueType
+    now_ms: _builtins.int
+    @_builtins.property
+    def application_id(self) -> _yarn_protos_pb2.ApplicationIdProto: ...
+    @_builtins.property
+    def asks(self) -> _containers.RepeatedCompositeFieldContainer[Global___PendingAskProto]: ...
+    @_builtins.property
+    def reservations(self) -> _containers.RepeatedCompositeFieldContainer[Global___ReservationProto]: ...
+    @_builtins.property
+    def obstacles(self) -> _containers.RepeatedCompositeFieldContainer[Global___ObstacleProto]: ...
+    def __init__(
+        self,
+        *,
+        application_id: _yarn_protos_pb2.ApplicationIdProto | None = ...,
+        user: _builtins.str | None = ...,
+        queue: _builtins.str | None = ...,
+        state: _yarn_protos_pb2.YarnApplicationStateProto.ValueType | None = ...,
+        now_ms: _builtins.int | None = ...,
+        asks: _abc.Iterable[Global___PendingAskProto] | None = ...,
+        reservations: _abc.Iterable[Global___ReservationProto] | None = ...,
+        obstacles: _abc.Iterable[Global___ObstacleProto] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["application_id", b"application_id", "now_ms", b"now_ms", "queue", b"queue", "state", b"state", "user", b"user"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["application_id", b"application_id", "asks", b"asks", "now_ms", b"now_ms", "obstacles", b"obstacles", "queue", b"queue", "reservations", b"reservations", "state", b"state", "user", b"user"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ExplanationProto: _TypeAlias = ExplanationProto  # noqa: Y015
+
+@_typing.final
+class PendingAskProto(_message.Message):
+    """A row that is not served yet."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    PRIORITY_FIELD_NUMBER: _builtins.int
+    ALLOCATION_REQUEST_ID_FIELD_NUMBER: _builtins.int
+    RESOURCE_NAME_FIELD_NUMBER: _builtins.int
+    CAPABILITY_FIELD_NUMBER: _builtins.int
+    COUNT_FIELD_NUMBER: _builtins.int
+    RELAX_LOCALITY_FIELD_NUMBER: _builtins.int
+    LABEL_FIELD_NUMBER: _builtins.int
+    priority: _builtins.int
+    allocation_request_id: _builtins.int
+    resource_name: _builtins.str
+    count: _builtins.int
+    relax_locality: _builtins.bool
+    label: _builtins.str
+    @_builtins.property
+    def capability(self) -> _yarn_protos_pb2.ResourceProto: ...
+    def __init__(
+        self,
+        *,
+        priority: _builtins.int | None = ...,
+        allocation_request_id: _builtins.int | None = ...,
+        resource_name: _builtins.str | None = ...,
+        capability: _yarn_protos_pb2.ResourceProto | None = ...,
+        count: _builtins.int | None = ...,
+        relax_locality: _builtins.bool | None = ...,
+        label: _builtins.str | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["allocation_request_id", b"allocation_request_id", "capability", b"capability", "count", b"count", "label", b"label", "priority", b"priority", "relax_locality", b"relax_locality", "resource_name", b"resource_name"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["allocation_request_id", b"allocation_request_id", "capability", b"capability", "count", b"count", "label", b"label", "priority", b"priority", "relax_locality", b"relax_locality", "resource_name", b"resource_name"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___PendingAskProto: _TypeAlias = PendingAskProto  # noqa: Y015
+
+@_typing.final
+class ReservationProto(_message.Message):
+    """A node that is kept for the application until it has the room."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    NODE_ID_FIELD_NUMBER: _builtins.int
+    RESOURCE_FIELD_NUMBER: _builtins.int
+    SINCE_MS_FIELD_NUMBER: _builtins.int
+    since_ms: _builtins.int
+    @_builtins.property
+    def node_id(self) -> _yarn_protos_pb2.NodeIdProto: ...
+    @_builtins.property
+    def resource(self) -> _yarn_protos_pb2.ResourceProto: ...
+    def __init__(
+        self,
+        *,
+        node_id: _yarn_protos_pb2.NodeIdProto | None = ...,
+        resource: _yarn_protos_pb2.ResourceProto | None = ...,
+        since_ms: _builtins.int | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["node_id", b"node_id", "resource", b"resource", "since_ms", b"since_ms"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["node_id", b"node_id", "resource", b"resource", "since_ms", b"since_ms"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ReservationProto: _TypeAlias = ReservationProto  # noqa: Y015
+
+@_typing.final
+class ObstacleProto(_message.Message):
+    """One check that said no. No node: it stands in the way on all of them."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    SCOPE_FIELD_NUMBER: _builtins.int
+    SUBJECT_FIELD_NUMBER: _builtins.int
+    NODE_ID_FIELD_NUMBER: _builtins.int
+    REASON_FIELD_NUMBER: _builtins.int
+    MESSAGE_FIELD_NUMBER: _builtins.int
+    ASKED_FIELD_NUMBER: _builtins.int
+    BOUND_FIELD_NUMBER: _builtins.int
+    AT_MS_FIELD_NUMBER: _builtins.int
+    SETTINGS_FIELD_NUMBER: _builtins.int
+    scope: Global___ObstacleScopeProto.ValueType
+    subject: _builtins.str
+    reason: _builtins.str
+    message: _builtins.str
+    at_ms: _builtins.int
+    @_builtins.property
+    def node_id(self) -> _yarn_protos_pb2.NodeIdProto: ...
+    @_builtins.property
+    def asked(self) -> _yarn_protos_pb2.ResourceProto: ...
+    @_builtins.property
+    def bound(self) -> _yarn_protos_pb2.ResourceProto: ...
+    @_builtins.property
+    def settings(self) -> _containers.RepeatedCompositeFieldContainer[Global___SettingInForceProto]: ...
+    def __init__(
+        self,
+        *,
+        scope: Global___ObstacleScopeProto.ValueType | None = ...,
+        subject: _builtins.str | None = ...,
+        node_id: _yarn_protos_pb2.NodeIdProto | None = ...,
+        reason: _builtins.str | None = ...,
+        message: _builtins.str | None = ...,
+        asked: _yarn_protos_pb2.ResourceProto | None = ...,
+        bound: _yarn_protos_pb2.ResourceProto | None = ...,
+        at_ms: _builtins.int | None = ...,
+        settings: _abc.Iterable[Global___SettingInForceProto] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["asked", b"asked", "at_ms", b"at_ms", "bound", b"bound", "message", b"message", "node_id", b"node_id", "reason", b"reason", "scope", b"scope", "subject", b"subject"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["asked", b"asked", "at_ms", b"at_ms", "bound", b"bound", "message", b"message", "node_id", b"node_id", "reason", b"reason", "scope", b"scope", "settings", b"settings", "subject", b"subject"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ObstacleProto: _TypeAlias = ObstacleProto  # noqa: Y015
+
+@_typing.final
+class SettingInForceProto(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    KEY_FIELD_NUMBER: _builtins.int
+    VALUE_FIELD_NUMBER: _builtins.int
+    key: _builtins.str
+    value: _builtins.str
+    def __init__(
+        self,
+        *,
+        key: _builtins.str | None = ...,
+        value: _builtins.str | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["key", b"key", "value", b"value"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["key", b"key", "value", b"value"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___SettingInForceProto: _TypeAlias = SettingInForceProto  # noqa: Y015

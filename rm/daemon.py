@@ -19,6 +19,7 @@ from rm.admin_service import AdminService, host_lists
 from rm.core import ResourceManagerCore
 from rm.events import HostListsRead, MasterLaunched, MasterLaunchFailed
 from rm.host_lists import HostLists
+from rm.inspection_service import InspectionService
 from rm.mapping_rule_file import with_mapping_rules
 from rm.master_keys import MasterKeys
 from rm.master_launcher import MasterLauncher
@@ -31,7 +32,7 @@ from wire.cluster_secret import read_cluster_secret
 from wire.core_shell import WallClock
 from wire.event_log import open_event_log
 from wire.observer import RpcObserver
-from wire.protocols import admin, client, master, tracker
+from wire.protocols import admin, client, inspection, master, tracker
 from wire.server import RpcServer, anybody
 from wire.tokens import NodeTokenSecretManager
 from wire.topology import Topology
@@ -95,7 +96,7 @@ class ResourceManager:
     ) -> None:
         """Checks all that can be checked before anything is opened but the file of mapping rules."""
         conf = with_mapping_rules(conf)
-        clock = WallClock()
+        self._clock = clock = WallClock()
         self.cluster_timestamp = clock()
         self.addresses: dict[str, str] = {}
         self.core = ResourceManagerCore(conf, cluster_timestamp=self.cluster_timestamp, user=getpass.getuser())
@@ -164,7 +165,8 @@ class ResourceManager:
         node_tokens = NodeTokenSecretManager(read_cluster_secret(conf))
         tracker_service = TrackerService(shell, signer, Topology.read(conf))
         servers = _Servers(conf, observers)
-        servers.add(resourcemanager.ADDRESS, client.RPCS, ClientService(self.core, shell, signer), anybody)
+        clients = servers.add(resourcemanager.ADDRESS, client.RPCS, ClientService(self.core, shell, signer), anybody)
+        clients.add(inspection.RPCS, InspectionService(self.core, self._clock), anybody)
         servers.add(
             resourcemanager.SCHEDULER_ADDRESS,
             master.RPCS,
@@ -201,12 +203,14 @@ class _Servers:
 
     def add(
         self, setting: AddressSetting, rpcs: tuple[Any, ...], handler: object, authenticate: Callable[[Any], Any]
-    ) -> None:
+    ) -> RpcServer:
+        """The server, which may have further protocols."""
         server = RpcServer(
             Address.read(self._conf, setting), observers=self._observers, beyond_loopback=self._beyond_loopback
         )
         server.add(rpcs, handler, authenticate)
         self._servers.append(server)
+        return server
 
     async def start(self) -> dict[str, str]:
         """{key: address as served}. Raises YarnException if one cannot be had."""

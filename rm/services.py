@@ -143,7 +143,7 @@ class ClientService:
         await self._shell.ask(lambda call: SignalContainer(call, request.container_id, request.command, *asker))
 
     async def get_application_report(self, caller: Caller[None], request: ApplicationId) -> ApplicationReport:
-        report = reports.application_report(self._core.context, request, _reader(caller))
+        report = reports.application_report(self._core.context, request, reader_of(caller))
         attempt = self._core.context.apps[request].current_attempt
         if attempt is None or not report.unmanaged or caller.user != report.user:
             return report
@@ -153,7 +153,7 @@ class ClientService:
         return replace(report, am_rm_token=self._signer.master_token(attempt.attempt_id))
 
     async def get_applications(self, caller: Caller[None], request: ApplicationFilter) -> tuple[ApplicationReport, ...]:
-        return reports.applications(self._core.context, request, _reader(caller))
+        return reports.applications(self._core.context, request, reader_of(caller))
 
     async def get_cluster_metrics(self, caller: Caller[None], request: None) -> ClusterMetrics:
         return node_reports.cluster_metrics(self._core.context)
@@ -162,7 +162,7 @@ class ClientService:
         return node_reports.node_reports(self._core.context, request)
 
     async def get_queue_info(self, caller: Caller[None], request: QueueInfoRequest) -> QueueInfo | None:
-        return queue_info(self._core.context, request, _reader(caller))
+        return queue_info(self._core.context, request, reader_of(caller))
 
     async def get_queue_user_acls(self, caller: Caller[None], request: None) -> tuple[QueueUserAcls, ...]:
         return queue_user_acls(self._core.context, *_asker(caller))
@@ -190,18 +190,18 @@ class ClientService:
     async def get_application_attempt_report(
         self, caller: Caller[None], request: ApplicationAttemptId
     ) -> ApplicationAttemptReport:
-        return reports.attempt_report(self._core.context, request, _reader(caller))
+        return reports.attempt_report(self._core.context, request, reader_of(caller))
 
     async def get_application_attempts(
         self, caller: Caller[None], request: ApplicationId
     ) -> tuple[ApplicationAttemptReport, ...]:
-        return reports.attempt_reports(self._core.context, request, _reader(caller))
+        return reports.attempt_reports(self._core.context, request, reader_of(caller))
 
     async def get_container_report(self, caller: Caller[None], request: ContainerId) -> ContainerReport:
-        return reports.container_report(self._core.context, request, _reader(caller))
+        return reports.container_report(self._core.context, request, reader_of(caller))
 
     async def get_containers(self, caller: Caller[None], request: ApplicationAttemptId) -> tuple[ContainerReport, ...]:
-        return reports.container_reports(self._core.context, request, _reader(caller))
+        return reports.container_reports(self._core.context, request, reader_of(caller))
 
 
 class MasterService:
@@ -272,7 +272,7 @@ def _asker(caller: Caller[None]) -> Asker:
     return user, groups_of(user)
 
 
-def _reader(caller: Caller[None]) -> Asker:
+def reader_of(caller: Caller[None]) -> Asker:
     """Who only looks may be called anything; under a name that is no user's, it has no groups."""
     return (caller.user, groups_of(caller.user) if _USER.fullmatch(caller.user) else ())
 

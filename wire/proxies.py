@@ -1,4 +1,4 @@
-"""Proxies: YARN's five protocols as async methods over records.
+"""Proxies: YARN's five protocols, and our own, as async methods over records.
 
 A proxy raises what its server raised, under the same class; ServerUnavailable if it was not reached within its retry
 policy, CallOutcomeUnknown if an answer did not come.
@@ -13,7 +13,7 @@ import grpc.aio
 from wire.caller import caller_metadata
 from wire.channel import MESSAGE_BYTES_MAX, Channels
 from wire.errors import error_of
-from wire.protocols import admin, client, client_cluster, container_management, master, tracker
+from wire.protocols import admin, client, client_cluster, container_management, inspection, master, tracker
 from wire.retry import NO_RETRY, RetryPolicy, retried
 from wire.rpc import Rpc
 from yarn.applications import (
@@ -49,6 +49,7 @@ from yarn.protocols.container_management import (
     StopContainersResponse,
     UpdateContainersResponse,
 )
+from yarn.protocols.inspection import Explanation
 from yarn.protocols.master import (
     AllocateRequest,
     AllocateResponse,
@@ -330,3 +331,11 @@ class AdminProxy(Proxy):
 
     async def update_node_resource(self, resources: tuple[tuple[NodeId, Resource], ...]) -> None:
         await self.call(admin.UPDATE_NODE_RESOURCE, resources)
+
+
+class InspectionProxy(Proxy):
+    """A way into the RM's scheduler (yarn.resourcemanager.address, where clients call)."""
+
+    async def explain(self, application_id: ApplicationId) -> Explanation:
+        """Why the application has not got what it asks for."""
+        return await self.call(inspection.EXPLAIN, application_id)

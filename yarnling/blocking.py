@@ -20,6 +20,7 @@ from yarn.errors import YarnException
 from yarn.ids import ApplicationAttemptId, ApplicationId, ContainerId
 from yarn.nodes import ClusterMetrics, NodeLabel, NodeReport
 from yarn.protocols.client import GetNewApplicationResponse
+from yarn.protocols.inspection import Explanation
 from yarn.queues import QueueInfo
 from yarn.states import (
     FINAL_APPLICATION_STATES,
@@ -121,6 +122,9 @@ class BlockingClient:
 
     def fail_attempt(self, attempt_id: ApplicationAttemptId) -> None:
         self._loop.call(self._client.fail_attempt(attempt_id))
+
+    def explain(self, app_id: ApplicationId) -> Explanation:
+        return self._loop.call(self._client.explain(app_id))
 
     def attempts(self, app_id: ApplicationId) -> tuple[ApplicationAttemptReport, ...]:
         return self._loop.call(self._client.attempts(app_id))

@@ -15,7 +15,7 @@ from pathlib import Path
 from am.staging import default_staging_root
 from am.submission import Submission
 from wire.channel import Channels
-from wire.proxies import AdminProxy, ApplicationClientProxy
+from wire.proxies import AdminProxy, ApplicationClientProxy, InspectionProxy
 from wire.retry import RetryPolicy
 from yarn.applications import (
     ApplicationAttemptReport,
@@ -31,6 +31,7 @@ from yarn.nodes import ClusterMetrics, NodeLabel, NodeReport
 from yarn.protocols.admin import RefreshNodesRequest
 from yarn.protocols.client import GetNewApplicationResponse
 from yarn.protocols.container_management import SignalContainerRequest
+from yarn.protocols.inspection import Explanation
 from yarn.queues import QueueInfo
 from yarn.settings import resourcemanager
 from yarn.states import (
@@ -85,6 +86,9 @@ class Client:
         self._channels = Channels()
         retry = RetryPolicy.read(configuration)
         self._rm = ApplicationClientProxy(
+            addresses[resourcemanager.ADDRESS.key], user=self.user, retry=retry, channels=self._channels
+        )
+        self._inspection = InspectionProxy(
             addresses[resourcemanager.ADDRESS.key], user=self.user, retry=retry, channels=self._channels
         )
         admin = addresses.get(resourcemanager.ADMIN_ADDRESS.key, "")
@@ -186,6 +190,10 @@ class Client:
 
     async def fail_attempt(self, attempt_id: ApplicationAttemptId) -> None:
         await self._rm.fail_application_attempt(attempt_id)
+
+    async def explain(self, app_id: ApplicationId) -> Explanation:
+        """Why it has not got what it asks for: what was refused last on each node, with the numbers."""
+        return await self._inspection.explain(app_id)
 
     async def attempts(self, app_id: ApplicationId) -> tuple[ApplicationAttemptReport, ...]:
         return await self._rm.get_application_attempts(app_id)

@@ -16,7 +16,7 @@ from functools import partial
 
 from rm.lifecycles.rm_container import RMContainer, RMContainerEvent
 from rm.scheduler.allocation import Allocation
-from rm.scheduler.application import SchedulerApplication
+from rm.scheduler.application import FiCaSchedulerApp, SchedulerApplication
 from rm.scheduler.application_usage import usage_of
 from rm.scheduler.applications import Applications
 from rm.scheduler.cluster_nodes import ClusterNodes
@@ -458,6 +458,10 @@ class CapacityScheduler:
         """Why the application has not got what it asks for; empty for one that is not known."""
         attempt = self._applications.attempt_of(application_id)
         return obstacles_of(attempt, self.nodes.values()) if attempt is not None else []
+
+    def attempt_of(self, application_id: ApplicationId) -> FiCaSchedulerApp | None:
+        """The application's current attempt; None if there is none."""
+        return self._applications.attempt_of(application_id)
 
     def node_usage(self, node_id: NodeId) -> tuple[Resource, int]:
         """(allocated, containers) of a node; nothing for a node that the scheduler does not know."""

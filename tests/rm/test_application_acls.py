@@ -16,6 +16,7 @@ from rm.events import (
     UpdateApplicationPriority,
     UpdateApplicationTimeouts,
 )
+from rm.explanations import explanation
 from rm.queue_reports import queue_info
 from tests.rm.builders import RM
 from yarn.applications import ApplicationFilter
@@ -122,6 +123,9 @@ def test_what_is_inside_an_application_is_refused() -> None:
         reports.container_report(context, ContainerId(attempt_id, 1), eve)
     with pytest.raises(YarnException, match=of_application):
         reports.container_reports(context, attempt_id, eve)
+    with pytest.raises(YarnException, match=of_application):
+        explanation(context, app, rm.now_ms, eve)
+    assert explanation(context, app, rm.now_ms, ("vic", ())) == explanation(context, app, rm.now_ms)
     vic = ("vic", ())
     assert reports.attempt_reports(context, app, vic) == (reports.attempt_report(context, attempt_id, vic),)
     containers = reports.container_reports(context, attempt_id, vic)

@@ -20,12 +20,13 @@ from wire.codec.fields import TEXT_BYTES_MAX
 from wire.codec.ids import read_container_id, read_node_id
 from wire.codec.launch import LAUNCH_CONTEXT_BYTES_MAX, write_launch_context
 from wire.codec.urls import read_url, write_url
-from wire.protocols import admin, client, container_management, master, tracker
+from wire.protocols import admin, client, container_management, inspection, master, tracker
 from wire.proxies import (
     AdminProxy,
     ApplicationClientProxy,
     ApplicationMasterProxy,
     ContainerManagementProxy,
+    InspectionProxy,
     Proxy,
     ResourceTrackerProxy,
 )
@@ -53,6 +54,7 @@ HANDLERS: dict[Any, tuple[tuple[Rpc[Any, Any], ...], type[Proxy]]] = {
     container_management.ContainerManagementHandler: (container_management.RPCS, ContainerManagementProxy),
     tracker.ResourceTrackerHandler: (tracker.RPCS, ResourceTrackerProxy),
     admin.AdminHandler: (admin.RPCS, AdminProxy),
+    inspection.InspectionHandler: (inspection.RPCS, InspectionProxy),
 }
 
 
@@ -277,6 +279,7 @@ def _service(full_name: str) -> Any:
         containermanagement_protocol_pb2,
         resource_tracker_pb2,
         resourcemanager_administration_protocol_pb2,
+        yarnling_pb2,
     )
 
     for module in (
@@ -285,6 +288,7 @@ def _service(full_name: str) -> Any:
         containermanagement_protocol_pb2,
         resource_tracker_pb2,
         resourcemanager_administration_protocol_pb2,
+        yarnling_pb2,
     ):
         for service in module.DESCRIPTOR.services_by_name.values():
             if service.full_name == full_name:

@@ -131,6 +131,19 @@ def status(name: Name = DEFAULT_NAME, as_json: Json = False) -> None:
     show(name, as_json=as_json)
 
 
+@app.command()
+def explain(
+    application: Annotated[str, typer.Argument(metavar="APPLICATION_ID")],
+    user: Annotated[str, typer.Option(help="Ask as this user (default: you).")] = "",
+    name: Name = DEFAULT_NAME,
+    as_json: Json = False,
+) -> None:
+    """Tell why an application has not got its next container: on each node, the check that said no, with numbers."""
+    from yarnling.cli.explain import show
+
+    show(name, application, user, as_json=as_json)
+
+
 @app.command("kill-node")
 def kill_node(
     node: Annotated[str, typer.Argument(help="Its number, its name (nm-2) or its id (host:port).")],

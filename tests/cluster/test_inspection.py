@@ -1,0 +1,53 @@
+"""Looking into real clusters: why a container is not here, every message as it goes, the live view."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from tests.cluster.conftest import eventually
+from tests.cluster.test_command_line import Yarnling, environment, up, yarnling
+from yarn.ids import ApplicationId
+
+__all__ = ["environment", "up", "yarnling"]
+
+pytestmark = pytest.mark.cluster
+
+TOO_MANY = ["-shell_command", "sleep 600", "-num_containers", "40", "-container_memory", "1024"]
+"""Of two nodes of 8192 MB no more than 15 fit beside the master."""
+
+
+@pytest.fixture(scope="module")
+def waiting(up: dict[str, object], yarnling: Yarnling) -> ApplicationId:
+    """An application that has all that the cluster has, and waits for more."""
+    submitted = yarnling("submit", "--no-wait", "distributed-shell", *TOO_MANY)
+    assert submitted.returncode == 0, submitted.stderr
+    app_id = submitted.stdout.split()[0] if submitted.stdout else submitted.stderr.split()[1]
+
+    def refused() -> bool:
+        found = json.loads(yarnling("explain", app_id, "--json").stdout)
+        return bool(found["asks"]) and any(obstacle["bound"] is not None for obstacle in found["obstacles"])
+
+    eventually(refused, timeout_s=60)
+    return ApplicationId.parse(app_id)
+
+
+def test_explain_tells_who_refused_what_with_numbers(waiting: ApplicationId, yarnling: Yarnling) -> None:
+    found = json.loads(yarnling("explain", str(waiting), "--json").stdout)
+    (row,) = found["asks"]
+    assert (row["resource_name"], row["capability"]["memory-mb"]) == ("*", 1024)
+    assert 0 < row["count"] < 40
+    shown = yarnling("explain", str(waiting))
+    assert shown.returncode == 0, shown.stderr
+    assert f"{row['count']} x 1024 MB, 1 vcore anywhere" in shown.stdout
+    assert " MB, " in shown.stdout.partition(" s ago: ")[2]
+
+
+def test_an_unknown_application_is_told_as_elsewhere(up: dict[str, object], yarnling: Yarnling) -> None:
+    unknown = yarnling("explain", "application_1_0001")
+    assert unknown.returncode == 1
+    assert "Application with id 'application_1_0001' doesn't exist in RM." in unknown.stderr
+    wrong = yarnling("explain", "app1")
+    assert wrong.returncode == 1
+    assert "app1" in wrong.stderr

@@ -1,0 +1,86 @@
+"""How an explanation reads: numbers with units, ages, keys, and nothing that a terminal obeys."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from yarn.ids import ApplicationId, NodeId
+from yarn.protocols.inspection import (
+    Explanation,
+    ObstacleReport,
+    ObstacleScope,
+    PendingAsk,
+    Reservation,
+    SettingInForce,
+)
+from yarn.resource import Resource
+from yarn.states import YarnApplicationState
+from yarnling.cli.explain import explained, short
+
+APP = ApplicationId(1, 1)
+N1 = NodeId("127.0.0.2", 1000)
+FULL = ObstacleReport(
+    ObstacleScope.QUEUE,
+    "root.a",
+    N1,
+    "QUEUE_MAXIMUM",
+    "Queue hits max-capacity limit",
+    Resource(4096, 4),
+    Resource(4096, 4, (("yarn.io/gpu", 2),)),
+    7_000,
+    (SettingInForce("yarn.scheduler.capacity.root.a.maximum-capacity", "50 %"),),
+)
+WAITING = Explanation(
+    APP,
+    "ann",
+    "root.a",
+    YarnApplicationState.RUNNING,
+    10_000,
+    (PendingAsk(1, -1, "*", Resource(1024, 1), 3, relax_locality=True, label="gpu"),),
+    (Reservation(N1, Resource(2048, 2), 10_000 - 125_000),),
+    (FULL,),
+)
+
+
+def lines(explanation: Explanation) -> list[str]:
+    return [line.plain for line in explained(explanation)]
+
+
+def test_an_explanation_for_people() -> None:
+    assert lines(WAITING) == [
+        "application_1_0001 of ann in root.a: RUNNING",
+        "  3 x 1024 MB, 1 vcore anywhere, priority 1, label gpu",
+        "Kept for it on 127.0.0.2:1000: 2048 MB, 2 vcores, for 2 min 5 s",
+        "On 127.0.0.2:1000",
+        "  queue root.a, 3.0 s ago: Queue hits max-capacity limit",
+        "    in use 4096 MB, 4 vcores; at most 4096 MB, 4 vcores, 2 yarn.io/gpu",
+        "    yarn.scheduler.capacity.root.a.maximum-capacity = 50 %",
+    ]
+
+
+def test_a_node_is_named_once_and_what_holds_everywhere_has_none() -> None:
+    everywhere = replace(FULL, node_id=None, scope=ObstacleScope.USER, subject="ann", asked=None, bound=None)
+    told = lines(replace(WAITING, obstacles=(everywhere, FULL, replace(FULL, subject="root"))))
+    assert told[3:5] == ["Everywhere", "  user ann, 3.0 s ago: Queue hits max-capacity limit"]
+    assert told.count("On 127.0.0.2:1000") == 1
+
+
+def test_it_says_so_where_nothing_is_in_the_way() -> None:
+    assert lines(replace(WAITING, obstacles=()))[-1].startswith("Nothing has refused it yet")
+    assert lines(replace(WAITING, asks=(), obstacles=(), reservations=()))[1:] == ["It asks for nothing."]
+    over = replace(WAITING, state=YarnApplicationState.KILLED, asks=(), obstacles=(), reservations=())
+    assert lines(over)[1:] == ["It is over."]
+
+
+def test_before_it_runs_it_asks_for_its_master() -> None:
+    assert lines(replace(WAITING, state=YarnApplicationState.ACCEPTED))[1].endswith(", for its master")
+
+
+def test_names_of_others_are_told_as_they_are() -> None:
+    told = lines(replace(WAITING, user="\x1b[2J", queue="[/x]"))
+    assert told[0] == "application_1_0001 of \\x1b[2J in [/x]: RUNNING"
+
+
+def test_an_obstacle_in_one_line() -> None:
+    whole = "queue root.a: Queue hits max-capacity limit (in use 4096 MB, 4 vcores; at most "
+    assert short(FULL).startswith(whole)

@@ -1,0 +1,126 @@
+"""`yarnling explain`: why an application has not got its next container."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import Iterator
+from itertools import groupby
+
+from rich.text import Text
+
+from yarn.asks import ANY
+from yarn.ids import ApplicationId
+from yarn.protocols.inspection import Explanation, ObstacleReport, ObstacleScope, PendingAsk
+from yarn.resource import MEMORY_MB, VCORES, Resource
+from yarn.states import FINAL_APPLICATION_STATES, YarnApplicationState
+from yarnling.cli import json_form
+from yarnling.cli.connection import connect
+from yarnling.cli.terminal import in_line, terminal
+
+# {reason: what is compared with what}; others compare what is asked for with what there is.
+_COMPARED = {
+    "QUEUE_MAXIMUM": ("in use", "at most"),
+    "COMMIT_QUEUE_MAXIMUM": ("with it in use", "at most"),
+    "USER_LIMIT": ("the user has", "at most"),
+    "COMMIT_USER_LIMIT": ("the user has", "at most"),
+    "AM_QUEUE_LIMIT": ("with it masters have", "at most"),
+    "AM_USER_LIMIT": ("with it the user's masters have", "at most"),
+    "QUEUE_HEADROOM": ("asked", "left of the queue"),
+    "QUEUE_NODE_RESERVED": ("kept for another", ""),
+    "NODE_TOTAL_TOO_SMALL": ("asked", "the whole node"),
+    "NODE_FULL": ("asked", "free"),
+    "QUEUE_NODE_FULL": ("least container", "free"),
+    "NODE_TOO_SMALL": ("least container", "within reach"),
+    "COMMIT_NO_ROOM": ("asked", "free"),
+    "COMMIT_NODE_STATE": ("asked", "free"),
+}
+
+
+def show(name: str, application: str, user: str, *, as_json: bool) -> None:
+    """Print the explanation. Raises what the ResourceManager refuses with."""
+    found = asyncio.run(_ask(name, ApplicationId.parse(application), user))
+    if as_json:
+        sys.stdout.write(json_form.text(found) + "\n")
+        return
+    console = terminal()
+    for line in explained(found):
+        console.print(line, soft_wrap=not console.is_terminal)
+
+
+async def _ask(name: str, app_id: ApplicationId, user: str) -> Explanation:
+    _, client = connect(name, user)
+    async with client:
+        return await client.explain(app_id)
+
+
+def explained(found: Explanation) -> Iterator[Text]:
+    """Line by line: what is asked for, what is kept for it, and on each node what stands in the way."""
+    state = in_line(f"{found.application_id} of {found.user} in {found.queue}: {found.state.name}")
+    yield Text.assemble((state, "bold"))
+    if not found.asks:
+        over = found.state in FINAL_APPLICATION_STATES
+        yield Text("It is over." if over else "It asks for nothing.")
+    for_master = ", for its master" if found.state is YarnApplicationState.ACCEPTED else ""
+    for ask in found.asks:
+        yield Text(in_line(f"  {_asked(ask)}{for_master}"))
+    for kept in found.reservations:
+        age = _age(found.now_ms - kept.since_ms)
+        yield Text(f"Kept for it on {kept.node_id}: {amounts(kept.resource)}, for {age}")
+    for place, obstacles in groupby(found.obstacles, key=lambda obstacle: obstacle.node_id):
+        yield Text("Everywhere" if place is None else f"On {place}", "bold")
+        for obstacle in obstacles:
+            yield from _told(obstacle, found.now_ms)
+    if found.asks and not found.obstacles:
+        yield Text("Nothing has refused it yet: no node has been offered to it since it asked.")
+
+
+def short(obstacle: ObstacleReport) -> str:
+    """One line of an obstacle: whose it is, what it says, the numbers."""
+    numbers = _numbers(obstacle)
+    return in_line(f"{_whose(obstacle)}: {obstacle.message.rstrip('.')}{f' ({numbers})' if numbers else ''}")
+
+
+def amounts(resource: Resource) -> str:
+    """Amounts with their units."""
+    units = {MEMORY_MB: "MB", VCORES: "vcore" if resource.vcores == 1 else "vcores"}
+    return ", ".join(f"{amount} {units.get(name, name)}" for name, amount in resource.amounts().items())
+
+
+def _told(obstacle: ObstacleReport, now_ms: int) -> Iterator[Text]:
+    age = _age(now_ms - obstacle.at_ms)
+    yield Text(in_line(f"  {_whose(obstacle)}, {age} ago: {obstacle.message}"))
+    numbers = _numbers(obstacle)
+    if numbers:
+        yield Text(in_line(f"    {numbers}"))
+    for setting in obstacle.settings:
+        yield Text(in_line(f"    {setting.key} = {setting.value}"), "cyan")
+
+
+def _numbers(obstacle: ObstacleReport) -> str:
+    asked, bound = _COMPARED.get(obstacle.reason, ("asked", "there is"))
+    parts = [(asked, obstacle.asked), (bound, obstacle.bound)]
+    return "; ".join(f"{word} {amounts(value)}" for word, value in parts if value is not None)
+
+
+def _whose(obstacle: ObstacleReport) -> str:
+    if obstacle.scope is ObstacleScope.APPLICATION:
+        return "the application"
+    return f"{'user' if obstacle.scope is ObstacleScope.USER else 'queue'} {obstacle.subject}"
+
+
+def _asked(ask: PendingAsk) -> str:
+    place = "anywhere" if ask.resource_name == ANY else f"on {ask.resource_name}"
+    if ask.resource_name == ANY and not ask.relax_locality:
+        place = "at the places named alone"
+    label = f", label {ask.label}" if ask.label else ""
+    number = f", request {ask.allocation_request_id}" if ask.allocation_request_id >= 0 else ""
+    return f"{ask.count} x {amounts(ask.capability)} {place}, priority {ask.priority}{number}{label}"
+
+
+def _age(elapsed_ms: int) -> str:
+    seconds = max(0, elapsed_ms) / 1000
+    if seconds < 60:
+        return f"{seconds:.1f} s"
+    minutes, rest = divmod(int(seconds), 60)
+    return f"{minutes} min {rest} s" if minutes < 60 else f"{minutes // 60} h {minutes % 60} min"
