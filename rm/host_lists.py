@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class HostLists:
     """Both lists as the files have them. No include list lets every host in that is not excluded.
 
@@ -17,18 +18,23 @@ class HostLists:
 
     def allows(self, host: str) -> bool:
         """NodesListManager.isValidNode."""
-        if not self.included and not self.excluded:
-            return True
-        return (not self.included or host in self.included) and not self._excludes(host)
+        return (not self.included or host in self._included_hosts) and host not in self._timeouts_s
 
     def is_untracked(self, host: str) -> bool:
         """True for a host that neither list names while there is an include list."""
-        return bool(self.included) and host not in self.included and not self._excludes(host)
+        return bool(self.included) and host not in self._included_hosts and host not in self._timeouts_s
 
     def timeout_s(self, host: str, default_s: int) -> int:
         """How long a host's containers are waited for when it is decommissioned gracefully; negative: for ever."""
-        own = dict(self.excluded).get(host)
+        own = self._timeouts_s.get(host)
         return default_s if own is None else own
 
-    def _excludes(self, host: str) -> bool:
-        return any(host == name for name, _ in self.excluded)
+    # Asked with every heartbeat, so it must not grow with the lists.
+
+    @cached_property
+    def _included_hosts(self) -> frozenset[str]:
+        return frozenset(self.included)
+
+    @cached_property
+    def _timeouts_s(self) -> dict[str, int | None]:
+        return dict(self.excluded)
