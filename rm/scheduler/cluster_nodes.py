@@ -46,12 +46,15 @@ class ClusterNodes:
         self._tree.update_cluster_resource()
 
     def remove(self, node_id: NodeId) -> None:
-        """Its containers are killed (-100, "Container released on a *lost* node")."""
+        """Its containers are killed (-100, "Container released on a *lost* node").
+
+        Told of one that is gone already, as when its NM registers anew while unhealthy, all are looked at again.
+        """
         context = self._context
+        context.notify(NodesRemapped(context.labels.deactivate(node_id)))
         node = context.nodes.get(node_id)
         if node is None:
             return
-        context.notify(NodesRemapped(context.labels.deactivate(node_id)))
         for container_id in hash_order(node.containers, container_hash):
             container = node.containers[container_id]
             self._applications.complete(container, aborted_status(container_id, LOST_NODE), RMContainerEvent.KILL)
