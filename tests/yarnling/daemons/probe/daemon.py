@@ -46,8 +46,9 @@ async def serve(conf: Configuration, ready: Callable[[dict[str, object]], None])
         "memory_mb": conf.get("yarn.nodemanager.resource.memory-mb"),
     }
     if mode == "parent":
-        # A process in a session of its own whose parent is this one: a container, as it were.
-        child = subprocess.Popen(["sleep", "1000"], start_new_session=True)  # noqa: ASYNC220
+        # A process in a session of its own whose parent is this one, with a directory of the cluster: a container.
+        given = {**os.environ, "LOG_DIRS": os.environ["PROBE"] + "/container"}
+        child = subprocess.Popen(["sleep", "1000"], env=given, start_new_session=True)  # noqa: ASYNC220
         facts["child"] = child.pid
     ready(facts)
     await stop.wait()
