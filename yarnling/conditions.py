@@ -32,8 +32,9 @@ async def until(condition: Callable[[], Any], timeout_s: float = WAIT_S) -> Any:
     It may be a coroutine function. What it raises is raised.
     """
     value = None
+    scope = asyncio.timeout(timeout_s)
     try:
-        async with asyncio.timeout(timeout_s) as scope:
+        async with scope:
             while True:
                 given = condition()
                 value = await given if inspect.isawaitable(given) else given

@@ -84,7 +84,7 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestR
     """A failure's report gets what the daemons and the containers that did not end well have said."""
     report = yield
     clusters = item.config.stash.get(_CLUSTERS, None)
-    lines_max: int = item.config.getoption("--yarnling-log-lines")
+    lines_max: int = _option(item.config, "--yarnling-log-lines")
     if report.failed and clusters is not None and lines_max >= 0:
         report.sections += clusters.sections(lines_max)
     return report
@@ -145,7 +145,7 @@ def _clusters_of(config: pytest.Config) -> Clusters:
     from yarnling.testing.clusters import Clusters
 
     if _CLUSTERS not in config.stash:
-        keep_in = config.getoption("--yarnling-directory")
+        keep_in = _option(config, "--yarnling-directory")
         workerinput: dict[str, Any] = getattr(config, "workerinput", {})
         worker = str(workerinput.get("workerid", "main"))
         config.stash[_CLUSTERS] = Clusters(None if keep_in is None else Path(keep_in).absolute(), worker)
@@ -170,19 +170,24 @@ def _faults_of(item: pytest.Item) -> list[str]:
     return []
 
 
+def _option(config: pytest.Config, name: str) -> Any:
+    """Of the type that it was given above; pytest itself does not say."""
+    return config.getoption(name)
+
+
 def _defaults(config: pytest.Config) -> ClusterSpec:
     """What the options say."""
     from yarnling.cluster_configuration import definitions
     from yarnling.testing.spec import ClusterSpec, with_settings
 
-    conf = config.getoption("--yarnling-conf")
+    conf = _option(config, "--yarnling-conf")
     spec = ClusterSpec(
-        nodes=config.getoption("--yarnling-nodes"),
-        memory_mb=config.getoption("--yarnling-memory"),
-        vcores=config.getoption("--yarnling-vcores"),
+        nodes=_option(config, "--yarnling-nodes"),
+        memory_mb=_option(config, "--yarnling-memory"),
+        vcores=_option(config, "--yarnling-vcores"),
         conf=None if conf is None else str(Path(conf).absolute()),
-        fast=not config.getoption("--yarnling-real-time"),
-        racks=config.getoption("--yarnling-racks"),
-        scope=config.getoption("--yarnling-scope"),
+        fast=not _option(config, "--yarnling-real-time"),
+        racks=_option(config, "--yarnling-racks"),
+        scope=_option(config, "--yarnling-scope"),
     )
-    return with_settings(spec, definitions(config.getoption("--yarnling-define"), "--yarnling-define"))
+    return with_settings(spec, definitions(_option(config, "--yarnling-define"), "--yarnling-define"))
