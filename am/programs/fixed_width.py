@@ -64,15 +64,13 @@ class FixedWidth:
         self._running: dict[ContainerId, None] = {}
         self._launches = 0
         self._is_over = False
-        self.is_finished = False
 
     def handle(self, event: Event, now_ms: int) -> list[Action]:
         """Actions for one event; after Finish or Leave there are no more."""
         if self._is_over:
             return []
         actions = self._handle(event)
-        self.is_finished = any(isinstance(action, Finish) for action in actions)
-        self._is_over = self.is_finished or any(isinstance(action, Leave) for action in actions)
+        self._is_over = any(isinstance(action, Finish | Leave) for action in actions)
         return actions
 
     def progress(self) -> float:

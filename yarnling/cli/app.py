@@ -213,6 +213,18 @@ def mapreduce(context: typer.Context, options: hadoop_verbs.Rest = []) -> None: 
     _submit("mapreduce", options, context)
 
 
+@submit_app.command("elastic", context_settings=hadoop_verbs.PASS_ON)
+def elastic(context: typer.Context, options: hadoop_verbs.Rest = []) -> None:  # noqa: B006  typer copies it
+    """Run tasks on workers that are as many as the work needs, as with Spark's dynamic allocation."""
+    _submit("elastic", options, context)
+
+
+@submit_app.command("gang", context_settings=hadoop_verbs.PASS_ON)
+def gang(context: typer.Context, options: hadoop_verbs.Rest = []) -> None:  # noqa: B006  typer copies it
+    """Run a shell command in containers that are of use only together: all of them or none."""
+    _submit("gang", options, context)
+
+
 @app.command(context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
 def run(
     command: Annotated[list[str], typer.Argument(help="One word is a line for the shell; else a command's words.")],

@@ -8,6 +8,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from am.programs.distributed_shell import client as distributed_shell
+from am.programs.elastic import client as elastic
+from am.programs.gang import client as gang
 from am.programs.mapreduce import client as mapreduce
 from am.submission import OptionParser, Submission
 from yarn.applications import ApplicationReport
@@ -30,6 +32,8 @@ class Program:
 PROGRAMS = {
     "distributed-shell": Program(distributed_shell.parse, distributed_shell.make_parser),
     "mapreduce": Program(mapreduce.parse, mapreduce.make_parser),
+    "elastic": Program(elastic.parse, elastic.make_parser),
+    "gang": Program(gang.parse, gang.make_parser),
 }
 
 

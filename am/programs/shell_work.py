@@ -1,0 +1,87 @@
+"""A shell command for containers, with what it needs: the options of all our programs that run one, spelt as Hadoop's.
+
+A script (`-shell_script`) is shipped to the containers as ExecScript.sh and run by bash, as Hadoop's client does.
+"""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from am.submission import Faults, OptionParser, parse_pairs, sizes_above
+from yarn.errors import InvalidArgumentException, InvalidResourceRequestException
+from yarn.resource import Resource
+
+SCRIPT_LINK = "ExecScript.sh"
+DEFAULT_CONTAINER_MEMORY_MB = 10
+
+
+@dataclass(frozen=True, slots=True)
+class ShellWork:
+    """A command line, the size and priority of its containers; `files` {link name in the work directory: file}."""
+
+    command: str
+    capability: Resource
+    priority: int = 0
+    label: str | None = None
+    environment: dict[str, str] = field(default_factory=dict)
+    files: dict[str, Path] = field(default_factory=dict)
+
+
+def add_work_options(parser: OptionParser) -> None:
+    parser.option("shell_command", "the command to run", default="")
+    parser.option("shell_script", "a script to ship and run, instead of a command", type=Path)
+    parser.option("shell_args", "arguments of the command or script", nargs="+", default=[])
+    parser.option("shell_env", "variables of the containers: NAME=value ...", nargs="+", default=[])
+    parser.option("shell_cmd_priority", "priority of the containers; lower is served first", type=int, default=0)
+    parser.option("container_memory", "MB of memory for each container", type=int, default=DEFAULT_CONTAINER_MEMORY_MB)
+    parser.option("container_vcores", "vcores for each container", type=int, default=1)
+    parser.option("localize_files", "files for the work directories, separated by commas", default="")
+
+
+def read_work(options: argparse.Namespace, faults: Faults) -> ShellWork:
+    """The work as the options tell; what is wrong with them goes into `faults`."""
+    has_command, has_script = bool(options.shell_command), options.shell_script is not None
+    faults.check(has_command or has_script, "no command: give -shell_command or -shell_script")
+    faults.check(not (has_command and has_script), "-shell_command and -shell_script cannot be given together")
+    faults.check(options.container_memory > 0, f"-container_memory {options.container_memory}: must be above 0")
+    faults.check(options.container_vcores > 0, f"-container_vcores {options.container_vcores}: must be above 0")
+    faults.check(options.shell_cmd_priority >= 0, f"-shell_cmd_priority {options.shell_cmd_priority}: is negative")
+    words = ["bash", SCRIPT_LINK] if has_script else [options.shell_command]
+    return ShellWork(
+        command=" ".join((*words, *options.shell_args)),
+        capability=Resource(options.container_memory, options.container_vcores),
+        priority=options.shell_cmd_priority,
+        label=options.node_label_expression,
+        environment=_read_environment(options, faults),
+        files=_files_of(options, faults),
+    )
+
+
+def refuse_above(capability: Resource, maximum: Resource) -> None:
+    """Raises InvalidResourceRequestException if no container of the cluster can be so large."""
+    above = " and ".join(sizes_above(capability, maximum))
+    if above:
+        raise InvalidResourceRequestException(
+            f"a container with {above} in this cluster (ask for less: "
+            "the largest node and yarn.scheduler.maximum-allocation-* are the bounds)"
+        )
+
+
+def _files_of(options: argparse.Namespace, faults: Faults) -> dict[str, Path]:
+    paths = [Path(name.strip()) for name in options.localize_files.split(",") if name.strip()]
+    files = {path.name: path for path in paths}
+    if options.shell_script is not None:
+        files[SCRIPT_LINK] = options.shell_script
+    for path in files.values():
+        faults.check(path.is_file(), f"{path}: is no file that can be shipped")
+    return files
+
+
+def _read_environment(options: argparse.Namespace, faults: Faults) -> dict[str, str]:
+    try:
+        return parse_pairs(options.shell_env)
+    except InvalidArgumentException as error:
+        faults.check(False, f"-shell_env {error.message}")
+        return {}

@@ -1,0 +1,79 @@
+"""The options of `submit gang` and `submit elastic`, and what their containers run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from am.programs.elastic import client as elastic
+from am.programs.elastic.core import ElasticPlan
+from am.programs.elastic.job import ElasticJob
+from am.programs.gang import client as gang
+from am.programs.gang.core import GangPlan, Member
+from am.programs.gang.job import GangJob
+from am.staging import read_record
+from tests.am.builders import APP
+from yarn.errors import InvalidArgumentException, InvalidResourceRequestException
+from yarn.resource import Resource
+
+Parse = Callable[[list[str]], Any]
+
+
+def test_a_gang_as_the_options_say(tmp_path: Path) -> None:
+    options = [
+        "-shell_command",
+        "run",
+        "-num_containers",
+        "3",
+        "-container_memory",
+        "64",
+        "-gang_wait",
+        "9",
+        "-queue",
+        "q",
+    ]
+    submission = gang.parse(options)
+    assert submission.plan == GangPlan(3, Resource(64, 1), wait_ms=9)
+    context = submission.build(APP, tmp_path)
+    assert (context.queue, context.type) == ("q", "GANG")
+    job = read_record(tmp_path / str(APP) / "gang.json")
+    assert isinstance(job, GangJob)
+    launch = job.launch_context(Member(1, ("a", "b", "c")))
+    assert launch.environment == {"GANG_RANK": "1", "GANG_SIZE": "3", "GANG_HOSTS": "a,b,c"}
+    assert launch.commands[0].startswith("run 1>")
+
+
+def test_an_elastic_application_as_the_options_say(tmp_path: Path) -> None:
+    submission = elastic.parse(["-shell_command", "run", "-stages", "4, 2", "-idle_timeout", "7", "-max_workers", "3"])
+    assert submission.plan == ElasticPlan((4, 2), Resource(128, 1), idle_ms=7, workers_max=3)
+    context = submission.build(APP, tmp_path)
+    assert context.type == "ELASTIC"
+    job = read_record(tmp_path / str(APP) / "elastic.json")
+    assert isinstance(job, ElasticJob)
+    assert job.plan == submission.plan
+    assert "am.programs.elastic.worker" in job.launch_context().commands[0]
+
+
+@pytest.mark.parametrize("parse", [gang.parse, elastic.parse])
+def test_containers_that_there_can_never_be_are_refused(parse: Parse) -> None:
+    submission = parse(["-shell_command", "run", "-container_memory", "9000"])
+    with pytest.raises(InvalidResourceRequestException, match="memory of 9000 MB, at most 8192"):
+        submission.check_sizes(Resource(8192, 8))
+    assert submission.check_sizes(Resource(9000, 8)) == []
+
+
+@pytest.mark.parametrize(
+    ("parse", "options", "told"),
+    [
+        (gang.parse, ["-num_containers", "0", "-gang_tries", "99"], ["no command", "-num_containers 0", "1 to 20"]),
+        (elastic.parse, ["-stages", "3,x", "-min_workers", "9", "-max_workers", "5"], ["-stages 3,x", "is above"]),
+        (elastic.parse, ["-stages", "999999,1"], ["999999 tasks at most"]),
+    ],
+)
+def test_all_that_is_wrong_is_told(parse: Parse, options: list[str], told: list[str]) -> None:
+    with pytest.raises(InvalidArgumentException) as refusal:
+        parse(options)
+    assert all(part in refusal.value.message for part in told)
