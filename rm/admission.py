@@ -42,7 +42,7 @@ def admit(context: RMContext, user: str, submission: ApplicationSubmissionContex
     )
     submission, placed = _placed(context, user, groups, submission)
     path = placed if placed is not None else context.scheduler.queue_path(submission.queue)
-    am_requests = _master_requests(context, submission)
+    am_requests = master_requests(context, submission)
     priority = submission.priority
     if priority is None:
         priority = _default_priority(context, submission.queue, user, groups)
@@ -130,7 +130,7 @@ def checked_priority(
     return priority
 
 
-def _master_requests(context: RMContext, submission: ApplicationSubmissionContext) -> tuple[ResourceRequest, ...]:
+def master_requests(context: RMContext, submission: ApplicationSubmissionContext) -> tuple[ResourceRequest, ...]:
     """The asks for the master's container: that for anywhere first, all of one normalised size.
 
     Raises InvalidResourceRequestException (validateAndCreateResourceRequest).

@@ -166,6 +166,7 @@ class ApplicationMasterService:
         context.send_attempt(attempt_id, RMAppAttemptEventType.STATUS_UPDATE, status)
         attempt.let_nodes_forget(attempt.finished_containers.take_heard())
         containers = allocation.containers
+        recovered = context.scheduler.recovery.pull_recovered(attempt_id)
         return AllocateResponse(
             response_id=next_response_id(request.response_id),
             headroom=allocation.headroom,
@@ -175,7 +176,10 @@ class ApplicationMasterService:
                 attempt_id, keep_containers=app.submission.keep_containers_across_attempts
             ),
             updated_nodes=tuple(node_update_report(context, node, kind) for node, kind in app.pull_node_updates()),
-            nm_tokens=_new_tokens(session, (*containers, *(updated.container for updated in allocation.updated))),
+            nm_tokens=_new_tokens(
+                session, (*containers, *recovered, *(updated.container for updated in allocation.updated))
+            ),
+            containers_from_previous_attempts=recovered,
             updated_containers=allocation.updated,
             update_errors=(*update_errors, *allocation.update_errors),
             application_priority=app.priority,
@@ -215,6 +219,7 @@ class ApplicationMasterService:
         """What earlier attempts left running (getTransferredContainers)."""
         if not app.submission.keep_containers_across_attempts:
             return ()
+        self._context.scheduler.recovery.pull_recovered(attempt.attempt_id)
         live = self._context.scheduler.containers_of(app.application_id).values()
         return tuple(rm_container.container for rm_container in live if not attempt.is_master(rm_container.id))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from rm.admission import admit, checked_priority
@@ -74,6 +75,9 @@ class ClientRMService:
         if app.state not in SCHEDULED_APP_STATES:
             raise YarnException(f"App in {app.state.name} state cannot be moved.")
         app.queue = context.scheduler.move_application(application_id, queue, context.now_ms)
+        app.submission = replace(app.submission, queue=app.queue)
+        app.placed = None
+        context.store.change_application(app)
 
     def update_priority(self, application_id: ApplicationId, priority: int, asker: Asker) -> int:
         """The priority it has now: what was asked for, cut to the cluster's maximum; the old one if it is over.
@@ -90,6 +94,7 @@ class ClientRMService:
         priority = checked_priority(context, application_id, app.queue, priority, asker)
         context.scheduler.update_priority(application_id, priority, context.now_ms)
         app.priority = priority
+        context.store.change_application(app)
         return priority
 
     def update_timeouts(self, application_id: ApplicationId, expiry_ms: int | None, asker: Asker) -> int:
@@ -113,6 +118,7 @@ class ClientRMService:
         longest_s = context.scheduler.application_lifetime(app.queue, INT32_MAX)
         expiry_ms = min(expiry_ms, app.submit_ms + longest_s * 1000)
         app.end_lifetime_at(expiry_ms)
+        context.store.change_application(app)
         return expiry_ms
 
     def fail_attempt(self, attempt_id: ApplicationAttemptId, asker: Asker) -> None:

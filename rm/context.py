@@ -20,6 +20,7 @@ from rm.lifecycles.events import RMAppAttemptEventType, RMAppEventType, RMNodeEv
 from rm.lifecycles.states import STORED_APP_STATES
 from rm.liveness import DeadlineMonitor, LivenessMonitor
 from rm.settings import RMSettings
+from yarn.containers import NMContainerStatus
 from yarn.errors import ApplicationNotFoundException
 from yarn.ids import ApplicationAttemptId, ApplicationId, ContainerId, NodeId
 from yarn.lifecycle import IllegalTransition
@@ -63,6 +64,7 @@ class RMContext:
         self.apps: dict[ApplicationId, RMApp] = {}
         self.priority_acls: dict[str, tuple[PriorityAcl, ...]] = {}
         self.completed_apps: deque[ApplicationId] = deque()
+        self._stored_completed = 0
         self.nodes: dict[NodeId, RMNode] = {}
         self.inactive_nodes: dict[NodeId, RMNode] = {}
         start = cluster_timestamp
@@ -127,9 +129,23 @@ class RMContext:
 
     # What nodes have the scheduler told
 
-    def add_node(self, node: RMNode) -> None:
-        """NODE_ADDED."""
+    def add_node(self, node: RMNode, containers: tuple[NMContainerStatus, ...] = ()) -> None:
+        """NODE_ADDED. `containers`: what the node has from before a restart of the RM."""
         self.scheduler.add_node(node.node_id, node.rack, node.capability, self.now_ms, http_address=node.http_address)
+        if self.settings.work_preserving:
+            for report in containers:
+                self._recover_container(node.node_id, report)
+
+    def _recover_container(self, node_id: NodeId, report: NMContainerStatus) -> None:
+        app = self.apps.get(report.container_id.application_id)
+        attempt = app.current_attempt if app is not None else None
+        self.scheduler.recovery.take_up(
+            node_id,
+            report,
+            keeps_containers=app is not None and app.submission.keep_containers_across_attempts,
+            is_master=attempt is not None and attempt.is_master(report.container_id),
+            now_ms=self.now_ms,
+        )
 
     def remove_node(self, node_id: NodeId) -> None:
         """NODE_REMOVED."""
@@ -149,7 +165,7 @@ class RMContext:
 
     # What the RM does once an application is known or over (RMAppManager)
 
-    def add_application(self, app: RMApp) -> None:
+    def add_application(self, app: RMApp, *, recovering: bool = False) -> None:
         """Hand a stored application to the scheduler (APP_ADDED)."""
         self.scheduler.add_application(
             app.application_id,
@@ -158,9 +174,10 @@ class RMContext:
             app.priority,
             now_ms=self.now_ms,
             placed=app.placed,
+            recovering=recovering,
         )
 
-    def add_attempt(self, attempt: RMAppAttempt, transfers_containers: bool) -> None:
+    def add_attempt(self, attempt: RMAppAttempt, transfers_containers: bool, *, recovering: bool = False) -> None:
         """Hand a started attempt to the scheduler (APP_ATTEMPT_ADDED)."""
         requests = attempt.app.am_requests
         self.scheduler.add_attempt(
@@ -170,6 +187,7 @@ class RMContext:
             am_label=requests[0].label if requests else None,
             label=attempt.app.submission.node_label_expression,
             now_ms=self.now_ms,
+            recovering=recovering,
         )
 
     def remove_attempt(self, attempt: RMAppAttempt, final_state_name: str, keeps_containers: bool) -> None:
@@ -197,8 +215,12 @@ class RMContext:
             app.account_loss(finished.resource, lifetime_ms, is_master=finished.is_am)
 
     def complete_application(self, application_id: ApplicationId) -> None:
-        """Keep it among the completed ones, of which the oldest are forgotten."""
+        """Keep it among the completed ones, of which the oldest are forgotten (RMAppManager)."""
         self.completed_apps.append(application_id)
+        self._stored_completed += 1
+        while self._stored_completed > self.settings.stored_completed_applications_max:
+            self.store.remove_application(self.completed_apps[-self._stored_completed])
+            self._stored_completed -= 1
         while len(self.completed_apps) > self.settings.completed_applications_max:
             del self.apps[self.completed_apps.popleft()]
 
@@ -213,6 +235,14 @@ class RMContext:
         self.effects.append(Warn(text))
 
     # Delivery: an illegal event is logged and changes nothing, as in Hadoop; `strict` raises it
+
+    def step_app(self, app: RMApp, event: RMAppEventType, detail: object) -> None:
+        """Have an application take an event at once: while the RM recovers, before anything that is queued."""
+        self._step("RMApp", app, event, detail)
+
+    def step_attempt(self, attempt: RMAppAttempt, event: RMAppAttemptEventType, detail: object) -> None:
+        """The same for an attempt."""
+        self._step("RMAppAttempt", attempt, event, detail)
 
     def _handle_app(self, application_id: ApplicationId, event: RMAppEventType, detail: object) -> None:
         app = self.apps.get(application_id)

@@ -24,6 +24,8 @@ from rm.effects import Effect, Preempted, Refuse, Reply
 from rm.events import (
     AddClusterNodeLabels,
     Allocate,
+    ApplicationSaved,
+    AttemptSaved,
     Call,
     Event,
     FailApplicationAttempt,
@@ -43,6 +45,7 @@ from rm.events import (
     RemoveClusterNodeLabels,
     ReplaceLabelsOnNodes,
     SignalContainer,
+    StateLoaded,
     SubmitApplication,
     Tick,
     UnregisterNode,
@@ -53,6 +56,7 @@ from rm.events import (
 from rm.lifecycles.events import FinishedContainer, RMAppAttemptEventType, RMAppEventType, RMNodeEventType
 from rm.node_label_service import NodeLabelService
 from rm.nodes_list import NodesListManager
+from rm.recovery import recover
 from rm.resource_tracker import ResourceTrackerService
 from rm.scheduler.capacity_scheduler import CapacityScheduler
 from rm.scheduler.notices import (
@@ -64,19 +68,21 @@ from rm.scheduler.notices import (
     ContainerAllocated,
     ContainerFinished,
     ContainerLaunched,
+    ContainerRecovered,
     ContainerUntracked,
     IncreaseAcquired,
     IncreaseSettled,
     NodesRemapped,
     Notice,
     PreemptionFailed,
+    QueueMissing,
     ReleaseTemporary,
     RoomTaken,
     UpdateContainer,
     VictimOrdered,
 )
 from rm.settings import RMSettings
-from rm.state_store import StateStore
+from rm.state_store import KeepingStateStore, StateStore
 from yarn.configuration import Configuration
 from yarn.errors import YarnException
 
@@ -106,7 +112,7 @@ class ResourceManagerCore:
             configuration, cluster_timestamp=cluster_timestamp, notify=self._notice
         )
         self._audit = Audit(self.context.scheduler) if settings.check_invariants else None
-        self.context.store = StateStore(self.context)
+        self.context.store = (KeepingStateStore if settings.recovery_enabled else StateStore)(self.context)
         self.context.masters = ApplicationMasterService(self.context)
         self.context.application_acls = ApplicationAcls(self.context, configuration, user)
         self._admin = AdminService(self.context, configuration)
@@ -199,6 +205,12 @@ class ResourceManagerCore:
                 self.context.hosts = event.hosts
             case MasterLaunched():
                 self.context.send_attempt(event.attempt_id, RMAppAttemptEventType.LAUNCHED)
+            case StateLoaded():
+                recover(self.context, event.state)
+            case ApplicationSaved():
+                self.context.store.application_saved(event.application_id, event.saving)
+            case AttemptSaved():
+                self.context.store.attempt_saved(event.attempt_id, event.saving)
             case MasterLaunchFailed():
                 self.context.send_attempt(event.attempt_id, RMAppAttemptEventType.LAUNCH_FAILED, event.diagnostics)
             case Tick():
@@ -272,6 +284,10 @@ class ResourceManagerCore:
                 context.effects.append(Preempted(container_id, step, reason, serves))
             case PreemptionFailed(text):
                 context.warn(f"a round of preemption broke off: {text}")
+            case ContainerRecovered(container_id, node_id):
+                context.send_app(container_id.application_id, RMAppEventType.APP_RUNNING_ON_NODE, node_id)
+            case QueueMissing(application_id, diagnostics):
+                context.send_app(application_id, RMAppEventType.KILL, diagnostics)
             case ApplicationAccepted(application_id, _):
                 context.send_app(application_id, RMAppEventType.APP_ACCEPTED)
             case ApplicationRejected(application_id, diagnostics):

@@ -13,11 +13,12 @@ import signal
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from rm.admin_service import AdminService, host_lists
 from rm.core import ResourceManagerCore
-from rm.events import HostListsRead, MasterLaunched, MasterLaunchFailed
+from rm.events import HostListsRead, MasterLaunched, MasterLaunchFailed, StateLoaded
 from rm.host_lists import HostLists
 from rm.inspection_service import InspectionService
 from rm.mapping_rule_file import with_mapping_rules
@@ -26,6 +27,8 @@ from rm.master_launcher import MasterLauncher
 from rm.response_signer import ResponseSigner
 from rm.services import ClientService, MasterService, TrackerService
 from rm.shell import ResourceManagerShell
+from rm.sqlite_store import SQLiteStateStore
+from rm.store_writer import StoreWriter
 from wire.address import Address
 from wire.channel import Channels
 from wire.cluster_secret import read_cluster_secret
@@ -41,11 +44,13 @@ from yarn.errors import YarnException
 from yarn.ids import ApplicationAttemptId
 from yarn.settings import resourcemanager
 from yarn.settings.kinds import AddressSetting
-from yarn.settings.yarnling import LISTEN_BEYOND_LOOPBACK
+from yarn.settings.yarnling import LISTEN_BEYOND_LOOPBACK, STATE_STORE_FILE
 
 ROLE = "resourcemanager"
 BROKEN = 70
 """The exit status after an invariant was broken (EX_SOFTWARE)."""
+STORE_FAILED = 74
+"""The exit status after the state store could not be written (EX_IOERR)."""
 _logger = logging.getLogger(__name__)
 
 Ready = Callable[[dict[str, object]], None]
@@ -82,13 +87,13 @@ async def serve(
         _logger.info("ready cluster_timestamp=%d addresses=%s", rm.cluster_timestamp, rm.addresses)
         await stopping.wait()
         _logger.info("stopping")
-    return BROKEN if rm.is_broken else 0
+    return rm.exit_status
 
 
 class ResourceManager:
     """One RM. `addresses` {configuration key: "host:port" as it is served}, filled while it runs.
 
-    `give_up` is called when an invariant is broken, which `is_broken` tells from then on.
+    `give_up` is called when it cannot go on, for a reason that `exit_status` tells from then on.
     """
 
     def __init__(
@@ -102,6 +107,7 @@ class ResourceManager:
         self.core = ResourceManagerCore(conf, cluster_timestamp=self.cluster_timestamp, user=getpass.getuser())
         self._conf = conf
         self.keys = MasterKeys(conf)
+        self._store_path = _store_path(conf)
         self._shell = ResourceManagerShell(self.core, clock)
         self._signer = ResponseSigner(
             self.keys,
@@ -111,14 +117,14 @@ class ResourceManager:
             clock=clock,
         )
         self._shell.give_up = self._give_up
-        self.is_broken = False
+        self.exit_status = 0
         self.give_up: Callable[[], None] = lambda: None
         self._shell.attempt_ended = lambda subject: self._signer.forget(ApplicationAttemptId.parse(subject))
         self._servers = self._make_servers(reload, observers)
 
     def _give_up(self) -> None:
         """An invariant is broken: what is wrong is in the log, how it came to be in the event log."""
-        self.is_broken = True
+        self.exit_status = BROKEN
         self.give_up()
 
     def facts(self) -> dict[str, object]:
@@ -137,9 +143,8 @@ class ResourceManager:
         shell.event_log = open_event_log(
             self._conf, ROLE, CoreStart(self._conf, self.cluster_timestamp, getpass.getuser())
         )
-        shell.handle(HostListsRead(_host_lists_at_start(self._conf)))
         try:
-            async with Channels() as channels, _background_tasks() as tasks:
+            async with self._recovered(), Channels() as channels, _background_tasks() as tasks:
                 launcher = MasterLauncher(
                     self._conf,
                     keys=self.keys,
@@ -149,6 +154,7 @@ class ResourceManager:
                     report=_event_sink(shell),
                 )
                 shell.launch, shell.clean_up = launcher.launch, launcher.clean_up
+                shell.handle(HostListsRead(_host_lists_at_start(self._conf)))
                 rolling = tasks.create_task(self.keys.roll_for_ever())
                 try:
                     self.addresses = await self._servers.start()
@@ -159,6 +165,38 @@ class ResourceManager:
                     await self._servers.stop()
         finally:
             shell.close()
+
+    @asynccontextmanager
+    async def _recovered(self) -> AsyncIterator[None]:
+        """With what an earlier ResourceManager stored taken up, if it is kept, and what comes stored in its turn."""
+        if self._store_path is None:
+            yield
+            return
+        store = SQLiteStateStore.open(self._store_path, f"{STATE_STORE_FILE.key} = {self._store_path}")
+        writer = StoreWriter(store, report=self._shell.send, answer=self._shell.carry_out, fail=self._fail_to_store)
+        try:
+            state = store.load()
+            store.raise_epoch()
+            self.keys.recover(store.keys)
+            await self.keys.keep(writer.write_keys)
+            self._shell.store = writer.put
+            self._shell.handle(StateLoaded(state))
+            _logger.info(
+                "recovered epoch=%d applications=%d store=%s (%s) file=%s",
+                state.epoch,
+                len(state.applications),
+                resourcemanager.SQLITE_STORE,
+                resourcemanager.STORE_CLASS.of(self._conf),
+                self._store_path,
+            )
+            yield
+        finally:
+            await writer.close()
+
+    def _fail_to_store(self) -> None:
+        """What cannot be kept must not be told: end, and let the next one begin with what there is."""
+        self.exit_status = STORE_FAILED
+        self.give_up()
 
     def _make_servers(self, reload: Reload | None, observers: tuple[RpcObserver, ...]) -> _Servers:
         conf, shell, signer, keys = self._conf, self._shell, self._signer, self.keys
@@ -235,6 +273,11 @@ async def _background_tasks() -> AsyncIterator[asyncio.TaskGroup]:
             failure = error
     if failure is not None:
         raise failure
+
+
+def _store_path(conf: Configuration) -> Path | None:
+    """Where applications are kept; None where they are not. Raises ConfigurationException if no file is named."""
+    return Path(STATE_STORE_FILE.of(conf)) if resourcemanager.RECOVERY_ENABLED.of(conf) else None
 
 
 def _host_lists_at_start(conf: Configuration) -> HostLists:

@@ -6,10 +6,11 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from rm.events import Call
+from rm.stored_state import ApplicationAttemptStateData, ApplicationStateData, Saving
 from yarn.applications import ApplicationSubmissionContext
 from yarn.containers import Container
 from yarn.errors import YarnException
-from yarn.ids import ApplicationAttemptId, ContainerId, NodeId
+from yarn.ids import ApplicationAttemptId, ApplicationId, ContainerId, NodeId
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +50,29 @@ class CleanUpMaster:
 
 
 @dataclass(frozen=True, slots=True)
+class SaveApplication:
+    """Write this in the place of what is stored of the application; answer with ApplicationSaved once it is durable."""
+
+    application: ApplicationStateData
+    saving: Saving
+
+
+@dataclass(frozen=True, slots=True)
+class SaveAttempt:
+    """Write this in the place of what is stored of the attempt; answer with AttemptSaved once it is durable."""
+
+    attempt: ApplicationAttemptStateData
+    saving: Saving
+
+
+@dataclass(frozen=True, slots=True)
+class RemoveApplication:
+    """Forget what is stored of the application and its attempts."""
+
+    application_id: ApplicationId
+
+
+@dataclass(frozen=True, slots=True)
 class StateChanged:
     """For the log: `kind` (RMApp, RMAppAttempt, RMNode) `subject` went from `source` to `target` on `event`."""
 
@@ -84,4 +108,9 @@ class Preempted:
     serves: str
 
 
-Effect: TypeAlias = Reply | Refuse | LaunchMaster | CleanUpMaster | StateChanged | Warn | Preempted | InvariantsBroken
+StoreEffect: TypeAlias = SaveApplication | SaveAttempt | RemoveApplication
+"""What is for the state store. Answers given in the same step wait until it is durable."""
+
+Effect: TypeAlias = (
+    Reply | Refuse | LaunchMaster | CleanUpMaster | StoreEffect | StateChanged | Warn | Preempted | InvariantsBroken
+)

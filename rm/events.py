@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from rm.host_lists import HostLists
+from rm.stored_state import RMState, Saving
 from yarn.applications import ApplicationSubmissionContext
 from yarn.configuration import Configuration
 from yarn.ids import ApplicationAttemptId, ApplicationId, ContainerId, NodeId
@@ -276,6 +277,29 @@ class MasterLaunchFailed:
 
 
 @dataclass(frozen=True, slots=True)
+class StateLoaded:
+    """The RM starts: what an earlier one stored. It comes before all that could ask for an application."""
+
+    state: RMState
+
+
+@dataclass(frozen=True, slots=True)
+class ApplicationSaved:
+    """What SaveApplication said is durable."""
+
+    application_id: ApplicationId
+    saving: Saving
+
+
+@dataclass(frozen=True, slots=True)
+class AttemptSaved:
+    """What SaveAttempt said is durable."""
+
+    attempt_id: ApplicationAttemptId
+    saving: Saving
+
+
+@dataclass(frozen=True, slots=True)
 class Tick:
     """Time has passed: the shell sends it at `next_deadline_ms`."""
 
@@ -305,5 +329,8 @@ Event: TypeAlias = (
     | HostListsRead
     | MasterLaunched
     | MasterLaunchFailed
+    | StateLoaded
+    | ApplicationSaved
+    | AttemptSaved
     | Tick
 )

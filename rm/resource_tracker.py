@@ -9,8 +9,15 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from rm.lifecycles.events import NodeReconnected, NodeStarted, RMNodeEventType
+from rm.lifecycles.events import (
+    FinishedContainer,
+    NodeReconnected,
+    NodeStarted,
+    RMAppAttemptEventType,
+    RMNodeEventType,
+)
 from rm.lifecycles.rm_node import RMNode, next_response_id
+from yarn.containers import ContainerStatus, NMContainerStatus
 from yarn.errors import YarnException
 from yarn.ids import NodeId
 from yarn.protocols.tracker import (
@@ -20,7 +27,7 @@ from yarn.protocols.tracker import (
     RegisterNodeManagerResponse,
 )
 from yarn.resource import Resource
-from yarn.states import NodeAction, NodeState
+from yarn.states import ContainerState, NodeAction, NodeState
 
 if TYPE_CHECKING:
     from rm.context import RMContext
@@ -69,6 +76,9 @@ class ResourceTrackerService:
             context.send_node(node.node_id, RMNodeEventType.RECONNECTED, again)
         context.masters.forget_node_tokens(node.node_id)
         context.node_liveness.register(node.node_id, context.now_ms)
+        if not context.settings.work_preserving:
+            for report in request.containers:
+                self._tell_master_end(node.node_id, report)
         return RegisterNodeManagerResponse(NodeAction.NORMAL, context.cluster_timestamp, rm_version=RM_VERSION)
 
     def heartbeat(self, request: NodeHeartbeatRequest) -> NodeHeartbeatResponse:
@@ -114,6 +124,17 @@ class ResourceTrackerService:
             )
         for node_id, resource in resources:
             self._context.send_node(node_id, RMNodeEventType.RESOURCE_UPDATE, resource)
+
+    def _tell_master_end(self, node_id: NodeId, report: NMContainerStatus) -> None:
+        """An NM that ended all it ran when it lost the RM: masters' ends count (handleNMContainerStatus)."""
+        attempt = self._context.attempt(report.container_id.attempt_id)
+        if attempt is None or not attempt.is_master(report.container_id) or report.state is not ContainerState.COMPLETE:
+            return
+        status = ContainerStatus(
+            report.container_id, report.state, exit_status=report.exit_status, diagnostics=report.diagnostics
+        )
+        finished = FinishedContainer(node_id, status)
+        self._context.send_attempt(attempt.attempt_id, RMAppAttemptEventType.CONTAINER_FINISHED, finished)
 
     def _is_allowed(self, node_id: NodeId) -> bool:
         """True if the lists let its host in, or it is only on its way out."""

@@ -15,7 +15,8 @@ from yarn.settings import resourcemanager, scheduler, yarnling
 class RMSettings:
     """Limits and intervals of the core. Intervals in ms, sizes in MiB.
 
-    `am_blacklist_threshold` is None where failed masters' hosts are not kept off.
+    `am_blacklist_threshold` is None where failed masters' hosts are not kept off. `work_preserving`: containers and
+    masters go on over a restart of the RM.
     """
 
     node_expiry_ms: int
@@ -28,6 +29,7 @@ class RMSettings:
     global_max_attempts: int
     am_blacklist_threshold: float | None
     completed_applications_max: int
+    stored_completed_applications_max: int
     tags_max: int
     tag_length_max: int
     application_priority_max: int
@@ -38,6 +40,8 @@ class RMSettings:
     check_invariants: bool
     master_default_label: str
     exclusive_partitions: frozenset[str]
+    recovery_enabled: bool
+    work_preserving: bool
 
     @classmethod
     def of(cls, conf: Configuration) -> RMSettings:
@@ -53,6 +57,10 @@ class RMSettings:
             global_max_attempts=resourcemanager.AM_GLOBAL_MAX_ATTEMPTS.of(conf),
             am_blacklist_threshold=_am_blacklist_threshold(conf),
             completed_applications_max=resourcemanager.MAX_COMPLETED_APPLICATIONS.of(conf),
+            stored_completed_applications_max=min(
+                resourcemanager.STORED_COMPLETED_APPLICATIONS_MAX.of(conf),
+                resourcemanager.MAX_COMPLETED_APPLICATIONS.of(conf),
+            ),
             tags_max=resourcemanager.APPLICATION_MAX_TAGS.of(conf),
             tag_length_max=resourcemanager.APPLICATION_MAX_TAG_LENGTH.of(conf),
             application_priority_max=scheduler.MAX_APPLICATION_PRIORITY.of(conf),
@@ -63,6 +71,9 @@ class RMSettings:
             check_invariants=yarnling.CHECK_INVARIANTS.of(conf),
             master_default_label=resourcemanager.AM_DEFAULT_NODE_LABEL.maybe_of(conf) or "",
             exclusive_partitions=frozenset(resourcemanager.EXCLUSIVE_ENFORCED_PARTITIONS.of(conf)),
+            recovery_enabled=resourcemanager.RECOVERY_ENABLED.of(conf),
+            work_preserving=resourcemanager.RECOVERY_ENABLED.of(conf)
+            and resourcemanager.WORK_PRESERVING_RECOVERY_ENABLED.of(conf),
         )
 
 

@@ -13,8 +13,12 @@ from rm.effects import (
     LaunchMaster,
     Preempted,
     Refuse,
+    RemoveApplication,
     Reply,
+    SaveApplication,
+    SaveAttempt,
     StateChanged,
+    StoreEffect,
     Warn,
 )
 from rm.events import Event, Tick
@@ -26,8 +30,12 @@ SETTLED = frozenset({"FINISHED", "FAILED", "KILLED"})
 """Final states of an attempt, by name."""
 
 
+Store = Callable[[list[StoreEffect], list[Reply | Refuse]], None]
+"""Writes what is to be stored, and then gives the answers that wait for it."""
+
+
 class ResourceManagerShell(CoreShell[Event, Effect]):
-    """Feeds one core. Set `launch`, `clean_up`, `attempt_ended` and `give_up` before the first event."""
+    """Feeds one core. Set `launch`, `clean_up`, `attempt_ended`, `give_up` and `store` before the first event."""
 
     def __init__(self, core: Core[Event, Effect], clock: Callable[[], int]) -> None:
         super().__init__(core, clock, tick=Tick())
@@ -35,6 +43,17 @@ class ResourceManagerShell(CoreShell[Event, Effect]):
         self.clean_up: Callable[[CleanUpMaster], None] = _nobody
         self.attempt_ended: Callable[[str], None] = _nobody
         self.give_up: Callable[[], None] = _no_way_out
+        self.store: Store = _no_store
+
+    def carry_out_step(self, effects: list[Effect]) -> None:
+        """What is to be stored goes to the store together, and the step's answers wait there until it is durable."""
+        to_store = [effect for effect in effects if isinstance(effect, StoreEffect)]
+        if not to_store:
+            super().carry_out_step(effects)
+            return
+        answers = [effect for effect in effects if isinstance(effect, Reply | Refuse)]
+        super().carry_out_step([effect for effect in effects if not isinstance(effect, Reply | Refuse | StoreEffect)])
+        self.store(to_store, answers)
 
     def carry_out(self, effect: Effect) -> None:
         match effect:
@@ -42,6 +61,8 @@ class ResourceManagerShell(CoreShell[Event, Effect]):
                 self.answer(call, value)
             case Refuse(call, error):
                 self.refuse(call, error)
+            case SaveApplication() | SaveAttempt() | RemoveApplication():
+                self.store([effect], [])
             case StateChanged():
                 self._note_change(effect)
             case LaunchMaster():
@@ -71,6 +92,10 @@ class ResourceManagerShell(CoreShell[Event, Effect]):
         )
         if change.kind == "RMAppAttempt" and change.target in SETTLED:
             self.attempt_ended(change.subject)
+
+
+def _no_store(effects: list[StoreEffect], answers: list[Reply | Refuse]) -> None:
+    raise AssertionError(f"nobody stores {effects}")
 
 
 def _no_way_out() -> None:

@@ -1,14 +1,21 @@
-"""Where the ResourceManager writes what must outlive it (RMStateStore); so far only the store that keeps nothing.
+"""Where the ResourceManager writes what must outlive it (RMStateStore): nowhere, or to a store that the shell has.
 
 A machine that must not go on before something is written enters a SAVING state, calls the store and waits for the
-store's event. The null store's event is queued at once; a store that writes sends it once the write is durable.
+store's event. The core writes nothing itself: it says what is to be written, as effects with records, and the shell
+answers with an event once that is durable.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from rm.effects import RemoveApplication, SaveApplication, SaveAttempt
 from rm.lifecycles.events import RMAppAttemptEventType, RMAppEventType
+from rm.lifecycles.states import RMAppAttemptState, RMAppState
+from rm.stored_state import ApplicationAttemptStateData, ApplicationStateData, Saving
+from yarn.ids import ApplicationAttemptId, ApplicationId
+from yarn.states import ContainerExitStatus, FinalApplicationStatus
 
 if TYPE_CHECKING:
     from rm.context import RMContext
@@ -24,16 +31,102 @@ class StateStore:
 
     def store_application(self, app: RMApp) -> None:
         """A new application; answered with APP_NEW_SAVED."""
-        self._context.send_app(app.application_id, RMAppEventType.APP_NEW_SAVED)
+        self.application_saved(app.application_id, Saving.NEW)
 
-    def update_application(self, app: RMApp) -> None:
+    def end_application(self, app: RMApp, state: RMAppState, diagnostics: str) -> None:
         """An application's final state; answered with APP_UPDATE_SAVED."""
-        self._context.send_app(app.application_id, RMAppEventType.APP_UPDATE_SAVED)
+        self.application_saved(app.application_id, Saving.FINAL)
+
+    def change_application(self, app: RMApp) -> None:
+        """A living application is not what it was: no machine waits for this."""
+
+    def remove_application(self, application_id: ApplicationId) -> None:
+        """An application that is over is forgotten, with its attempts."""
 
     def store_attempt(self, attempt: RMAppAttempt) -> None:
         """A new attempt with its master's container; answered with ATTEMPT_NEW_SAVED."""
-        self._context.send_attempt(attempt.attempt_id, RMAppAttemptEventType.ATTEMPT_NEW_SAVED)
+        self.attempt_saved(attempt.attempt_id, Saving.NEW)
 
-    def update_attempt(self, attempt: RMAppAttempt) -> None:
+    def end_attempt(self, attempt: RMAppAttempt, data: ApplicationAttemptStateData) -> None:
         """An attempt's final state; answered with ATTEMPT_UPDATE_SAVED."""
-        self._context.send_attempt(attempt.attempt_id, RMAppAttemptEventType.ATTEMPT_UPDATE_SAVED)
+        self.attempt_saved(attempt.attempt_id, Saving.FINAL)
+
+    def application_saved(self, application_id: ApplicationId, saving: Saving) -> None:
+        """It is written: its machine may go on."""
+        if saving is not Saving.CHANGE:
+            is_new = saving is Saving.NEW
+            event = RMAppEventType.APP_NEW_SAVED if is_new else RMAppEventType.APP_UPDATE_SAVED
+            self._context.send_app(application_id, event)
+
+    def attempt_saved(self, attempt_id: ApplicationAttemptId, saving: Saving) -> None:
+        """It is written: its machine may go on."""
+        is_new = saving is Saving.NEW
+        event = RMAppAttemptEventType.ATTEMPT_NEW_SAVED if is_new else RMAppAttemptEventType.ATTEMPT_UPDATE_SAVED
+        self._context.send_attempt(attempt_id, event)
+
+
+class KeepingStateStore(StateStore):
+    """A store that keeps: each call is an effect, and its answer an event (ApplicationSaved, AttemptSaved)."""
+
+    def store_application(self, app: RMApp) -> None:
+        self._save(app_data(app), Saving.NEW)
+
+    def end_application(self, app: RMApp, state: RMAppState, diagnostics: str) -> None:
+        data = replace(app_data(app), state=state, diagnostics=diagnostics, finish_ms=app.stored_finish_ms)
+        self._save(data, Saving.FINAL)
+
+    def change_application(self, app: RMApp) -> None:
+        self._save(app_data(app), Saving.CHANGE)
+
+    def remove_application(self, application_id: ApplicationId) -> None:
+        self._context.effects.append(RemoveApplication(application_id))
+
+    def store_attempt(self, attempt: RMAppAttempt) -> None:
+        data = ApplicationAttemptStateData(attempt.attempt_id, attempt.master, attempt.start_ms)
+        self._context.effects.append(SaveAttempt(data, Saving.NEW))
+
+    def end_attempt(self, attempt: RMAppAttempt, data: ApplicationAttemptStateData) -> None:
+        self._context.effects.append(SaveAttempt(data, Saving.FINAL))
+
+    def _save(self, data: ApplicationStateData, saving: Saving) -> None:
+        self._context.effects.append(SaveApplication(data, saving))
+
+
+def app_data(app: RMApp) -> ApplicationStateData:
+    """A living application as it is stored."""
+    return ApplicationStateData(
+        replace(app.submission, priority=app.priority),
+        app.user,
+        app.submit_ms,
+        placed=app.placed,
+        launch_ms=app.launch_ms,
+        lifetime_ends_ms=app.lifetime_ends_ms,
+    )
+
+
+def ended_attempt_data(
+    attempt: RMAppAttempt,
+    state: RMAppAttemptState,
+    *,
+    diagnostics: str,
+    tracking_url: str,
+    final_status: FinalApplicationStatus | None = None,
+    exit_status: int = ContainerExitStatus.INVALID,
+) -> ApplicationAttemptStateData:
+    """An attempt that ends in `state`, as it is stored before anybody is told of it."""
+    app = attempt.app
+    return ApplicationAttemptStateData(
+        attempt.attempt_id,
+        attempt.master,
+        attempt.start_ms,
+        state,
+        tracking_url,
+        diagnostics,
+        final_status,
+        exit_status,
+        attempt.finish_ms,
+        app.memory_mb_seconds,
+        app.vcore_seconds,
+        app.losses.memory_mb_seconds,
+        app.losses.vcore_seconds,
+    )

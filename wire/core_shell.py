@@ -67,6 +67,11 @@ class CoreShell(ABC, Generic[Event, Effect]):
     def carry_out(self, effect: Effect) -> None:
         """Do what the core wants done. Nobody may send an event from within: an answer comes in a later turn."""
 
+    def carry_out_step(self, effects: list[Effect]) -> None:
+        """Everything that one event set off, in order."""
+        for effect in effects:
+            self.carry_out(effect)
+
     async def ask(self, event_of: Callable[[int], Event]) -> Any:
         """The core's answer to the event that `event_of` makes with the call's number; raises what it refuses with."""
         self._calls += 1
@@ -87,8 +92,7 @@ class CoreShell(ABC, Generic[Event, Effect]):
         try:
             effects = self._core.handle(event, now_ms)
             self._record(now_ms, event, effects)
-            for effect in effects:
-                self.carry_out(effect)
+            self.carry_out_step(effects)
         finally:
             self._within = False
             self._set_timer()

@@ -67,8 +67,8 @@ class KeyRing:
         self.next: MasterKey | None = None
         self.previous: MasterKey | None = None
 
-    def roll(self) -> None:
-        self.next = new_master_key()
+    def roll(self, key: MasterKey | None = None) -> None:
+        self.next = key or new_master_key()
 
     def activate_next(self) -> None:
         if self.next is not None:
@@ -82,6 +82,10 @@ class KeyRing:
     def newest(self) -> MasterKey | None:
         """The key that a node should have by now: the next one while it is rolled out."""
         return self.next or self.current
+
+    def taken(self) -> tuple[MasterKey, ...]:
+        """The current key, and the next one while there is one."""
+        return tuple(key for key in (self.current, self.next) if key is not None)
 
     def find(self, key_id: int) -> MasterKey | None:
         """The key of that number, if it is still taken."""

@@ -35,6 +35,7 @@ from yarnling.conditions import WAIT_S, until_blocking
 from yarnling.container_logs import ContainerLog
 
 if TYPE_CHECKING:
+    from yarnling.launcher import Daemon
     from yarnling.local_cluster import LocalCluster, Node
 
 T = TypeVar("T")
@@ -211,6 +212,12 @@ class BlockingCluster:
 
     def restart_node(self, number: int) -> Node:
         return self._loop.call(self._cluster.restart_node(number))
+
+    def kill_rm(self) -> None:
+        self._loop.call(self._cluster.kill_rm())
+
+    def restart_rm(self) -> Daemon:
+        return self._loop.call(self._cluster.restart_rm())
 
     def node(self, number: int) -> Node:
         return self._cluster.node(number)

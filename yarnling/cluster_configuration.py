@@ -15,7 +15,7 @@ from yarn.configuration import Configuration
 from yarn.errors import YarnException
 from yarn.faults import refuse_if_faulty
 from yarn.settings import check_settings, nodemanager, resourcemanager, with_further, yarnling
-from yarnling.cluster_directory import ClusterDirectory, NodePlace
+from yarnling.cluster_directory import STATE_STORE, ClusterDirectory, NodePlace
 
 ANY_PORT = "127.0.0.1:0"
 TABLE_MAPPING = "org.apache.hadoop.net.TableMapping"
@@ -37,6 +37,8 @@ DEFAULTS = {
     # Stacks of gRPC's threads and allocator arenas: an AM reserves half a GB and touches 45 MB. Distributions of
     # Hadoop switch this check off too.
     nodemanager.VMEM_CHECK_ENABLED.key: "false",
+    # In the cluster's directory, as is what a user names without a path.
+    yarnling.STATE_STORE_FILE.key: STATE_STORE,
 }
 
 
@@ -82,6 +84,7 @@ def file_values(
     values = {key: entry.value for key in conf if (entry := conf.entry(key)) is not None}
     values |= addresses
     values[yarnling.CLUSTER_SECRET_FILE.key] = str(directory.secret_file)
+    values[yarnling.STATE_STORE_FILE.key] = str(directory.path / values[yarnling.STATE_STORE_FILE.key])
     if racks:
         values[yarnling.NODE_SWITCH_MAPPING.key] = TABLE_MAPPING
         values[yarnling.TOPOLOGY_TABLE_FILE.key] = str(directory.topology_table)

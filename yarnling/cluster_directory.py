@@ -4,6 +4,7 @@
     conf/capacity-scheduler.xml
     conf/topology.table           the rack of each host, if there is more than one
     cluster-secret                mode 0600
+    rm-state.sqlite               applications, if the RM is to keep them over a restart; a new cluster begins without
     logs/rm.log, logs/nm-1.log    what the daemons say
     staging                       what applications of this cluster's clients need
     nm-1/local, nm-1/userlogs     work directories and logs of containers
@@ -25,6 +26,7 @@ from yarn.errors import YarnException
 from yarn.nodes import DEFAULT_RACK
 from yarn.settings.scheduler import PREFIX
 
+STATE_STORE = "rm-state.sqlite"
 FIRST_NODE = ipaddress.IPv4Address("127.0.0.2")
 NODES_MAX = 60_000
 """Loopback has 16 million addresses; a machine's process table is what ends first."""
@@ -65,6 +67,8 @@ class ClusterDirectory:
             for part in (directory.conf, directory.logs):
                 part.mkdir(parents=True, exist_ok=True)
             directory.secret_file.unlink(missing_ok=True)
+            for name in (STATE_STORE, f"{STATE_STORE}-wal"):
+                (directory.path / name).unlink(missing_ok=True)
             write_cluster_secret(directory.secret_file)
         except OSError as error:
             place = path or Path(tempfile.gettempdir())

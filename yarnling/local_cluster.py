@@ -261,6 +261,21 @@ class LocalCluster:
         node.daemon = await self._launch_node(node.place)
         return node
 
+    async def kill_rm(self) -> None:
+        """SIGKILL to the ResourceManager; nodes, masters and containers run on."""
+        if self.rm.exit_status is None:
+            os.kill(self.rm.pid, signal.SIGKILL)
+        await self.rm.exited.wait()
+
+    async def restart_rm(self) -> Daemon:
+        """Start a ResourceManager that has ended, at the addresses that everybody knows.
+
+        It takes its applications up if `yarn.resourcemanager.recovery.enabled` is true; else they are unknown.
+        """
+        if self.rm.exit_status is None:
+            raise InvalidArgumentException("the ResourceManager is running (kill it first)")
+        return await self._launch("rm", "rm", {})
+
     async def kill_container(self, container_id: ContainerId) -> None:
         """SIGKILL to all processes of a container, once it has some: its NodeManager sees it fail with 137.
 

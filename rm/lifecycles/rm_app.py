@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING
 from rm.am_blacklist import MasterBlacklist
 from rm.lifecycles.events import AttemptFailed, RMAppAttemptEventType, RMAppEventType, RMNodeEventType
 from rm.lifecycles.rm_app_attempt import RMAppAttempt
-from rm.lifecycles.states import FINAL_APP_STATES, RMAppState
+from rm.lifecycles.states import FINAL_APP_STATES, RMAppAttemptState, RMAppState
 from rm.scheduler.access_control_list import AccessControlList
 from rm.scheduler.preemption.losses import Losses
+from rm.stored_state import StoredApplication
 from yarn.applications import ApplicationSubmissionContext
 from yarn.asks import ResourceRequest
 from yarn.ids import ApplicationAttemptId, ApplicationId, NodeId
@@ -35,7 +36,8 @@ class RMApp:
     `ran_nodes`: nodes that must forget it in the end, in the order it came to them. `updated_nodes`: what the AM is
     told of nodes with its next allocate. `*_seconds`: what its ended containers have used. `lifetime_s`: what the queue
     makes of the wish; 0 = no end. `lifetime_ends_ms`: None = never; it stays when the application is over.
-    `am_blacklist`: hosts that its masters failed on, None where nobody minds.
+    `am_blacklist`: hosts that its masters failed on, None where nobody minds. `recovered_final_state`: how it had ended
+    before this ResourceManager began, which never hands it to the scheduler.
     """
 
     def __init__(
@@ -77,6 +79,7 @@ class RMApp:
         self.target = RMAppState.NEW
         self.after_saving: Callable[[], None] | None = None
         self.stored_finish_ms = 0
+        self.recovered_final_state: RMAppState | None = None
         self.memory_mb_seconds = 0
         self.vcore_seconds = 0
         self.losses = Losses()
@@ -159,12 +162,50 @@ def _start_first_attempt(app: RMApp, _: object) -> None:
 
 
 def _start_attempt(app: RMApp, *, transfers_containers: bool) -> RMAppAttempt:
-    attempt_id = ApplicationAttemptId(app.application_id, len(app.attempts) + 1)
+    attempt = _new_attempt(app, ApplicationAttemptId(app.application_id, len(app.attempts) + 1))
+    app.context.send_attempt(attempt.attempt_id, RMAppAttemptEventType.START, transfers_containers)
+    return attempt
+
+
+def _new_attempt(app: RMApp, attempt_id: ApplicationAttemptId) -> RMAppAttempt:
     attempt = RMAppAttempt(app.context, app, attempt_id)
     app.attempts[attempt_id] = attempt
     app.current_attempt = attempt
-    app.context.send_attempt(attempt_id, RMAppAttemptEventType.START, transfers_containers)
     return attempt
+
+
+# After a restart of the ResourceManager
+
+
+def _recover(app: RMApp, stored: StoredApplication) -> RMAppState:
+    """Be what an earlier ResourceManager stored; RUNNING only once the master says so (RMAppRecoveredTransition)."""
+    data = stored.application
+    app.diagnostics = data.diagnostics
+    app.stored_finish_ms = data.finish_ms
+    app.launch_ms = data.launch_ms
+    app.recovered_final_state = data.state
+    app.lifetime_ends_ms = data.lifetime_ends_ms
+    for attempt_data in stored.attempts:
+        _new_attempt(app, attempt_data.attempt_id).recover(attempt_data)
+    if data.state is not None:
+        _recover_attempts(app)
+        _end(app, data.state, "")
+        return data.state
+    if data.lifetime_ends_ms is not None:
+        app.end_lifetime_at(data.lifetime_ends_ms)
+    app.context.add_application(app, recovering=bool(app.attempts))
+    if not app.attempts:
+        return RMAppState.SUBMITTED
+    _recover_attempts(app)
+    return RMAppState.ACCEPTED
+
+
+def _recover_attempts(app: RMApp) -> None:
+    """Each at once. An end that was not stored is a failure, but for the last attempt's: that may go on."""
+    for attempt in app.attempts.values():
+        if attempt is not app.current_attempt and attempt.recovered_final_state is None:
+            attempt.recovered_final_state = RMAppAttemptState.FAILED
+        app.context.step_attempt(attempt, RMAppAttemptEventType.RECOVER, None)
 
 
 # While it lives
@@ -173,6 +214,7 @@ def _start_attempt(app: RMApp, *, transfers_containers: bool) -> RMAppAttempt:
 def _note_launch(app: RMApp, _: object) -> None:
     if app.launch_ms == 0:
         app.launch_ms = app.context.now_ms
+        app.context.store.change_application(app)
 
 
 def _note_node_update(app: RMApp, detail: tuple[RMNode, NodeUpdateType]) -> None:
@@ -191,9 +233,9 @@ def _attempt_failed(app: RMApp, failure: AttemptFailed) -> RMAppState:
     """Try again, or give up (AttemptFailedTransition)."""
     failures = app.max_attempts if app.max_attempts == 1 else app.failed_attempts()
     if app.submission.unmanaged_am or failures >= app.max_attempts:
-        return _save_final(app, RMAppState.FAILED, lambda: _end(app, RMAppState.FAILED, _exhausted(app, failure)))
+        return _save_final(app, RMAppState.FAILED, _exhausted(app, failure))
     if app.state is RMAppState.KILLING:
-        return _save_final(app, RMAppState.KILLED, lambda: _end(app, RMAppState.KILLED, failure.diagnostics))
+        return _save_final(app, RMAppState.KILLED, failure.diagnostics)
     old = app.current_attempt
     assert old is not None
     new = _start_attempt(app, transfers_containers=failure.transfers_containers)
@@ -230,19 +272,22 @@ def _killed_at_once(app: RMApp, diagnostics: str) -> None:
 
 
 def _save_killed(app: RMApp, diagnostics: str) -> RMAppState:
-    return _save_final(app, RMAppState.KILLED, lambda: _end(app, RMAppState.KILLED, diagnostics))
+    return _save_final(app, RMAppState.KILLED, diagnostics)
 
 
 def _save_rejected(app: RMApp, diagnostics: str) -> RMAppState:
-    return _save_final(app, RMAppState.FAILED, lambda: _end(app, RMAppState.FAILED, diagnostics))
+    return _save_final(app, RMAppState.FAILED, diagnostics)
 
 
 def _save_finished(app: RMApp, diagnostics: str) -> RMAppState:
-    return _save_final(app, RMAppState.FINISHED, lambda: _end(app, RMAppState.FINISHED, diagnostics))
+    return _save_final(app, RMAppState.FINISHED, diagnostics)
 
 
 def _save_finishing(app: RMApp, _: object) -> RMAppState:
-    return _save_final(app, RMAppState.FINISHING, lambda: _note_finish(app))
+    """The outcome is stored as FINISHED; what is to be told of it comes with the attempt's end."""
+    app.target = RMAppState.FINISHING
+    app.after_saving = lambda: _note_finish(app)
+    return _save(app, RMAppState.FINISHED, "")
 
 
 def _save_failed(app: RMApp, diagnostics: str) -> None:
@@ -250,12 +295,16 @@ def _save_failed(app: RMApp, diagnostics: str) -> None:
     _end(app, RMAppState.FAILED, diagnostics)
 
 
-def _save_final(app: RMApp, target: RMAppState, after_saving: Callable[[], None]) -> RMAppState:
+def _save_final(app: RMApp, target: RMAppState, diagnostics: str) -> RMAppState:
     app.target = target
-    app.after_saving = after_saving
+    app.after_saving = lambda: _end(app, target, diagnostics)
+    return _save(app, target, diagnostics)
+
+
+def _save(app: RMApp, stored_as: RMAppState, diagnostics: str) -> RMAppState:
     app.state_before_final_saving = app.state
     app.stored_finish_ms = app.context.now_ms
-    app.context.store.update_application(app)
+    app.context.store.end_application(app, stored_as, diagnostics)
     return RMAppState.FINAL_SAVING
 
 
@@ -289,7 +338,8 @@ def _end(app: RMApp, final_state: RMAppState, diagnostics: str) -> None:
     for node_id in app.ran_nodes:
         app.context.send_node(node_id, RMNodeEventType.CLEANUP_APP, app.application_id)
     app.ran_nodes.clear()
-    app.context.send(app.context.scheduler.remove_application, app.application_id, final_state.name)
+    if app.recovered_final_state is None:
+        app.context.send(app.context.scheduler.remove_application, app.application_id, final_state.name)
     app.context.send(app.context.complete_application, app.application_id)
     app.finish_ms = app.stored_finish_ms or app.context.now_ms
 
@@ -300,6 +350,13 @@ _E = RMAppEventType
 _ROWS: list[Row[RMAppState, RMAppEventType]] = [
     Row(_S.NEW, _E.NODE_UPDATE, _S.NEW, _note_node_update, "the AM will hear of it"),
     Row(_S.NEW, _E.START, _S.NEW_SAVING, _store, "submitted: stored before the scheduler knows it"),
+    Row(
+        _S.NEW,
+        _E.RECOVER,
+        (_S.SUBMITTED, _S.ACCEPTED, _S.FINISHED, _S.FAILED, _S.KILLED),
+        _recover,
+        "an earlier ResourceManager stored it",
+    ),
     Row(_S.NEW, _E.KILL, _S.KILLED, _killed_at_once, "nothing of it is stored yet"),
     Row(_S.NEW, _E.APP_REJECTED, _S.FINAL_SAVING, _save_rejected, "refused before it was stored"),
     Row(_S.NEW_SAVING, _E.NODE_UPDATE, _S.NEW_SAVING, _note_node_update, "the AM will hear of it"),

@@ -14,6 +14,7 @@ from rm.finished_containers import FinishedContainers, Heard
 from rm.lifecycles import rm_app_attempt_steps as steps
 from rm.lifecycles.events import RMAppAttemptEventType, RMNodeEventType
 from rm.lifecycles.states import RMAppAttemptState
+from rm.stored_state import ApplicationAttemptStateData
 from yarn.containers import Container
 from yarn.ids import ApplicationAttemptId, ContainerId
 from yarn.lifecycle import Lifecycle, Machine, Row, ignored
@@ -23,6 +24,8 @@ from yarn.states import ContainerExitStatus, FinalApplicationStatus
 if TYPE_CHECKING:
     from rm.context import RMContext
     from rm.lifecycles.rm_app import RMApp
+
+RECOVERED = "Attempt recovered after RM restart"
 
 NOT_COUNTED = frozenset(
     {
@@ -39,6 +42,7 @@ class RMAppAttempt:
     """One attempt. `master` is its container once the scheduler has allocated it. Times are ms, 0 = not yet.
 
     `launch_diagnostics` is shown while there is nothing else to say; None once the master has registered.
+    `recovered_final_state`: how it had ended before this ResourceManager began.
     """
 
     def __init__(self, context: RMContext, app: RMApp, attempt_id: ApplicationAttemptId) -> None:
@@ -64,6 +68,7 @@ class RMAppAttempt:
         self.state_before_final_saving = RMAppAttemptState.NEW
         self.target = RMAppAttemptState.NEW
         self.after_saving: Callable[[], None] | None = None
+        self.recovered_final_state: RMAppAttemptState | None = None
         self.machine: Machine[RMAppAttemptState, RMAppAttemptEventType] = Machine(LIFECYCLE, self)
 
     @property
@@ -74,6 +79,11 @@ class RMAppAttempt:
     def tracking_url(self) -> str:
         """Where a person looks: an unmanaged master's own page, else the RM's way to it."""
         return self.original_tracking_url if self.app.submission.unmanaged_am else self.proxied_tracking_url
+
+    @property
+    def page(self) -> str:
+        """The RM's page about its application, which is left when its master's is gone."""
+        return f"http://{self.context.settings.web_address}/cluster/app/{self.app}"
 
     @property
     def diagnostics(self) -> str:
@@ -100,6 +110,24 @@ class RMAppAttempt:
             return False
         return self.master_exit_status not in NOT_COUNTED
 
+    def recover(self, data: ApplicationAttemptStateData) -> None:
+        """Take what an earlier ResourceManager stored; RECOVER follows."""
+        self.recovered_final_state = data.state
+        self.master = data.master
+        self.start_ms = data.start_ms
+        self.finish_ms = data.finish_ms
+        self.original_tracking_url = data.tracking_url or steps.UNAVAILABLE
+        self.final_status = data.final_status
+        self.master_exit_status = data.exit_status
+        self.is_preempted = data.exit_status == ContainerExitStatus.PREEMPTED
+        self.final_diagnostics.append(RECOVERED)
+        self.final_diagnostics.append(data.diagnostics)
+        app = self.app
+        app.memory_mb_seconds = max(app.memory_mb_seconds, data.memory_mb_seconds)
+        app.vcore_seconds = max(app.vcore_seconds, data.vcore_seconds)
+        app.losses.memory_mb_seconds = max(app.losses.memory_mb_seconds, data.preempted_memory_mb_seconds)
+        app.losses.vcore_seconds = max(app.losses.vcore_seconds, data.preempted_vcore_seconds)
+
     def let_nodes_forget(self, heard: Heard) -> None:
         """Have nodes drop containers whose end has been told, or that nobody will ask for."""
         for node_id, container_ids in heard:
@@ -112,6 +140,13 @@ _SAVED = (_S.FINISHING, _S.FAILED, _S.KILLED, _S.FINISHED)
 
 _ROWS: list[Row[RMAppAttemptState, RMAppAttemptEventType]] = [
     Row(_S.NEW, _E.START, _S.SUBMITTED, steps.start, "the application wants it"),
+    Row(
+        _S.NEW,
+        _E.RECOVER,
+        (_S.LAUNCHED, _S.FINISHED, _S.FAILED, _S.KILLED),
+        steps.recovered,
+        "an earlier ResourceManager stored it: over, or perhaps at work",
+    ),
     Row(_S.NEW, _E.KILL, _S.FINAL_SAVING, steps.save_killed, "killed before it began"),
     Row(_S.NEW, _E.FAIL, _S.FINAL_SAVING, steps.save_failed, "failed by its user"),
     Row(_S.NEW, _E.REGISTERED, _S.FINAL_SAVING, steps.save_registered_too_early, "an unmanaged master did not wait"),

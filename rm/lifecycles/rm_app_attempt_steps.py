@@ -7,10 +7,12 @@ An action gets (attempt, what the event carries) and returns the next state wher
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING
 
 from rm.am_blacklist import applicable_nodes
 from rm.ask_labels import with_default_label
+from rm.diagnostics import BoundedText
 from rm.effects import CleanUpMaster, LaunchMaster
 from rm.lifecycles.events import (
     AttemptFailed,
@@ -19,7 +21,9 @@ from rm.lifecycles.events import (
     RMNodeEventType,
 )
 from rm.lifecycles.states import RMAppAttemptState
+from rm.state_store import ended_attempt_data
 from yarn.protocols.master import FinishApplicationMasterRequest, RegisterApplicationMasterRequest
+from yarn.states import ContainerExitStatus
 
 if TYPE_CHECKING:
     from rm.lifecycles.rm_app_attempt import RMAppAttempt
@@ -110,6 +114,36 @@ def status_update(attempt: RMAppAttempt, status: tuple[float, str]) -> None:
     attempt.context.master_liveness.ping(attempt.attempt_id, attempt.context.now_ms)
 
 
+# After a restart of the ResourceManager
+
+
+def recovered(attempt: RMAppAttempt, _: object) -> RMAppAttemptState:
+    """Over, or LAUNCHED: the master may run, or never have started (AttemptRecoveredTransition).
+
+    If the last attempt was over and the application was not, what follows from its end was lost and is done now.
+    """
+    app, context = attempt.app, attempt.context
+    state = attempt.recovered_final_state
+    is_current = attempt is app.current_attempt
+    if state is not None:
+        attempt.progress = 1.0
+        if state in (_S.KILLED, _S.FAILED):
+            attempt.proxied_tracking_url = attempt.page
+        if app.submission.keep_containers_across_attempts and not is_current and app.current_attempt is not None:
+            attempt.finished_containers = app.current_attempt.finished_containers
+        if is_current and app.recovered_final_state is None:
+            context.add_attempt(attempt, False, recovering=True)
+            _end(attempt, state, "")
+        return state
+    if app.recovered_final_state is not None:
+        return RMAppAttemptState[app.recovered_final_state.name]
+    if context.settings.work_preserving:
+        context.masters.register_attempt(attempt.attempt_id)
+        context.add_attempt(attempt, False, recovering=True)
+    launched(attempt, None)
+    return _S.LAUNCHED
+
+
 # Containers that end
 
 
@@ -140,7 +174,7 @@ def container_finished_while_running(attempt: RMAppAttempt, finished: FinishedCo
         _note_crash(attempt, finished)
         _end_with_cleanup(attempt, _S.FAILED, "")
 
-    return _save_final(attempt, _S.FAILED, crashed)
+    return _save_final(attempt, _S.FAILED, crashed, finished=finished)
 
 
 def container_finished_while_saving(attempt: RMAppAttempt, finished: FinishedContainer) -> None:
@@ -208,7 +242,7 @@ def save_failed(attempt: RMAppAttempt, diagnostics: str) -> RMAppAttemptState:
         attempt.final_diagnostics.append(diagnostics)
         _end(attempt, _S.FAILED, "")
 
-    return _save_final(attempt, _S.FAILED, failed)
+    return _save_final(attempt, _S.FAILED, failed, diagnostics=diagnostics)
 
 
 def save_registered_too_early(attempt: RMAppAttempt, _: object) -> RMAppAttemptState:
@@ -223,25 +257,28 @@ def save_crashed_early(attempt: RMAppAttempt, finished: FinishedContainer) -> RM
         _note_crash(attempt, finished)
         _end(attempt, _S.FAILED, "")
 
-    return _save_final(attempt, _S.FAILED, crashed)
+    return _save_final(attempt, _S.FAILED, crashed, finished=finished)
 
 
 def save_expired(attempt: RMAppAttempt, _: object) -> RMAppAttemptState:
     """The master was not heard of for too long."""
 
+    diagnostics = f"ApplicationMaster for attempt {attempt} timed out"
+
     def expired() -> None:
-        attempt.final_diagnostics.append(f"ApplicationMaster for attempt {attempt} timed out")
+        attempt.final_diagnostics.append(diagnostics)
         _end_with_cleanup(attempt, _S.FAILED, "")
 
-    return _save_final(attempt, _S.FAILED, expired)
+    return _save_final(attempt, _S.FAILED, expired, diagnostics=diagnostics)
 
 
 def save_unregistered(attempt: RMAppAttempt, last_word: FinishApplicationMasterRequest) -> RMAppAttemptState:
     """Store the master's last word; the application hears of it at once. An unmanaged master is then finished."""
     if attempt.app.submission.unmanaged_am:
-        next_state = _save_final(attempt, _S.FINISHED, lambda: _finish(attempt, last_word))
+        next_state = _save_final(attempt, _S.FINISHED, lambda: _finish(attempt, last_word), last_word=last_word)
     else:
-        next_state = _save_final(attempt, _S.FINISHING, lambda: _wait_for_container(attempt, last_word))
+        after = partial(_wait_for_container, attempt, last_word)
+        next_state = _save_final(attempt, _S.FINISHING, after, last_word=last_word)
     attempt.last_word = last_word
     attempt.context.send_app(attempt.app.application_id, RMAppEventType.ATTEMPT_UNREGISTERED)
     return next_state
@@ -264,17 +301,51 @@ def final_saved(attempt: RMAppAttempt, _: object) -> RMAppAttemptState:
     return attempt.target
 
 
-def _save_final(attempt: RMAppAttempt, target: RMAppAttemptState, after: Callable[[], None]) -> RMAppAttemptState:
+def _save_final(
+    attempt: RMAppAttempt,
+    target: RMAppAttemptState,
+    after: Callable[[], None],
+    *,
+    diagnostics: str = "",
+    finished: FinishedContainer | None = None,
+    last_word: FinishApplicationMasterRequest | None = None,
+) -> RMAppAttemptState:
+    """Store the end, which is one of `diagnostics`, the master's container's or its last word; `after` comes then."""
     attempt.target = target
     attempt.after_saving = after
     attempt.state_before_final_saving = attempt.state
-    page = f"http://{attempt.context.settings.web_address}/cluster/app/{attempt.app}"
-    attempt.original_tracking_url = page
+    attempt.original_tracking_url = attempt.page
     if target in (_S.KILLED, _S.FAILED):
-        attempt.proxied_tracking_url = page
+        attempt.proxied_tracking_url = attempt.page
     attempt.finish_ms = attempt.context.now_ms
-    attempt.context.store.update_attempt(attempt)
+    attempt.context.store.end_attempt(
+        attempt,
+        ended_attempt_data(
+            attempt,
+            _S.FINISHED if target is _S.FINISHING else target,
+            diagnostics=_stored_diagnostics(attempt, diagnostics, finished, last_word),
+            tracking_url=_url_of(last_word) if last_word is not None else attempt.page,
+            final_status=last_word.final_status if last_word is not None else None,
+            exit_status=finished.status.exit_status if finished is not None else ContainerExitStatus.INVALID,
+        ),
+    )
     return _S.FINAL_SAVING
+
+
+def _stored_diagnostics(
+    attempt: RMAppAttempt,
+    diagnostics: str,
+    finished: FinishedContainer | None,
+    last_word: FinishApplicationMasterRequest | None,
+) -> str:
+    """Cut like those that are shown."""
+    if finished is not None:
+        diagnostics = _crash(attempt, finished)
+    elif last_word is not None:
+        diagnostics = last_word.diagnostics
+    text = BoundedText(attempt.context.settings.attempt_diagnostics_chars_max)
+    text.append(diagnostics)
+    return str(text)
 
 
 def _skip_finishing(attempt: RMAppAttempt) -> None:
@@ -299,19 +370,28 @@ def _finish(attempt: RMAppAttempt, last_word: FinishApplicationMasterRequest) ->
 def _note_last_word(attempt: RMAppAttempt, last_word: FinishApplicationMasterRequest) -> None:
     attempt.progress = 1.0
     attempt.final_diagnostics.append(last_word.diagnostics)
-    attempt.original_tracking_url = last_word.tracking_url.strip() or UNAVAILABLE
+    attempt.original_tracking_url = _url_of(last_word)
     attempt.final_status = last_word.final_status
 
 
+def _url_of(last_word: FinishApplicationMasterRequest) -> str:
+    return last_word.tracking_url.strip() or UNAVAILABLE
+
+
 def _note_crash(attempt: RMAppAttempt, finished: FinishedContainer) -> None:
+    attempt.final_diagnostics.append(_crash(attempt, finished))
+    attempt.master_exit_status = finished.status.exit_status
+
+
+def _crash(attempt: RMAppAttempt, finished: FinishedContainer) -> str:
+    """Why it failed, in Hadoop's words (getAMContainerCrashedDiagnostics)."""
     status = finished.status
-    attempt.final_diagnostics.append(
+    return (
         f"AM Container for {attempt} exited with  exitCode: {status.exit_status}\n"
         f"Failing this attempt.Diagnostics: {status.diagnostics}"
         f"For more detailed output, check the application tracking page: {attempt.tracking_url}"
         " Then click on links to logs of each attempt.\n"
     )
-    attempt.master_exit_status = status.exit_status
 
 
 def _end_with_cleanup(attempt: RMAppAttempt, final_state: RMAppAttemptState, diagnostics: str) -> None:

@@ -18,16 +18,17 @@ from rm.scheduler.notices import (
     ContainerAllocated,
     ContainerFinished,
     ContainerLaunched,
+    ContainerRecovered,
     IncreaseAcquired,
     IncreaseSettled,
     Notice,
     UpdateContainer,
 )
-from yarn.containers import Container, ContainerStatus
+from yarn.containers import Container, ContainerStatus, NMContainerStatus
 from yarn.ids import ApplicationAttemptId, ContainerId, NodeId
 from yarn.lifecycle import Lifecycle, Machine, Row
 from yarn.resource import Resource, componentwise_max
-from yarn.states import ExecutionType
+from yarn.states import ContainerState, ExecutionType
 
 
 class RMContainerState(Enum):
@@ -62,6 +63,7 @@ class RMContainerEvent(Enum):
     KILL = "KILL"
     ACQUIRE_UPDATED_CONTAINER = "ACQUIRE_UPDATED_CONTAINER"
     NM_DONE_CHANGE_RESOURCE = "NM_DONE_CHANGE_RESOURCE"
+    RECOVER = "RECOVER"
 
 
 class RMContainer:
@@ -172,6 +174,16 @@ class RMContainer:
         self.asks = None
         self._notify(ContainerAcquired(self.id, self.node_id))
 
+    def _recovered(self, report: NMContainerStatus) -> RMContainerState:
+        """An NM brings it from before a restart (ContainerRecoveredTransition)."""
+        if report.state is ContainerState.COMPLETE:
+            self._finished(
+                ContainerStatus(self.id, report.state, exit_status=report.exit_status, diagnostics=report.diagnostics)
+            )
+            return RMContainerState.COMPLETED
+        self._notify(ContainerRecovered(self.id, self.node_id))
+        return RMContainerState.RUNNING
+
     def _launched(self, _: object) -> None:
         self._notify(ContainerLaunched(self.id))
 
@@ -214,6 +226,13 @@ LIFECYCLE: Lifecycle[RMContainerState, RMContainerEvent] = Lifecycle(
     rows=[
         Row(_S.NEW, _E.START, _S.ALLOCATED, RMContainer._started, "placed on a node with room"),
         Row(_S.NEW, _E.RESERVED, _S.RESERVED, None, "the node has too little room yet"),
+        Row(
+            _S.NEW,
+            _E.RECOVER,
+            (_S.RUNNING, _S.COMPLETED),
+            RMContainer._recovered,
+            "its NM brings it from before a restart of the RM",
+        ),
         Row(_S.NEW, _E.KILL, _S.KILLED, None, "given up before it was placed"),
         Row(_S.RESERVED, _E.RESERVED, _S.RESERVED, None, "looked at again, still no room"),
         Row(_S.RESERVED, _E.START, _S.ALLOCATED, RMContainer._started, "the room came free"),

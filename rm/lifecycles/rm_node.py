@@ -18,7 +18,7 @@ from rm.lifecycles.rm_node_leaving import (
     tell_unusable,
     update_leaving,
 )
-from yarn.containers import Container, ContainerStatus
+from yarn.containers import Container, ContainerStatus, NMContainerStatus
 from yarn.ids import ApplicationId, ContainerId, NodeId
 from yarn.lifecycle import Lifecycle, Machine, Row
 from yarn.nodes import NodeHealth, ResourceUtilization
@@ -139,17 +139,17 @@ class RMNode:
 def _start(node: RMNode, started: NodeStarted) -> NodeState:
     """A node that was not known, or not any more; only of one never seen are its containers believed."""
     known = node.context.inactive_nodes.pop(node.node_id, None)
-    if known is None:
-        for container in started.containers:
-            if container.state is ContainerState.RUNNING:
-                node.launched[container.container_id] = None
+    containers = started.containers if known is None else ()
+    for container in containers:
+        if container.state is ContainerState.RUNNING:
+            node.launched[container.container_id] = None
     for application_id in started.running_applications:
         _note_running_app(node, application_id)
     node.health = started.health
     if not started.health.healthy:
         tell_unusable(node)
         return NodeState.UNHEALTHY
-    _tell_usable(node)
+    _tell_usable(node, containers)
     return NodeState.RUNNING
 
 
@@ -177,8 +177,8 @@ def _reconnect(node: RMNode, again: NodeReconnected) -> None:
         context.send(context.update_node_resource, node)
 
 
-def _tell_usable(node: RMNode) -> None:
-    node.context.send(node.context.add_node, node)
+def _tell_usable(node: RMNode, containers: tuple[NMContainerStatus, ...] = ()) -> None:
+    node.context.send(node.context.add_node, node, containers)
     node.context.send(node.context.tell_apps_of_node, node, NodeUpdateType.USABLE)
 
 

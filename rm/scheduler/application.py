@@ -19,7 +19,7 @@ from rm.scheduler.reasons import Reason, Refusal, Refusals
 from rm.scheduler.usage import NO_LABEL, ResourceUsage
 from yarn.asks import ANY, UNDEFINED_PRIORITY, Preemption, ResourceRequest
 from yarn.containers import Container
-from yarn.ids import ApplicationAttemptId, ContainerId, NodeId
+from yarn.ids import EPOCH_BITS, ApplicationAttemptId, ContainerId, NodeId
 from yarn.resource import Resource
 
 if TYPE_CHECKING:
@@ -39,6 +39,8 @@ class FiCaSchedulerApp:
     on all partitions when the fair policy last put it in its place. `is_runnable`: not parked by a limit on
     applications at once. `to_preempt`: containers that are to go, of which its master has not been told yet. `label` is
     what the application was submitted with; `am_partition` that of its master's ask, later of its master's node.
+    `pending_release`: what its master gave back and the scheduler does not know, while it may still be recovered.
+    `recovered`: containers of earlier attempts that were taken up after a restart and its master was not told of.
     """
 
     __slots__ = (
@@ -64,8 +66,10 @@ class FiCaSchedulerApp:
         "opportunities",
         "ordered_pending_mb",
         "ordered_used_mb",
+        "pending_release",
         "priority",
         "re_reservations",
+        "recovered",
         "refusals",
         "reserved",
         "started_ms",
@@ -113,6 +117,8 @@ class FiCaSchedulerApp:
         self.blacklist: set[str] = set()
         self.system_blacklist: set[str] = set()
         self.to_preempt: dict[ContainerId, None] = {}
+        self.pending_release: dict[ContainerId, None] = {}
+        self.recovered: dict[ContainerId, RMContainer] = {}
         self.headroom_provider: HeadroomProvider | None = None
         self.has_master = False
         self.is_stopped = False
@@ -224,7 +230,19 @@ class FiCaSchedulerApp:
     def next_container_id(self) -> ContainerId:
         """Drawn when a placement or reservation is booked, so that refused ones leave no gap."""
         self._container_count += 1
-        return ContainerId(self.attempt_id, self._container_count)
+        return ContainerId(self.attempt_id, self._context.epoch << EPOCH_BITS | self._container_count)
+
+    def note_recovered(self, container: RMContainer) -> None:
+        """A container of before a restart is its own again; one of an earlier attempt is news to its master."""
+        self.live_containers[container.id] = container
+        if container.attempt_id != self.attempt_id:
+            self.recovered[container.id] = container
+
+    def pull_recovered(self) -> tuple[Container, ...]:
+        """Containers of earlier attempts since the last pull."""
+        containers = tuple(container.container for container in self.recovered.values())
+        self.recovered.clear()
+        return containers
 
     def add_missed_non_partitioned(self, key: SchedulerKey) -> int:
         """One more visit of a key that wants no label; returns the count."""

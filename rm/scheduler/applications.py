@@ -18,12 +18,13 @@ from rm.scheduler.completion import (
 from rm.scheduler.container_updates import apply_updates
 from rm.scheduler.context import SchedulerContext
 from rm.scheduler.java_order import container_hash, hash_order
+from rm.scheduler.leaf_queue import LeafQueue
 from rm.scheduler.moving import change_priority, move, target_leaf
 from rm.scheduler.node import SchedulerNode
-from rm.scheduler.notices import ApplicationAccepted, ApplicationRejected, AttemptAdded
+from rm.scheduler.notices import ApplicationAccepted, ApplicationRejected, AttemptAdded, QueueMissing
 from rm.scheduler.parallel_applications import ParallelApplications
 from rm.scheduler.queue_tree import QueueTree
-from rm.scheduler.submission import SubmissionRefused, leaf_for
+from rm.scheduler.submission import SubmissionRefused, leaf_for, recovered_leaf
 from yarn.asks import UpdateContainerRequest
 from yarn.containers import ContainerStatus
 from yarn.errors import YarnException
@@ -72,9 +73,24 @@ class Applications:
         except SubmissionRefused as refusal:
             context.notify(ApplicationRejected(application_id, str(refusal)))
             return
+        self._enter(application_id, leaf, user, priority)
+        context.notify(ApplicationAccepted(application_id, leaf.path))
+
+    def add_recovered(
+        self, application_id: ApplicationId, queue: str, user: str, priority: int, placed: str | None = None
+    ) -> None:
+        """One that was accepted before a restart: no limit keeps it out (addApplicationOnRecovery)."""
+        try:
+            leaf = recovered_leaf(queue, placed=placed, tree=self._tree)
+        except SubmissionRefused as refusal:
+            self._context.notify(QueueMissing(application_id, str(refusal)))
+            return
+        leaf.users.get_or_add(user)
+        self._enter(application_id, leaf, user, priority)
+
+    def _enter(self, application_id: ApplicationId, leaf: LeafQueue, user: str, priority: int) -> None:
         leaf.parent.add_application()
         self.by_id[application_id] = SchedulerApplication(leaf, user, priority)
-        context.notify(ApplicationAccepted(application_id, leaf.path))
 
     def remove(self, application_id: ApplicationId) -> None:
         """An application is gone for good."""
@@ -112,8 +128,9 @@ class Applications:
         am_resource: Resource | None,
         am_label: str | None,
         label: str | None,
+        recovering: bool = False,
     ) -> None:
-        """Answered with AttemptAdded; see CapacityScheduler.add_attempt."""
+        """Answered with AttemptAdded unless it is recovering; see CapacityScheduler.add_attempt."""
         context = self._context
         application = self.by_id.get(attempt_id.application_id)
         if application is None:
@@ -128,12 +145,15 @@ class Applications:
             label=label,
             priority=application.priority,
         )
+        if recovering:
+            attempt.is_recovering = attempt.has_master = True
         if transfer and application.current_attempt is not None:
             attempt.transfer_from(application.current_attempt)
         application.current_attempt = attempt
         self._parallel.admit(attempt)
         application.leaf.submit_attempt(attempt)
-        context.notify(AttemptAdded(attempt_id))
+        if not recovering:
+            context.notify(AttemptAdded(attempt_id))
 
     def remove_attempt(self, attempt_id: ApplicationAttemptId, *, keep_containers: bool) -> None:
         """Its containers are killed, but for running ones if `keep_containers`."""

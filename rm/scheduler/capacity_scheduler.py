@@ -35,6 +35,7 @@ from rm.scheduler.notices import Notice
 from rm.scheduler.preemption.monitor import SchedulingMonitor
 from rm.scheduler.queue import CSQueue
 from rm.scheduler.queue_tree import QueueTree
+from rm.scheduler.recovery import Recovery
 from yarn.applications import ApplicationResourceUsage
 from yarn.asks import ResourceRequest, UpdateContainerError, UpdateContainerRequest
 from yarn.configuration import Configuration
@@ -58,6 +59,7 @@ class CapacityScheduler:
         "_idle",
         "_monitor",
         "_nodes",
+        "_recovery",
         "_sizes",
         "_tracker",
         "_tree",
@@ -78,6 +80,7 @@ class CapacityScheduler:
         self._applications = Applications(context, self._tree)
         self._nodes = ClusterNodes(context, self._tracker, self._tree, self._applications)
         self._sizes = ContainerSizes(context, self._tracker, self._tree)
+        self._recovery = Recovery(context, self._applications)
         self._monitor = SchedulingMonitor(context, self._tree, self._applications)
         self.cluster_timestamp = cluster_timestamp
         self._idle.configure(settings, cluster_timestamp)
@@ -180,10 +183,17 @@ class CapacityScheduler:
         now_ms: int,
         *,
         placed: str | None = None,
+        recovering: bool = False,
     ) -> None:
-        """APP_ADDED: answered with ApplicationAccepted or ApplicationRejected. `placed`: by placement rules, where."""
+        """APP_ADDED: answered with ApplicationAccepted or ApplicationRejected. `placed`: by placement rules, where.
+
+        `recovering`: it was accepted before a restart. It is answered only, with QueueMissing, if its queue is gone.
+        """
         self._at(now_ms)
-        self._applications.add(application_id, queue, user, priority, placed)
+        if recovering:
+            self._applications.add_recovered(application_id, queue, user, priority, placed)
+        else:
+            self._applications.add(application_id, queue, user, priority, placed)
 
     def remove_application(self, application_id: ApplicationId, final_state_name: str) -> None:
         """APP_REMOVED."""
@@ -209,15 +219,21 @@ class CapacityScheduler:
         now_ms: int,
         am_label: str | None = None,
         label: str | None = None,
+        recovering: bool = False,
     ) -> None:
-        """APP_ATTEMPT_ADDED: answered with AttemptAdded.
+        """APP_ATTEMPT_ADDED: answered with AttemptAdded, unless it is `recovering`: its master has been started.
 
         `transfer`: take over the containers of the last attempt. `am_resource`: the normalised size of the master, for
         the AM limits; None for an unmanaged one. `am_label` is that of the master's ask, `label` the application's.
         """
         self._at(now_ms)
         self._applications.add_attempt(
-            attempt_id, transfer=transfer, am_resource=am_resource, am_label=am_label, label=label
+            attempt_id,
+            transfer=transfer,
+            am_resource=am_resource,
+            am_label=am_label,
+            label=label,
+            recovering=recovering,
         )
 
     def remove_attempt(
@@ -263,6 +279,8 @@ class CapacityScheduler:
             container = self.container(container_id)
             if container is not None:
                 self._release(container)
+            elif now_ms < context.releases_remembered_until_ms:
+                attempt.pending_release[container_id] = None
         normalized = [self._sizes.ask(ask) for ask in asks]
         if attempt.is_stopped:
             return Allocation(headroom=context.none)
@@ -427,6 +445,11 @@ class CapacityScheduler:
     def queues(self) -> Mapping[str, CSQueue]:
         """The queues by path, parents before their children."""
         return self._tree.by_path
+
+    @property
+    def recovery(self) -> Recovery:
+        """What is to be done after a restart."""
+        return self._recovery
 
     @property
     def monitor(self) -> SchedulingMonitor:

@@ -129,7 +129,7 @@ class ClusterNodes:
             # AbstractYarnScheduler.nodeUpdate: its size becomes what is in use. This takes effect after the placement
             # of this very heartbeat, as in Hadoop.
             context.notify(RoomTaken(node_id, node.allocated))
-        if node is not None:
+        if node is not None and context.may_place():
             allocate_containers_to_node(node, self._tree, self._applications.by_id, context)
 
     def _container_launched(self, container_id: ContainerId, node_id: NodeId, node: SchedulerNode | None) -> None:

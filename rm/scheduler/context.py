@@ -46,6 +46,9 @@ class SchedulerContext:
     `revision` moves with everything that a visit of a node could see. A visit that leaves it where it was changed
     nothing and placed nothing, and would do so again: see `SchedulerNode.settled_at`.
 
+    `epoch` counts the ResourceManagers that recovered from one store; it is part of the ids of containers. Nothing is
+    placed until `placing_from_ms` has passed, if there is such a time: see `may_place`.
+
     `watch` looks at what is booked, if somebody wants to know of mistakes (rm.scheduler.commit_watch).
     """
 
@@ -53,6 +56,7 @@ class SchedulerContext:
         "applications",
         "calculator",
         "cluster_resource",
+        "epoch",
         "killables",
         "labels",
         "minimum_allocation",
@@ -61,6 +65,8 @@ class SchedulerContext:
         "notify",
         "now_ms",
         "partition_resource",
+        "placing_from_ms",
+        "releases_remembered_until_ms",
         "revision",
         "root_usage",
         "settings",
@@ -78,6 +84,9 @@ class SchedulerContext:
         self.cluster_resource = self.none
         self.nodes: dict[NodeId, SchedulerNode] = {}
         self.now_ms = 0
+        self.epoch = 0
+        self.placing_from_ms: int | None = None
+        self.releases_remembered_until_ms = 0
         self.revision = 0
         self.root_usage = ResourceUsage(self.none)
         self.watch: Callable[[Proposal], None] | None = None
@@ -85,6 +94,13 @@ class SchedulerContext:
         self.killables = KillableContainers(self.applications, self.none)
         self.labels = NodeLabels(self.none, enabled=settings.node_labels_enabled)
         self.partition_resource = self.labels.resource_of
+
+    def may_place(self) -> bool:
+        """False while a restarted RM waits for nodes and masters (isSchedulerReadyForAllocatingContainers)."""
+        if self.placing_from_ms is not None and self.now_ms > self.placing_from_ms:
+            self.placing_from_ms = None
+            self.revision += 1
+        return self.placing_from_ms is None
 
     @property
     def node_count(self) -> int:

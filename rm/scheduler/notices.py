@@ -34,6 +34,14 @@ class ApplicationRejected:
 
 
 @dataclass(frozen=True, slots=True)
+class QueueMissing:
+    """The queue of an application that is recovered is gone, or no leaf: it is to be killed, for this reason."""
+
+    application_id: ApplicationId
+    diagnostics: str
+
+
+@dataclass(frozen=True, slots=True)
 class AttemptAdded:
     """The leaf queue knows the attempt (ATTEMPT_ADDED)."""
 
@@ -61,6 +69,14 @@ class ContainerLaunched:
     """Its NM reported it for the first time: the allocation expirer stops."""
 
     container_id: ContainerId
+
+
+@dataclass(frozen=True, slots=True)
+class ContainerRecovered:
+    """A container of an earlier ResourceManager runs: its application runs on the node."""
+
+    container_id: ContainerId
+    node_id: NodeId
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,6 +191,8 @@ Notice: TypeAlias = (
     | ContainerAcquired
     | ContainerLaunched
     | ContainerFinished
+    | ContainerRecovered
+    | QueueMissing
     | CleanUpContainer
     | IncreaseAcquired
     | IncreaseSettled

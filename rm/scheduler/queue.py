@@ -334,6 +334,12 @@ class CSQueue(ABC):
         if self.state is QueueState.DRAINING and self.application_total() == 0:
             self.state = QueueState.STOPPED
 
+    def recover_draining(self) -> None:
+        """It was stopped while it drained, or during a restart: an application of before may finish."""
+        self.state = QueueState.DRAINING
+        if self.parent is not None and self.parent.state is QueueState.STOPPED:
+            self.parent.recover_draining()
+
     def stop(self) -> None:
         """Takes no more applications; those it has may finish."""
         self.state = QueueState.DRAINING if self.application_total() > 0 else QueueState.STOPPED

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 from rm.scheduler.context import SchedulerContext
 from rm.scheduler.dynamic_queues import CreationRefused, create_queue
 from rm.scheduler.leaf_queue import LeafQueue
 from rm.scheduler.queue_tree import QueueTree
 from yarn.errors import AccessControlException
 from yarn.ids import ApplicationId
+from yarn.states import QueueState
 
 
 class SubmissionRefused(Exception):
@@ -39,6 +42,30 @@ def leaf_for(
         raise SubmissionRefused(f"{refusal.java_class}: {refusal.message}") from None
     leaf.last_submitted_ms = context.now_ms
     return leaf
+
+
+def recovered_leaf(queue: str, *, placed: str | None, tree: QueueTree) -> LeafQueue:
+    """The leaf that an application was in before a restart; made anew if it was made on demand.
+
+    A queue that was stopped meanwhile drains. Raises SubmissionRefused if there is no such leaf (any more).
+    """
+    path = tree.behind_plan(placed or queue)
+    found = tree.get(path)
+    if found is None and not tree.is_ambiguous(path):
+        with suppress(CreationRefused):
+            found = create_queue(path, tree)
+    if found is None:
+        raise SubmissionRefused(
+            f"Application killed on recovery as it was submitted to queue {queue} which no longer exists after restart."
+        )
+    if not isinstance(found, LeafQueue):
+        raise SubmissionRefused(
+            f"Application killed on recovery as it was submitted to queue {queue} "
+            "which is no longer a leaf queue after restart."
+        )
+    if found.state is QueueState.STOPPED:
+        found.recover_draining()
+    return found
 
 
 def _leaf_called(application_id: ApplicationId, queue: str, user: str, tree: QueueTree, *, by_rule: bool) -> LeafQueue:

@@ -8,12 +8,11 @@ import pytest
 
 from rm.events import FailApplicationAttempt, UnregisterNode
 from rm.lifecycles.events import RMAppAttemptEventType, RMAppEventType
-from rm.lifecycles.rm_app import RMApp
-from rm.lifecycles.rm_app_attempt import RMAppAttempt
 from rm.reports import application_report, attempt_report
 from rm.state_store import StateStore
+from rm.stored_state import Saving
 from tests.rm.builders import RM, ask, done
-from yarn.ids import ApplicationId
+from yarn.ids import ApplicationAttemptId, ApplicationId
 from yarn.protocols.master import FinishApplicationMasterRequest
 from yarn.states import FinalApplicationStatus, YarnApplicationAttemptState, YarnApplicationState
 
@@ -33,17 +32,11 @@ class SlowStore(StateStore):
             answer()
         self._context.drain()
 
-    def store_application(self, app: RMApp) -> None:
-        self._take(lambda: super(SlowStore, self).store_application(app))
+    def application_saved(self, application_id: ApplicationId, saving: Saving) -> None:
+        self._take(lambda: super(SlowStore, self).application_saved(application_id, saving))
 
-    def update_application(self, app: RMApp) -> None:
-        self._take(lambda: super(SlowStore, self).update_application(app))
-
-    def store_attempt(self, attempt: RMAppAttempt) -> None:
-        self._take(lambda: super(SlowStore, self).store_attempt(attempt))
-
-    def update_attempt(self, attempt: RMAppAttempt) -> None:
-        self._take(lambda: super(SlowStore, self).update_attempt(attempt))
+    def attempt_saved(self, attempt_id: ApplicationAttemptId, saving: Saving) -> None:
+        self._take(lambda: super(SlowStore, self).attempt_saved(attempt_id, saving))
 
     def _take(self, answer: Callable[[], None]) -> None:
         if self.quick:

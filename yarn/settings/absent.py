@@ -10,7 +10,6 @@ from yarn.configuration import Configuration
 from yarn.faults import Fault, Severity
 
 _SWITCHES = {
-    "yarn.resourcemanager.recovery.enabled": "the ResourceManager does not recover yet: it starts anew",
     "yarn.resourcemanager.ha.enabled": "there is one ResourceManager: no other takes over yet",
     "yarn.nodemanager.recovery.enabled": "a NodeManager does not recover yet: it reaps what a killed one left",
     "yarn.log-aggregation-enable": "logs are not gathered yet: they stay on their nodes",

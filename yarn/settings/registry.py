@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import Any, Final
 
 from yarn.configuration import Configuration, find_variable
-from yarn.faults import Fault, Severity
+from yarn.faults import DEFAULT, Fault, Severity
 from yarn.settings import applicationmaster, nodemanager, preemption, resourcemanager, scheduler, yarnling
 from yarn.settings.absent import check_absent
 from yarn.settings.kinds import IntSetting, NumberSetting, Setting, TimeSetting, key_pattern
@@ -45,7 +45,7 @@ def check_settings(conf: Configuration) -> list[Fault]:
     faults = [fault for setting in BY_KEY.values() if setting.key in conf for fault in setting.faults(conf)]
     faulty = {fault.key for fault in faults if fault.severity is Severity.ERROR}
     sound = _Sound(conf, faulty)
-    for check in (_check_allocations, _check_expiry, _check_attempts, _check_waits, _check_node):
+    for check in (_check_allocations, _check_expiry, _check_attempts, _check_waits, _check_node, _check_recovery):
         faults += check(sound)
     return [*faults, *check_absent(conf), *_unbound(conf)]
 
@@ -157,3 +157,21 @@ def _check_node(sound: _Sound) -> list[Fault]:
     )
     remedy = "the RM will turn the node away; give it at least the minimum allocation"
     return [fault for low, high in pairs for fault in sound.ordered(low, high, remedy, Severity.WARNING)]
+
+
+def _check_recovery(sound: _Sound) -> list[Fault]:
+    """What is to be kept needs a file, and a store that is there: ours stands for Hadoop's on local disks."""
+    conf = sound.conf
+    if not resourcemanager.RECOVERY_ENABLED.of(conf):
+        return []
+    faults = []
+    store = resourcemanager.STORE_CLASS
+    name = store.of(conf).rpartition(".")[2]
+    if name not in (resourcemanager.SQLITE_STORE, "FileSystemRMStateStore", "LeveldbRMStateStore"):
+        problem = "is no store that yarnling has: it keeps what it knows in a file of its own"
+        remedy = f"write {resourcemanager.SQLITE_STORE}, or remove it"
+        faults.append(Fault(store.key, store.text(conf), conf.origin(store.key), problem, remedy))
+    if not conf.get_trimmed(yarnling.STATE_STORE_FILE.key):
+        problem = f"is not set, and {resourcemanager.RECOVERY_ENABLED.key} is true"
+        faults.append(Fault(yarnling.STATE_STORE_FILE.key, None, DEFAULT, problem, "name a file on a local disk"))
+    return faults

@@ -180,6 +180,24 @@ CONTAINER_TOKEN_ROLLING_INTERVAL = TimeSetting(
     paced=False,
 )
 
+RECOVERY_ENABLED = BoolSetting(
+    "yarn.resourcemanager.recovery.enabled",
+    "false",
+    "whether what the RM knows of applications is kept in a state store, and taken up by the next RM",
+)
+SQLITE_STORE = "SQLiteRMStateStore"
+STORE_CLASS = TextSetting(
+    "yarn.resourcemanager.store.class",
+    "org.apache.hadoop.yarn.server.resourcemanager.recovery.FileSystemRMStateStore",
+    f"the state store: Hadoop's stores on local disks mean ours, {SQLITE_STORE}",
+)
+STORED_COMPLETED_APPLICATIONS_MAX = IntSetting(
+    "yarn.resourcemanager.state-store.max-completed-applications",
+    None,
+    "ended applications that the state store keeps, the oldest forgotten first",
+    fallback=MAX_COMPLETED_APPLICATIONS,
+    minimum=0,
+)
 WORK_PRESERVING_RECOVERY_ENABLED = BoolSetting(
     "yarn.resourcemanager.work-preserving-recovery.enabled",
     "true",

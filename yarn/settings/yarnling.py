@@ -16,6 +16,11 @@ CLUSTER_SECRET_FILE = TextSetting(
     None,
     "file (mode 0600) with the secret that RM and NMs share",
 )
+STATE_STORE_FILE = TextSetting(
+    "yarn.yarnling.state-store-file",
+    None,
+    "file (mode 0600) of the RM's state store; it holds keys and users' credentials",
+)
 EVENT_LOG = TextSetting(
     "yarn.yarnling.event-log",
     None,

@@ -1,0 +1,139 @@
+"""kill -9 of the ResourceManager while applications run, and another one on the same store: nothing runs twice."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+import pytest_asyncio
+
+from tests.am.programs.mapreduce.test_on_cluster import MAPS, books, counting, gate, three_maps_done
+from tests.am.programs.on_cluster import Cluster, counts_in, plain_counts
+from tests.cluster.applications import shell
+from tests.cluster.heartbeats import HeartbeatLog
+from yarn.errors import ApplicationNotFoundException
+from yarn.settings.resourcemanager import RECOVERY_ENABLED, WORK_PRESERVING_RECOVERY_ENABLED
+from yarn.states import FinalApplicationStatus, YarnApplicationState
+from yarnling.local_cluster import LocalCluster
+
+__all__ = ["books", "gate"]
+
+pytestmark = pytest.mark.cluster
+DEADLINE_S = 20.0
+SETTINGS = {
+    RECOVERY_ENABLED.key: "true",
+    "yarn.scheduler.minimum-allocation-mb": "128",
+    "yarn.scheduler.capacity.maximum-am-resource-percent": "0.9",
+}
+
+
+def local(directory: Path, **settings: str) -> LocalCluster:
+    return LocalCluster(
+        3, memory_mb=2048, vcores=16, fast=True, settings={**SETTINGS, **settings}, directory=directory / "cluster"
+    )
+
+
+@pytest_asyncio.fixture
+async def three(tmp_path: Path) -> AsyncIterator[Cluster]:
+    async with local(tmp_path) as it:
+        yield Cluster(it, tmp_path / "staging", HeartbeatLog(tmp_path / "events"))
+
+
+def noting(file: Path, gate: Path) -> str:
+    """A command that notes its container's id and waits for the gate: twice started is twice noted."""
+    return f"echo $CONTAINER_ID >> {file}; while ! test -e {gate}; do sleep 0.05; done; echo over >> {file}.over; true"
+
+
+async def lines_of(file: Path, count: int) -> list[str]:
+    async with asyncio.timeout(DEADLINE_S):
+        while not file.exists() or len(file.read_text().split()) < count:  # noqa: ASYNC110  files set no event
+            await asyncio.sleep(0.02)
+    return file.read_text().split()
+
+
+async def restart(it: Cluster) -> None:
+    await it.local.kill_rm()
+    await it.local.restart_rm()
+
+
+async def test_a_distributed_shell_goes_on_over_a_restart(three: Cluster, tmp_path: Path) -> None:
+    noted, gate = tmp_path / "noted", tmp_path / "open"
+    app = await three.submit(shell(noting(noted, gate), 4))
+    before = await lines_of(noted, 4)
+    await restart(three)
+    report = await three.client.report(app)
+    assert report.state in (YarnApplicationState.ACCEPTED, YarnApplicationState.RUNNING)
+    gate.touch()
+    report = await three.client.wait(app, timeout_s=DEADLINE_S)
+    assert (report.final_status, report.current_attempt_id.attempt) == (FinalApplicationStatus.SUCCEEDED, 1)
+    assert Counter(noted.read_text().split()) == Counter(before)
+    assert len(await lines_of(Path(f"{noted}.over"), 4)) == 4
+
+
+async def test_what_is_asked_for_while_it_is_away_comes_after(three: Cluster, tmp_path: Path) -> None:
+    """Half of the containers run when the RM is killed; the others are asked for again, and have the new epoch."""
+    noted, gate = tmp_path / "noted", tmp_path / "open"
+    app = await three.submit(shell(noting(noted, gate), 60))
+    before = set(await lines_of(noted, 10))
+    await restart(three)
+    gate.touch()
+    report = await three.client.wait(app, timeout_s=DEADLINE_S)
+    assert (report.final_status, report.current_attempt_id.attempt) == (FinalApplicationStatus.SUCCEEDED, 1)
+    lines = noted.read_text().split()
+    assert len(lines) == len(set(lines)) >= 60
+    assert before < set(lines)
+    assert any("_e01_" in name for name in lines)
+    assert len(await lines_of(Path(f"{noted}.over"), 60)) >= 60
+
+
+async def test_a_word_count_is_right_over_two_restarts(
+    three: Cluster, books: list[Path], tmp_path: Path, gate: object
+) -> None:
+    app = await three.submit(counting(books, tmp_path / "out", pause=gate.pause))  # type: ignore[attr-defined]
+    await three.until_job(app, three_maps_done)
+    await restart(three)
+    gate.open()  # type: ignore[attr-defined]
+    await restart(three)
+    report = await three.client.wait(app, timeout_s=DEADLINE_S)
+    assert report.final_status is FinalApplicationStatus.SUCCEEDED, report.diagnostics
+    assert report.current_attempt_id.attempt == 1
+    assert counts_in(tmp_path / "out") == plain_counts(books)
+    assert three.job_status(app)["maps"]["SUCCEEDED"] == MAPS
+
+
+async def test_a_finished_application_is_still_known(three: Cluster) -> None:
+    app = await three.submit(shell("true", 1))
+    before = await three.client.wait(app, timeout_s=DEADLINE_S)
+    await restart(three)
+    after = await three.client.report(app)
+    assert (after.state, after.final_status, after.finish_time_ms) == (
+        before.state,
+        before.final_status,
+        before.finish_time_ms,
+    )
+
+
+async def test_without_preserving_work_there_is_a_new_attempt(tmp_path: Path) -> None:
+    noted, gate = tmp_path / "noted", tmp_path / "open"
+    async with local(tmp_path, **{WORK_PRESERVING_RECOVERY_ENABLED.key: "false"}) as it:
+        three = Cluster(it, tmp_path / "staging", HeartbeatLog(tmp_path / "events"))
+        app = await three.submit(shell(noting(noted, gate), 2))
+        before = set(await lines_of(noted, 2))
+        await restart(three)
+        gate.touch()
+        report = await three.client.wait(app, timeout_s=DEADLINE_S)
+        assert (report.final_status, report.current_attempt_id.attempt) == (FinalApplicationStatus.SUCCEEDED, 2)
+        assert len(set(noted.read_text().split()) - before) == 2
+
+
+async def test_without_recovery_nothing_is_known(tmp_path: Path) -> None:
+    async with local(tmp_path, **{RECOVERY_ENABLED.key: "false"}) as it:
+        three = Cluster(it, tmp_path / "staging", HeartbeatLog(tmp_path / "events"))
+        app = await three.submit(shell("true", 1))
+        await three.client.wait(app, timeout_s=DEADLINE_S)
+        await restart(three)
+        with pytest.raises(ApplicationNotFoundException):
+            await three.client.report(app)

@@ -1,0 +1,117 @@
+"""A ResourceManager's core with a store in memory, which outlives it, and node managers that outlive it too."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from rm.effects import Effect, RemoveApplication, SaveApplication, SaveAttempt
+from rm.events import ApplicationSaved, AttemptSaved, Event, RegisterNode, StateLoaded
+from rm.stored_state import ApplicationAttemptStateData, ApplicationStateData, RMState, StoredApplication
+from tests.rm.builders import RM
+from yarn.containers import NMContainerStatus
+from yarn.ids import ApplicationAttemptId, ApplicationId, ContainerId
+from yarn.protocols.tracker import RegisterNodeManagerRequest
+from yarn.resource import Resource
+from yarn.settings.resourcemanager import RECOVERY_ENABLED, WORK_PRESERVING_RECOVERY_ENABLED
+from yarn.states import ContainerState
+
+STORED = {RECOVERY_ENABLED.key: "true"}
+NOT_PRESERVING = {**STORED, WORK_PRESERVING_RECOVERY_ENABLED.key: "false"}
+
+
+class Disk:
+    """What was written. `is_slow`: what is handed over waits for `write`, and is lost with the RM before."""
+
+    def __init__(self) -> None:
+        self.epoch = 1  # the first RM was started on an empty one
+        self.is_slow = False
+        self.applications: dict[ApplicationId, ApplicationStateData] = {}
+        self.attempts: dict[ApplicationAttemptId, ApplicationAttemptStateData] = {}
+        self.waiting: list[Effect] = []
+
+    def take(self, effect: Effect) -> Event | None:
+        """Write one effect; the event that answers it."""
+        match effect:
+            case SaveApplication(application, saving):
+                self.applications[application.application_id] = application
+                return ApplicationSaved(application.application_id, saving)
+            case SaveAttempt(attempt, saving):
+                self.attempts[attempt.attempt_id] = attempt
+                return AttemptSaved(attempt.attempt_id, saving)
+            case RemoveApplication(application_id):
+                del self.applications[application_id]
+                for attempt_id in [a for a in self.attempts if a.application_id == application_id]:
+                    del self.attempts[attempt_id]
+        return None
+
+    def load(self) -> RMState:
+        return RMState(
+            self.epoch,
+            tuple(
+                StoredApplication(
+                    self.applications[app], tuple(self.attempts[a] for a in sorted(self.attempts) if a[0] == app)
+                )
+                for app in sorted(self.applications)
+            ),
+        )
+
+
+class StoredRM(RM):
+    """Feeds effects to the disk and its answers back, as the shell does. `restart` is kill -9 and a new RM."""
+
+    def __init__(self, conf: Mapping[str, str] | None = None, disk: Disk | None = None, *, strict: bool = True) -> None:
+        super().__init__({**STORED, **(conf or {})}, strict=strict)
+        self.conf = conf
+        self.disk = disk or Disk()
+
+    def step(self, event: Event) -> object:
+        value = super().send(event)
+        stored = [e for e in self.effects if isinstance(e, SaveApplication | SaveAttempt | RemoveApplication)]
+        self.disk.waiting += stored
+        return value
+
+    def send(self, event: Event) -> object:  # type: ignore[override]
+        answer: object = None
+        try:
+            answer = self.step(event)
+        finally:
+            if not self.disk.is_slow:
+                self.write()
+        return answer
+
+    def write(self) -> None:
+        """What was handed over is durable now, and what that leads to."""
+        while self.disk.waiting:
+            event = self.disk.take(self.disk.waiting.pop(0))
+            if event is not None:
+                self.step(event)
+
+    def restart(self, conf: Mapping[str, str] | None = None, *, strict: bool = True) -> StoredRM:
+        """The RM is killed and another one started, a second later; nobody has called it yet."""
+        self.disk.waiting.clear()
+        rm = StoredRM(conf if conf is not None else self.conf, self.disk, strict=strict)
+        rm.now_ms = self.now_ms + 1000
+        rm.nodes = self.nodes
+        rm._response_ids = self._response_ids
+        rm._calls = self._calls
+        rm.send(StateLoaded(self.disk.load()))
+        self.disk.epoch += 1
+        return rm
+
+    def comes_back(
+        self, host: str = "n1", ended: Mapping[ContainerId, int] | None = None, size: Resource | None = None
+    ) -> None:
+        """A node registers again with all that it runs, and with what `ended` meanwhile {container: exit status}."""
+        nm = self.nodes[host]
+        ended = ended or {}
+        for container_id in ended:
+            nm.running.pop(container_id, None)
+        size = size or Resource(1024, 1)
+        reports = [NMContainerStatus(c, ContainerState.RUNNING, size, creation_time_ms=1) for c in nm.running]
+        reports += [
+            NMContainerStatus(c, ContainerState.COMPLETE, size, exit_status=status) for c, status in ended.items()
+        ]
+        apps = tuple(dict.fromkeys(c.application_id for c in (*nm.running, *ended)))
+        nm.response_id = 0
+        request = RegisterNodeManagerRequest(nm.node_id, 8042, nm.resource, "", tuple(reports), apps)
+        self.send(RegisterNode(self.call(), request, "/default-rack"))

@@ -1,0 +1,203 @@
+"""What a new ResourceManager makes of what an earlier one stored. Named after TestRMRestart where that has the case."""
+
+from __future__ import annotations
+
+import pytest
+
+from rm.events import FailApplicationAttempt, MoveApplication, UpdateApplicationPriority
+from rm.reports import application_report, attempt_report
+from tests.rm.builders import START_MS, done
+from tests.rm.stored import NOT_PRESERVING, StoredRM
+from yarn.errors import ApplicationAttemptNotFoundException
+from yarn.ids import ApplicationId
+from yarn.states import FinalApplicationStatus, YarnApplicationState
+
+NO_SETTLING = {"yarn.resourcemanager.work-preserving-recovery.scheduling-wait-ms": "0"}
+TWO_QUEUES = {
+    **NO_SETTLING,
+    "yarn.scheduler.capacity.root.queues": "default,other",
+    "yarn.scheduler.capacity.root.default.capacity": "50",
+    "yarn.scheduler.capacity.root.other.capacity": "50",
+}
+
+
+@pytest.fixture
+def rm() -> StoredRM:
+    rm = StoredRM(NO_SETTLING)
+    rm.node("n1")
+    return rm
+
+
+def states(rm: StoredRM, app: ApplicationId) -> tuple[str, str]:
+    return rm.state(app), rm.attempt_state(app)
+
+
+# What is written, and when
+
+
+def test_nobody_is_told_of_what_is_not_written(rm: StoredRM) -> None:
+    rm.disk.is_slow = True
+    app = rm.submit()
+    assert rm.state(app) == "NEW_SAVING"
+    assert app not in rm.core.scheduler.applications
+    rm.write()
+    assert rm.state(app) == "ACCEPTED"
+
+
+def test_what_was_not_written_never_was(rm: StoredRM) -> None:
+    rm.disk.is_slow = True
+    app = rm.submit()
+    assert app not in rm.restart().core.context.apps
+
+
+def test_the_oldest_completed_applications_are_forgotten_by_the_store() -> None:
+    rm = StoredRM({"yarn.resourcemanager.state-store.max-completed-applications": "1"})
+    rm.node("n1")
+    apps = [rm.submit() for _ in range(3)]
+    for app in apps:
+        rm.kill(app)
+    assert list(rm.disk.applications) == apps[-1:]
+    assert list(rm.restart().core.context.apps) == apps[-1:]
+
+
+# What is over stays over
+
+
+def test_finished_killed_and_failed_are_shown_as_they_were(rm: StoredRM) -> None:
+    finished, killed, failed = rm.submit(), rm.submit(max_app_attempts=1), rm.submit(max_app_attempts=1)
+    masters = {app: rm.run_master(app) for app in (finished, killed, failed)}
+    rm.wait(3000)
+    rm.finish(finished)
+    rm.beat(ended=[done(masters[finished].id), done(masters[failed].id, 7, "crashed")])
+    rm.kill(killed)
+    before = {app: application_report(rm.core.context, app) for app in (finished, killed, failed)}
+    again = rm.restart()
+    for app, report in before.items():
+        now = application_report(again.core.context, app)
+        assert (now.state, now.final_status) == (report.state, report.final_status)
+        assert (now.start_time_ms, now.finish_time_ms) == (report.start_time_ms, report.finish_time_ms)
+        assert (now.user, now.queue, now.launch_time_ms) == (report.user, report.queue, report.launch_time_ms)
+    assert before[failed].diagnostics == application_report(again.core.context, failed).diagnostics
+    assert "crashed" in before[failed].diagnostics
+    assert again.core.context.apps[failed].memory_mb_seconds == rm.core.context.apps[failed].memory_mb_seconds > 0
+    assert again.core.scheduler.applications == {}
+    assert list(again.core.context.completed_apps) == [finished, killed, failed]
+
+
+def test_an_attempt_whose_end_was_not_stored_ends_as_its_application(rm: StoredRM) -> None:
+    app = rm.submit()
+    rm.run_master(app)
+    rm.disk.is_slow = True
+    rm.kill(app)
+    rm.write()
+    attempt = rm.attempt_id(app)
+    rm.disk.attempts[attempt] = type(rm.disk.attempts[attempt])(attempt, None, START_MS)
+    assert states(rm.restart(), app) == ("KILLED", "KILLED")
+
+
+# What had not got to a master begins anew
+
+
+def test_an_application_without_an_attempt_is_submitted_anew(rm: StoredRM) -> None:
+    app = rm.submit()
+    again = rm.restart()
+    assert states(again, app) == ("ACCEPTED", "SCHEDULED")
+    again.comes_back()
+    again.wait(1)
+    master = again.launch(app)
+    assert (master.id.attempt_id.attempt, master.id.epoch) == (1, 1)
+    third = again.restart()
+    assert states(third, app) == ("ACCEPTED", "LAUNCHED")
+
+
+def test_the_end_of_an_attempt_leads_to_the_next_one_after_the_restart(rm: StoredRM) -> None:
+    """Its failure was stored, the application's next step was not made."""
+    app = rm.submit()
+    rm.run_master(app)
+    rm.disk.is_slow = True
+    rm.send(FailApplicationAttempt(rm.call(), rm.attempt_id(app)))
+    rm.disk.take(rm.disk.waiting.pop(0))
+    rm.disk.is_slow = False
+    again = rm.restart()
+    assert states(again, app) == ("ACCEPTED", "SCHEDULED")
+    assert again.attempt_id(app).attempt == 2
+    assert attempt_report(again.core.context, rm.attempt_id(app)).diagnostics == (
+        "Attempt recovered after RM restartAttempt failed by user."
+    )
+
+
+def test_what_a_finished_attempt_says_is_taken_for_the_applications_end(rm: StoredRM) -> None:
+    app = rm.submit()
+    rm.run_master(app)
+    rm.disk.is_slow = True
+    rm.finish(app)
+    rm.disk.take(rm.disk.waiting.pop(0))
+    rm.disk.is_slow = False
+    again = rm.restart()
+    assert states(again, app) == ("FINISHED", "FINISHED")
+    assert application_report(again.core.context, app).final_status is FinalApplicationStatus.SUCCEEDED
+
+
+# What an administrator or a user changed
+
+
+def test_moves_and_priorities_are_kept() -> None:
+    rm = StoredRM({**TWO_QUEUES, "yarn.cluster.max-application-priority": "10"})
+    rm.node("n1")
+    app = rm.submit()
+    rm.run_master(app)
+    rm.send(MoveApplication(rm.call(), "ann", app, "other"))
+    rm.send(UpdateApplicationPriority(rm.call(), app, 5, "ann"))
+    again = rm.restart()
+    report = application_report(again.core.context, app)
+    assert (report.queue, report.priority) == ("root.other", 5)
+    assert again.core.scheduler.applications[app].queue == "root.other"
+
+
+def test_an_application_whose_queue_is_gone_is_killed() -> None:
+    rm = StoredRM(TWO_QUEUES)
+    rm.node("n1")
+    app = rm.submit(queue="other")
+    rm.run_master(app)
+    again = rm.restart(NO_SETTLING, strict=False)  # being killed, it hears of its launch: as in Hadoop, no row for it
+    assert states(again, app) == ("KILLED", "KILLED")
+    assert application_report(again.core.context, app).diagnostics == (
+        "Application killed on recovery as it was submitted to queue other which no longer exists after restart."
+    )
+
+
+def test_an_application_that_lived_too_long_meanwhile_is_killed(rm: StoredRM) -> None:
+    app = rm.submit(lifetime_s=10)
+    rm.run_master(app)
+    again = rm.restart()
+    assert again.core.context.apps[app].lifetime_ends_ms == START_MS + 10_000
+    again.wait(60_000)
+    assert again.state(app) == "KILLED"
+
+
+# Without work-preserving recovery: the NodeManagers end what they run, and each application gets a new attempt
+
+
+def test_without_preserving_work_the_masters_end_brings_a_new_attempt() -> None:
+    rm = StoredRM(NOT_PRESERVING)
+    rm.node("n1")
+    app = rm.submit(max_app_attempts=2)
+    master = rm.run_master(app)
+    again = rm.restart()
+    assert states(again, app) == ("ACCEPTED", "LAUNCHED")
+    with pytest.raises(ApplicationAttemptNotFoundException):
+        again.allocate(app)
+    again.comes_back(ended={master.id: -106})
+    assert (again.attempt_id(app).attempt, again.state(app)) == (2, "ACCEPTED")
+    second = again.run_master(app)
+    assert second.id.epoch == 0
+    assert application_report(again.core.context, app).state is YarnApplicationState.RUNNING
+
+
+def test_a_master_that_never_comes_back_expires(rm: StoredRM) -> None:
+    app = rm.submit(max_app_attempts=2)
+    rm.run_master(app)
+    again = rm.restart()
+    for _ in range(13):
+        again.wait(100_000)
+    assert again.attempt_id(app).attempt == 2

@@ -1,0 +1,113 @@
+"""A ResourceManager served over gRPC ends, and another one takes up its store: tokens, keys, applications."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from rm.daemon import ResourceManager
+from tests.rm.served_cluster import configuration, serving, submit, until
+from yarn.configuration import Configuration
+from yarn.errors import ApplicationMasterNotRegisteredException, YarnException
+from yarn.faults import ConfigurationException
+from yarn.protocols.master import AllocateRequest, RegisterApplicationMasterRequest
+from yarn.settings import check_settings
+from yarn.settings.resourcemanager import RECOVERY_ENABLED, STORE_CLASS
+from yarn.settings.yarnling import STATE_STORE_FILE
+from yarn.states import YarnApplicationState
+
+
+def stored(directory: Path) -> Configuration:
+    values = {RECOVERY_ENABLED.key: "true", STATE_STORE_FILE.key: str(directory / "state.sqlite")}
+    return configuration(directory).overridden(values, "test")
+
+
+async def test_an_application_is_on_disk_when_its_submission_is_answered(tmp_path: Path) -> None:
+    conf = stored(tmp_path)
+    async with serving(conf) as cluster:
+        app = await submit(await cluster.client())
+        assert cluster.rm.core.context.apps[app].state.name == "ACCEPTED"
+    async with serving(conf) as cluster:
+        report = await (await cluster.client()).get_application_report(app)
+        assert (report.state, report.user) == (YarnApplicationState.ACCEPTED, "ann")
+
+
+async def test_a_master_goes_on_with_the_token_it_has(tmp_path: Path) -> None:
+    conf = stored(tmp_path)
+    async with serving(conf) as cluster:
+        node, client = await cluster.node(), await cluster.client()
+        await submit(client)
+        await node.beat()
+        await until(lambda: len(node.started) == 1)
+        token = node.amrm_token()
+        first_keys = node.registration
+        master = await cluster.master(token)
+        await master.register_application_master(RegisterApplicationMasterRequest("here"))
+    async with serving(conf) as cluster:
+        master = await cluster.master(token)
+        with pytest.raises(ApplicationMasterNotRegisteredException):
+            await master.allocate(AllocateRequest(0))
+        await master.register_application_master(RegisterApplicationMasterRequest("here"))
+        assert (await master.allocate(AllocateRequest(0))).am_rm_token is None
+        again = (await cluster.node("127.0.0.3")).registration
+        assert (again.nm_token_key, again.container_token_key) == (
+            first_keys.nm_token_key,
+            first_keys.container_token_key,
+        )
+        assert again.rm_identifier > first_keys.rm_identifier
+
+
+async def test_a_key_that_is_to_come_is_taken_up_too(tmp_path: Path) -> None:
+    conf = stored(tmp_path)
+    async with serving(conf) as cluster:
+        keys = cluster.rm.keys
+        keys.nodes.keys.roll()
+        await keys.keep(cluster.rm.keys._keep)
+        both = keys.nodes.keys.taken()
+    async with serving(conf) as cluster:
+        assert cluster.rm.keys.nodes.keys.taken() == both
+
+
+async def test_each_restart_is_an_epoch(tmp_path: Path) -> None:
+    for epoch in range(3):
+        async with serving(stored(tmp_path)) as cluster:
+            assert cluster.rm.core.scheduler.context.epoch == epoch
+
+
+async def test_two_resource_managers_do_not_share_a_store(tmp_path: Path) -> None:
+    async with serving(stored(tmp_path)):
+        with pytest.raises(YarnException, match="another ResourceManager uses it"):
+            async with serving(stored(tmp_path)):
+                raise AssertionError("it runs")
+
+
+# The configuration
+
+
+def faults(**values: str) -> list[str]:
+    conf = Configuration.of({RECOVERY_ENABLED.key: "true", STATE_STORE_FILE.key: "/f", **values})
+    return [f"{fault.key}: {fault.problem}" for fault in check_settings(conf)]
+
+
+@pytest.mark.parametrize(
+    "name", ["SQLiteRMStateStore", "org.apache.hadoop.x.FileSystemRMStateStore", "LeveldbRMStateStore"]
+)
+def test_stores_on_local_disks_mean_ours(name: str) -> None:
+    assert faults(**{STORE_CLASS.key: name}) == []
+
+
+@pytest.mark.parametrize("name", ["ZKRMStateStore", "NullRMStateStore", "org.apache.hadoop.x.MemoryRMStateStore"])
+def test_others_are_refused_by_name(name: str) -> None:
+    (fault,) = faults(**{STORE_CLASS.key: name})
+    assert fault.startswith(f"{STORE_CLASS.key}: is no store that yarnling has")
+    off = {RECOVERY_ENABLED.key: "false", STORE_CLASS.key: name}
+    assert faults(**off) == []
+
+
+def test_a_store_needs_a_file(tmp_path: Path) -> None:
+    (fault,) = faults(**{STATE_STORE_FILE.key: ""})
+    assert fault == f"{STATE_STORE_FILE.key}: is not set, and {RECOVERY_ENABLED.key} is true"
+    conf = configuration(tmp_path).overridden({RECOVERY_ENABLED.key: "true"}, "test")
+    with pytest.raises(ConfigurationException):
+        ResourceManager(conf)

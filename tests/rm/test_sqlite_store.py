@@ -1,0 +1,257 @@
+"""The state store's file: what is written is read again, whole; and a file that is no good is refused."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from rm.effects import RemoveApplication, SaveApplication, SaveAttempt
+from rm.lifecycles.states import RMAppAttemptState, RMAppState
+from rm.sqlite_store import SCHEMA_VERSION, SQLiteStateStore
+from rm.stored_state import ApplicationAttemptStateData, ApplicationStateData, RMState, Saving, StoredApplication
+from yarn.applications import ApplicationSubmissionContext
+from yarn.containers import Container, ContainerLaunchContext
+from yarn.errors import YarnException
+from yarn.ids import ApplicationAttemptId, ApplicationId, ContainerId, NodeId
+from yarn.protocols.tracker import MasterKey
+from yarn.resource import Resource
+from yarn.states import FinalApplicationStatus
+
+ROOT = Path(__file__).resolve().parents[2]
+APP = ApplicationId(1_700_000_000_000, 1)
+ATTEMPT = ApplicationAttemptId(APP, 1)
+MASTER = Container(ContainerId(ATTEMPT, 3 << 40 | 1), NodeId("n1", 45454), "n1:8042", Resource(1024, 1), 0)
+
+
+def application(number: int = 1, **fields: object) -> ApplicationStateData:
+    submission = ApplicationSubmissionContext(
+        ApplicationId(APP.cluster_timestamp, number),
+        ContainerLaunchContext(("run me",), {"A": "b"}, tokens=b"credentials"),
+        Resource(1024, 1),
+        queue="default",
+        tags=frozenset({"a", "b"}),
+        priority=3,
+    )
+    return ApplicationStateData(submission, "ann", 5, **fields)  # type: ignore[arg-type]
+
+
+def attempt(number: int = 1, **fields: object) -> ApplicationAttemptStateData:
+    return ApplicationAttemptStateData(ApplicationAttemptId(APP, number), MASTER, 7, **fields)  # type: ignore[arg-type]
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "state.sqlite"
+
+
+@pytest.fixture
+def store(path: Path) -> Iterator[SQLiteStateStore]:
+    store = opened(path)
+    yield store
+    store.close()
+
+
+def opened(path: Path) -> SQLiteStateStore:
+    return SQLiteStateStore.open(path, f"KEY = {path}")
+
+
+def refusal(path: Path) -> str:
+    with pytest.raises(YarnException) as refused:
+        read(path)
+    return refused.value.message
+
+
+def read(path: Path) -> RMState:
+    with closing(opened(path)) as store:
+        return store.load()
+
+
+def test_a_new_file_holds_nothing_and_is_its_owners_only(store: SQLiteStateStore, path: Path) -> None:
+    store.write([SaveApplication(application(), Saving.NEW)])
+    assert {p.stat().st_mode & 0o777 for p in path.parent.iterdir()} == {0o600}
+    assert store.keys("any") == ()
+
+
+def test_what_was_written_is_read_by_the_next_one(store: SQLiteStateStore, path: Path) -> None:
+    ended = application(
+        placed="root.a.b",
+        launch_ms=6,
+        lifetime_ends_ms=9,
+        state=RMAppState.FINISHED,
+        diagnostics="fine \N{SNOWMAN}",
+        finish_ms=8,
+    )
+    over = attempt(
+        state=RMAppAttemptState.FINISHED,
+        tracking_url="N/A",
+        final_status=FinalApplicationStatus.SUCCEEDED,
+        exit_status=-102,
+        memory_mb_seconds=1 << 50,
+    )
+    store.write([SaveApplication(ended, Saving.FINAL), SaveAttempt(over, Saving.FINAL)])
+    store.close()
+    again = opened(path)
+    assert again.load() == RMState(0, (StoredApplication(ended, (over,)),))
+    assert again.load().applications[0].application.submission.am_container.tokens == b"credentials"
+    again.close()
+
+
+def test_the_last_word_counts_and_order_is_that_of_ids(store: SQLiteStateStore) -> None:
+    apps = [application(number) for number in (10, 2, 1)]
+    store.write([SaveApplication(app, Saving.NEW) for app in apps])
+    store.write([SaveAttempt(attempt(number), Saving.NEW) for number in (11, 2, 1)])
+    changed = replace(apps[2], launch_ms=77)
+    store.write([SaveApplication(changed, Saving.CHANGE)])
+    found = store.load().applications
+    assert [stored.application for stored in found] == [changed, apps[1], apps[0]]
+    assert [one.attempt_id.attempt for one in found[0].attempts] == [1, 2, 11]
+
+
+def test_an_application_is_removed_with_its_attempts(store: SQLiteStateStore) -> None:
+    store.write([SaveApplication(application(), Saving.NEW), SaveAttempt(attempt(), Saving.NEW)])
+    store.write([RemoveApplication(APP)])
+    assert store.load() == RMState()
+    store.write([SaveApplication(application(), Saving.NEW)])
+    assert store.load().applications[0].attempts == ()
+
+
+def test_epochs_and_keys(store: SQLiteStateStore) -> None:
+    keys = (MasterKey(4, b"four"), MasterKey(2, b"two"))
+    store.write_keys("a", keys)
+    store.write_keys("b", keys[:1])
+    store.write_keys("b", keys[1:])
+    assert (store.keys("a"), store.keys("b")) == (keys, keys[1:])
+    store.raise_epoch()
+    store.raise_epoch()
+    assert store.load().epoch == 2
+
+
+def test_all_of_a_write_or_none_of_it(store: SQLiteStateStore) -> None:
+    impossible = replace(application(2), diagnostics=object())  # type: ignore[arg-type]
+    with pytest.raises(YarnException):
+        store.write([SaveApplication(application(), Saving.NEW), SaveApplication(impossible, Saving.NEW)])
+    assert store.load() == RMState()
+
+
+# Processes that are killed
+
+WRITER = """
+import os, sys
+from pathlib import Path
+from rm.effects import SaveApplication
+from rm.stored_state import Saving
+from tests.rm.test_sqlite_store import application, opened
+store = opened(Path(sys.argv[1]))
+for number in range(1, 1_000_000):
+    store.write([SaveApplication(application(n), Saving.NEW) for n in (2 * number - 1, 2 * number)])
+    os.write(1, b"%d\\n" % (2 * number))
+"""
+
+
+def test_what_was_durable_survives_kill_9_in_whole_transactions(path: Path) -> None:
+    """The writer says a number once it is written; all that it said is there, and of what it did not say, pairs."""
+    process = subprocess.Popen([sys.executable, "-c", WRITER, str(path)], cwd=ROOT, stdout=subprocess.PIPE)
+    assert process.stdout is not None
+    said = [process.stdout.readline() for _ in range(20)]
+    process.kill()
+    said += process.stdout.readlines()
+    process.wait()
+    process.stdout.close()
+    store = opened(path)
+    numbers = [stored.application.application_id.id for stored in store.load().applications]
+    store.close()
+    assert numbers == list(range(1, len(numbers) + 1))
+    assert len(numbers) % 2 == 0
+    assert len(numbers) >= int(said[-1])
+
+
+def test_a_log_cut_anywhere_is_the_state_after_some_write(path: Path, tmp_path: Path) -> None:
+    """A crash of the machine: the last transactions of the log are torn. Each cut gives what was written up to one."""
+    store = opened(path)
+    for number in range(1, 6):
+        store.write([SaveApplication(application(number), Saving.NEW), SaveAttempt(attempt(number), Saving.NEW)])
+    log = Path(f"{path}-wal").read_bytes()
+    base = path.read_bytes()
+    store.close()
+    seen = set()
+    for cut in (*range(0, len(log), 509), len(log)):
+        copy = tmp_path / f"cut{cut}"
+        copy.write_bytes(base)
+        copy.chmod(0o600)
+        wal = Path(f"{copy}-wal")
+        wal.write_bytes(log[:cut])
+        wal.chmod(0o600)
+        torn = opened(copy)
+        found = torn.load().applications
+        torn.close()
+        seen.add(len(found))
+        assert [stored.application for stored in found] == [application(n) for n in range(1, len(found) + 1)]
+        assert sum(len(stored.attempts) for stored in found) == len(found[:1]) * len(found)
+    assert seen == {0, 1, 2, 3, 4, 5}
+
+
+# Files that are no good
+
+
+def test_a_file_in_use_is_refused(store: SQLiteStateStore, path: Path) -> None:
+    assert "another ResourceManager uses it (end that one, or name another file)" in refusal(path)
+
+
+def test_a_damaged_file_is_refused_with_the_remedy(store: SQLiteStateStore, path: Path) -> None:
+    store.write([SaveApplication(application(number), Saving.NEW) for number in range(1, 200)])
+    store.close()
+    data = bytearray(path.read_bytes())
+    assert len(data) > 20_000
+    data[8192:16384] = os.urandom(8192)
+    path.write_bytes(data)
+    told = refusal(path)
+    assert told.startswith(f"KEY = {path}: is damaged: ")
+    assert told.endswith("(put a copy in its place, or move it away to start without its applications)")
+
+
+def test_what_is_no_database_is_refused(path: Path) -> None:
+    path.touch(0o600)
+    path.write_bytes(b"Dear diary, " * 1000)
+    assert "is damaged: file is not a database" in refusal(path)
+
+
+def test_a_record_that_cannot_be_read_is_refused(store: SQLiteStateStore, path: Path) -> None:
+    store.write([SaveApplication(application(), Saving.NEW)])
+    store.close()
+    with sqlite3.connect(path) as database:
+        database.execute("""UPDATE application SET state = '{"user": "ann", "colour": 3}'""")
+    database.close()
+    assert "is damaged" in refusal(path)
+
+
+def test_another_programs_database_and_another_version_are_refused(path: Path) -> None:
+    path.touch(0o600)
+    with sqlite3.connect(path) as database:
+        database.execute("CREATE TABLE cookies (jar TEXT)")
+    database.close()
+    assert "is another program's database (name another file)" in refusal(path)
+    path.unlink()
+    path.touch(0o600)
+    opened(path).close()
+    with sqlite3.connect(path) as database:
+        database.execute(f"PRAGMA user_version = {SCHEMA_VERSION + 1}")
+    database.close()
+    assert f"is of version {SCHEMA_VERSION + 1}, this is version {SCHEMA_VERSION}" in refusal(path)
+
+
+def test_a_file_that_others_may_read_is_refused(path: Path) -> None:
+    path.touch(0o600)
+    path.chmod(0o644)
+    assert "mode 0644 lets others read it (chmod 0600)" in refusal(path)
+
+
+def test_a_file_that_cannot_be_made_is_refused(tmp_path: Path) -> None:
+    assert "(give a file that can be written)" in refusal(tmp_path / "no" / "such" / "place")

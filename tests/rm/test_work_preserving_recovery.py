@@ -1,0 +1,245 @@
+"""Masters and containers that go on over a restart of the ResourceManager.
+
+Named after TestWorkPreservingRMRestart where that has the case.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pytest
+
+from rm.reports import application_report
+from tests.rm.builders import ask, done
+from tests.rm.stored import StoredRM
+from yarn.containers import Container
+from yarn.errors import ApplicationMasterNotRegisteredException
+from yarn.ids import ApplicationId
+from yarn.resource import Resource
+from yarn.states import YarnApplicationState
+
+WAIT_MS = 10_000
+
+
+def used(rm: StoredRM) -> tuple[int, int, int]:
+    """MB in use: on all nodes, in the root queue, by all of the user."""
+    scheduler = rm.core.scheduler
+    nodes = sum(node.allocated.memory_mb for node in scheduler.nodes.values())
+    root, leaf = scheduler.queues["root"], scheduler.queue("default")
+    users = sum(user.usage.used("").memory_mb for user in leaf.users.users.values())  # type: ignore[union-attr]
+    return nodes, root.usage.used("").memory_mb, users
+
+
+class Job:
+    """An application whose master and two tasks run on a node each."""
+
+    def __init__(self, conf: Mapping[str, str] | None = None, **context: object) -> None:
+        self.rm = StoredRM(conf)
+        for host in ("n1", "n2"):
+            self.rm.node(host)
+        self.app: ApplicationId = self.rm.submit(**context)
+        self.master: Container = self.rm.run_master(self.app, "n1")
+        self.tasks = self.rm.get(self.app, 2, "n2")
+
+    def restart(self) -> StoredRM:
+        self.rm = self.rm.restart()
+        return self.rm
+
+
+@pytest.fixture
+def job() -> Job:
+    return Job()
+
+
+def test_nodes_bring_back_what_they_run(job: Job) -> None:
+    before = used(job.rm)
+    rm = job.restart()
+    assert (rm.state(job.app), rm.attempt_state(job.app)) == ("ACCEPTED", "LAUNCHED")
+    rm.comes_back("n1")
+    rm.comes_back("n2")
+    assert used(rm) == before == (3072, 3072, 3072)
+    containers = rm.core.scheduler.containers_of(job.app)
+    assert set(containers) == {job.master.id, *(task.id for task in job.tasks)}
+    assert [c.id for c in containers.values() if c.is_am] == [job.master.id]
+    assert list(rm.core.context.apps[job.app].ran_nodes) == [rm.nodes["n1"].node_id, rm.nodes["n2"].node_id]
+
+
+def test_the_master_registers_again_and_the_application_ends_as_ever(job: Job) -> None:
+    rm = job.restart()
+    rm.comes_back("n1")
+    rm.comes_back("n2")
+    with pytest.raises(ApplicationMasterNotRegisteredException, match="AM should re-register"):
+        rm.allocate(job.app)
+    answer = rm.register(job.app)
+    assert answer.containers_from_previous_attempts == ()
+    assert rm.state(job.app) == "RUNNING"
+    rm.beat("n2", ended=[done(task.id) for task in job.tasks])
+    assert {status.container_id for status in rm.allocate(job.app).completed} == {task.id for task in job.tasks}
+    rm.finish(job.app)
+    rm.beat("n1", ended=[done(job.master.id)])
+    assert application_report(rm.core.context, job.app).state is YarnApplicationState.FINISHED
+    assert used(rm) == (0, 0, 0)
+    assert rm.attempt_id(job.app).attempt == 1
+
+
+def test_a_new_container_has_the_new_epoch_in_its_id(job: Job) -> None:
+    rm = job.restart().restart()
+    for host in ("n1", "n2"):
+        rm.comes_back(host)
+    rm.register(job.app)
+    rm.wait(WAIT_MS + 1)
+    (container,) = rm.get(job.app, 1, "n2")
+    assert (container.id.epoch, container.id.sequence) == (2, 1)
+    assert "container_e02_" in str(container.id)
+
+
+def test_nothing_is_placed_before_nodes_and_masters_had_time_to_come_back(job: Job) -> None:
+    """testNewContainersNotAllocatedDuringSchedulerRecovery"""
+    rm = job.restart()
+    rm.comes_back("n1")
+    rm.comes_back("n2")
+    rm.register(job.app)
+    rm.allocate(job.app, [ask(1)])
+    rm.wait(WAIT_MS - 1)
+    rm.beat("n2")
+    rm.wait(1)
+    rm.beat("n2")
+    assert rm.allocate(job.app).allocated == ()
+    rm.wait(1)
+    rm.beat("n2")
+    assert len(rm.allocate(job.app).allocated) == 1
+
+
+def test_without_applications_nobody_waits() -> None:
+    rm = StoredRM().restart()
+    rm.node("n1")
+    app = rm.submit()
+    rm.run_master(app)
+    assert rm.state(app) == "RUNNING"
+
+
+def test_a_task_that_ended_meanwhile_is_told_to_its_master(job: Job) -> None:
+    rm = job.restart()
+    rm.comes_back("n1")
+    rm.comes_back("n2", ended={job.tasks[0].id: 3})
+    rm.register(job.app)
+    (status,) = rm.allocate(job.app).completed
+    assert (status.container_id, status.exit_status) == (job.tasks[0].id, 3)
+    assert used(rm) == (2048, 2048, 2048)
+
+
+def test_a_master_that_died_meanwhile_gets_a_successor_and_its_tasks_end(job: Job) -> None:
+    rm = job.restart()
+    rm.comes_back("n1", ended={job.master.id: 1})
+    assert rm.attempt_id(job.app).attempt == 2
+    rm.comes_back("n2")
+    assert set(rm.beat("n2").containers_to_clean_up) == {task.id for task in job.tasks}
+    assert used(rm) == (0, 0, 0)
+    rm.wait(WAIT_MS + 1)
+    assert rm.run_master(job.app).id.epoch == 1
+
+
+def test_what_is_of_nobody_is_ended(job: Job) -> None:
+    """Of an application that was over before the restart, and of one that nobody knows."""
+    rm = job.rm
+    other = rm.submit()
+    stray = rm.run_master(other, "n2")
+    rm.kill(other)
+    rm.nodes["n2"].running[stray.id] = None
+    unknown = stray.id._replace(attempt_id=stray.id.attempt_id._replace(application_id=ApplicationId(1, 1)))
+    rm.nodes["n1"].running[unknown] = None
+    rm = job.restart()
+    rm.comes_back("n1")
+    rm.comes_back("n2")
+    replies = {host: rm.beat(host) for host in ("n1", "n2")}
+    assert replies["n1"].applications_to_clean_up == (ApplicationId(1, 1),)
+    assert replies["n1"].containers_to_clean_up == (unknown,)
+    assert replies["n2"].applications_to_clean_up == (other,)
+    assert replies["n2"].containers_to_clean_up == (stray.id,)
+    assert used(rm) == (3072, 3072, 3072)
+
+
+def test_what_is_given_back_before_its_node_comes_is_ended_when_it_comes(job: Job) -> None:
+    """testReleaseWhileRunningAfterRestart: the master is quicker than the node."""
+    rm = job.restart()
+    rm.comes_back("n1")
+    rm.register(job.app)
+    rm.allocate(job.app, release=[job.tasks[0].id])
+    rm.comes_back("n2")
+    assert rm.beat("n2").containers_to_clean_up == (job.tasks[0].id,)
+    rm.beat("n2")
+    assert used(rm) == (2048, 2048, 2048)
+    assert [status.container_id for status in rm.allocate(job.app).completed] == [job.tasks[0].id]
+
+
+def test_kept_containers_come_back_to_the_master_of_the_next_attempt() -> None:
+    """Those whose node comes back after the master has registered are told with an allocate, with a token for it."""
+    job = Job(keep_containers_across_attempts=True, max_app_attempts=3)
+    rm = job.rm
+    rm.beat("n1", ended=[done(job.master.id, 1)])
+    rm.run_master(job.app, "n1")
+    rm = job.restart()
+    rm.comes_back("n1")
+    assert rm.register(job.app).containers_from_previous_attempts == ()
+    rm.comes_back("n2")
+    reply = rm.allocate(job.app)
+    assert {container.id for container in reply.containers_from_previous_attempts} == {task.id for task in job.tasks}
+    assert [token.node_id for token in reply.nm_tokens] == [rm.nodes["n2"].node_id]
+    assert rm.allocate(job.app).containers_from_previous_attempts == ()
+    assert used(rm) == (3072, 3072, 3072)
+
+
+def test_an_unmanaged_master_goes_on() -> None:
+    rm = StoredRM()
+    rm.node("n1")
+    app = rm.submit(unmanaged_am=True)
+    rm.register(app)
+    (task,) = rm.get(app, 1)
+    again = rm.restart()
+    again.comes_back()
+    again.register(app)
+    assert again.state(app) == "RUNNING"
+    again.finish(app)
+    assert again.state(app) == "FINISHED"
+    assert again.beat().applications_to_clean_up == (app,)
+    assert task.id.epoch == 0
+
+
+def test_a_second_kill_before_anybody_came_back(job: Job) -> None:
+    rm = job.restart().restart()
+    rm.comes_back("n1")
+    rm.comes_back("n2")
+    rm.register(job.app)
+    assert used(rm) == (3072, 3072, 3072)
+    rm.kill(job.app)
+    for host in ("n1", "n2"):
+        rm.beat(host)
+        rm.beat(host)
+    assert rm.state(job.app) == "KILLED"
+    assert used(rm) == (0, 0, 0)
+    assert rm.restart().state(job.app) == "KILLED"
+
+
+def test_an_application_that_waited_for_its_master_is_served_first_of_all_pending() -> None:
+    """fifo-for-pending-apps: who is recovering was there before."""
+    conf = {"yarn.scheduler.capacity.maximum-am-resource-percent": "0.1"}
+    rm = StoredRM(conf)
+    rm.node("n1")
+    first, second = rm.submit(), rm.submit()
+    rm.run_master(first)
+    assert rm.attempt_state(second) == "SCHEDULED"
+    again = rm.restart()
+    assert [again.attempt_state(app) for app in (first, second)] == ["LAUNCHED", "SCHEDULED"]
+    again.comes_back()
+    again.register(first)
+    assert again.core.scheduler.applications[first].current_attempt.is_recovering  # type: ignore[union-attr]
+    assert again.core.scheduler.queue("default").active_count == 1  # type: ignore[union-attr]
+
+
+def test_a_container_comes_back_with_its_size_and_place_in_the_queue(job: Job) -> None:
+    """Its resources are the NodeManager's word, as nothing else knows them."""
+    rm = job.restart()
+    rm.comes_back("n2", size=Resource(2048, 2))
+    sizes = [c.resource.memory_mb for c in rm.core.scheduler.containers_of(job.app).values()]
+    assert sizes == [2048, 2048]
+    assert used(rm) == (4096, 4096, 4096)
