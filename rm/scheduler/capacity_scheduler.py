@@ -59,11 +59,11 @@ class CapacityScheduler:
         "_idle",
         "_monitor",
         "_nodes",
-        "_recovery",
         "_sizes",
         "_tracker",
         "_tree",
         "cluster_timestamp",
+        "recovery",
     )
 
     def __init__(
@@ -80,7 +80,7 @@ class CapacityScheduler:
         self._applications = Applications(context, self._tree)
         self._nodes = ClusterNodes(context, self._tracker, self._tree, self._applications)
         self._sizes = ContainerSizes(context, self._tracker, self._tree)
-        self._recovery = Recovery(context, self._applications)
+        self.recovery = Recovery(context, self._applications)
         self._monitor = SchedulingMonitor(context, self._tree, self._applications)
         self.cluster_timestamp = cluster_timestamp
         self._idle.configure(settings, cluster_timestamp)
@@ -445,11 +445,6 @@ class CapacityScheduler:
     def queues(self) -> Mapping[str, CSQueue]:
         """The queues by path, parents before their children."""
         return self._tree.by_path
-
-    @property
-    def recovery(self) -> Recovery:
-        """What is to be done after a restart."""
-        return self._recovery
 
     @property
     def monitor(self) -> SchedulingMonitor:
