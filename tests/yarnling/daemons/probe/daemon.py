@@ -47,7 +47,7 @@ async def serve(conf: Configuration, ready: Callable[[dict[str, object]], None])
     }
     if mode == "parent":
         # A process in a session of its own whose parent is this one, with a directory of the cluster: a container.
-        given = {**os.environ, "LOG_DIRS": os.environ["PROBE"] + "/container"}
+        given = {**os.environ, "LOG_DIRS": os.environ.get("PROBE", "") + "/container"}
         child = subprocess.Popen(["sleep", "1000"], env=given, start_new_session=True)  # noqa: ASYNC220
         facts["child"] = child.pid
     ready(facts)
