@@ -22,6 +22,7 @@ async def main(wanted: int) -> None:
     environment = AMEnvironment.read()
     async with AMRMClient.connect(environment) as rm, NMClient.connect(environment, rm.nm_tokens) as nms:
         failed = ended = 0
+        running = set()
         rm.progress = lambda: ended / wanted
         await rm.register()
         for _ in range(wanted):
@@ -33,10 +34,12 @@ async def main(wanted: int) -> None:
                         if allocation.request is None:
                             rm.release(allocation.container.id)  # one more than asked for
                         else:
+                            running.add(allocation.container.id)
                             await nms.start(allocation.container, HELLO)
                 case ContainersCompleted(statuses):
-                    ended += len(statuses)
-                    failed += sum(status.exit_status != 0 for status in statuses)
+                    ours = [status for status in statuses if status.container_id in running]
+                    ended += len(ours)
+                    failed += sum(status.exit_status != 0 for status in ours)
                 case ShutdownOrdered() | HeartbeatFailed():
                     sys.exit(1)
             if ended == wanted:

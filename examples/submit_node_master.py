@@ -1,0 +1,38 @@
+"""Starts a cluster, submits examples/node_master to it and prints what its containers wrote.
+
+examples/node_master/build build/node_master
+python examples/submit_node_master.py build/node_master 3
+"""
+
+import shlex
+import shutil
+import sys
+from pathlib import Path
+
+from am.launching import TO_LOG_FILES
+from yarn.applications import ApplicationSubmissionContext
+from yarn.containers import ContainerLaunchContext
+from yarn.resource import Resource
+from yarnling.local_cluster import LocalCluster
+
+
+def main(built: Path, containers: int) -> None:
+    node = shutil.which("node") or sys.exit("node is not there (install Node.js 18 or later)")
+    words = [node, str(built.resolve() / "master.js"), str(containers)]
+    launch_context = ContainerLaunchContext(commands=(f"exec {shlex.join(words)} {TO_LOG_FILES}",))
+    with LocalCluster(nodes=2, memory_mb=4096, vcores=8, fast=True) as cluster:
+        application_id = cluster.client.new_application().application_id
+        context = ApplicationSubmissionContext(
+            application_id, launch_context, Resource(256, 1), "node", max_app_attempts=1
+        )
+        cluster.client.submit(context)
+        report = cluster.client.wait(application_id, timeout_s=60)
+        print(report.final_status.name, report.diagnostics)
+        for log in cluster.client.logs(application_id):
+            is_masters = log.path.parent.name.endswith("_000001")
+            if log.name == ("stderr" if is_masters else "stdout"):
+                print(log.text(), end="")
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), int(sys.argv[2]))
