@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from rm.events import FailApplicationAttempt, MoveApplication, UpdateApplicationPriority
@@ -10,7 +12,7 @@ from tests.rm.builders import START_MS, done
 from tests.rm.stored import NOT_PRESERVING, StoredRM
 from yarn.errors import ApplicationAttemptNotFoundException
 from yarn.ids import ApplicationId
-from yarn.states import FinalApplicationStatus, YarnApplicationState
+from yarn.states import FinalApplicationStatus, QueueState, YarnApplicationState
 
 NO_SETTLING = {"yarn.resourcemanager.work-preserving-recovery.scheduling-wait-ms": "0"}
 TWO_QUEUES = {
@@ -18,6 +20,14 @@ TWO_QUEUES = {
     "yarn.scheduler.capacity.root.queues": "default,other",
     "yarn.scheduler.capacity.root.default.capacity": "50",
     "yarn.scheduler.capacity.root.other.capacity": "50",
+}
+
+
+ON_DEMAND = {
+    "yarn.scheduler.capacity.root.queues": "default,users",
+    "yarn.scheduler.capacity.root.default.capacity": "1w",
+    "yarn.scheduler.capacity.root.users.capacity": "1w",
+    "yarn.scheduler.capacity.root.users.auto-queue-creation-v2.enabled": "true",
 }
 
 
@@ -91,7 +101,7 @@ def test_an_attempt_whose_end_was_not_stored_ends_as_its_application(rm: StoredR
     rm.kill(app)
     rm.write()
     attempt = rm.attempt_id(app)
-    rm.disk.attempts[attempt] = type(rm.disk.attempts[attempt])(attempt, None, START_MS)
+    rm.disk.attempts[attempt] = replace(rm.disk.attempts[attempt], state=None)
     assert states(rm.restart(), app) == ("KILLED", "KILLED")
 
 
@@ -164,6 +174,53 @@ def test_an_application_whose_queue_is_gone_is_killed() -> None:
     assert application_report(again.core.context, app).diagnostics == (
         "Application killed on recovery as it was submitted to queue other which no longer exists after restart."
     )
+
+
+def test_a_queue_that_was_stopped_meanwhile_drains() -> None:
+    """recoverDrainingState, of the queues above too; nothing new gets in."""
+    rm = StoredRM(TWO_QUEUES)
+    rm.node("n1")
+    app = rm.submit(queue="other")
+    rm.run_master(app)
+    again = rm.restart({**TWO_QUEUES, "yarn.scheduler.capacity.root.other.state": "STOPPED"})
+    queue = again.core.scheduler.queues["root.other"]
+    assert (again.state(app), queue.state) == ("ACCEPTED", QueueState.DRAINING)
+    again.kill(app)
+    assert (again.state(app), queue.state) == ("KILLED", QueueState.STOPPED)
+
+
+def test_no_limit_keeps_out_what_was_accepted() -> None:
+    rm = StoredRM(NO_SETTLING)
+    rm.node("n1")
+    apps = [rm.submit() for _ in range(3)]
+    for app in apps:
+        rm.run_master(app)
+    again = rm.restart({**NO_SETTLING, "yarn.scheduler.capacity.maximum-applications": "1"})
+    assert [again.state(app) for app in apps] == ["ACCEPTED"] * 3
+    assert list(again.core.scheduler.applications) == apps
+
+
+def test_a_queue_that_was_made_on_demand_is_made_again() -> None:
+    rm = StoredRM({**NO_SETTLING, **ON_DEMAND})
+    rm.node("n1")
+    app = rm.submit(queue="root.users.ann")
+    rm.run_master(app)
+    again = rm.restart()
+    assert again.core.scheduler.applications[app].queue == "root.users.ann"
+
+
+def test_an_earlier_attempt_whose_end_was_not_stored_failed(rm: StoredRM) -> None:
+    app = rm.submit(max_app_attempts=2)
+    master = rm.run_master(app)
+    first = rm.attempt_id(app)
+    rm.beat(ended=[done(master.id, 1)])
+    rm.run_master(app)
+    rm.disk.attempts[first] = replace(rm.disk.attempts[first], state=None)
+    again = rm.restart()
+    attempts = again.core.context.apps[app].attempts.values()
+    assert [attempt.state.name for attempt in attempts] == ["FAILED", "LAUNCHED"]
+    again.kill(app)
+    assert states(again, app) == ("KILLED", "KILLED")
 
 
 def test_an_application_that_lived_too_long_meanwhile_is_killed(rm: StoredRM) -> None:

@@ -189,6 +189,19 @@ def test_kept_containers_come_back_to_the_master_of_the_next_attempt() -> None:
     assert used(rm) == (3072, 3072, 3072)
 
 
+def test_kept_containers_that_are_there_first_are_told_with_the_registering() -> None:
+    """And not once more with the next allocate; the master itself is not among them."""
+    job = Job(keep_containers_across_attempts=True, max_app_attempts=3)
+    job.rm.beat("n1", ended=[done(job.master.id, 1)])
+    job.rm.run_master(job.app, "n1")
+    rm = job.restart()
+    rm.comes_back("n1")
+    rm.comes_back("n2")
+    told = rm.register(job.app).containers_from_previous_attempts
+    assert {container.id for container in told} == {task.id for task in job.tasks}
+    assert rm.allocate(job.app).containers_from_previous_attempts == ()
+
+
 def test_an_unmanaged_master_goes_on() -> None:
     rm = StoredRM()
     rm.node("n1")
