@@ -39,6 +39,7 @@ from wire.proxies import ResourceTrackerProxy
 from wire.retry import RetryPolicy
 from wire.server import RpcServer
 from wire.tokens import ContainerTokenSecretManager, KeyRing, NMTokenSecretManager, NodeTokenSecretManager
+from wire.watching import CallWatch
 from yarn.configuration import Configuration
 from yarn.ids import NodeId
 from yarn.settings import nodemanager, resourcemanager
@@ -174,14 +175,24 @@ class _Door:
         self.nm_tokens = NMTokenSecretManager(KeyRing())
         self.service = ContainerManagementService(self.container_tokens, self.nm_tokens)
         self._address = Address.read(conf, nodemanager.ADDRESS)
-        self._server = RpcServer(self._address, beyond_loopback=LISTEN_BEYOND_LOOPBACK.of(conf))
+        self._watch = CallWatch.read(conf)
+        self._server = RpcServer(
+            self._address,
+            observers=() if self._watch is None else (self._watch,),
+            beyond_loopback=LISTEN_BEYOND_LOOPBACK.of(conf),
+        )
         self._server.add(container_management.RPCS, self.service, self.service.authenticate)
 
     async def listen(self) -> NodeId:
         """Take the port; it is part of the node's name."""
-        return NodeId(self._address.host, await self._server.start())
+        node_id = NodeId(self._address.host, await self._server.start())
+        if self._watch is not None:
+            await self._watch.open(str(node_id))
+        return node_id
 
     async def close(self) -> None:
+        if self._watch is not None:
+            await self._watch.close()
         await self._server.stop()
 
 

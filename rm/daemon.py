@@ -30,6 +30,7 @@ from rm.shell import ResourceManagerShell
 from rm.sqlite_store import SQLiteStateStore
 from rm.store_writer import StoreWriter
 from wire.address import Address
+from wire.caller import RM_CALLER
 from wire.channel import Channels
 from wire.cluster_secret import read_cluster_secret
 from wire.core_shell import WallClock
@@ -39,6 +40,7 @@ from wire.protocols import admin, client, inspection, master, tracker
 from wire.server import RpcServer, anybody
 from wire.tokens import NodeTokenSecretManager
 from wire.topology import Topology
+from wire.watching import CallWatch
 from yarn.configuration import Configuration
 from yarn.errors import YarnException
 from yarn.ids import ApplicationAttemptId
@@ -120,7 +122,8 @@ class ResourceManager:
         self.exit_status = 0
         self.give_up: Callable[[], None] = lambda: None
         self._shell.attempt_ended = lambda subject: self._signer.forget(ApplicationAttemptId.parse(subject))
-        self._servers = self._make_servers(reload, observers)
+        self._watch = CallWatch.read(conf)
+        self._servers = self._make_servers(reload, observers if self._watch is None else (*observers, self._watch))
 
     def _give_up(self) -> None:
         """An invariant is broken: what is wrong is in the log, how it came to be in the event log."""
@@ -158,8 +161,12 @@ class ResourceManager:
                 rolling = tasks.create_task(self.keys.roll_for_ever())
                 try:
                     self.addresses = await self._servers.start()
+                    if self._watch is not None:
+                        await self._watch.open(RM_CALLER)
                     yield
                 finally:
+                    if self._watch is not None:
+                        await self._watch.close()
                     rolling.cancel()
                     launcher.cancel()
                     await self._servers.stop()

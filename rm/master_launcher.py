@@ -16,6 +16,7 @@ from rm.effects import CleanUpMaster, LaunchMaster
 from rm.events import MasterLaunched, MasterLaunchFailed
 from rm.master_keys import MasterKeys
 from rm.response_signer import ResponseSigner
+from wire.caller import RM_CALLER
 from wire.channel import Channels
 from wire.credentials import Credentials
 from wire.proxies import ContainerManagementProxy
@@ -131,7 +132,7 @@ class MasterLauncher:
     ) -> ContainerManagementProxy:
         token = self._keys.nodes.create(attempt_id, node_id, user)
         return ContainerManagementProxy(
-            str(node_id), token=token, retry=retry, timeout_s=CALL_TIMEOUT_S, channels=self._channels
+            str(node_id), user=RM_CALLER, token=token, retry=retry, timeout_s=CALL_TIMEOUT_S, channels=self._channels
         )
 
 

@@ -18,6 +18,8 @@ USER_KEY = "yarn-user"
 TOKEN_KEY = "yarn-token-bin"
 """Metadata: a serialised TokenProto."""
 USER_LENGTH_MAX = 256
+RM_CALLER = "ResourceManager"
+"""What the RM says it is where it calls with an attempt's token, to start its master; it proves nothing."""
 TOKEN_BYTES_MAX = 16 * 1024
 """A token is some 200 bytes; the bound keeps rubbish away from the parser."""
 

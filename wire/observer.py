@@ -19,8 +19,10 @@ class RpcObserver(Protocol):
 
     def received(self, caller: Caller[Any], rpc: Rpc[Any, Any], request: object) -> None: ...
 
-    def answered(self, caller: Caller[Any], rpc: Rpc[Any, Any], outcome: object, elapsed_ms: float) -> None:
-        """`outcome`: the reply's record, or the YarnException that refused the call."""
+    def answered(
+        self, caller: Caller[Any], rpc: Rpc[Any, Any], request: object, outcome: object, elapsed_ms: float
+    ) -> None:
+        """`request`: None if it was not read; `outcome`: the reply's record, or the YarnException that refused it."""
 
 
 class WireLog:
@@ -30,7 +32,9 @@ class WireLog:
         if _logger.isEnabledFor(logging.DEBUG):
             _logger.debug("< %s peer=%s user=%s %s", rpc.name, caller.peer, caller.user or "-", _cut(request))
 
-    def answered(self, caller: Caller[Any], rpc: Rpc[Any, Any], outcome: object, elapsed_ms: float) -> None:
+    def answered(
+        self, caller: Caller[Any], rpc: Rpc[Any, Any], request: object, outcome: object, elapsed_ms: float
+    ) -> None:
         if _logger.isEnabledFor(logging.DEBUG):
             _logger.debug("> %s peer=%s ms=%.1f %s", rpc.name, caller.peer, elapsed_ms, _cut(outcome))
 

@@ -113,6 +113,7 @@ class RpcServer:
         async def serve(request: bytes, context: Context) -> bytes:
             started = time.perf_counter()
             caller: Caller[Any] = Caller("", None, context.peer(), None)
+            record: Any = None
             error: YarnException
             try:
                 known = read_caller(context.invocation_metadata() or (), context.peer())
@@ -122,22 +123,22 @@ class RpcServer:
                     observer.received(caller, rpc, record)
                 reply = await method(caller, record)
                 data = _encoded(rpc, reply)
-                self._told(caller, rpc, reply, started)
+                self._told(caller, rpc, record, reply, started)
                 return data
             except YarnException as refusal:
                 error = refusal
             except Exception as bug:
                 _logger.exception("call failed rpc=%s peer=%s", rpc.name, caller.peer)
                 error = RemoteError(f"{type(bug).__name__} in {rpc.name}; the server's log has the trace")
-            self._told(caller, rpc, error, started)
+            self._told(caller, rpc, record, error, started)
             return await _refuse(context, error)
 
         return serve
 
-    def _told(self, caller: Caller[Any], rpc: Rpc[Any, Any], outcome: object, started: float) -> None:
+    def _told(self, caller: Caller[Any], rpc: Rpc[Any, Any], request: object, outcome: object, started: float) -> None:
         elapsed_ms = (time.perf_counter() - started) * 1000
         for observer in self._observers:
-            observer.answered(caller, rpc, outcome, elapsed_ms)
+            observer.answered(caller, rpc, request, outcome, elapsed_ms)
 
 
 def _encoded(rpc: Rpc[Any, Any], reply: object) -> bytes:

@@ -85,6 +85,7 @@ def file_values(
     values |= addresses
     values[yarnling.CLUSTER_SECRET_FILE.key] = str(directory.secret_file)
     values[yarnling.STATE_STORE_FILE.key] = str(directory.path / values[yarnling.STATE_STORE_FILE.key])
+    values.setdefault(yarnling.WATCH_DIR.key, str(directory.watch))
     if racks:
         values[yarnling.NODE_SWITCH_MAPPING.key] = TABLE_MAPPING
         values[yarnling.TOPOLOGY_TABLE_FILE.key] = str(directory.topology_table)

@@ -53,6 +53,7 @@ class ClusterDirectory:
         self.conf = path / "conf"
         self.logs = path / "logs"
         self.staging = path / "staging"
+        self.watch = path / "watch"
         self.secret_file = path / "cluster-secret"
         self.topology_table = self.conf / "topology.table"
 

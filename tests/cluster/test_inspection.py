@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+import subprocess
 
 import pytest
 
 from tests.cluster.conftest import eventually
-from tests.cluster.test_command_line import Yarnling, environment, up, yarnling
+from tests.cluster.test_command_line import COMMAND, Yarnling, environment, up, yarnling
 from yarn.ids import ApplicationId
 
 __all__ = ["environment", "up", "yarnling"]
@@ -51,3 +52,34 @@ def test_an_unknown_application_is_told_as_elsewhere(up: dict[str, object], yarn
     wrong = yarnling("explain", "app1")
     assert wrong.returncode == 1
     assert "app1" in wrong.stderr
+
+
+def test_watch_shows_calls_from_whom_to_whom(up: dict[str, object], yarnling: Yarnling) -> None:
+    seen = yarnling("watch", "--count", "5", "--rpc", "nodeHeart*")
+    assert seen.returncode == 0, seen.stderr
+    lines = seen.stdout.splitlines()
+    assert len(lines) == 5
+    assert all(" -> ResourceManager nodeHeartbeat " in line for line in lines)
+    (first, *_) = [line.split()[1] for line in lines]
+    own = yarnling("watch", "--count", "2", "--json", "--node", first)
+    calls = [json.loads(line) for line in own.stdout.splitlines()]
+    assert [(call["from"], call["to"]) for call in calls] == [(first, "ResourceManager")] * 2
+    assert calls[0]["request"]["node_id"] == first
+
+
+def test_watch_shows_what_was_refused(up: dict[str, object], yarnling: Yarnling, environment: dict[str, str]) -> None:
+    command = [*COMMAND, "watch", "--errors", "--count", "1", "--json"]
+    watching = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True)
+
+    def told() -> bool:
+        """It may take a moment until the watcher is connected."""
+        yarnling("explain", "application_1_0001")
+        return watching.poll() is not None
+
+    eventually(told, timeout_s=60)
+    output, _ = watching.communicate()
+    (line,) = output.splitlines()
+    call = json.loads(line)
+    assert (call["rpc"], call["request"], call["reply"]) == ("explain", "application_1_0001", None)
+    assert call["error"]["exception"].endswith("ApplicationNotFoundException")
+    assert call["from"].startswith("user ")

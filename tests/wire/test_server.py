@@ -268,7 +268,9 @@ class Watcher:
     def received(self, caller: Caller[Any], rpc: Rpc[Any, Any], request: object) -> None:
         self.seen.append(("<", rpc.name, request))
 
-    def answered(self, caller: Caller[Any], rpc: Rpc[Any, Any], outcome: object, elapsed_ms: float) -> None:
+    def answered(
+        self, caller: Caller[Any], rpc: Rpc[Any, Any], request: object, outcome: object, elapsed_ms: float
+    ) -> None:
         assert elapsed_ms >= 0
         self.seen.append((">", rpc.name, outcome))
 

@@ -26,6 +26,11 @@ EVENT_LOG = TextSetting(
     None,
     "file, or directory of one file a daemon, for the events of cores and their effects",
 )
+WATCH_DIR = TextSetting(
+    "yarn.yarnling.watch-dir",
+    None,
+    "directory in which each daemon has a socket that tells of the calls it takes (`yarnling watch`)",
+)
 CHECK_INVARIANTS = BoolSetting(
     "yarn.yarnling.check-invariants",
     "false",

@@ -144,6 +144,25 @@ def explain(
     show(name, application, user, as_json=as_json)
 
 
+@app.command()
+def watch(
+    application: Annotated[str, typer.Option("--app", metavar="ID", help="Only what names this application.")] = "",
+    node: Annotated[str, typer.Option(help="Only calls of, to or about this node: number, name or id.")] = "",
+    rpc: Annotated[list[str], typer.Option(metavar="NAME", help="Only such calls; may have * (nodeHeart*).")] = [],  # noqa: B006
+    errors: Annotated[bool, typer.Option("--errors", help="Only calls that were refused.")] = False,
+    count: Annotated[int | None, typer.Option("--count", "-n", help="End after so many.", min=1)] = None,
+    name: Name = DEFAULT_NAME,
+    as_json: Json = False,
+) -> None:
+    """Show every call between the cluster's processes as it is answered, one a line, until Ctrl-C."""
+    from yarn.ids import ApplicationId
+    from yarnling.cli.watch import Filter
+    from yarnling.cli.watch import watch as watch_calls
+
+    app_id = ApplicationId.parse(application) if application else None
+    watch_calls(name, Filter(app_id, node, tuple(rpc), errors), count, as_json=as_json)
+
+
 @app.command("kill-node")
 def kill_node(
     node: Annotated[str, typer.Argument(help="Its number, its name (nm-2) or its id (host:port).")],

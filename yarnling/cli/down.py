@@ -31,7 +31,7 @@ def end_all() -> None:
 
 def kill_one_node(name: str, node: str, *, containers: bool) -> None:
     """SIGKILL to one NodeManager of a cluster."""
-    entry = _find_node(find_cluster(name), node)
+    entry = find_node(find_cluster(name), node)
     process = entry.process.process()
     if process is None:
         raise YarnException(f"{entry.name} ({entry.node_id}) has ended already")
@@ -59,7 +59,8 @@ def _end(state: ClusterState) -> None:
     sys.stdout.write(f"Cluster {state.name} has ended.\n")
 
 
-def _find_node(state: ClusterState, wanted: str) -> NodeEntry:
+def find_node(state: ClusterState, wanted: str) -> NodeEntry:
+    """By number, name or id. Raises YarnException, naming those that there are."""
     for entry in state.nodes:
         if wanted in (str(entry.number), entry.name, entry.node_id):
             return entry

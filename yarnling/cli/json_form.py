@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import base64
 import dataclasses
 import json
 from collections.abc import Mapping
 from enum import Enum
 from typing import Any
 
+from yarn.errors import YarnException
 from yarn.resource import Resource
 
 
@@ -27,6 +29,10 @@ def plain(value: object) -> Any:
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         # A field without a repr is a secret.
         return {field.name: plain(getattr(value, field.name)) for field in dataclasses.fields(value) if field.repr}
+    if isinstance(value, YarnException):
+        return {"exception": value.java_class, "message": value.message}
+    if isinstance(value, bytes):
+        return base64.b64encode(value).decode()
     if isinstance(value, Mapping):
         return {str(key): plain(entry) for key, entry in value.items()}
     if isinstance(value, tuple) and hasattr(value, "_fields"):

@@ -1,0 +1,94 @@
+"""Which calls are told, and how one reads in a line."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from wire.json_records import to_json
+from yarn.asks import ResourceRequest
+from yarn.ids import ApplicationAttemptId, ApplicationId, ContainerId, NodeId
+from yarn.protocols.master import AllocateRequest
+from yarn.resource import Resource
+from yarnling.cli.watch import Filter, brief, in_one_line, told
+
+APP = ApplicationId(1, 1)
+ATTEMPT = ApplicationAttemptId(APP, 1)
+NODE = "127.0.0.2:7"
+
+
+def call(**parts: Any) -> dict[str, Any]:
+    request = AllocateRequest(3, 0.5, (ResourceRequest(1, "*", Resource(1024, 1), 4),), (ContainerId(ATTEMPT, 2),))
+    line = {
+        "at_ms": 1_700_000_000_042,
+        "ms": 1.25,
+        "from": str(ATTEMPT),
+        "to": "ResourceManager",
+        "rpc": "allocate",
+        "request": to_json(request),
+        "reply": None,
+        "error": None,
+    }
+    return told({**line, **parts})
+
+
+def test_a_call_in_one_line() -> None:
+    line = in_one_line(call())
+    assert line.partition(" ")[2].startswith(
+        "appattempt_1_0001_000001 -> ResourceManager allocate 1.2 ms response_id=3"
+    )
+    assert "progress=0.5" in line
+    assert "asks=(1)" in line
+    assert "releases=container_1_0001_01_000002" in line
+    assert "\n" not in line
+    assert line.split(" ")[0].endswith(".042")
+
+
+def test_what_was_refused_and_what_is_nobodys_markup() -> None:
+    line = in_one_line(call(error={"exception": "a.b.Odd", "message": "two\nlines \x1b[2J"}, request=None))
+    assert line.endswith("! Odd: two\\x0alines \\x1b[2J")
+
+
+@pytest.mark.parametrize(
+    ("wanted", "passes"),
+    [
+        (Filter(), True),
+        (Filter(app=APP), True),
+        (Filter(app=ApplicationId(1, 2)), False),
+        (Filter(node=NODE), False),
+        (Filter(rpcs=("ALLOC*",)), True),
+        (Filter(rpcs=("nodeHeartbeat", "allocate")), True),
+        (Filter(rpcs=("alloc",)), False),
+        (Filter(errors=True), False),
+        (Filter(app=APP, errors=True), False),
+    ],
+)
+def test_filters(wanted: Filter, passes: bool) -> None:
+    assert wanted.passes(call()) is passes
+
+
+def test_an_application_is_found_in_what_its_containers_and_attempts_are_called() -> None:
+    bare = {"request": None, "from": "user ann"}
+    other = ContainerId(ApplicationAttemptId(ApplicationId(1, 11), 1), 1)
+    assert Filter(app=APP).passes(call(**{**bare, "from": f"ResourceManager for {ATTEMPT}"}))
+    assert Filter(app=APP).passes(call(**{**bare, "reply": [str(ContainerId(ATTEMPT, 9))]}))
+    assert Filter(app=APP).passes(call(**{**bare, "reply": {"failed": {str(ContainerId(ATTEMPT, 9)): 1}}}))
+    assert not Filter(app=APP).passes(call(**{**bare, "reply": [str(other)]}))
+
+
+def test_a_node_is_found_at_both_ends_and_within() -> None:
+    assert Filter(node=NODE).passes(call(**{"from": NODE}))
+    assert Filter(node=NODE).passes(call(to=NODE))
+    assert Filter(node=NODE).passes(call(reply=to_json(NodeId("127.0.0.2", 7))))
+    assert Filter(errors=True).passes(call(error={"exception": "E", "message": ""}))
+
+
+def test_what_another_version_says_is_shown_as_it_came() -> None:
+    odd = {"$": "yarn.nowhere.Odd", "x": 1}
+    assert call(request=odd)["request"] == odd
+
+
+def test_what_says_nothing_is_left_out() -> None:
+    assert brief({"a": 0, "b": "", "c": [], "d": {"x": 1, "y": None}, "e": [1, 2, 3, 4]}) == "d={x=1} e=(4)"
+    assert brief({"text": "x" * 50}) == f"text={'x' * 39}…"

@@ -1,0 +1,213 @@
+"""Calls told to whoever watches: a socket of each daemon in one directory, one JSON line a call.
+
+    directory/NAME.sock     NAME: ResourceManager, or a node's id; for the directory's owner alone
+    {"at_ms": ..., "ms": 0.8, "from": "...", "to": NAME, "rpc": "allocate", "request": ..., "reply": ..., "error": null}
+    {"dropped": 12}         so many calls were not told, since the watcher does not keep up
+
+Records are as in wire.json_records, without secrets. While nobody is connected a call costs one look at an empty dict.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import logging
+import os
+import socket
+import time
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+from typing import Any
+
+from wire.caller import RM_CALLER, Caller
+from wire.json_records import to_json
+from wire.rpc import Rpc
+from yarn.configuration import Configuration
+from yarn.containers import AMRMTokenIdentifier, NMTokenIdentifier
+from yarn.errors import YarnException
+from yarn.ids import NodeId
+from yarn.settings.yarnling import WATCH_DIR
+
+SUFFIX = ".sock"
+LINE_BYTES_MAX = 256 * 1024
+"""A call whose line is longer is told without its records."""
+UNREAD_BYTES_MAX = 4 * 1024 * 1024
+"""What is kept for a watcher that does not read; calls beyond it are counted, and the number is told."""
+WATCHERS_MAX = 16
+"""At one daemon; more are sent away."""
+
+_logger = logging.getLogger(__name__)
+
+
+class CallWatch:
+    """Tells watchers of the calls of one daemon; an RpcObserver."""
+
+    def __init__(self, directory: Path) -> None:
+        self._directory = directory
+        self._name = ""
+        self._server: asyncio.AbstractServer | None = None
+        self._watchers: dict[_Watcher, None] = {}
+
+    @staticmethod
+    def read(conf: Configuration) -> CallWatch | None:
+        """As configured; None if nobody is to watch."""
+        name = WATCH_DIR.maybe_of(conf)
+        return CallWatch(Path(name)) if name else None
+
+    async def open(self, name: str) -> None:
+        """Let watchers connect. Raises YarnException if there cannot be a socket."""
+        self._name = name
+        try:
+            self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+            with _short(self._directory) as short:
+                listening = _bound(f"{short}/{name}{SUFFIX}")
+        except OSError as error:
+            raise YarnException(
+                f"{WATCH_DIR.key} = {self._directory}: {error.strerror} (name another directory, or none)"
+            ) from None
+        self._server = await asyncio.get_running_loop().create_unix_server(
+            lambda: _Watcher(self._watchers), sock=listening
+        )
+
+    async def close(self) -> None:
+        if self._server is None:
+            return
+        self._server.close()
+        for watcher in tuple(self._watchers):
+            watcher.leave()
+        with contextlib.suppress(OSError):
+            (self._directory / f"{self._name}{SUFFIX}").unlink()
+
+    def received(self, caller: Caller[Any], rpc: Rpc[Any, Any], request: object) -> None:
+        """A call is told when it is answered."""
+
+    def answered(
+        self, caller: Caller[Any], rpc: Rpc[Any, Any], request: object, outcome: object, elapsed_ms: float
+    ) -> None:
+        if not self._watchers:
+            return
+        try:
+            line = _line(self._name, caller, rpc, request, outcome, elapsed_ms)
+        except Exception:
+            _logger.exception("a call cannot be told rpc=%s", rpc.name)
+            return
+        for watcher in tuple(self._watchers):
+            watcher.tell(line)
+
+
+class _Watcher(asyncio.Protocol):
+    """One who is connected."""
+
+    def __init__(self, watchers: dict[_Watcher, None]) -> None:
+        self._watchers = watchers
+        self._transport: asyncio.Transport | None = None
+        self._dropped = 0
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.Transport), "a stream's"
+        self._transport = transport
+        if len(self._watchers) < WATCHERS_MAX:
+            self._watchers[self] = None
+        else:
+            transport.abort()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._watchers.pop(self, None)
+
+    def tell(self, line: bytes) -> None:
+        """Write it, unless too much is unread already."""
+        transport = self._transport
+        if transport is None or transport.is_closing():
+            return
+        if transport.get_write_buffer_size() > UNREAD_BYTES_MAX:
+            self._dropped += 1
+            return
+        if self._dropped:
+            transport.write(json.dumps({"dropped": self._dropped}).encode() + b"\n")
+            self._dropped = 0
+        transport.write(line)
+
+    def leave(self) -> None:
+        if self._transport is not None:
+            self._transport.close()
+
+
+def _line(
+    name: str, caller: Caller[Any], rpc: Rpc[Any, Any], request: object, outcome: object, elapsed_ms: float
+) -> bytes:
+    error = outcome if isinstance(outcome, YarnException) else None
+    told: dict[str, Any] = {
+        "at_ms": time.time_ns() // 1_000_000,
+        "ms": round(elapsed_ms, 3),
+        "from": _who(caller),
+        "to": name,
+        "rpc": rpc.name,
+        "request": to_json(request),
+        "reply": None if error is not None else to_json(outcome),
+        "error": None if error is None else {"exception": error.java_class, "message": error.message},
+    }
+    line = json.dumps(told, separators=(",", ":")).encode()
+    if len(line) > LINE_BYTES_MAX:
+        told |= {"request": None, "reply": None, "left_out_bytes": len(line)}
+        line = json.dumps(told, separators=(",", ":")).encode()
+    return line + b"\n"
+
+
+def _who(caller: Caller[Any]) -> str:
+    """Who calls, as its token proves; a client as it says."""
+    verified = caller.verified
+    if isinstance(verified, NodeId):
+        return str(verified)
+    if isinstance(verified, NMTokenIdentifier | AMRMTokenIdentifier):
+        return f"{RM_CALLER} for {verified.attempt_id}" if caller.user == RM_CALLER else str(verified.attempt_id)
+    return f"user {caller.user}" if caller.user else "nobody known"
+
+
+def _bound(path: str) -> socket.socket:
+    """A socket there, for its owner alone; what a killed daemon has left is replaced."""
+    listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    try:
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(path)
+        listening.bind(path)
+        os.chmod(path, 0o600)
+    except OSError:
+        listening.close()
+        raise
+    return listening
+
+
+@contextlib.contextmanager
+def _short(directory: Path) -> Iterator[str]:
+    """A name of the directory that is short enough for the address of a socket, which may have 107 bytes."""
+    descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        yield f"/proc/self/fd/{descriptor}"
+    finally:
+        os.close(descriptor)
+
+
+# The watcher's side
+
+
+def sockets(directory: Path) -> list[str]:
+    """The names of those who can be watched."""
+    return sorted(path.name.removesuffix(SUFFIX) for path in directory.glob(f"*{SUFFIX}"))
+
+
+async def calls_of(directory: Path, name: str) -> AsyncIterator[dict[str, Any]]:
+    """What one daemon tells, until it ends; nothing of one that is not there (any more)."""
+    try:
+        with _short(directory) as short:
+            reader, writer = await asyncio.open_unix_connection(f"{short}/{name}{SUFFIX}", limit=2 * LINE_BYTES_MAX)
+    except OSError:
+        return
+    try:
+        while line := await reader.readline():
+            if line.endswith(b"\n"):
+                yield json.loads(line)
+    except ConnectionError:
+        return
+    finally:
+        writer.close()
