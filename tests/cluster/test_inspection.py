@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
+import fcntl
 import json
+import os
+import pty
+import signal
+import struct
 import subprocess
+import termios
 
 import pytest
 
@@ -83,3 +90,33 @@ def test_watch_shows_what_was_refused(up: dict[str, object], yarnling: Yarnling,
     assert (call["rpc"], call["request"], call["reply"]) == ("explain", "application_1_0001", None)
     assert call["error"]["exception"].endswith("ApplicationNotFoundException")
     assert call["from"].startswith("user ")
+
+
+def test_top_prints_one_frame_into_a_pipe(waiting: ApplicationId, yarnling: Yarnling) -> None:
+    shown = yarnling("top")
+    assert shown.returncode == 0, shown.stderr
+    lines = shown.stdout.splitlines()
+    assert "2 of 2 nodes run" in lines[0]
+    assert any(line.startswith(f"{waiting} RUNNING default, ") for line in lines)
+    assert any(line.startswith("  waits for ") for line in lines)
+    told = json.loads(yarnling("top", "--json").stdout)
+    assert [explanation["application_id"] for explanation in told["waiting"]] == [str(waiting)]
+
+
+def test_top_on_a_terminal_goes_on_until_it_is_interrupted(waiting: ApplicationId, environment: dict[str, str]) -> None:
+    master, worker = pty.openpty()
+    fcntl.ioctl(worker, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 60, 0, 0))
+    command = [*COMMAND, "top", "--interval", "0.1"]
+    variables = {**environment, "TERM": "xterm"}
+    process = subprocess.Popen(command, env=variables, stdin=worker, stdout=worker, stderr=worker)
+    os.close(worker)
+    output = b""
+    while output.count(b"queue: used / guaranteed") < 3:
+        output += os.read(master, 65536)
+    process.send_signal(signal.SIGINT)
+    with contextlib.suppress(OSError):
+        while output_more := os.read(master, 65536):
+            output += output_more
+    assert process.wait(timeout=30) == 0
+    os.close(master)
+    assert "█".encode() in output

@@ -163,6 +163,19 @@ def watch(
     watch_calls(name, Filter(app_id, node, tuple(rpc), errors), count, as_json=as_json)
 
 
+@app.command()
+def top(
+    interval: Annotated[float, typer.Option(metavar="S", help="Between two looks.", min=0.1)] = 1.0,
+    once: Annotated[bool, typer.Option("--once", help="Print one frame, as into a pipe.")] = False,
+    name: Name = DEFAULT_NAME,
+    as_json: Json = False,
+) -> None:
+    """Watch queues fill, nodes and applications, and what waits for what; one frame where it is no terminal."""
+    from yarnling.cli.top import show
+
+    show(name, interval, once=once, as_json=as_json)
+
+
 @app.command("kill-node")
 def kill_node(
     node: Annotated[str, typer.Argument(help="Its number, its name (nm-2) or its id (host:port).")],

@@ -74,7 +74,7 @@ def node_table(nodes: Iterable[NodeReport]) -> Table:
 
 def queue_table(root: QueueInfo) -> Table:
     table = _table("Queue", "State", "Capacity", "Maximum", "Used", "Running", "Pending", "Memory MB")
-    for depth, queue in _tree(root):
+    for depth, queue in queue_tree(root):
         statistics = queue.statistics
         table.add_row(
             cell("  " * depth + queue.name),
@@ -106,10 +106,11 @@ def application_table(applications: tuple[ApplicationReport, ...]) -> Table:
     return table
 
 
-def _tree(queue: QueueInfo, depth: int = 0) -> Iterator[tuple[int, QueueInfo]]:
+def queue_tree(queue: QueueInfo, depth: int = 0) -> Iterator[tuple[int, QueueInfo]]:
+    """(levels below, queue), parents before their children."""
     yield depth, queue
     for child in queue.children:
-        yield from _tree(child, depth + 1)
+        yield from queue_tree(child, depth + 1)
 
 
 def _table(*columns: str) -> Table:

@@ -1,0 +1,113 @@
+"""The live view's frames: bars with what is used, guaranteed and possible, and why something waits."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from tests.yarnling.cli.test_explain import FULL, WAITING
+from tests.yarnling.test_terminal import EVIL, TAMED
+from yarn.applications import ApplicationReport, ApplicationResourceUsage
+from yarn.ids import ApplicationAttemptId, ApplicationId, NodeId
+from yarn.nodes import NodeHealth, NodeReport
+from yarn.queues import QueueInfo, QueueStatistics
+from yarn.resource import NONE, Resource
+from yarn.states import NodeState, QueueState, YarnApplicationState
+from yarnling.cli.top import APPLICATIONS_MAX, TopView, as_object, bar, frame
+from yarnling.cli.views import ClusterView
+
+APP = ApplicationId(1, 1)
+
+
+def queue(name: str, used: float, guaranteed: float, most: float, *children: QueueInfo) -> QueueInfo:
+    state, counts = QueueState.RUNNING, QueueStatistics()
+    return QueueInfo(name, f"root.{name}", state, 0.0, 0.0, 0.0, guaranteed, most, used, counts, children)
+
+
+def application(number: int = 1, state: YarnApplicationState = YarnApplicationState.RUNNING) -> ApplicationReport:
+    app_id = ApplicationId(1, number)
+    usage = ApplicationResourceUsage(3, 0, NONE, NONE, NONE)
+    return ApplicationReport(app_id, "ann", "root.a", "n", state, ApplicationAttemptId(app_id, 1), usage=usage)
+
+
+NODE = NodeReport(
+    NodeId("127.0.0.2", 41000), NodeState.RUNNING, "", "/r", Resource(4096, 3), Resource(8192, 8), 3, NodeHealth()
+)
+ROOT = queue("root", 0.35, 1.0, 1.0, queue("a", 0.3, 0.2, 0.6), queue("b", 0.05, 0.8, 1.0))
+TOP = TopView("default", "2023-11-14T12:00:01.000+00:00", ClusterView((NODE,), ROOT, (application(),)), (WAITING,))
+
+
+def lines(top: TopView = TOP, width: int = 60) -> list[str]:
+    return [line.plain for line in frame(top, width)]
+
+
+def test_a_frame_of_sixty_columns() -> None:
+    drawn = lines()
+    assert max(map(len, drawn)) <= 60
+    assert drawn == [
+        "default  12:00:01  1 of 1 nodes run, 1 applications",
+        "queue: used / guaranteed / at most",
+        "root              ████████░░░░░░░░░░░░░░   35% / 100% / 100%",
+        "  a               ███████░░░░░░            30% /  20% /  60%",
+        "  b               █░░░░░░░░░░░░░░░░░|░░░    5% /  80% / 100%",
+        "node: memory and vcores in use",
+        "127.0.0.2:41000   █████████░░░░░░░░░ 4096 / 8192 MB, 3 / 8",
+        "application: what it has, what it waits for",
+        "application_1_0001 RUNNING a, 3 containers",
+        "  waits for 3 x 1024 MB, 1 vcore",
+        "    127.0.0.2: queue root.a: Queue hits max-capacity limit …",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("used", "guaranteed", "most", "drawn"),
+    [
+        (0.0, 0.5, 1.0, "░░░░░|░░░░"),
+        (0.3, 0.5, 0.8, "███░░|░░  "),
+        (0.7, 0.5, 0.8, "███████░  "),
+        (1.0, 1.0, 1.0, "██████████"),
+        (0.0, 0.0, 0.2, "░░        "),
+    ],
+)
+def test_a_bar(used: float, guaranteed: float, most: float, drawn: str) -> None:
+    assert bar(used, guaranteed, most, 10).plain == drawn
+
+
+def test_what_is_above_its_guarantee_is_yellow() -> None:
+    styles = [span.style for span in bar(0.4, 0.2, 1.0, 10).spans]
+    assert styles[:4] == ["green", "green", "yellow", "yellow"]
+
+
+def test_the_newest_refusal_is_told() -> None:
+    old = replace(FULL, message="before", at_ms=1)
+    drawn = lines(replace(TOP, waiting=(replace(WAITING, obstacles=(old, FULL, old)),)), 100)
+    assert sum("Queue hits max-capacity limit" in line for line in drawn) == 1
+    assert not any("before" in line for line in drawn)
+
+
+def test_what_is_over_is_left_out_and_of_many_the_number_is_told() -> None:
+    over = application(99, YarnApplicationState.FINISHED)
+    many = tuple(application(number) for number in range(1, APPLICATIONS_MAX + 4))
+    drawn = lines(replace(TOP, view=ClusterView((NODE,), ROOT, (*many, over))))
+    assert not any("application_1_0099" in line for line in drawn)
+    assert drawn[-1] == "... and 3 more"
+    assert drawn[0].endswith(f"{APPLICATIONS_MAX + 3} applications")
+
+
+def test_a_node_that_does_not_run_says_so() -> None:
+    lost = replace(NODE, state=NodeState.LOST)
+    assert "127.0.0.2:41000   LOST" in lines(replace(TOP, view=ClusterView((lost,), ROOT, ())))
+
+
+def test_names_are_no_markup() -> None:
+    evil = replace(application(), queue=EVIL)
+    assert any(TAMED[:20] in line for line in lines(replace(TOP, view=ClusterView((), queue(EVIL, 0, 0, 1), (evil,)))))
+    assert not any("\x1b" in line for line in lines(replace(TOP, cluster=EVIL, view=ClusterView((), ROOT, (evil,)))))
+
+
+def test_one_object_for_programs() -> None:
+    told = as_object(TOP)
+    assert list(told) == ["cluster", "time", "nodes", "root", "applications", "waiting"]
+    ((waiting),) = told["waiting"]  # type: ignore[misc]
+    assert waiting["obstacles"][0]["bound"]["memory-mb"] == 4096  # type: ignore[index]

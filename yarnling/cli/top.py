@@ -1,0 +1,178 @@
+"""`yarnling top`: queues, nodes and applications as they are, and what waits for what."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from rich.live import Live
+from rich.text import Text
+
+from yarn.applications import ApplicationReport
+from yarn.asks import ANY
+from yarn.errors import YarnException
+from yarn.nodes import NodeReport
+from yarn.protocols.inspection import Explanation
+from yarn.queues import QueueInfo
+from yarn.states import FINAL_APPLICATION_STATES, NodeState
+from yarnling.cli import json_form
+from yarnling.cli.connection import connect
+from yarnling.cli.explain import amounts, short
+from yarnling.cli.terminal import in_line, terminal
+from yarnling.cli.views import ClusterView, look, queue_tree
+from yarnling.client import Client
+
+WIDTH_MAX = 100
+"""Columns; more would only make the bars longer."""
+NAME_CHARS = 18
+BAR_CHARS_MIN = 8
+APPLICATIONS_MAX = 20
+"""Unfinished ones that are shown and asked about, the oldest first."""
+NODES_MAX = 20
+WITHIN, ABOVE = "green", "yellow"
+
+
+@dataclass(frozen=True, slots=True)
+class TopView:
+    """One look at a cluster. `waiting`: why, for the applications that still ask for something."""
+
+    cluster: str
+    time: str
+    view: ClusterView
+    waiting: tuple[Explanation, ...]
+
+
+def show(name: str, interval_s: float, *, once: bool, as_json: bool) -> None:
+    """One frame, or on a terminal one after the other until Ctrl-C or the cluster's end."""
+    with suppress(KeyboardInterrupt):
+        asyncio.run(_show(name, interval_s, once=once, as_json=as_json))
+
+
+async def _show(name: str, interval_s: float, *, once: bool, as_json: bool) -> None:
+    console = terminal()
+    _, client = connect(name)
+    async with client:
+        if as_json:
+            sys.stdout.write(json_form.text(as_object(await look_at(name, client))) + "\n")
+            return
+        if once or not console.is_terminal:
+            for line in frame(await look_at(name, client), min(console.width, WIDTH_MAX)):
+                console.print(line, soft_wrap=True)
+            return
+        with Live(console=console, auto_refresh=False, screen=True, vertical_overflow="crop") as live:
+            while True:
+                lines = frame(await look_at(name, client), min(console.width, WIDTH_MAX))
+                live.update(Text("\n").join(lines), refresh=True)
+                await asyncio.sleep(interval_s)
+
+
+async def look_at(name: str, client: Client) -> TopView:
+    """Ask for everything; what this user may not view is not explained."""
+    view = await look(client)
+    waiting: list[Explanation] = []
+    for app in unfinished(view):
+        with suppress(YarnException):
+            explanation = await client.explain(app.application_id)
+            if explanation.asks:
+                waiting.append(explanation)
+    moment = datetime.now(UTC).astimezone()
+    return TopView(name, moment.isoformat(timespec="milliseconds"), view, tuple(waiting))
+
+
+def as_object(top: TopView) -> dict[str, object]:
+    """For programs: what `status --json` tells, and what waits."""
+    plain: dict[str, object] = json_form.plain(top.view)
+    return {"cluster": top.cluster, "time": top.time, **plain, "waiting": json_form.plain(top.waiting)}
+
+
+def unfinished(view: ClusterView) -> tuple[ApplicationReport, ...]:
+    """The oldest of those that are not over."""
+    return tuple(app for app in view.applications if app.state not in FINAL_APPLICATION_STATES)[:APPLICATIONS_MAX]
+
+
+def frame(top: TopView, width: int) -> Iterator[Text]:
+    """The lines of one frame, none longer than `width`."""
+    for line in _lines(top, width):
+        line.truncate(width, overflow="ellipsis")
+        yield line
+
+
+def _lines(top: TopView, width: int) -> Iterator[Text]:
+    nodes, live = top.view.nodes, [app for app in top.view.applications if app.state not in FINAL_APPLICATION_STATES]
+    running = sum(node.state is NodeState.RUNNING for node in nodes)
+    counts = f"{running} of {len(nodes)} nodes run, {len(live)} applications"
+    yield Text(in_line(f"{top.cluster}  {top.time[11:19]}  {counts}"), "bold")
+    yield Text("queue: used / guaranteed / at most", "dim")
+    for depth, queue in queue_tree(top.view.root):
+        yield _queue_line(depth, queue, width)
+    yield Text("node: memory and vcores in use", "dim")
+    for node in nodes[:NODES_MAX]:
+        yield _node_line(node, width)
+    if len(nodes) > NODES_MAX:
+        yield Text(f"... and {len(nodes) - NODES_MAX} more", "dim")
+    if live:
+        yield Text("application: what it has, what it waits for", "dim")
+    waiting = {explanation.application_id: explanation for explanation in top.waiting}
+    for app in unfinished(top.view):
+        containers = max(0, app.usage.used_containers)
+        has = f"{containers} container{'' if containers == 1 else 's'}"
+        yield Text(in_line(f"{app.application_id} {app.state.name} {app.queue.removeprefix('root.')}, {has}"))
+        explanation = waiting.get(app.application_id)
+        if explanation is not None:
+            yield from _waits(explanation)
+    if len(live) > APPLICATIONS_MAX:
+        yield Text(f"... and {len(live) - APPLICATIONS_MAX} more", "dim")
+
+
+def _queue_line(depth: int, queue: QueueInfo, width: int) -> Text:
+    used, guaranteed = queue.absolute_used_capacity, queue.absolute_capacity
+    most = queue.absolute_maximum_capacity
+    numbers = f" {used:>5.0%} /{guaranteed:>5.0%} /{most:>5.0%}"
+    chars = max(BAR_CHARS_MIN, width - NAME_CHARS - len(numbers))
+    return Text.assemble(_name("  " * depth + queue.name), bar(used, guaranteed, most, chars), numbers)
+
+
+def _node_line(node: NodeReport, width: int) -> Text:
+    if node.state is not NodeState.RUNNING:
+        return Text.assemble(_name(str(node.node_id)), (node.state.name, "red"))
+    used, total = node.used, node.capability
+    numbers = f" {used.memory_mb} / {total.memory_mb} MB, {used.vcores} / {total.vcores}"
+    chars = max(BAR_CHARS_MIN, width - NAME_CHARS - max(24, len(numbers)))
+    share = used.memory_mb / total.memory_mb if total.memory_mb > 0 else 0.0
+    return Text.assemble(_name(str(node.node_id)), bar(share, 1.0, 1.0, chars), numbers)
+
+
+def bar(used: float, guaranteed: float, most: float, chars: int) -> Text:
+    """Full up to what is used, yellow above the guarantee, dotted up to the maximum; | where the guarantee ends."""
+    drawn = Text()
+    mark = round(guaranteed * chars) if 0 < guaranteed < 1 else -1
+    for place in range(chars):
+        middle = (place + 0.5) / chars
+        if middle <= used:
+            drawn.append("█", WITHIN if middle <= guaranteed else ABOVE)
+        elif place == mark:
+            drawn.append("|", "bold")
+        else:
+            drawn.append("░" if middle <= most else " ", "dim")
+    return drawn
+
+
+def _waits(explanation: Explanation) -> Iterator[Text]:
+    """What it asks for in all, and the newest refusal."""
+    for ask in explanation.asks:
+        if ask.resource_name == ANY:
+            yield Text(in_line(f"  waits for {ask.count} x {amounts(ask.capability)}"), ABOVE)
+    newest = max(explanation.obstacles, key=lambda obstacle: obstacle.at_ms, default=None)
+    if newest is not None:
+        where = "" if newest.node_id is None else f"{newest.node_id.host}: "
+        yield Text(in_line(f"    {where}{short(newest)}"))
+
+
+def _name(text: str) -> str:
+    shown = in_line(text)
+    cut = shown if len(shown) < NAME_CHARS else f"{shown[: NAME_CHARS - 2]}…"
+    return f"{cut:<{NAME_CHARS}}"
