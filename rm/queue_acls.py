@@ -9,9 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from rm.scheduler.access_control_list import AccessControlList
+from rm.scheduler.managed_configuration import configuration_of_leaf, is_managed, template_entries
 from rm.scheduler.queue_configuration import QueueConfiguration
 from rm.scheduler.queue_keys import ROOT, queue_key
 from rm.scheduler.queue_template import QueueTemplate
+from rm.scheduler.reading import Reader
 from yarn.configuration import Configuration
 from yarn.settings import scheduler
 from yarn.states import QueueACL
@@ -38,9 +40,7 @@ class QueueAcls:
         self._lists: dict[tuple[str, QueueACL], AccessControlList] = dict(before._lists) if before is not None else {}
         for path, queue in queues.items():
             for acl in QueueACL:
-                self._lists[path, acl] = (
-                    self._template_list(path, acl, is_leaf=queue.is_leaf) if queue.is_dynamic else self._own(path, acl)
-                )
+                self._lists[path, acl] = self._list(path, acl, queue)
 
     def may_submit(self, path: str, user: str, groups: tuple[str, ...], *, missing: Sequence[str] = ()) -> bool:
         """True if the user may submit to the queue or administer it.
@@ -69,13 +69,23 @@ class QueueAcls:
         if path in missing:
             yield self._template_list(path, acl, is_leaf=path == missing[-1])
 
-    def _own(self, path: str, acl: QueueACL) -> AccessControlList:
+    def _list(self, path: str, acl: QueueACL, queue: QueueConfiguration) -> AccessControlList:
+        if queue.is_dynamic:
+            return self._template_list(path, acl, is_leaf=queue.is_leaf)
+        if queue.is_auto_created:
+            return self._own(path, acl, configuration_of_leaf(self._configuration, path))
+        return self._own(path, acl, self._configuration)
+
+    def _own(self, path: str, acl: QueueACL, configuration: Configuration) -> AccessControlList:
         """Everybody for root, nobody for others, unless configured."""
         default = "*" if path == ROOT else ""
-        return AccessControlList.parse(self._configuration.get(queue_key(path, _NAMES[acl]), default) or "")
+        return AccessControlList.parse(configuration.get(queue_key(path, _NAMES[acl]), default) or "")
 
     def _template_list(self, path: str, acl: QueueACL, *, is_leaf: bool) -> AccessControlList:
         """Of a queue that is created on demand: its own keys do not count (setDynamicQueueACLProperties)."""
-        template = QueueTemplate(self._configuration, path.rpartition(".")[0])
-        entry = template.properties(is_leaf=is_leaf).get(_NAMES[acl])
+        above = path.rpartition(".")[0]
+        if is_managed(Reader(self._configuration), above):
+            entry = template_entries(self._configuration, above).get(_NAMES[acl])
+        else:
+            entry = QueueTemplate(self._configuration, above).properties(is_leaf=is_leaf).get(_NAMES[acl])
         return AccessControlList.parse(entry.value if entry is not None else "")

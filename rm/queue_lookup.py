@@ -45,4 +45,5 @@ class ConfiguredQueues:
 
 
 def _found(queue: QueueConfiguration) -> FoundQueue:
-    return FoundQueue(queue.path, queue.is_leaf, creates_queues=queue.creation.enabled and not queue.is_leaf)
+    creates_queues = not queue.is_leaf and (queue.creation.enabled or queue.managed is not None)
+    return FoundQueue(queue.path, queue.is_leaf, creates_queues=creates_queues, is_managed=queue.managed is not None)

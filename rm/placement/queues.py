@@ -10,11 +10,12 @@ from typing import NamedTuple, Protocol
 
 
 class FoundQueue(NamedTuple):
-    """A queue: its full path, and whether it is a leaf or creates queues on demand."""
+    """A queue: its full path, and whether it is a leaf or creates queues on demand, one level only if `is_managed`."""
 
     path: str
     is_leaf: bool
     creates_queues: bool = False
+    is_managed: bool = False
 
 
 class Queues(Protocol):
@@ -99,7 +100,7 @@ def _check_creatable(path: str, queues: Queues) -> None:
     parent = queues.find(parent_path)
     if parent is None:
         above = queues.find(parent_path.rpartition(".")[0])
-        if above is not None and above.creates_queues:
+        if above is not None and above.creates_queues and not above.is_managed:
             return
     elif parent.creates_queues:
         return

@@ -27,11 +27,11 @@ from rm.scheduler.container_updates import apply_updates, check_updates
 from rm.scheduler.context import SchedulerContext
 from rm.scheduler.dynamic_queues import paths_to_create
 from rm.scheduler.explanation import Obstacle, obstacles_of
-from rm.scheduler.idle_queues import IdleQueues
 from rm.scheduler.leaf_queue import LeafQueue
 from rm.scheduler.node import NodeTracker, SchedulerNode
 from rm.scheduler.node_labels import LabelChanges, NodeLabels
 from rm.scheduler.notices import Notice
+from rm.scheduler.policies import Policies
 from rm.scheduler.preemption.monitor import SchedulingMonitor
 from rm.scheduler.queue import CSQueue
 from rm.scheduler.queue_tree import QueueTree
@@ -56,13 +56,13 @@ class CapacityScheduler:
         "_applications",
         "_configuration",
         "_context",
-        "_idle",
         "_monitor",
         "_nodes",
         "_sizes",
         "_tracker",
         "_tree",
         "cluster_timestamp",
+        "policies",
         "recovery",
     )
 
@@ -76,27 +76,24 @@ class CapacityScheduler:
         context.now_ms = cluster_timestamp
         self._tracker = NodeTracker(context.nodes, settings.maximum_allocation, cluster_timestamp)
         self._tree = QueueTree(context)
-        self._idle = IdleQueues(self._tree)
+        self.policies = Policies(context, self._tree)
         self._applications = Applications(context, self._tree)
         self._nodes = ClusterNodes(context, self._tracker, self._tree, self._applications)
         self._sizes = ContainerSizes(context, self._tracker, self._tree)
         self.recovery = Recovery(context, self._applications)
         self._monitor = SchedulingMonitor(context, self._tree, self._applications)
         self.cluster_timestamp = cluster_timestamp
-        self._idle.configure(settings, cluster_timestamp)
+        self.policies.configure(cluster_timestamp)
 
     # Time
 
     def next_deadline_ms(self) -> int | None:
         """When `tick` has something to do by itself; None = never."""
-        return self._idle.next_round_ms
+        return self.policies.next_deadline_ms()
 
     def tick(self, now_ms: int) -> None:
-        """What is due by now: a round of removing idle queues."""
-        deadline_ms = self._idle.next_round_ms
-        if deadline_ms is not None and now_ms >= deadline_ms:
-            self._at(now_ms)
-            self._idle.tick(now_ms)
+        """What is due by now: rounds of policies."""
+        self.policies.tick(now_ms)
 
     # Nodes
 
@@ -387,11 +384,6 @@ class CapacityScheduler:
         """The paths, the leaf's last, that a submission to an unknown queue would need; () if there can be no such."""
         return paths_to_create(path, self._tree)
 
-    def remove_idle_queues(self, now_ms: int) -> None:
-        """A round of the policy that removes them (AutoCreatedQueueDeletionPolicy)."""
-        self._at(now_ms)
-        self._idle.remove(now_ms)
-
     # Configuration
 
     def reinitialize(
@@ -420,7 +412,7 @@ class CapacityScheduler:
         self._tracker.configured_maximum = settings.maximum_allocation
         self._tree.refresh()
         self._applications.recheck_parallel()
-        self._idle.configure(settings, now_ms)
+        self.policies.configure(now_ms)
         self._monitor.refresh()
 
     def _checked(self, configuration: Configuration) -> CapacitySchedulerConfiguration:

@@ -12,12 +12,14 @@ from dataclasses import dataclass
 
 from rm.scheduler.capacity_checks import Yardstick, check_children, check_queue, warn_of_maximums
 from rm.scheduler.dominant_resource_calculator import DominantResourceCalculator
-from rm.scheduler.monitors import IDLE_QUEUE_POLICY, runs
+from rm.scheduler.managed_configuration import configuration_of_leaf
+from rm.scheduler.monitors import IDLE_QUEUE_POLICY, QUEUE_MANAGEMENT_POLICY, runs
 from rm.scheduler.preemption.configuration import PreemptionSettings, read_preemption
 from rm.scheduler.queue_configuration import (
     LEGACY_QUEUE_MODE,
     QUEUE_CREATION,
     QueueConfiguration,
+    read_auto_created_queue,
     read_dynamic_queue,
     read_queue,
 )
@@ -40,6 +42,7 @@ DOMINANT_CALCULATOR = "DominantResourceCalculator"
 _MINIMUM = "yarn.scheduler.minimum-allocation-"
 _MAXIMUM = "yarn.scheduler.maximum-allocation-"
 _USER = PREFIX + "user."
+QUEUE_MANAGEMENT_INTERVAL = "yarn.resourcemanager.monitor.capacity.queue-management.monitoring-interval"
 _MAX_PARALLEL = "max-parallel-apps"
 _TYPES = "yarn.resource-types"
 
@@ -80,6 +83,8 @@ class CapacitySchedulerConfiguration:
     legacy_queue_mode: bool
     removes_idle_queues: bool
     idle_queue_expiry_s: int
+    manages_queues: bool
+    queue_management_interval_ms: int
     preemption: PreemptionSettings
     queues: dict[str, QueueConfiguration]
     source: Configuration
@@ -111,7 +116,7 @@ class CapacitySchedulerConfiguration:
         _read_dynamic_queues(reader, dynamic_queues, types, maximum, queues)
         calculator = _calculator(reader, types)
         _check_tree(reader, queues, yardstick or _before_the_first_node(calculator, types))
-        note_unsupported(reader, tuple(queues))
+        note_unsupported(reader)
         settings = CapacitySchedulerConfiguration(
             calculator=calculator,
             resource_types=types,
@@ -142,6 +147,8 @@ class CapacitySchedulerConfiguration:
             legacy_queue_mode=reader.flag(LEGACY_QUEUE_MODE, True),
             removes_idle_queues=runs(reader, IDLE_QUEUE_POLICY),
             idle_queue_expiry_s=reader.long(PREFIX + QUEUE_CREATION + "queue-expiration-time", 300),
+            manages_queues=runs(reader, QUEUE_MANAGEMENT_POLICY),
+            queue_management_interval_ms=reader.long(QUEUE_MANAGEMENT_INTERVAL, 1500),
             queues=queues,
             source=configuration,
             warnings=tuple(reader.faults),
@@ -274,7 +281,13 @@ def _read_dynamic_queues(
     """Those that stay, by the templates as they are now."""
     for path, queue in dynamic_queues.items():
         parent = queues.get(path.rpartition(".")[0])
-        if path not in queues and parent is not None and not parent.is_leaf:
+        if path in queues or parent is None:
+            continue
+        if queue.is_auto_created and parent.managed is not None:
+            own = Reader(configuration_of_leaf(reader.configuration, path))
+            queues[path] = read_auto_created_queue(own, path, parent, types, maximum)
+            reader.faults.extend(own.faults)
+        elif queue.is_dynamic and not parent.is_leaf:
             template = QueueTemplate(reader.configuration, parent.path)
             own = Reader(template.configuration_of(path, is_leaf=queue.is_leaf))
             labels = template.labels_of(path)
@@ -305,7 +318,7 @@ def _check_tree(reader: Reader, queues: dict[str, QueueConfiguration], yardstick
     for path, queue in queues.items():
         parent = queues.get(path.rpartition(".")[0])
         check_queue(reader, queue, parent, yardstick, legacy=legacy)
-        if not queue.is_dynamic:
+        if not queue.is_on_demand:
             _check_state(reader, queue, parent)
         children = [queues[f"{path}.{name}"] for name in queue.children if f"{path}.{name}" in queues]
         _check_plan(reader, queue)

@@ -10,9 +10,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from rm.scheduler.managed_configuration import configuration_of_leaf
+from rm.scheduler.managed_queues import ManagedParentQueue
 from rm.scheduler.parent_queue import ParentQueue
 from rm.scheduler.queue import CSQueue
-from rm.scheduler.queue_configuration import read_dynamic_queue
+from rm.scheduler.queue_configuration import QueueConfiguration, read_auto_created_queue, read_dynamic_queue
 from rm.scheduler.queue_template import QueueTemplate
 from rm.scheduler.queue_tree import QueueTree
 from rm.scheduler.reading import Reader
@@ -35,6 +37,9 @@ def create_queue(path: str, tree: QueueTree) -> CSQueue:
     """
     if "" in path.split(".") or "." not in path:
         raise CreationRefused(f"{path!r} is no path of a queue", is_told=False)
+    above = tree.get(path.rpartition(".")[0])
+    if isinstance(above, ManagedParentQueue):
+        return _make_in(above, path.rpartition(".")[2], tree)
     missing, parent = missing_parents(path, tree)
     if path != ".".join((parent.path, *missing, path.rpartition(".")[2])):
         raise CreationRefused(f"{path} does not begin with root")
@@ -128,11 +133,37 @@ def _make(name: str, parent: ParentQueue, tree: QueueTree, *, is_leaf: bool) -> 
     )
     if reader.faults:
         raise CreationRefused("; ".join(str(fault) for fault in reader.faults))
-    if configuration.state is None:
-        running = parent.state is QueueState.RUNNING
-        state = QueueState.RUNNING if running else QueueState.STOPPED
-        configuration = replace(configuration, initial_state=state)
-    return tree.add(configuration, parent)
+    return tree.add(_with_state_of(parent, configuration), parent)
+
+
+def _make_in(parent: ManagedParentQueue, name: str, tree: QueueTree) -> CSQueue:
+    """A leaf of a managed parent (ManagedParentQueue.addChildQueue)."""
+    path, most, settings = f"{parent.path}.{name}", parent.managed.queues_max, parent.context.settings
+    reader = Reader(configuration_of_leaf(settings.source, path))
+    configuration = read_auto_created_queue(
+        reader, path, parent.configuration, settings.resource_types, settings.maximum_allocation
+    )
+    if reader.faults:
+        raise CreationRefused("; ".join(str(fault) for fault in reader.faults))
+    if len(parent.children) >= most:
+        raise CreationRefused(
+            f"Cannot auto create leaf queue {path}.Max Child Queue limit exceeded which is configured as : {most} and "
+            f"number of child queues is : {len(parent.children)}"
+        )
+    if parent.managed.fails_when_full and parent.is_full():
+        raise CreationRefused(
+            f"Cannot auto create leaf queue {path}. Child queues capacities have reached parent queue : "
+            f"{parent.path}'s guaranteed capacity"
+        )
+    return tree.add(_with_state_of(parent, configuration), parent)
+
+
+def _with_state_of(parent: ParentQueue, configuration: QueueConfiguration) -> QueueConfiguration:
+    """What has no state configured starts in that of its parent."""
+    if configuration.state is not None:
+        return configuration
+    running = parent.state is QueueState.RUNNING
+    return replace(configuration, initial_state=QueueState.RUNNING if running else QueueState.STOPPED)
 
 
 def _has_weights(parent: ParentQueue) -> bool:

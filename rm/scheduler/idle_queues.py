@@ -8,7 +8,6 @@ scheduler's monitors, which it does not by default.
 
 from __future__ import annotations
 
-from rm.scheduler.configuration import CapacitySchedulerConfiguration
 from rm.scheduler.java_order import hash_order, string_hash
 from rm.scheduler.parent_queue import ParentQueue
 from rm.scheduler.queue import CSQueue
@@ -16,31 +15,17 @@ from rm.scheduler.queue_tree import QueueTree
 
 
 class IdleQueues:
-    """What the last round found idle. `next_round_ms`: when to have the next one; None = never."""
+    """What the last round found idle."""
 
-    __slots__ = ("_interval_ms", "_marked", "_tree", "next_round_ms")
+    __slots__ = ("_marked", "_tree")
 
     def __init__(self, tree: QueueTree) -> None:
         self._tree = tree
         self._marked: frozenset[str] = frozenset()
-        self._interval_ms = 0
-        self.next_round_ms: int | None = None
 
-    def configure(self, settings: CapacitySchedulerConfiguration, now_ms: int) -> None:
-        """After a start or refresh: rounds begin, end, or go on as often as when they began (SchedulingMonitor)."""
-        if not settings.removes_idle_queues:
-            self.next_round_ms = None
-        elif self.next_round_ms is None:
-            self._marked = frozenset()
-            self._interval_ms = settings.idle_queue_expiry_s * 1000
-            self.next_round_ms = now_ms
-
-    def tick(self, now_ms: int) -> None:
-        """The round that is due now; several that were missed are one."""
-        assert self.next_round_ms is not None
-        missed = (now_ms - self.next_round_ms) // self._interval_ms
-        self.next_round_ms += (missed + 1) * self._interval_ms
-        self.remove(now_ms)
+    def forget(self) -> None:
+        """Rounds begin."""
+        self._marked = frozenset()
 
     def remove(self, now_ms: int) -> None:
         """One round. A queue that is idle and was so at the last round is not marked again, removed or not."""

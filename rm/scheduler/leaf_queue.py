@@ -318,6 +318,11 @@ class LeafQueue(CSQueue):
             raise AccessControlException(
                 f"Queue {self.path} is STOPPED. Cannot accept submission of application: {application_id}"
             )
+        self._check_room(application_id, user)
+        self.parent.check_submission(application_id)
+
+    def _check_room(self, application_id: ApplicationId, user: str) -> None:
+        """The limits on applications, of the queue and of each user."""
         if self.application_total() >= self.maximum_applications:
             raise AccessControlException(
                 f"Queue {self.path} already has {self.application_total()} applications, "
@@ -329,7 +334,6 @@ class LeafQueue(CSQueue):
                 f"Queue {self.path} already has {count} applications from user {user} "
                 f"cannot accept submission of application: {application_id}"
             )
-        self.parent.check_submission(application_id)
 
     def submit_attempt(self, application: FiCaSchedulerApp) -> None:
         """An attempt waits for activation, and gets it if the limits for masters let it; or it is parked."""

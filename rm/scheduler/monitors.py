@@ -7,6 +7,9 @@ from rm.scheduler.reading import Reader
 MONITORS_ENABLED = "yarn.resourcemanager.scheduler.monitor.enable"
 POLICIES = "yarn.resourcemanager.scheduler.monitor.policies"
 IDLE_QUEUE_POLICY = "org.apache.hadoop.yarn.server.resourcemanager.scheduler.capacity.AutoCreatedQueueDeletionPolicy"
+QUEUE_MANAGEMENT_POLICY = (
+    "org.apache.hadoop.yarn.server.resourcemanager.scheduler.capacity.QueueManagementDynamicEditPolicy"
+)
 PREEMPTION_POLICY = (
     "org.apache.hadoop.yarn.server.resourcemanager.monitor.capacity.ProportionalCapacityPreemptionPolicy"
 )
@@ -23,8 +26,8 @@ def note_unknown_policies(reader: Reader) -> None:
     if not reader.flag(MONITORS_ENABLED, False):
         return
     for policy in _named(reader):
-        if policy not in (IDLE_QUEUE_POLICY, PREEMPTION_POLICY):
-            remedy = f"name {PREEMPTION_POLICY}, {IDLE_QUEUE_POLICY}, or nothing"
+        if policy not in (IDLE_QUEUE_POLICY, QUEUE_MANAGEMENT_POLICY, PREEMPTION_POLICY):
+            remedy = f"name {PREEMPTION_POLICY}, {IDLE_QUEUE_POLICY}, {QUEUE_MANAGEMENT_POLICY}, or nothing"
             reader.fault(POLICIES, f"the policy {policy} is not supported", remedy)
 
 

@@ -194,8 +194,12 @@ class CSQueue(ABC):
 
     def _update_guarantee_floor(self, partition: str) -> None:
         whole, own = self.context.partition_resource(partition), self.capacities.booked(partition)
-        floor = self.context.calculator.max_of(whole, own.effective_minimum, self.context.minimum_allocation)
-        own.guarantee_floor = floor
+        guarantee = self._guarantee(partition)
+        own.guarantee_floor = self.context.calculator.max_of(whole, guarantee, self.context.minimum_allocation)
+
+    def _guarantee(self, partition: str) -> Resource:
+        """What its use is measured against."""
+        return self.effective_minimum(partition)
 
     def update_used_capacity(self, partition: str) -> None:
         """What the order of queues looks at: used of the guarantee, which counts as one container at least."""

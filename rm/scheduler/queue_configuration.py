@@ -8,6 +8,7 @@ from rm.scheduler.application_lifetime import ApplicationLifetime, read_lifetime
 from rm.scheduler.binary32 import f32, shortest
 from rm.scheduler.capacity_vector import CapacityUnit, uniform
 from rm.scheduler.configured_capacity import DYNAMIC_WEIGHT, WEIGHT_NOT_SET, CapacityReader, ConfiguredCapacity
+from rm.scheduler.managed_configuration import ManagedCreation, is_managed, read_managed
 from rm.scheduler.monitors import MONITORS_ENABLED
 from rm.scheduler.preemption.configuration import INTRA_QUEUE_ENABLED
 from rm.scheduler.priority_acls import PRIORITY_ACL, PriorityAcl, read_priority_acls
@@ -56,6 +57,7 @@ class QueueConfiguration:
     `user_weights` {user: weight}, inherited ones included. `preemption_disabled`: nothing may be taken from the queue
     for others, here or because of a queue above; so with preemption off. `intra_queue_preemption_off`: the same of its
     own key alone. `is_dynamic`: created on demand, not configured; such a queue has no `children` here.
+    `managed`: how it makes leaves in the older way, if it does; `is_auto_created`: it was made so.
     `is_plan`: reservations can be made in it (PlanQueue). `accessible_labels`: `*` alone for all; `default_label`: of
     asks that name none, None = not configured; `exclusive_partitions`: with lists of their own in the ordering policy
     fifo-with-partitions.
@@ -89,6 +91,13 @@ class QueueConfiguration:
     allow_zero_capacity_sum: bool
     preemption_disabled: bool
     intra_queue_preemption_off: bool
+    managed: ManagedCreation | None = None
+    is_auto_created: bool = False
+
+    @property
+    def is_on_demand(self) -> bool:
+        """True if nobody configured it, in whichever way it was made."""
+        return self.is_dynamic or self.is_auto_created
 
     @property
     def intra_queue_preemption_disabled(self) -> bool:
@@ -124,8 +133,8 @@ def read_queue(
     if parent is not None and parent.is_plan:
         own = _read(reader, path, parent, types, scheduler_maximum, (), (), is_leaf=True, creation=creation)
         return _default_of_plan(own, parent, types)
-    is_managed = reader.flag(queue_key(path, "auto-create-child-queue.enabled"), False)
-    is_leaf = not (children or creation.enabled or keeps_parent or is_managed)
+    makes_leaves = is_managed(reader, path)
+    is_leaf = not (children or creation.enabled or keeps_parent or makes_leaves)
     is_plan = is_leaf and reader.flag(queue_key(path, "reservable"), False)
     if is_plan:
         children, is_leaf = (path.rpartition(".")[2] + PLAN_DEFAULT,), False
@@ -140,7 +149,20 @@ def read_queue(
         is_leaf=is_leaf,
         creation=creation,
     )
+    if makes_leaves:
+        capacity, legacy = queue.capacities[NO_LABEL], reader.flag(LEGACY_QUEUE_MODE, True)
+        managed = read_managed(reader, path, types, capacity, legacy=legacy, is_flexible=creation.enabled)
+        queue = replace(queue, managed=managed)
     return replace(queue, is_plan=is_plan)
+
+
+def read_auto_created_queue(
+    reader: Reader, path: str, parent: QueueConfiguration, types: ResourceTypes, scheduler_maximum: Resource
+) -> QueueConfiguration:
+    """A leaf that a managed parent made; the reader's configuration has the template laid over it."""
+    creation = replace(_creation(reader, path), enabled=False)
+    queue = _read(reader, path, parent, types, scheduler_maximum, (), (), is_leaf=True, creation=creation)
+    return replace(queue, is_auto_created=True)
 
 
 def _default_of_plan(own: QueueConfiguration, plan: QueueConfiguration, types: ResourceTypes) -> QueueConfiguration:

@@ -15,6 +15,8 @@ from rm.scheduler.context import SchedulerContext
 from rm.scheduler.java_order import hash_order, string_hash
 from rm.scheduler.leaf_queue import LeafQueue
 from rm.scheduler.limits import ResourceLimits
+from rm.scheduler.managed_checks import check_managed
+from rm.scheduler.managed_queues import AutoCreatedLeafQueue, ManagedParentQueue, new_queue
 from rm.scheduler.parent_queue import ParentQueue
 from rm.scheduler.queue import CSQueue
 from rm.scheduler.queue_configuration import PLAN_DEFAULT, QUEUE_CREATION, QueueConfiguration
@@ -63,6 +65,11 @@ class QueueTree:
         """All leaves, in the order of `by_path`."""
         return (queue for queue in self.by_path.values() if isinstance(queue, LeafQueue))
 
+    def managed_parents(self) -> list[ManagedParentQueue]:
+        """Those whose leaves get and lose guarantees; others make none without (QueueManagementDynamicEditPolicy)."""
+        parents = (queue for queue in self.by_path.values() if isinstance(queue, ManagedParentQueue))
+        return [queue for queue in parents if not queue.managed.fails_when_full]
+
     def update_cluster_resource(self) -> None:
         """The cluster changed: everything that follows from its size, from the root down."""
         self.root.update_cluster_resource(ResourceLimits(self._context.cluster_resource, self._context.none))
@@ -71,10 +78,11 @@ class QueueTree:
 
     def add(self, configuration: QueueConfiguration, parent: ParentQueue) -> ParentQueue | LeafQueue:
         """A new queue at the end of its parent's list; its siblings get less from now on (addDynamicChildQueue)."""
-        kind = LeafQueue if configuration.is_leaf else ParentQueue
         self._context.settings.queues[configuration.path] = configuration
-        queue = kind(configuration, parent, self._context)
+        queue = new_queue(configuration, parent, self._context)
         parent.children.append(queue)
+        if isinstance(queue, AutoCreatedLeafQueue):
+            queue.maker.entitle(queue)
         parent.last_submitted_ms = self._context.now_ms
         self._note(queue)
         self._update_below(parent)
@@ -97,7 +105,7 @@ class QueueTree:
 
     def dynamic_queues(self) -> dict[str, QueueConfiguration]:
         """{path: configuration} of the queues that were created on demand, parents before their children."""
-        return {path: queue.configuration for path, queue in self.by_path.items() if queue.is_dynamic}
+        return {path: queue.configuration for path, queue in self.by_path.items() if queue.configuration.is_on_demand}
 
     def check(self, settings: CapacitySchedulerConfiguration, configuration: Configuration) -> None:
         """Raises ConfigurationException with all that forbids going from the present tree to the configured one."""
@@ -105,12 +113,13 @@ class QueueTree:
         _check_activations(self.by_path, settings, configuration, faults)
         for queue in self.by_path.values():
             new = settings.queues.get(queue.path)
-            if new is None and queue.is_dynamic:
+            if new is None and queue.configuration.is_on_demand:
                 _check_loss(queue, configuration, faults)
             elif new is None:
                 _check_deletion(queue, configuration, faults)
             else:
                 _check_change(queue, new, configuration, faults)
+                check_managed(queue, new, configuration, faults)
         if settings.legacy_queue_mode:
             self._check_capacities(settings, configuration, faults)
         refuse_if_faulty(faults)
@@ -122,6 +131,8 @@ class QueueTree:
         reader = Reader(configuration)
         for queue in self.by_path.values():
             new = settings.queues.get(queue.path)
+            if isinstance(queue, ManagedParentQueue):
+                continue
             if isinstance(queue, ParentQueue) and new is not None and not new.is_leaf and not new.is_plan:
                 children = [settings.queues[path] for path in _paths_after_refresh(queue, settings)]
                 flag = queue.allow_zero_capacity_sum
@@ -141,6 +152,9 @@ class QueueTree:
         Children that were created on demand come first (AbstractParentQueue.reinitialize).
         """
         settings = self._context.settings
+        if isinstance(parent, ManagedParentQueue):
+            self._refresh_managed(parent)
+            return
         self._reconfigure(parent, settings.queues[parent.path])
         present = {child.path: child for child in parent.children}
         order = _paths_after_refresh(parent, settings)
@@ -154,6 +168,18 @@ class QueueTree:
             else:
                 self._reconfigure(child, settings.queues[path])
         parent.children = [present[path] for path in order]
+
+    def _refresh_managed(self, parent: ManagedParentQueue) -> None:
+        """Its leaves stay, in their order, without guarantees; then those with applications get theirs."""
+        queues = self._context.settings.queues
+        parent.load_template(queues[parent.path])
+        self._reconfigure(parent, queues[parent.path])
+        for child in parent.children:
+            if isinstance(child, ParentQueue):
+                self._refresh_parent(child)
+            else:
+                self._reconfigure(child, queues[child.path])
+        parent.restart()
 
     def _reconfigure(self, queue: CSQueue, configuration: QueueConfiguration) -> None:
         queue.reconfigure(configuration)
@@ -179,11 +205,9 @@ def _build(
     settings: CapacitySchedulerConfiguration, path: str, parent: ParentQueue | None, context: SchedulerContext
 ) -> ParentQueue | LeafQueue:
     configuration = settings.queues[path]
-    if configuration.is_leaf:
-        assert parent is not None, "root is no leaf: checked with the configuration"
-        return LeafQueue(configuration, parent, context)
-    queue = ParentQueue(configuration, parent, context)
-    queue.children = [_build(settings, f"{path}.{name}", queue, context) for name in configuration.children]
+    queue = new_queue(configuration, parent, context)
+    if isinstance(queue, ParentQueue):
+        queue.children = [_build(settings, f"{path}.{name}", queue, context) for name in configuration.children]
     return queue
 
 
@@ -249,7 +273,7 @@ def _check_change(queue: CSQueue, new: QueueConfiguration, configuration: Config
         faults.append(_fault(configuration, key, problem, "stop the queue first"))
     if (
         isinstance(queue, LeafQueue)
-        and not new.is_dynamic
+        and not new.is_on_demand
         and not queue.configuration.maximum_allocation.fits_in(new.maximum_allocation)
     ):
         problem = (

@@ -7,6 +7,8 @@ from contextlib import suppress
 from rm.scheduler.context import SchedulerContext
 from rm.scheduler.dynamic_queues import CreationRefused, create_queue
 from rm.scheduler.leaf_queue import LeafQueue
+from rm.scheduler.managed_queues import AutoCreatedLeafQueue
+from rm.scheduler.queue_keys import PREFIX
 from rm.scheduler.queue_tree import QueueTree
 from yarn.errors import AccessControlException
 from yarn.ids import ApplicationId
@@ -80,6 +82,11 @@ def _leaf_called(application_id: ApplicationId, queue: str, user: str, tree: Que
                 raise SubmissionRefused(
                     f"Application {application_id} submission by user : {user} to  queue : {queue} failed : {refusal}"
                 ) from None
+    if isinstance(found, AutoCreatedLeafQueue) and not by_rule:
+        raise SubmissionRefused(
+            f"Application {application_id} submission by user : {user} to specified queue : {queue}  is prohibited. "
+            f"Verify automatic queue mapping for user exists in {PREFIX}queue-mappings"
+        )
     if isinstance(found, LeafQueue):
         return found
     if found is not None:

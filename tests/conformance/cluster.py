@@ -250,7 +250,10 @@ class RecordedCluster:
         for queue in scheduler.queues.values():
             if queue.is_dynamic:
                 queue.last_submitted_ms = EPOCH_MS
-        scheduler.remove_idle_queues(now_ms)
+        scheduler.policies.remove_idle_queues(now_ms)
+
+    def _manage_queues(self, _: Json, __: Json) -> None:
+        self.core.scheduler.policies.entitle_leaves(SETTLED_MS + self._steps)
 
     def _preempt(self, action: Json, reply: Json) -> None:
         """The policy's clock goes on, nobody else's; rounds that heartbeats would run are not due here."""

@@ -243,6 +243,41 @@ def test_rules_may_have_queues_created_or_not() -> None:
         submit(rm, "bob")
 
 
+MANAGED = {
+    **{key: value for key, value in QUEUES.items() if key != "yarn.acl.enable"},
+    PREFIX + "queue-mappings": "u:%user:root.dev.%user",
+    PREFIX + "root.dev.auto-create-child-queue.enabled": "true",
+    PREFIX + "root.dev.leaf-queue-template.capacity": "50",
+}
+
+
+def test_a_rule_has_a_managed_parent_make_a_leaf_of_its_own_and_no_deeper() -> None:
+    """MappingRuleValidationHelper.validateQueuePathAutoCreation: a grandparent must be of the newer kind."""
+    rm = RM(MANAGED)
+    for _ in range(2):
+        assert rm.core.context.apps[submit(rm, "ann")].queue == "root.dev.ann"
+    with pytest.raises(ConfigurationException, match=r"'root\.dev\.a', but it is not a dynamic parent queue"):
+        RM({**MANAGED, PREFIX + "queue-mappings": "u:ann:root.dev.a.b"})
+
+
+def test_the_template_of_a_managed_parent_says_who_may_have_a_leaf() -> None:
+    """getACLsForLegacyAutoCreatedLeafQueue; a leaf that is there has lists from the next refresh on."""
+    conf = {
+        **MANAGED,
+        "yarn.acl.enable": "true",
+        PREFIX + "root.acl_submit_applications": " ",
+        PREFIX + "root.acl_administer_queue": " ",
+        PREFIX + "root.dev.leaf-queue-template.acl_submit_applications": "ann",
+    }
+    rm = RM(conf)
+    submit(rm, "ann")
+    for user in ("bob", "ann"):
+        with pytest.raises(YarnException, match=f"User {user} does not have permission"):
+            submit(rm, user)
+    rm.send(RefreshQueues(rm.call(), Configuration.of(conf)))
+    submit(rm, "ann")
+
+
 PRIORITIES = {
     **QUEUES,
     "yarn.acl.enable": "true",

@@ -19,11 +19,12 @@ from yarn.settings.kinds import Setting
 from yarn.settings.scheduler import PREFIX
 
 TREE = {
-    "queues": "a,b",
+    "queues": "a,b,c",
     "a.capacity": "40",
     "b.capacity": "60",
     "a.user-settings.ann.weight": "0.5",
     "b.ordering-policy": "fair",
+    "c.auto-create-child-queue.enabled": "true",
     "a.accessible-node-labels.gpu.capacity": "40",
     "b.accessible-node-labels.gpu.capacity": "60",
 }
@@ -107,7 +108,7 @@ def test_the_file_that_hadoop_ships_is_taken() -> None:
 @pytest.mark.parametrize(
     ("name", "value"),
     [
-        ("root.default.auto-create-child-queue.enabled", "true"),
+        ("multi-node-placement-enabled", "true"),
     ],
 )
 def test_what_is_not_supported_is_refused_by_name(name: str, value: str) -> None:

@@ -210,6 +210,14 @@ IDLE_QUEUE_EXPIRY = IntSetting(
     long=True,
     minimum=1,
 )
+QUEUE_MANAGEMENT_INTERVAL = IntSetting(
+    "yarn.resourcemanager.monitor.capacity.queue-management.monitoring-interval",
+    "1500",
+    "time between rounds that give guarantees to leaves of managed parents",
+    unit="ms",
+    long=True,
+    minimum=1,
+)
 
 _QUEUE_PATH = r"(?P<queue>[^.]+(?:\.[^.]+)*?)"
 
@@ -295,6 +303,20 @@ QUEUE_SETTINGS: tuple[Setting[Any], ...] = (
         "reservable", "false", "whether it has one leaf below it, as for reservations, which are not made here"
     ),
     BoolSetting("allow-zero-capacity-sum", "false", "whether the capacities below it may all be 0"),
+    BoolSetting(
+        "auto-create-child-queue.enabled",
+        "false",
+        "whether it makes leaves for users in the older way, from leaf-queue-template.* (a managed parent)",
+    ),
+    IntSetting("auto-create-child-queue.max-queues", "1000", "leaves below it; at so many no more are made"),
+    BoolSetting(
+        "auto-create-child-queue.fail-on-exceeding-parent-capacity",
+        "false",
+        "whether it makes only leaves that it has a guarantee left for, which they keep",
+    ),
+    TextSetting(
+        "auto-create-child-queue.management-policy", None, "the class that gives its leaves guarantees; there is one"
+    ),
     BoolSetting(
         "auto-queue-creation-v2.enabled", "false", "whether it creates queues that are named and are not there"
     ),

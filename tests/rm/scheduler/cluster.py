@@ -266,7 +266,7 @@ class Cluster:
     def remove_idle_queues(self, after_ms: int = 0) -> None:
         """A round of the policy that removes them, so much later."""
         self.now_ms += after_ms
-        self.scheduler.remove_idle_queues(self.now_ms)
+        self.scheduler.policies.remove_idle_queues(self.now_ms)
 
     def refresh(self, conf: Mapping[str, str]) -> None:
         """refreshQueues. Raises ConfigurationException."""

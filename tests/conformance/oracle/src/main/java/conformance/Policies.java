@@ -9,6 +9,7 @@ import org.apache.hadoop.yarn.server.resourcemanager.scheduler.capacity.Abstract
 import org.apache.hadoop.yarn.server.resourcemanager.scheduler.capacity.AutoCreatedQueueDeletionPolicy;
 import org.apache.hadoop.yarn.server.resourcemanager.scheduler.capacity.CSQueue;
 import org.apache.hadoop.yarn.server.resourcemanager.scheduler.capacity.CapacityScheduler;
+import org.apache.hadoop.yarn.server.resourcemanager.scheduler.capacity.QueueManagementDynamicEditPolicy;
 import org.apache.hadoop.yarn.util.ControlledClock;
 
 /** The scheduler's monitors: in Hadoop each has a thread and an interval, here a round is a step. */
@@ -33,6 +34,11 @@ final class Policies {
     }
     clock.setTime(clock.getTime() + advanceMs);
     preemption.editSchedule();
+  }
+
+  /** A round of the policies of managed parents. */
+  void manageQueues() {
+    new QueueManagementDynamicEditPolicy(context, scheduler).editSchedule();
   }
 
   /** A round of the deletion, with every auto-created queue's time since its last submission over. */

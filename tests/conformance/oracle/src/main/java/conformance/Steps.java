@@ -30,6 +30,7 @@ final class Steps {
       case "label_nodes" -> AdminSteps.labelNodes(cluster, step);
       case "preempt" -> cluster.policies.preempt(step.path("advance").asLong(0));
       case "remove_idle_queues" -> cluster.policies.removeIdleQueues();
+      case "manage_queues" -> cluster.policies.manageQueues();
       case "expire_container" -> ExpirySteps.container(cluster, step, reply);
       case "expire_master" -> ExpirySteps.master(cluster, step, reply);
       case "expire_lifetime" -> ExpirySteps.lifetime(cluster, step, reply);

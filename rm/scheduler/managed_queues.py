@@ -1,0 +1,263 @@
+"""Parents that make leaves in the older way, and say which of them have a guarantee (ManagedParentQueue).
+
+A leaf that is made gets the template's share while the parent has that much left, else nothing. From then on rounds
+of the policy (GuaranteedOrZeroCapacityOverTimePolicy) take the share of leaves without applications, and give it to
+others, in the order in which their applications were submitted. Leaves never go.
+
+A round changes a leaf's shares and amounts and nothing above it: a leaf whose share was taken has a maximum of nothing
+until the cluster changes. In amounts a leaf that was without a guarantee once counts as configured with none from then
+on, though it may have one.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from rm.scheduler.binary32 import f32
+from rm.scheduler.context import SchedulerContext
+from rm.scheduler.java_order import hash_order, string_hash
+from rm.scheduler.leaf_queue import LeafQueue
+from rm.scheduler.managed_configuration import ManagedCreation
+from rm.scheduler.parent_queue import ParentQueue
+from rm.scheduler.queue_configuration import QueueConfiguration
+from rm.scheduler.resource_calculator import multiplied
+from rm.scheduler.usage import NO_LABEL, QueueCapacities
+from yarn.ids import ApplicationId
+from yarn.resource import Resource
+
+_EPSILON = f32(0.001)
+"""What shares may be short of one another and still count as enough (CSQueueUtils.EPSILON)."""
+
+
+class Entitlement(NamedTuple):
+    """A leaf's shares, of its parent and of the whole."""
+
+    capacity: float
+    maximum_capacity: float
+    absolute_capacity: float
+    absolute_maximum_capacity: float
+
+
+class AutoCreatedLeafQueue(LeafQueue):
+    """A leaf of a managed parent. `_minimum`: the amounts that count as configured, where they are others."""
+
+    __slots__ = ("_minimum",)
+
+    def __init__(
+        self, configuration: QueueConfiguration, parent: ManagedParentQueue, context: SchedulerContext
+    ) -> None:
+        self._minimum: dict[str, Resource] = {}
+        super().__init__(configuration, parent, context)
+
+    @property
+    def maker(self) -> ManagedParentQueue:
+        """Its parent."""
+        assert isinstance(self.parent, ManagedParentQueue)
+        return self.parent
+
+    def configured_minimum(self, partition: str) -> Resource:
+        """None at all once its guarantee was taken."""
+        own = self._minimum.get(partition)
+        return super().configured_minimum(partition) if own is None else own
+
+    def reconfigure(self, configuration: QueueConfiguration) -> None:
+        """Whatever is configured, it has nothing until it is entitled to it (updateCapacitiesToZero)."""
+        self._minimum = {}
+        super().reconfigure(configuration)
+        above, own = self.parent.capacities, self.capacities.default
+        for partition in list(above.partitions()):
+            share = self.capacities.booked(partition)
+            share.capacity = share.absolute_capacity = 0.0
+            own.maximum_capacity = self.maker.template.at(partition).maximum_capacity
+            own.absolute_maximum_capacity = f32(above.default.absolute_maximum_capacity * own.maximum_capacity)
+            self._update_guarantee_floor(partition)
+            self.update_used_capacity(partition)
+
+    def take(self, entitlement: Entitlement) -> None:
+        """Have these shares, and the amounts that they come to now (mergeCapacities).
+
+        What is used of them stays as last worked out; that there is a guarantee counts for its place at once.
+        """
+        own, whole = self.capacities.default, self.context.partition_resource(NO_LABEL)
+        own.capacity, own.maximum_capacity = entitlement.capacity, entitlement.maximum_capacity
+        own.absolute_capacity = entitlement.absolute_capacity
+        own.absolute_maximum_capacity = entitlement.absolute_maximum_capacity
+        if self.is_absolute and own.absolute_capacity > 0:
+            minimum = self.maker.managed.capacity.minimum
+        else:
+            minimum = multiplied(whole, own.absolute_capacity)
+        self.set_effective_resources(NO_LABEL, minimum, multiplied(whole, own.absolute_maximum_capacity))
+        self.update_guarantee_floor()
+        self.sort_key = self.key_for_order(NO_LABEL)
+
+    def forget_minimum(self) -> None:
+        """It counts as configured with no amount."""
+        self._minimum[NO_LABEL] = self.context.none
+
+    def update_guarantee_floor(self) -> None:
+        """Its guarantee is another one now, or the template's is, against which it is measured without one."""
+        self._update_guarantee_floor(NO_LABEL)
+
+    def _guarantee(self, partition: str) -> Resource:
+        """Without a share, use is measured against the template's (CSQueueUtils.updateUsedCapacity)."""
+        if self.capacities.at(partition).absolute_capacity != 0:
+            return super()._guarantee(partition)
+        whole = self.context.partition_resource(partition)
+        return multiplied(whole, self.maker.template.at(partition).absolute_capacity)
+
+    def _check_room(self, application_id: ApplicationId, user: str) -> None:
+        """It takes any number of applications; that the user asked is noted all the same."""
+        self.users.get_or_add(user)
+
+
+class ManagedParentQueue(ParentQueue):
+    """`template`: the shares of a leaf that has a guarantee; `managed`: what they were made from.
+
+    `_active`: the paths of leaves with a guarantee; `_activated`: the sum of what they had when they got it, as parts
+    of the whole. Configured children are left alone.
+    """
+
+    __slots__ = ("_activated", "_active", "managed", "template")
+
+    def __init__(
+        self, configuration: QueueConfiguration, parent: ParentQueue | None, context: SchedulerContext
+    ) -> None:
+        self.template = QueueCapacities(context.none)
+        self._active: set[str] = set()
+        self._activated = 0.0
+        super().__init__(configuration, parent, context)
+        self.load_template(configuration)
+
+    def load_template(self, configuration: QueueConfiguration) -> None:
+        """Take the template over; at a refresh before the rest, so that amounts are held against the old ones."""
+        assert configuration.managed is not None
+        self.managed: ManagedCreation = configuration.managed
+        self.template = QueueCapacities(self.context.none)
+        self.template.configure({NO_LABEL: self.managed.capacity})
+        if self.is_absolute:
+            self._derive_template()
+
+    def entitle(self, leaf: AutoCreatedLeafQueue) -> None:
+        """A new leaf gets the template's share or nothing (getInitialLeafQueueConfiguration)."""
+        self._update_template()
+        if self.is_absolute:
+            self._derive_template()
+        share = self.template.default.absolute_capacity
+        if f32(self._left() + _EPSILON) >= share:
+            self._activate(leaf)
+            leaf.take(self._full())
+        else:
+            leaf.forget_minimum()
+            leaf.take(self._nothing())
+
+    def is_full(self) -> bool:
+        """True if the guarantees of all children and one leaf more are above its own."""
+        total = 0.0
+        for child in self.children:
+            total = f32(total + child.capacities.default.absolute_capacity)
+        own = self.capacities.default.absolute_capacity
+        return f32(self.template.default.absolute_capacity + total) > own
+
+    def restart(self) -> None:
+        """After a refresh, when no leaf has a guarantee: those with applications get theirs."""
+        self._active.clear()
+        self._activated = 0.0
+        self.run_round()
+
+    def run_round(self) -> None:
+        """One round of the policy (computeQueueManagementChanges, and what becomes of them)."""
+        self._update_template()
+        leaves = {child.path: child for child in self.children if isinstance(child, AutoCreatedLeafQueue)}
+        idle = [path for path, leaf in leaves.items() if path in self._active and leaf.application_total() == 0]
+        for path in idle:
+            leaves[path].forget_minimum()
+        chosen = self._to_activate(len(idle))
+        changes = {path: self._nothing() for path in idle} | {path: self._full() for path in chosen}
+        order = hash_order(changes, string_hash)
+        for path in order:
+            leaves[path].take(changes[path])
+        for path in order:
+            self._commit(leaves[path], changes[path])
+
+    def _to_activate(self, idle: int) -> list[str]:
+        """Leaves whose applications came first, as many as there is a guarantee for (getSortedLeafQueues)."""
+        share, returned = self.template.default.absolute_capacity, 0.0
+        for _ in range(idle):
+            returned = f32(returned + share)
+        left = f32(f32(self._left() + returned) + _EPSILON)
+        if left < share or share <= 0:
+            return []
+        waiting = list(self._submitted())
+        most = min(math.floor(f32(left / share)), len(waiting))
+        chosen = dict.fromkeys(leaf.path for leaf in waiting if leaf.path not in self._active)
+        return list(chosen)[:most]
+
+    def _submitted(self) -> Iterator[AutoCreatedLeafQueue]:
+        """For each attempt that is not parked, in the order in which the applications came, the leaf that it is in."""
+        for application in self.context.applications.values():
+            attempt = application.current_attempt
+            if attempt is not None and attempt.attempt_id in attempt.leaf.runnable:
+                leaf = attempt.leaf
+                if isinstance(leaf, AutoCreatedLeafQueue) and leaf.parent is self:
+                    yield leaf
+
+    def _commit(self, leaf: AutoCreatedLeafQueue, entitlement: Entitlement) -> None:
+        if entitlement.capacity > 0:
+            if leaf.path not in self._active:
+                self._activate(leaf)
+        elif leaf.path in self._active:
+            self._active.discard(leaf.path)
+            self._activated = f32(self._activated - self.template.default.absolute_capacity)
+
+    def _activate(self, leaf: AutoCreatedLeafQueue) -> None:
+        self._active.add(leaf.path)
+        self._activated = f32(self._activated + self.template.default.absolute_capacity)
+
+    def _left(self) -> float:
+        return f32(self.capacities.default.absolute_capacity - self._activated)
+
+    def _full(self) -> Entitlement:
+        own = self.template.default
+        return Entitlement(own.capacity, own.maximum_capacity, own.absolute_capacity, own.absolute_maximum_capacity)
+
+    def _nothing(self) -> Entitlement:
+        return Entitlement(0.0, self.template.default.maximum_capacity, 0.0, 0.0)
+
+    def _update_template(self) -> None:
+        """Parts of the whole from parts of what the queue has now; parts of 0 leave the old ones."""
+        share, own = self.template.default, self.capacities.default
+        if share.capacity > 0:
+            share.absolute_capacity = f32(share.capacity * own.absolute_capacity)
+        if share.maximum_capacity > 0:
+            share.absolute_maximum_capacity = f32(share.maximum_capacity * own.absolute_maximum_capacity)
+        for leaf in self.children:
+            if isinstance(leaf, AutoCreatedLeafQueue):
+                leaf.update_guarantee_floor()
+
+    def _derive_template(self) -> None:
+        """Shares from amounts (ManagedParentQueue.updateQueueCapacities)."""
+        context, share, own = self.context, self.template.default, self.capacities.default
+        cluster, calculator, wanted = context.cluster_resource, context.calculator, self.managed.capacity
+        above = self.configured_maximum(NO_LABEL)
+        maximum = calculator.min_of(cluster, above if wanted.maximum.is_none() else wanted.maximum, above)
+        share.capacity = calculator.divide(cluster, wanted.minimum, self.configured_minimum(NO_LABEL))
+        share.maximum_capacity = calculator.divide(cluster, maximum, above)
+        share.absolute_capacity = f32(share.capacity * own.absolute_capacity)
+        share.absolute_maximum_capacity = f32(share.maximum_capacity * own.absolute_maximum_capacity)
+
+
+def new_queue(
+    configuration: QueueConfiguration, parent: ParentQueue | None, context: SchedulerContext
+) -> ParentQueue | LeafQueue:
+    """A queue of the kind that its configuration says, without children."""
+    if configuration.is_auto_created:
+        assert isinstance(parent, ManagedParentQueue), "read from a managed parent's template"
+        return AutoCreatedLeafQueue(configuration, parent, context)
+    if configuration.is_leaf:
+        assert parent is not None, "root is no leaf: checked with the configuration"
+        return LeafQueue(configuration, parent, context)
+    if configuration.managed is not None:
+        return ManagedParentQueue(configuration, parent, context)
+    return ParentQueue(configuration, parent, context)
