@@ -65,6 +65,9 @@ def test_markers_that_are_wrong_are_refused_before_anything_runs(tester: pytest.
     tester.makepyfile("""
         import pytest
 
+        # What is nearer to a test goes over it.
+        pytestmark = pytest.mark.yarn_cluster(nodes=2)
+
         @pytest.mark.yarn_cluster(node=4)
         def test_one(yarn_cluster): ...
 

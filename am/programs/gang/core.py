@@ -147,7 +147,7 @@ class Gang:
         actions: list[Action] = []
         for allocation in allocations:
             container = allocation.container
-            if self.phase is not Phase.ASKING or self._asked == 0:
+            if self._asked == 0:
                 actions.append(GiveBack(container.id))
                 continue
             self._asked -= 1

@@ -72,6 +72,33 @@ def test_a_step_that_was_not_granted_in_full_begins_anew() -> None:
     assert grown == [0, 1, 2, 2, 0]
 
 
+def test_after_a_step_that_was_more_than_needed_the_next_is_one_again() -> None:
+    made = begun(40)
+    grown = [asked(see(made, now_ms, 4)) for now_ms in (0, 1000, 1500, 2000)]
+    assert grown == [0, 1, 2, 1]
+    assert [asked(see(made, now_ms, 40)) for now_ms in (2500, 3000)] == [1, 2]
+
+
+def test_after_the_target_fell_the_next_step_is_one_again() -> None:
+    made = begun(40)
+    for now_ms in (0, 1000, 1500, 2000):
+        see(made, now_ms, 40)
+    assert see(made, 2100, 5) == [Withdraw(REQUEST)] * 2
+    assert asked(see(made, 2500, 40)) == 1
+
+
+def test_growth_begins_at_what_there_is_if_that_is_above_the_target() -> None:
+    made = begun(40)
+    for now_ms in (0, 1000, 1500):
+        see(made, now_ms, 40)
+    give(made, 2, 3, 4, now_ms=1500)
+    assert see(made, 1600, 0, 2, ended=1) == []
+    assert made.target == 1
+    see(made, 1700, 30, 2, 3, 4, ended=1)
+    assert asked(see(made, 2700, 30, 2, 3, 4, ended=1)) == 1
+    assert made.target == 4
+
+
 def test_a_worker_that_runs_several_tasks_counts_for_as_many() -> None:
     made = begun(10, tasks_per_worker=4)
     see(made, 0, 10)
@@ -86,6 +113,7 @@ def test_the_target_follows_the_tasks_down_at_once_and_asks_are_taken_back() -> 
     give(made, 2)
     assert see(made, 1600, 0, 2, ended=3) == [Withdraw(REQUEST)] * 2
     assert made.target == 1
+    assert see(made, 1700, 0, 2, ended=3) == []
 
 
 def test_tasks_that_wait_no_more_stop_the_growth_and_its_doubling() -> None:
@@ -111,7 +139,9 @@ def test_workers_that_idle_go_back_the_longest_first_but_not_below_the_target() 
     assert see(made, 3799, 0, 4, ended=4) == []
     assert see(made, 3800, 0, 4, ended=4) == [GiveBack(container_id(2))]
     assert see(made, 5799, 0, 4, ended=4) == [GiveBack(container_id(3))]
+    # A task that waits keeps one worker, however long that has not taken it.
     assert see(made, 9999, 1, ended=4) == []
+    assert see(made, 19999, 1, ended=4) == []
     assert made.live == 1
 
 
@@ -122,6 +152,7 @@ def test_some_workers_are_kept_if_that_is_wished() -> None:
     see(made, 100, 1, 2, 3)
     assert see(made, 200, 0, 2, ended=2) == []
     assert see(made, 9000, 0, 2, ended=2) == []
+    assert made.target == 2
 
 
 def test_what_comes_when_it_is_not_needed_any_more_is_released() -> None:
