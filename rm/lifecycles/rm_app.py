@@ -37,7 +37,7 @@ class RMApp:
     told of nodes with its next allocate. `*_seconds`: what its ended containers have used. `lifetime_s`: what the queue
     makes of the wish; 0 = no end. `lifetime_ends_ms`: None = never; it stays when the application is over.
     `am_blacklist`: hosts that its masters failed on, None where nobody minds. `recovered_final_state`: how it had ended
-    before this ResourceManager began, which never hands it to the scheduler.
+    before this ResourceManager began.
     """
 
     def __init__(
@@ -338,8 +338,7 @@ def _end(app: RMApp, final_state: RMAppState, diagnostics: str) -> None:
     for node_id in app.ran_nodes:
         app.context.send_node(node_id, RMNodeEventType.CLEANUP_APP, app.application_id)
     app.ran_nodes.clear()
-    if app.recovered_final_state is None:
-        app.context.send(app.context.scheduler.remove_application, app.application_id, final_state.name)
+    app.context.send(app.context.scheduler.remove_application, app.application_id, final_state.name)
     app.context.send(app.context.complete_application, app.application_id)
     app.finish_ms = app.stored_finish_ms or app.context.now_ms
 

@@ -110,6 +110,29 @@ def test_nothing_is_placed_before_nodes_and_masters_had_time_to_come_back(job: J
     assert len(rm.allocate(job.app).allocated) == 1
 
 
+def test_a_node_gives_the_room_of_what_it_brought_back_when_it_says_that_it_is_over(job: Job) -> None:
+    """The queue has it at once, as with any container that runs."""
+    rm = job.restart()
+    rm.comes_back("n1")
+    rm.comes_back("n2")
+    rm.register(job.app)
+    rm.allocate(job.app, release=[job.tasks[0].id])
+    assert used(rm) == (3072, 2048, 2048)
+    rm.beat("n2")
+    rm.beat("n2")
+    assert used(rm) == (2048, 2048, 2048)
+
+
+def test_a_recovered_attempt_does_not_wait_for_its_master(job: Job) -> None:
+    """What its master keeps off is the master's own list, not that of the RM for masters."""
+    rm = job.restart()
+    attempt = rm.core.scheduler.applications[job.app].current_attempt
+    assert attempt is not None
+    assert not attempt.is_waiting_for_master
+    attempt.update_blacklist(["n1"], [])
+    assert (attempt.blacklist, attempt.system_blacklist) == ({"n1"}, set())
+
+
 def test_without_applications_nobody_waits() -> None:
     rm = StoredRM().restart()
     rm.node("n1")
