@@ -22,7 +22,6 @@ app = typer.Typer(
     name="yarnling",
     help="A YARN cluster on this machine.",
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
@@ -46,7 +45,7 @@ def main() -> NoReturn:
     sys.argv[1:] = hadoop_verbs.rewritten(sys.argv[1:])
     _make_output_safe()
     try:
-        app()
+        app(prog_name="yarnling")
     except ConfigurationException as error:
         tell(error)
         sys.exit(EXIT_CONFIGURATION)
