@@ -39,14 +39,14 @@ from yarn.containers import (
     NMTokenIdentifier,
 )
 from yarn.errors import InvalidArgumentException, RemoteError, YarnException
-from yarn.ids import ApplicationAttemptId, ApplicationId
+from yarn.ids import ApplicationAttemptId, ApplicationId, NodeId
 from yarn.protocols.container_management import (
     GetContainerStatusesResponse,
     StartContainersResponse,
     StopContainersResponse,
 )
 from yarn.protocols.master import AllocateRequest
-from yarn.resource import NONE
+from yarn.resource import NONE, Resource
 
 HANDLERS: dict[Any, tuple[tuple[Rpc[Any, Any], ...], type[Proxy]]] = {
     client.ApplicationClientHandler: (client.RPCS, ApplicationClientProxy),
@@ -300,3 +300,17 @@ def _service(full_name: str) -> Any:
 def test_every_method_of_a_handler_has_its_rpc(handler: Any) -> None:
     methods = {name for name, value in vars(handler).items() if callable(value) and not name.startswith("_")}
     assert methods == {rpc.method for rpc in HANDLERS[handler][0]}
+
+
+@pytest.mark.parametrize("timeout_ms", [0, 30_000])
+def test_a_time_to_empty_a_node_that_shrinks_is_refused(timeout_ms: int) -> None:
+    """ResourceOption.overCommitTimeout: 0 is at once; -1, which rmadmin sends unless told, is never."""
+    form = admin.UPDATE_NODE_RESOURCE.request
+    sizes = ((NodeId("n1", 1), Resource(1024, 1)),)
+    proto = form.proto.FromString(form.encode(sizes))
+    option = proto.node_resource_map[0].resource_option  # type: ignore[attr-defined]
+    option.over_commit_timeout = timeout_ms
+    with pytest.raises(InvalidArgumentException, match=f"over_commit_timeout is {timeout_ms}, but no container"):
+        form.decode(proto.SerializeToString())
+    option.over_commit_timeout = -1
+    assert form.decode(proto.SerializeToString()) == sizes

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any, Protocol
 
+from protos import yarn_protos_pb2 as yarn_pb
 from protos import yarn_server_resourcemanager_service_protos_pb2 as pb
 from wire.caller import Caller
-from wire.codec.fields import members, number, optional_int, refuse_too_many, required, text, texts
+from wire.codec.fields import members, name_of, number, optional_int, refuse_too_many, required, text, texts
 from wire.codec.ids import read_node_id, write_node_id
 from wire.codec.labels import (
     read_new_labels,
@@ -18,6 +19,7 @@ from wire.codec.labels import (
 )
 from wire.codec.resources import read_resource, write_resource
 from wire.rpc import Form, Rpc, empty
+from yarn.errors import InvalidArgumentException
 from yarn.ids import NodeId
 from yarn.nodes import NodeLabel
 from yarn.protocols.admin import RefreshNodesRequest, ReplaceLabelsRequest
@@ -62,12 +64,19 @@ def _write_sizes(sizes: NodeResources, out: pb.UpdateNodeResourceRequestProto) -
 def _read_sizes(proto: pb.UpdateNodeResourceRequestProto) -> NodeResources:
     refuse_too_many(proto, "node_resource_map", NODES_MAX)
     return tuple(
-        (
-            read_node_id(required(entry, "node_id")),
-            read_resource(required(required(entry, "resource_option"), "resource")),
-        )
+        (read_node_id(required(entry, "node_id")), _read_size(required(entry, "resource_option")))
         for entry in proto.node_resource_map
     )
+
+
+def _read_size(proto: yarn_pb.ResourceOptionProto) -> Resource:
+    """Without a timeout (-1, which `yarn rmadmin` sends unless told) what is too much on a node ends by itself."""
+    if proto.HasField("over_commit_timeout") and proto.over_commit_timeout >= 0:
+        raise InvalidArgumentException(
+            f"{name_of(proto, 'over_commit_timeout')} is {proto.over_commit_timeout}, but no container is taken from a "
+            "node that was made too small: send -1, or nothing"
+        )
+    return read_resource(required(proto, "resource"))
 
 
 REFRESH_QUEUES: Rpc[None, None] = Rpc(

@@ -88,18 +88,18 @@ def test_a_round_takes_the_guarantee_of_the_idle_and_gives_it_to_those_who_wait(
 
 
 def test_a_guarantee_counts_at_once_for_the_order_of_leaves(start_cluster: StartCluster) -> None:
-    """Those without come last, however little they use; ann's waited longer."""
+    """Those without come last, however little they use: without the round ann's would be first."""
     cluster = start(start_cluster)
     for number, user in enumerate(("ann", "bob", "cid"), start=1):
         submit(cluster, f"app{number}", user)
-    cluster.beat("n1", 3)
+    cluster.ask("app1", 1)
+    cluster.beat("n1", 4)
+    cluster.poll("app1")
     cluster.end("app2")
-    cluster.beat("n1")
     cluster.ask("app1", 1)
     cluster.ask("app3", 1)
     round_of(cluster)
-    cluster.poll("app1")
-    assert cluster.beat("n1", 2) == ["app1/2 on n1 1024", "app3/2 on n1 1024"]
+    assert cluster.beat("n1", 2) == ["app3/2 on n1 1024", "app1/3 on n1 1024"]
 
 
 def test_without_a_guarantee_use_is_measured_against_the_templates(start_cluster: StartCluster) -> None:
