@@ -11,10 +11,12 @@ from collections.abc import Callable, Iterator
 from rm.scheduler.application import FiCaSchedulerApp
 from rm.scheduler.capacity_checks import capacity_key
 from rm.scheduler.context import SchedulerContext
+from rm.scheduler.managed_configuration import LEAF_TEMPLATE
 from rm.scheduler.queue import CSQueue
 from rm.scheduler.queue_configuration import QUEUE_CREATION
 from rm.scheduler.queue_keys import PREFIX, ROOT, queue_key
 from rm.scheduler.reasons import Reason, Refusal
+from yarn.configuration import Configuration
 from yarn.protocols.inspection import SettingInForce
 from yarn.resource import MEMORY_MB, VCORES, Resource
 
@@ -126,14 +128,23 @@ class Remedies:
     def _own(self, queue: CSQueue, name: str, default: str, *, common: bool = False, unit: str = "") -> SettingInForce:
         """The queue's key, or the one for all queues if that decides; a queue made on demand has its template's."""
         source = self._context.settings.source
-        key = queue_key(queue.path, name)
-        if queue.configuration.is_dynamic:
-            key = queue_key(queue.path.rpartition(".")[0], f"{QUEUE_CREATION}template.{name}")
+        key = _key_of(queue, name, source)
         if common and key not in source and f"{PREFIX}{name}" in source:
             key = f"{PREFIX}{name}"
         value = source.get_trimmed(key, default)
         is_number = value.replace(".", "", 1).isdigit()
         return SettingInForce(key, value + unit if is_number else value)
+
+
+def _key_of(queue: CSQueue, name: str, source: Configuration) -> str:
+    """Where the queue's property is written: for one that was made, in its parent's template."""
+    if not queue.configuration.is_dynamic and not queue.configuration.is_auto_created:
+        return queue_key(queue.path, name)
+    parent = queue.path.rpartition(".")[0]
+    if queue.configuration.is_auto_created:
+        return queue_key(parent, f"{LEAF_TEMPLATE}{name}")
+    own = f"{QUEUE_CREATION}{'leaf' if queue.configuration.is_leaf else 'parent'}-template.{name}"
+    return queue_key(parent, own if queue_key(parent, own) in source else f"{QUEUE_CREATION}template.{name}")
 
 
 def _upwards(queue: CSQueue) -> Iterator[CSQueue]:

@@ -120,6 +120,33 @@ def test_a_parked_application_is_told_which_limit_is_full() -> None:
     assert user.settings == (SettingInForce(f"{CAPACITY}user.ben.max-parallel-apps", "1"),)
 
 
+@pytest.mark.parametrize(
+    ("making", "template"),
+    [
+        ("auto-create-child-queue.enabled", "leaf-queue-template."),
+        ("auto-queue-creation-v2.enabled", "auto-queue-creation-v2.template."),
+        ("auto-queue-creation-v2.enabled", "auto-queue-creation-v2.leaf-template."),
+    ],
+)
+def test_of_a_queue_that_was_made_the_template_is_named(making: str, template: str) -> None:
+    key = f"{CAPACITY}root.a.{template}max-parallel-apps"
+    rm = RM(
+        {
+            f"{CAPACITY}root.queues": "a",
+            f"{CAPACITY}root.a.capacity": "100" if template.startswith("leaf") else "1w",
+            f"{CAPACITY}root.a.{making}": "true",
+            f"{CAPACITY}root.a.leaf-queue-template.capacity": "50",
+            f"{CAPACITY}queue-mappings": "u:%user:root.a.%user",
+            f"{CAPACITY}queue-mappings-override.enable": "true",
+            key: "1",
+        }
+    )
+    rm.node("n1", 8192)
+    rm.submit(queue="root.a.ann")
+    (parked,) = explain(rm, rm.submit(queue="root.a.ann")).obstacles
+    assert parked.settings == (SettingInForce(key, "1"),)
+
+
 def test_a_container_larger_than_the_node_names_what_the_node_has() -> None:
     rm = RM({f"{CAPACITY}maximum-am-resource-percent": "1"})
     rm.node("n1", 2048)
