@@ -35,8 +35,9 @@ from yarnling.conditions import WAIT_S, until_blocking
 from yarnling.container_logs import ContainerLog
 
 if TYPE_CHECKING:
+    from yarnling.cluster_daemons import Node
     from yarnling.launcher import Daemon
-    from yarnling.local_cluster import LocalCluster, Node
+    from yarnling.local_cluster import LocalCluster
 
 T = TypeVar("T")
 

@@ -8,11 +8,15 @@ import time
 from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar, overload
 
+import psutil
+
 from yarn.applications import ContainerReport
-from yarn.ids import ApplicationId, NodeId
+from yarn.errors import ContainerNotFoundException
+from yarn.ids import ApplicationId, ContainerId, NodeId
 from yarn.nodes import NodeReport
 from yarn.states import ContainerState, NodeState
 from yarnling.client import Client, WaitTimeout
+from yarnling.container_processes import processes_of
 
 T = TypeVar("T")
 
@@ -111,6 +115,29 @@ async def wait_containers(
             f"after {timeout_s:g} s {len(running)} containers of {app_id} run, not {count}: it is {report.state.name}"
         ) from None
     return running
+
+
+async def wait_processes(client: Client, container_id: ContainerId, below: int) -> list[psutil.Process]:
+    """The container's processes below process `below`, once it has some; ContainerNotFoundException if it has ended."""
+    while not (processes := processes_of(container_id, below)):
+        report = await client.container(container_id)
+        if report.state is ContainerState.COMPLETE:
+            raise ContainerNotFoundException(f"{container_id} has ended")
+        await asyncio.sleep(LOOK_S)
+    return processes
+
+
+async def wait_master(client: Client, app_id: ApplicationId) -> ContainerId:
+    """The container of the application's current ApplicationMaster, once it has one."""
+
+    async def current() -> ContainerId | None:
+        attempt_id = (await client.report(app_id)).current_attempt_id
+        attempts = {attempt.attempt_id: attempt for attempt in await client.attempts(app_id)}
+        return attempts[attempt_id].am_container_id if attempt_id in attempts else None
+
+    master = await until(current)
+    assert master is not None
+    return master
 
 
 async def _running_tasks(client: Client, app_id: ApplicationId) -> tuple[ContainerReport, ...]:

@@ -23,6 +23,7 @@ from typing import Any
 
 from yarn.errors import YarnException
 from yarn.settings import FAST_TIME_FACTOR, yarnling
+from yarnling.cluster_daemons import Node
 from yarnling.cluster_state import (
     ClusterState,
     NoCluster,
@@ -34,7 +35,7 @@ from yarnling.cluster_state import (
 )
 from yarnling.launcher import log_tail
 from yarnling.leftovers import clean_up
-from yarnling.local_cluster import LocalCluster, Node
+from yarnling.local_cluster import LocalCluster
 from yarnling.node_health import complaints
 
 

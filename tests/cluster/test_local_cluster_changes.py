@@ -13,8 +13,9 @@ from tests.cluster.conftest import QUICK
 from yarn.errors import ContainerNotFoundException, InvalidArgumentException
 from yarn.states import FinalApplicationStatus, NodeState
 from yarnling.client import WaitTimeout
+from yarnling.cluster_daemons import ADDED_MAX
 from yarnling.conditions import WAIT_S
-from yarnling.local_cluster import ADDED_MAX, LocalCluster
+from yarnling.local_cluster import LocalCluster
 
 pytestmark = [pytest.mark.cluster, pytest.mark.slow]
 

@@ -1,0 +1,200 @@
+"""The daemons of a local cluster: how its ResourceManager and NodeManagers are configured, started and told to end."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from yarn.configuration import Configuration
+from yarn.errors import InvalidArgumentException
+from yarn.ids import NodeId
+from yarnling.cluster_configuration import (
+    RM_ADDRESSES,
+    composed,
+    file_values,
+    first_addresses,
+    log_dirs,
+    node_overrides,
+)
+from yarnling.cluster_directory import NODES_MAX, ClusterDirectory, NodePlace
+from yarnling.launcher import Daemon, DaemonFailed, Launcher
+from yarnling.processes import kill_with_descendants
+from yarnling.start_request import StartRequest
+
+STARTING_MAX = 4 * (os.cpu_count() or 1)
+"""NodeManagers that start at once. 300 at once on two cores took four times the CPU: they share pages that all of them
+write to for the first time, and the kernel has them wait for one another."""
+ADDED_MAX = 1000
+"""Nodes that can join later. The ResourceManager reads the table of racks once, so theirs must be in it by then."""
+LEAVE_S = 30.0
+"""A NodeManager that takes leave ends its containers, which takes a quarter of a second."""
+
+
+@dataclass
+class Node:
+    """A NodeManager of the cluster. `id` is its NodeId once it was ready."""
+
+    place: NodePlace
+    daemon: Daemon
+
+    @property
+    def name(self) -> str:
+        return self.place.name
+
+    @property
+    def id(self) -> NodeId:
+        return NodeId.parse(self.daemon.facts["node_id"])
+
+    @property
+    def alive(self) -> bool:
+        return self.daemon.exit_status is None
+
+
+class ClusterDaemons:
+    """What a cluster runs. `settings` {key: value} win over the files of `conf_dir`, and both over `sizes`."""
+
+    def __init__(
+        self, conf_dir: Path | None, settings: Mapping[str, str], sizes: Mapping[str, str], *, nodes: int, racks: int
+    ) -> None:
+        self._conf_dir = conf_dir
+        self._settings = settings
+        self._sizes = sizes
+        self._racks = racks
+        self.nodes_max = min(nodes + ADDED_MAX, NODES_MAX)
+        self._launcher: Launcher | None = None
+        self._starting = asyncio.Semaphore(STARTING_MAX)
+        self.addresses: dict[str, str] = {}
+        self.log_dirs: list[Path] = []
+        self.nodes: list[Node] = []
+
+    def open(self, path: Path | None) -> None:
+        """Make its directory, `path` or a temporary one, and what starts daemons."""
+        self.configuration: Configuration = composed(self._conf_dir, self._settings, self._sizes)
+        self.directory = ClusterDirectory.make(path)
+        self.directory.write_racks(self._places(1, self.nodes_max))
+        self._launcher = Launcher(self.directory.path, temporary=self.directory.temporary)
+        self._launcher.open()
+
+    async def close(self) -> None:
+        """End every process; again is no error."""
+        if self._launcher is not None:
+            await self._launcher.close()
+
+    @property
+    def launcher(self) -> Launcher:
+        """Raises InvalidArgumentException if nothing was opened yet."""
+        if self._launcher is None:
+            raise InvalidArgumentException("the cluster is not up (enter its context: with LocalCluster() as cluster)")
+        return self._launcher
+
+    # The ResourceManager
+
+    @property
+    def rm(self) -> Daemon:
+        return self.launcher.daemons["rm"]
+
+    async def start_rm(self) -> None:
+        """The first one; its addresses are everybody's from then on."""
+        self._write_files(first_addresses(self._settings))
+        rm = await self._launch("rm", "rm", {})
+        self.addresses |= {key: rm.facts["addresses"][key] for key in RM_ADDRESSES}
+        self._write_files(self.addresses)
+
+    async def restart_rm(self) -> Daemon:
+        """Another one where the first was. Raises InvalidArgumentException while that runs."""
+        if self.rm.exit_status is None:
+            raise InvalidArgumentException("the ResourceManager is running (kill it first)")
+        return await self._launch("rm", "rm", {})
+
+    async def kill_rm(self) -> None:
+        if self.rm.exit_status is None:
+            os.kill(self.rm.pid, signal.SIGKILL)
+        await self.rm.exited.wait()
+
+    # NodeManagers
+
+    def node(self, number: int) -> Node:
+        """Node `number`, from 1. Raises InvalidArgumentException if there is none."""
+        if not 1 <= number <= len(self.nodes):
+            raise InvalidArgumentException(f"node {number}: there are nodes 1 to {len(self.nodes)}")
+        return self.nodes[number - 1]
+
+    def log_dirs_of(self, node: Node) -> list[Path]:
+        """Where the logs of the node's containers are."""
+        return log_dirs(node.place, self._settings)
+
+    async def start_nodes(self, count: int) -> list[Node]:
+        """Start so many more; they have registered when this returns. Raises DaemonFailed for the first that cannot."""
+        first = len(self.nodes) + 1
+        places = self._places(first, first + count - 1)
+        try:
+            async with asyncio.TaskGroup() as tasks:
+                starting = [tasks.create_task(self._launch_node(place)) for place in places]
+        except* DaemonFailed as failures:
+            raise failures.exceptions[0] from None
+        started = [Node(place, task.result()) for place, task in zip(places, starting, strict=True)]
+        self.nodes += started
+        self.log_dirs += [path for node in started for path in self.log_dirs_of(node)]
+        return started
+
+    async def restart_node(self, number: int) -> Node:
+        """Start one that has ended, on the same host and directories."""
+        node = self.node(number)
+        if node.alive:
+            raise InvalidArgumentException(f"{node.name} is running (kill it first)")
+        node.daemon = await self._launch_node(node.place)
+        return node
+
+    async def end_node(self, number: int) -> None:
+        """Have a NodeManager end its containers, take leave of the ResourceManager and end."""
+        daemon = self._living(number)
+        os.kill(daemon.pid, signal.SIGTERM)
+        # One that is paused hears nothing until it goes on.
+        os.kill(daemon.pid, signal.SIGCONT)
+        async with asyncio.timeout(LEAVE_S):
+            await daemon.exited.wait()
+
+    async def kill_node(self, number: int, *, containers: bool) -> None:
+        daemon = self.node(number).daemon
+        if daemon.exit_status is not None:
+            return
+        if containers:
+            kill_with_descendants(daemon.pid)
+        else:
+            os.kill(daemon.pid, signal.SIGKILL)
+        await daemon.exited.wait()
+
+    def pause_node(self, number: int) -> None:
+        os.kill(self._living(number).pid, signal.SIGSTOP)
+
+    def resume_node(self, number: int) -> None:
+        os.kill(self._living(number).pid, signal.SIGCONT)
+
+    def _living(self, number: int) -> Daemon:
+        node = self.node(number)
+        if not node.alive:
+            raise InvalidArgumentException(f"{node.name} has ended (restart it first)")
+        return node.daemon
+
+    # Starting
+
+    def _places(self, first: int, last: int) -> list[NodePlace]:
+        return [self.directory.node(number, self._racks) for number in range(first, last + 1)]
+
+    async def _launch_node(self, place: NodePlace) -> Daemon:
+        async with self._starting:
+            return await self._launch(place.name, "nm", node_overrides(place, self._settings))
+
+    async def _launch(self, name: str, package: str, overrides: dict[str, str]) -> Daemon:
+        conf = str(self.directory.conf)
+        log_file = str(self.directory.log_file(name))
+        request = StartRequest(name, package, conf, log_file, overrides, {"HADOOP_CONF_DIR": conf})
+        return await self.launcher.start(request)
+
+    def _write_files(self, addresses: Mapping[str, str]) -> None:
+        values = file_values(self.configuration, addresses, self.directory, racks=self._racks > 1)
+        self.directory.write_configuration(values)
