@@ -12,7 +12,7 @@ import signal
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 
-from nm.node_manager import NodeManager
+from nm.node_host import NodeHost
 from yarn.configuration import Configuration
 from yarn.errors import YarnException
 
@@ -38,12 +38,12 @@ async def serve(
     variables = dict(os.environ if environ is None else environ)
     async with (
         _ended_by_signal(stopping, use_signals=stop is None),
-        NodeManager.start(conf, variables, stopping) as node,
+        NodeHost.start(conf, variables, stopping) as host,
     ):
-        registered = await node.wait_registered()
+        registered = await host.wait_registered()
         if registered:
-            ready(facts(node))
-        failure = await node.shell.stopped
+            ready(facts(host))
+        failure = await host.stopped
     if failure and not registered:
         raise YarnException(failure)
     if failure:
@@ -51,13 +51,15 @@ async def serve(
     return 1 if failure else 0
 
 
-def facts(node: NodeManager) -> dict[str, object]:
-    """What the ready line tells."""
+def facts(host: NodeHost) -> dict[str, object]:
+    """What the ready line tells; `node_id` is that of the first of `nodes`, whose hosts follow one another."""
+    first = host.nodes[0]
     return {
         "role": ROLE,
         "pid": os.getpid(),
-        "node_id": str(node.node_id),
-        "http_port": node.facts.http_port,
+        "node_id": str(first.node_id),
+        "nodes": len(host.nodes),
+        "http_port": first.facts.http_port,
         "registered": True,
     }
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from nm.disk_health import DiskLimits, DiskSample, check_directories, health_report, is_healthy
@@ -49,7 +49,10 @@ class DiskChecker:
         settings: DiskSettings,
         send: Callable[[Event], None],
         now_ms: Callable[[], int],
+        sampled: Callable[[str], DiskSample] | None = None,
     ) -> None:
+        """`sampled` tells how a directory is; without it each is looked at."""
+        self._sampled = sampled or sample
         self._directories = directories
         self._settings = settings
         self._send = send
@@ -69,20 +72,51 @@ class DiskChecker:
             return
         directories, limits = self._directories, self._settings.limits
         directories.local_health = check_directories(
-            {path: sample(path) for path in directories.local_dirs}, directories.local_health, limits
+            {path: self._sampled(path) for path in directories.local_dirs}, directories.local_health, limits
         )
         directories.log_health = check_directories(
-            {path: sample(path) for path in directories.log_dirs}, directories.log_health, limits
+            {path: self._sampled(path) for path in directories.log_dirs}, directories.log_health, limits
         )
         healthy = is_healthy(directories.local_health, directories.log_health, limits)
         report = health_report(directories.local_health, directories.log_health)
         self._send(HealthChecked(NodeHealth(healthy, report, self._now_ms())))
 
+
+class DiskLoop:
+    """Has the disks of a process's nodes looked at. `shared`: what their directories stand in is looked at instead."""
+
+    def __init__(self, checkers: Sequence[DiskChecker], interval_ms: int, shared: SharedSamples) -> None:
+        self._checkers = checkers
+        self._interval_s = interval_ms / 1000
+        self._shared = shared
+
+    def look(self) -> None:
+        """One look for every node."""
+        self._shared.forget()
+        for checker in tuple(self._checkers):
+            checker.look()
+
     async def run(self) -> None:
         """Look for ever."""
         while True:
-            await asyncio.sleep(self._settings.interval_ms / 1000)
+            await asyncio.sleep(self._interval_s)
             self.look()
+
+
+class SharedSamples:
+    """How the directories are that those of packed nodes stand in: looked at once for all of the nodes."""
+
+    def __init__(self) -> None:
+        self._samples: dict[str, DiskSample] = {}
+
+    def forget(self) -> None:
+        self._samples.clear()
+
+    def of(self, directory: str) -> DiskSample:
+        shared = os.path.dirname(directory)
+        if shared not in self._samples:
+            self._samples[shared] = sample(shared)
+        return self._samples[shared]
 
 
 def sample(directory: str) -> DiskSample:

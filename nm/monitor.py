@@ -10,7 +10,7 @@ import asyncio
 import logging
 import os
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import psutil
@@ -18,7 +18,7 @@ import psutil
 from nm.effects import ChangeMonitoring, MonitorContainer
 from nm.events import Event, MemoryExceeded, UtilizationSampled
 from nm.launcher.containers_launcher import ContainersLauncher
-from nm.launcher.processes import all_processes
+from nm.launcher.processes import ProcessStat, all_processes
 from nm.memory_limits import MemoryLimits, ProcessSample, check_memory
 from nm.node_resources import Hardware
 from yarn.configuration import Configuration
@@ -95,25 +95,14 @@ class ContainersMonitor:
             self._settings.check_virtual,
         )
 
-    async def run(self) -> None:
-        """Look for ever."""
-        psutil.cpu_percent()
-        while True:
-            await asyncio.sleep(self._settings.interval_ms / 1000)
-            try:
-                self.look()
-            except Exception:
-                # A look that fails must not end the node: the next one may not.
-                _logger.exception("a look at the containers failed")
-
-    def look(self) -> None:
+    def look(self, processes: Processes, machine: ResourceUtilization) -> None:
         """One look at all: MemoryExceeded for each container over a limit, then UtilizationSampled."""
         total = ResourceUtilization()
         if self._settings.watch_containers and self._watched:
-            total = self._look_at_containers()
-        self._send(UtilizationSampled(total, node_utilization(self._processors)))
+            total = self._look_at_containers(processes)
+        self._send(UtilizationSampled(total, machine))
 
-    def _look_at_containers(self) -> ResourceUtilization:
+    def _look_at_containers(self, processes: Processes) -> ResourceUtilization:
         roots: dict[int, ContainerId] = {}
         for container_id in list(self._watched):
             launched = self._launcher.launched.get(container_id)
@@ -123,7 +112,7 @@ class ContainersMonitor:
             pid = self._launcher.pid_of(container_id)
             if pid is not None:
                 roots[pid] = container_id
-        trees = process_trees(roots)
+        trees = processes.trees(roots)
         physical_mb, virtual_mb, cpu = 0, 0, 0.0
         for pid, container_id in roots.items():
             used = self._look_at(container_id, trees.get(pid, []))
@@ -156,22 +145,61 @@ class ContainersMonitor:
         )
 
 
-def process_trees(roots: Iterable[int]) -> dict[int, list[int]]:
-    """{root: the process ids of its tree, the root first} of those roots that are alive."""
-    alive = {process.pid: process for process in all_processes()}
+class Processes:
+    """The machine's processes at one moment: that of the first question, if there is one."""
+
+    def __init__(self) -> None:
+        self._children: dict[int, list[int]] | None = None
+        self._alive: dict[int, ProcessStat] = {}
+
+    def trees(self, roots: Iterable[int]) -> dict[int, list[int]]:
+        """{root: the process ids of its tree, the root first} of those roots that are alive."""
+        if self._children is None:
+            self._alive = {process.pid: process for process in all_processes()}
+            self._children = _children(self._alive)
+        trees: dict[int, list[int]] = {}
+        for root in roots:
+            if root in self._alive:
+                tree = trees[root] = [root]
+                for pid in tree:
+                    tree.extend(self._children.get(pid, ()))
+        return trees
+
+
+def _children(alive: Mapping[int, ProcessStat]) -> dict[int, list[int]]:
     children: dict[int, list[int]] = {}
     for process in alive.values():
         parent = alive.get(process.parent)
         # An orphan belongs to init (or to who takes orphans here), and still to its session.
         is_orphan = process.session != process.pid and (parent is None or parent.session != process.session)
         children.setdefault(process.session if is_orphan else process.parent, []).append(process.pid)
-    trees: dict[int, list[int]] = {}
-    for root in roots:
-        if root in alive:
-            tree = trees[root] = [root]
-            for pid in tree:
-                tree.extend(children.get(pid, ()))
-    return trees
+    return children
+
+
+class MonitorLoop:
+    """Has the monitors of a process's nodes look, with one look at the machine for all of them."""
+
+    def __init__(self, monitors: Sequence[ContainersMonitor], interval_ms: int) -> None:
+        self._monitors = monitors
+        self._interval_s = interval_ms / 1000
+        self._processors = psutil.cpu_count() or 1
+        self.machine = ResourceUtilization()
+
+    async def run(self) -> None:
+        """Look for ever."""
+        psutil.cpu_percent()
+        while True:
+            await asyncio.sleep(self._interval_s)
+            self._look()
+
+    def _look(self) -> None:
+        processes, self.machine = Processes(), node_utilization(self._processors)
+        for monitor in tuple(self._monitors):
+            try:
+                monitor.look(processes, self.machine)
+            except Exception:
+                # A look that fails must not end the node: the next one may not.
+                _logger.exception("a look at the containers failed")
 
 
 def node_utilization(processors: int) -> ResourceUtilization:

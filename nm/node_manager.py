@@ -1,56 +1,37 @@
-"""A running NodeManager: its core, its server and its parts, put together and taken apart again."""
+"""One NodeManager: its core and its parts, put together and taken apart again. Its process is nm.node_host's."""
 
 from __future__ import annotations
 
 import asyncio
-import logging
-import os
-import random
 import time
-from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import asynccontextmanager, suppress
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
-from functools import partial
-from typing import Any
 
 from nm.core import NodeManagerCore
-from nm.disks import DiskChecker, DiskSettings
+from nm.disks import DiskChecker, DiskSettings, SharedSamples
 from nm.events import Event, ShutDown, Start
+from nm.ground import Ground
 from nm.launch_script import NodeEnvironment
 from nm.launcher.containers_launcher import ContainersLauncher
 from nm.launcher.deletion import DeletionService
-from nm.launcher.directories import NM_PRIVATE, PLAIN_MODE, NodeDirectories, make_dir, make_node_dirs
-from nm.launcher.leftovers import end_leftovers, lock_directories, stale_paths
+from nm.launcher.directories import NodeDirectories
 from nm.localizer.service import Localizer
 from nm.monitor import ContainersMonitor, MonitorSettings, hardware
-from nm.node_parts import RunningParts
+from nm.node_parts import RunningParts, TrackerCalls
 from nm.node_resources import node_resource, physical_resource
-from nm.resource_tracker import ResourceTrackerCalls
 from nm.services import ContainerManagementService
 from nm.settings import CoreSettings, NodeFacts, core_settings
 from nm.shell import NodeShell
 from nm.status_updater import RM_INVALID_IDENTIFIER
-from wire.address import Address
-from wire.cluster_secret import read_cluster_secret
 from wire.core_shell import WallClock
 from wire.event_log import open_event_log
-from wire.protocols import container_management
-from wire.proxies import ResourceTrackerProxy
-from wire.retry import RetryPolicy
-from wire.server import RpcServer
-from wire.tokens import ContainerTokenSecretManager, KeyRing, NMTokenSecretManager, NodeTokenSecretManager
-from wire.watching import CallWatch
 from yarn.configuration import Configuration
 from yarn.ids import NodeId
-from yarn.settings import nodemanager, resourcemanager
-from yarn.settings.yarnling import LISTEN_BEYOND_LOOPBACK
+from yarn.settings import nodemanager
 
 _EXITS_WAIT_S = 1.0
 """What killed containers' wrappers get to end, at the node's end."""
-_DELETIONS_WAIT_S = 5.0
-"""What the deletion of their files gets then; the next NM over these directories deletes the rest."""
-
-_logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,217 +43,95 @@ class CoreStart:
     settings: CoreSettings
 
 
+class Common:
+    """What the nodes of a process have in common: configuration, clock, what the machine has, the NM's variables."""
+
+    def __init__(self, ground: Ground, environ: Mapping[str, str]) -> None:
+        conf, machine = ground.conf, hardware()
+        self.ground = ground
+        self.clock: Callable[[], int] = WallClock()
+        self.facts = NodeFacts(node_resource(conf, machine), physical_resource(machine))
+        self.settings = core_settings(conf, utc_offset_ms=(time.localtime().tm_gmtoff or 0) * 1000)
+        self.disk_settings = DiskSettings.read(conf)
+        self.monitor_settings = MonitorSettings.read(conf)
+        self.samples = SharedSamples()
+        self.environ = environ
+        self.whitelisted = {name: environ[name] for name in nodemanager.ENV_WHITELIST.of(conf) if name in environ}
+
+    @property
+    def conf(self) -> Configuration:
+        return self.ground.conf
+
+
 class NodeManager:
     """A node that serves. `registered` is done once the RM has taken it, `shell.stopped` when it is to end."""
 
-    def __init__(self, conf: Configuration, node_id: NodeId) -> None:
-        machine, clock = hardware(), WallClock()
+    def __init__(self, common: Common, node_id: NodeId, service: ContainerManagementService) -> None:
         self.node_id = node_id
-        self.facts = NodeFacts(node_resource(conf, machine), physical_resource(machine))
-        self.settings = core_settings(conf, utc_offset_ms=(time.localtime().tm_gmtoff or 0) * 1000)
+        self.facts, self.settings, self.clock = common.facts, common.settings, common.clock
         self.core = NodeManagerCore(node_id, self.facts, self.settings)
         start = CoreStart(node_id, self.facts, self.settings)
-        self.shell = NodeShell(self.core, clock, open_event_log(conf, f"nodemanager-{node_id}", start))
-        self.clock = clock
+        self.shell = NodeShell(self.core, self.clock, open_event_log(common.conf, f"nodemanager-{node_id}", start))
         self.registered: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._service = service
+        directories, send = common.ground.directories(node_id.host), self.shell.send
+        sampled = common.samples.of if common.ground.is_pack else None
+        self.disks = DiskChecker(directories, common.disk_settings, send, self.clock, sampled)
+        self.launcher = self._make_launcher(common, directories)
+        self.monitor = ContainersMonitor(self.launcher, send, common.monitor_settings, self.facts.resource.vcores)
+        self._localizer = Localizer(directories, send, nodemanager.LOCALIZER_FETCH_THREAD_COUNT.of(common.conf))
+        self._deletion = DeletionService(directories, common.ground.deleter)
 
-    @staticmethod
-    @asynccontextmanager
-    async def start(
-        conf: Configuration, environ: Mapping[str, str], stopping: asyncio.Event
-    ) -> AsyncIterator[NodeManager]:
-        """Serve and register while the context is open; at its end no process of a container is left.
+    def begin(self, calls: TrackerCalls, tasks: asyncio.TaskGroup) -> None:
+        """Serve, and register."""
+        self._localizer.use(tasks)
+        self.shell.parts = RunningParts(
+            calls, self._localizer, self.launcher, self.monitor, self._deletion, self._service
+        )
+        self._service.open(self.node_id, self.shell)
+        self.disks.look()
+        self.shell.send(Start())
 
-        `stopping` set: the node shuts down, and `shell.stopped` is done when it has.
-        Raises YarnException for what keeps the node from starting; nothing is left behind then.
-        """
-        ground = _Ground(conf, environ)
-        door = _Door(conf)
-        held = _take_directories(ground)
-        try:
-            node = NodeManager(conf, await door.listen())
-            secret = read_cluster_secret(conf)
-            async with _tracker_proxy(conf, node.node_id, secret) as proxy, asyncio.TaskGroup() as tasks:
-                calls = ResourceTrackerCalls(
-                    node.node_id,
-                    proxy,
-                    _tracker_retry(conf),
-                    container_tokens=door.container_tokens,
-                    nm_keys=door.nm_tokens.keys,
-                    tasks=tasks,
-                    send=node._heard_of_resource_manager,
-                )
-                order = tasks.create_task(node._shut_down_when(stopping))
-                async with node._running(ground, door, calls, tasks):
-                    yield node
-                order.cancel()
-        finally:
-            await door.close()
-            for descriptor in held:
-                os.close(descriptor)
-
-    async def wait_registered(self) -> bool:
-        """True once the RM has taken the node; False if the node is to end before that."""
-        ends: list[asyncio.Future[Any]] = [self.registered, self.shell.stopped]
-        await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
-        return self.registered.done()
-
-    async def _shut_down_when(self, stopping: asyncio.Event) -> None:
-        await stopping.wait()
-        _logger.info("stopping node=%s", self.node_id)
-        self.shell.send(ShutDown())
-
-    @asynccontextmanager
-    async def _running(
-        self, ground: _Ground, door: _Door, calls: ResourceTrackerCalls, tasks: asyncio.TaskGroup
-    ) -> AsyncIterator[None]:
-        """Have every part at work while the context is open; then end what is left of containers."""
-        conf, directories, deletion = ground.conf, ground.directories, ground.deletion
-        send = self.shell.send
-        disks = DiskChecker(directories, DiskSettings.read(conf), send, self.clock)
-        launcher = _launcher(ground, self, disks)
-        watcher = ContainersMonitor(launcher, send, MonitorSettings.read(conf), self.facts.resource.vcores)
-        localizer = Localizer(directories, send, tasks, nodemanager.LOCALIZER_FETCH_THREAD_COUNT.of(conf))
-        self.shell.parts = RunningParts(calls, localizer, launcher, watcher, deletion, door.service)
-        door.service.open(self.node_id, self.shell)
-        disks.look()
-        loops = [tasks.create_task(part.run()) for part in (watcher, disks, deletion)]
-        send(Start())
-        try:
-            yield
-        finally:
-            await calls.join()
-            calls.cancel()
-            await _end_processes(launcher, directories)
-            await _finish(deletion)
-            for loop in loops:
-                loop.cancel()
-            self.shell.close()
-
-    def _heard_of_resource_manager(self, event: Event) -> None:
+    def heard_of_resource_manager(self, event: Event) -> None:
+        """Take an answer of the RM."""
         self.shell.send(event)
         if not self.registered.done() and self.core.status.rm_identifier != RM_INVALID_IDENTIFIER:
             self.registered.set_result(None)
 
+    def shut_down(self) -> None:
+        """End the containers and take leave; `shell.stopped` is done when it has."""
+        self.shell.send(ShutDown())
 
-class _Ground:
-    """What a node stands on: its configuration, the NM's variables, its directories and who empties them."""
+    async def end_processes(self) -> None:
+        """KILL what is left of containers in their groups."""
+        if self.launcher.has_launched:
+            self.launcher.kill_all()
+            with suppress(TimeoutError):
+                async with asyncio.timeout(_EXITS_WAIT_S):
+                    await self.launcher.idle.wait()
 
-    def __init__(self, conf: Configuration, environ: Mapping[str, str]) -> None:
-        self.conf = conf
-        self.environ = environ
-        self.directories = NodeDirectories(
-            nodemanager.LOCAL_DIRS.of(conf), nodemanager.LOG_DIRS.of(conf), random.Random()
+    def close(self) -> None:
+        """Let nobody in any more."""
+        self._service.close()
+        self.shell.close()
+
+    def _make_launcher(self, common: Common, directories: NodeDirectories) -> ContainersLauncher:
+        conf = common.conf
+        environment = NodeEnvironment(
+            self.node_id,
+            self.facts.http_port,
+            nodemanager.USER_HOME_DIR.of(conf),
+            common.whitelisted,
+            nodemanager.ADMIN_ENV.of(conf),
+            common.environ,
         )
-        self.deletion = DeletionService(self.directories)
-
-
-class _Door:
-    """The server that masters call, with the keys that their tokens are checked under."""
-
-    def __init__(self, conf: Configuration) -> None:
-        self.container_tokens = ContainerTokenSecretManager(KeyRing())
-        self.nm_tokens = NMTokenSecretManager(KeyRing())
-        self.service = ContainerManagementService(self.container_tokens, self.nm_tokens)
-        self._address = Address.read(conf, nodemanager.ADDRESS)
-        self._watch = CallWatch.read(conf)
-        self._server = RpcServer(
-            self._address,
-            observers=() if self._watch is None else (self._watch,),
-            beyond_loopback=LISTEN_BEYOND_LOOPBACK.of(conf),
+        return ContainersLauncher(
+            environment,
+            directories,
+            self.shell.send,
+            stderr_pattern=nodemanager.STDERR_PATTERN.of(conf),
+            stderr_tail_bytes=nodemanager.STDERR_TAIL_BYTES.of(conf),
+            debug=nodemanager.LOG_CONTAINER_DEBUG_INFO.of(conf),
+            kill_wait_ms=nodemanager.PROCESS_KILL_WAIT.of(conf),
+            disks_problem=self.disks.problem,
         )
-        self._server.add(container_management.RPCS, self.service, self.service.authenticate)
-
-    async def listen(self) -> NodeId:
-        """Take the port; it is part of the node's name."""
-        node_id = NodeId(self._address.host, await self._server.start())
-        if self._watch is not None:
-            await self._watch.open(str(node_id))
-        return node_id
-
-    async def close(self) -> None:
-        if self._watch is not None:
-            await self._watch.close()
-        await self._server.stop()
-
-
-def _take_directories(ground: _Ground) -> list[int]:
-    """Make the local directories ours, and end what an earlier NM has left in them. Raises DirectoriesInUse."""
-    local_dirs = ground.directories.local_dirs
-    for local in local_dirs:
-        _make(partial(make_dir, mode=PLAIN_MODE), local)
-    held = lock_directories(local_dirs)
-    if any(_has_entries(f"{local}/{NM_PRIVATE}") for local in local_dirs):
-        for process in end_leftovers(local_dirs):
-            _logger.warning("killed a process that an earlier NodeManager left pid=%d", process.pid)
-    for path in stale_paths(local_dirs):
-        ground.deletion.delete_tree(path)
-    for local in local_dirs:
-        _make(make_node_dirs, local)
-    return held
-
-
-def _make(make: Callable[[str], None], local: str) -> None:
-    """What cannot be made now is left out by the disk checker, which says so in the node's health."""
-    try:
-        make(local)
-    except OSError as error:
-        _logger.warning("cannot use local directory=%s problem=%s", local, error.strerror)
-
-
-def _has_entries(directory: str) -> bool:
-    try:
-        return bool(os.listdir(directory))
-    except OSError:
-        return False
-
-
-def _launcher(ground: _Ground, node: NodeManager, disks: DiskChecker) -> ContainersLauncher:
-    conf, environ = ground.conf, ground.environ
-    environment = NodeEnvironment(
-        node.node_id,
-        node.facts.http_port,
-        nodemanager.USER_HOME_DIR.of(conf),
-        {name: environ[name] for name in nodemanager.ENV_WHITELIST.of(conf) if name in environ},
-        nodemanager.ADMIN_ENV.of(conf),
-        environ,
-    )
-    return ContainersLauncher(
-        environment,
-        ground.directories,
-        node.shell.send,
-        stderr_pattern=nodemanager.STDERR_PATTERN.of(conf),
-        stderr_tail_bytes=nodemanager.STDERR_TAIL_BYTES.of(conf),
-        debug=nodemanager.LOG_CONTAINER_DEBUG_INFO.of(conf),
-        kill_wait_ms=nodemanager.PROCESS_KILL_WAIT.of(conf),
-        disks_problem=disks.problem,
-    )
-
-
-def _tracker_retry(conf: Configuration) -> RetryPolicy:
-    return RetryPolicy.read(conf, nodemanager.NM_CONNECT_MAX_WAIT, nodemanager.NM_CONNECT_RETRY_INTERVAL)
-
-
-def _tracker_proxy(conf: Configuration, node_id: NodeId, secret: bytes) -> ResourceTrackerProxy:
-    host, port = resourcemanager.RESOURCE_TRACKER_ADDRESS.of(conf)
-    token = NodeTokenSecretManager(secret).create(node_id)
-    return ResourceTrackerProxy(f"{host}:{port}", token=token, retry=_tracker_retry(conf))
-
-
-async def _end_processes(launcher: ContainersLauncher, directories: NodeDirectories) -> None:
-    """KILL what is left of containers: in their groups first, then whatever else carries their tag."""
-    if not launcher.has_launched:
-        return
-    launcher.kill_all()
-    with suppress(TimeoutError):
-        async with asyncio.timeout(_EXITS_WAIT_S):
-            await launcher.idle.wait()
-    await asyncio.to_thread(end_leftovers, directories.local_dirs)
-
-
-async def _finish(deletion: DeletionService) -> None:
-    try:
-        async with asyncio.timeout(_DELETIONS_WAIT_S):
-            await deletion.join()
-    except TimeoutError:
-        _logger.warning("deletions are not finished after %g s", _DELETIONS_WAIT_S)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Protocol
 
 from nm.effects import (
     ChangeMonitoring,
@@ -22,16 +23,21 @@ from nm.launcher.containers_launcher import ContainersLauncher
 from nm.launcher.deletion import DeletionService
 from nm.localizer.service import Localizer
 from nm.monitor import ContainersMonitor
-from nm.resource_tracker import ResourceTrackerCalls
 from nm.services import ContainerManagementService
 from yarn.ids import ApplicationId
+
+
+class TrackerCalls(Protocol):
+    """The way of one node to the RM."""
+
+    def call(self, effect: RegisterNode | SendHeartbeat | UnregisterNode) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)
 class RunningParts:
     """Hands each effect to its part (nm.shell.NodeParts)."""
 
-    tracker: ResourceTrackerCalls
+    tracker: TrackerCalls
     localizer: Localizer
     launcher: ContainersLauncher
     watcher: ContainersMonitor

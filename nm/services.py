@@ -33,7 +33,7 @@ class ContainerManagementService:
     """
 
     def __init__(self, container_tokens: ContainerTokenSecretManager, nm_tokens: NMTokenSecretManager) -> None:
-        self._container_tokens = container_tokens
+        self.container_tokens = container_tokens
         self._nm_tokens = nm_tokens
         self._attempts: dict[ApplicationId, set[ApplicationAttemptId]] = {}
         self._node_id = NodeId("", 0)
@@ -43,6 +43,10 @@ class ContainerManagementService:
         """Let masters in that have a token for `node_id`."""
         self._node_id, self._shell = node_id, shell
 
+    def close(self) -> None:
+        """Let nobody in any more: the node is over."""
+        self._shell = None
+
     @property
     def shell(self) -> NodeShell:
         assert self._shell is not None, "nobody is let in before `open`"
@@ -51,7 +55,7 @@ class ContainerManagementService:
     def authenticate(self, caller: Caller[None]) -> NMTokenIdentifier:
         """The attempt whose master calls. Raises InvalidToken."""
         if self._shell is None:
-            raise InvalidToken("the NodeManager has not registered yet")
+            raise InvalidToken("the NodeManager has not registered yet, or is over")
         return self._nm_tokens.check_for(caller.token, self._node_id)
 
     def forget(self, application_id: ApplicationId) -> None:
@@ -66,7 +70,7 @@ class ContainerManagementService:
         forged: InvalidToken | None = None
         for start in request:
             try:
-                token = self._container_tokens.check_for(start.token, self._node_id)
+                token = self.container_tokens.check_for(start.token, self._node_id)
             except InvalidToken as error:
                 forged = error
                 break
@@ -97,7 +101,7 @@ class ContainerManagementService:
         self, caller: Caller[NMTokenIdentifier], request: tuple[Token, ...]
     ) -> UpdateContainersResponse:
         """A token whose seal is not good refuses the whole call, and nothing of it is done."""
-        tokens = tuple(self._container_tokens.check_for(token, self._node_id) for token in request)
+        tokens = tuple(self.container_tokens.check_for(token, self._node_id) for token in request)
         self._remember(caller.verified)
         response: UpdateContainersResponse = await self.shell.ask(
             lambda call: UpdateContainers(call, caller.verified, tokens)

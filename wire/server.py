@@ -26,6 +26,8 @@ PENDING_MAX = 100_000
 """Calls that wait to be looked at. gRPC's default refuses 133 of a burst of 2,000 (measured)."""
 CONCURRENT_MAX = 20_000
 """Calls in work at once; those above are refused before they are looked at."""
+TRIES = 10
+"""Ports that are tried for several addresses: one that is free on the first of them may be taken on another."""
 STOP_GRACE_S = 1.0
 """How long calls in work may end by themselves when the server stops."""
 
@@ -55,13 +57,22 @@ def anybody(caller: Caller[None]) -> None:
 
 
 class RpcServer:
-    """Serves one or more protocols on one address. Nothing of gRPC is made before `start`."""
+    """Serves one or more protocols on one address. Nothing of gRPC is made before `start`.
+
+    `further_hosts`: loopback addresses that it has the same port of.
+    """
 
     def __init__(
-        self, address: Address, *, observers: Sequence[RpcObserver] = (), beyond_loopback: bool = False
+        self,
+        address: Address,
+        *,
+        further_hosts: Sequence[str] = (),
+        observers: Sequence[RpcObserver] = (),
+        beyond_loopback: bool = False,
     ) -> None:
         self.address = address
         self.port = 0
+        self._further_hosts = further_hosts
         self._beyond_loopback = beyond_loopback
         self._observers: tuple[RpcObserver, ...] = (WireLog(), *observers)
         self._services: list[tuple[tuple[Rpc[Any, Any], ...], object, Authenticate[Any]]] = []
@@ -77,22 +88,38 @@ class RpcServer:
     async def start(self) -> int:
         """Listen; the port. Raises YarnException if the address cannot be had."""
         ip = await resolve(self.address, beyond_loopback=self._beyond_loopback)
+        for _ in range(TRIES if self._further_hosts and not self.address.port else 1):
+            server = self._made()
+            port = self._listen(server, ip)
+            if port:
+                await server.start()
+                self._server, self.port = server, port
+                return port
+            await server.stop(None)
+        raise YarnException(
+            f"cannot listen on {self.address.said}{self._said_further()}: the port is in use or not allowed "
+            f"(end the process that has it, or set another port; 0 takes a free one)"
+        )
+
+    def _made(self) -> grpc.aio.Server:
         server = grpc.aio.server(options=_OPTIONS, maximum_concurrent_rpcs=CONCURRENT_MAX)
         for rpcs, handler, authenticate in self._services:
             server.add_generic_rpc_handlers((self._bind(rpcs, handler, authenticate),))
+        return server
+
+    def _listen(self, server: grpc.aio.Server, ip: str) -> int:
+        """The port, on every host; 0 if it is not to be had on one of them."""
         try:
             port = server.add_insecure_port(f"[{ip}]:{self.address.port}" if ":" in ip else f"{ip}:{self.address.port}")
+            for host in self._further_hosts:
+                if port:
+                    port = server.add_insecure_port(f"{host}:{port}")
         except RuntimeError:
-            port = 0
-        if port == 0:
-            await server.stop(None)
-            raise YarnException(
-                f"cannot listen on {self.address.said}: the port is in use or not allowed "
-                f"(end the process that has it, or set another port; 0 takes a free one)"
-            )
-        await server.start()
-        self._server, self.port = server, port
+            return 0
         return port
+
+    def _said_further(self) -> str:
+        return f" and {len(self._further_hosts)} more addresses" if self._further_hosts else ""
 
     async def stop(self, grace_s: float = STOP_GRACE_S) -> None:
         """Take no more calls, let those in work end for `grace_s`, then cancel them."""

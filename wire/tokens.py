@@ -183,6 +183,15 @@ class NMTokenSecretManager(TokenSecretManager[NMTokenIdentifier]):
     def forget(self, attempt_id: ApplicationAttemptId) -> None:
         self._remembered.pop(attempt_id, None)
 
+    def node_of(self, token: Token | None) -> NodeId | None:
+        """Whom the token says it is for, which proves nothing yet; None if that cannot be read."""
+        if token is None or token.kind != self.kind:
+            return None
+        try:
+            return read_nm_identifier(token.identifier).node_id
+        except (DecodeError, InvalidArgumentException):
+            return None
+
     def check_for(self, token: Token | None, node_id: NodeId) -> NMTokenIdentifier:
         """What the token proves at this node. Raises InvalidToken also if it is for another."""
         identifier = self.check(token)

@@ -16,17 +16,11 @@ _logger = logging.getLogger(__name__)
 Deletion = DeleteContainerFiles | DeleteApplicationFiles | DeleteApplicationLogs | DeleteResource
 
 
-class DeletionService:
-    """A queue of trees to delete. What cannot be deleted is warned of and left."""
+class TreeDeleter:
+    """A queue of trees to delete, for all nodes of a process. What cannot be deleted is warned of and left."""
 
-    def __init__(self, directories: NodeDirectories) -> None:
-        self._directories = directories
+    def __init__(self) -> None:
         self._queue: asyncio.Queue[str] = asyncio.Queue()
-
-    def delete(self, deletion: Deletion) -> None:
-        """Have a deletion done after those asked for before."""
-        for path in self._paths(deletion):
-            self._queue.put_nowait(path)
 
     def delete_tree(self, path: str) -> None:
         self._queue.put_nowait(path)
@@ -44,6 +38,23 @@ class DeletionService:
     async def join(self) -> None:
         """Wait until nothing is left to delete."""
         await self._queue.join()
+
+
+class DeletionService:
+    """Knows where what a node is to delete lies."""
+
+    def __init__(self, directories: NodeDirectories, deleter: TreeDeleter) -> None:
+        self._directories = directories
+        self._deleter = deleter
+
+    def delete(self, deletion: Deletion) -> None:
+        """Have a deletion done after those asked for before."""
+        for path in self._paths(deletion):
+            self._deleter.delete_tree(path)
+
+    async def join(self) -> None:
+        """Wait until nothing is left to delete."""
+        await self._deleter.join()
 
     def _paths(self, deletion: Deletion) -> Sequence[str]:
         # Every disk, good or not: one that is full can still be emptied.

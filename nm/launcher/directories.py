@@ -79,6 +79,21 @@ class NodeDirectories:
         return self._choice.choices(good, weights=room)[0]
 
 
+class PackedDirectories(NodeDirectories):
+    """Those of one node of many: made when something is to be put there, which for most of them is never."""
+
+    def __init__(self, local_dirs: Sequence[str], log_dirs: Sequence[str], choice: random.Random) -> None:
+        super().__init__(local_dirs, log_dirs, choice)
+        self._made: set[str] = set()
+
+    def choose_local(self) -> str:
+        chosen = super().choose_local()
+        if chosen not in self._made:
+            make_node_dirs(chosen)
+            self._made.add(chosen)
+        return chosen
+
+
 def application_dir(local: str, user: str, application_id: ApplicationId) -> str:
     return f"{local}/{USERCACHE}/{user}/{APPCACHE}/{application_id}"
 

@@ -17,15 +17,18 @@ _logger = logging.getLogger(__name__)
 class Localizer:
     """Answers each FetchResource with one event. `width`: how many are copied at once."""
 
-    def __init__(
-        self, directories: NodeDirectories, send: Callable[[Event], None], tasks: asyncio.TaskGroup, width: int
-    ) -> None:
+    def __init__(self, directories: NodeDirectories, send: Callable[[Event], None], width: int) -> None:
         self._directories = directories
         self._send = send
-        self._tasks = tasks
         self._room = asyncio.Semaphore(width)
+        self._tasks: asyncio.TaskGroup | None = None
+
+    def use(self, tasks: asyncio.TaskGroup) -> None:
+        """Fetch in these tasks from now on."""
+        self._tasks = tasks
 
     def fetch(self, request: FetchResource) -> None:
+        assert self._tasks is not None, "use() comes first"
         self._tasks.create_task(self._fetch(request))
 
     async def _fetch(self, request: FetchResource) -> None:

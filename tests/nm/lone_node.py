@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+from nm.node_host import NodeHost
 from nm.node_manager import NodeManager
 from wire.address import Address
 from wire.caller import Caller
@@ -51,7 +52,7 @@ class PlayedResourceManager:
         self.orders: dict[str, object] = {}
         self.action = NodeAction.NORMAL
         self._interval_ms = interval_ms
-        self._response_id = 0
+        self._response_ids: dict[NodeId, int] = {}
         self._news = asyncio.Condition()
 
     async def register_node_manager(
@@ -59,7 +60,7 @@ class PlayedResourceManager:
     ) -> RegisterNodeManagerResponse:
         assert caller.verified == request.node_id
         self.registrations.append(request)
-        self._response_id = 0
+        self._response_ids[request.node_id] = 0
         return RegisterNodeManagerResponse(
             NodeAction.NORMAL,
             RM_IDENTIFIER,
@@ -68,17 +69,17 @@ class PlayedResourceManager:
         )
 
     async def node_heartbeat(self, caller: Caller[NodeId], request: NodeHeartbeatRequest) -> NodeHeartbeatResponse:
-        assert request.response_id == self._response_id
+        assert request.response_id == self._response_ids[request.node_id]
         self.heartbeats.append(request)
         for status in request.containers:
             if status.state is ContainerState.COMPLETE:
                 self.ends.setdefault(status.container_id, status)
-        self._response_id += 1
+        self._response_ids[request.node_id] += 1
         orders, self.orders = self.orders, {}
         action, self.action = self.action, NodeAction.NORMAL
         async with self._news:
             self._news.notify_all()
-        return NodeHeartbeatResponse(self._response_id, action, self._interval_ms, **orders)  # type: ignore[arg-type]
+        return NodeHeartbeatResponse(self._response_ids[request.node_id], action, self._interval_ms, **orders)  # type: ignore[arg-type]
 
     async def unregister_node_manager(self, caller: Caller[NodeId], request: NodeId) -> None:
         self.unregistered.append(request)
@@ -90,14 +91,18 @@ class PlayedResourceManager:
 
 
 class LoneNode:
-    """The node, its played RM, and a master of application `app` that starts containers on it."""
+    """The node, its played RM, and a master of application `app` that starts containers on it.
 
-    def __init__(self, node: NodeManager, rm: PlayedResourceManager, directory: Path) -> None:
+    `is_packed`: the node's directories are those by its host's name.
+    """
+
+    def __init__(self, node: NodeManager, rm: PlayedResourceManager, directory: Path, *, is_packed: bool) -> None:
         self.node = node
         self.rm = rm
         self.directory = directory
-        self.local_dir = directory / "local"
-        self.log_dir = directory / "logs"
+        part = node.node_id.host if is_packed else "."
+        self.local_dir = directory / "local" / part
+        self.log_dir = directory / "logs" / part
         self.attempt = ApplicationAttemptId(ApplicationId(RM_IDENTIFIER, 8), 1)
         self._numbers = 0
 
@@ -173,6 +178,15 @@ async def lone_node(
     directory: Path, settings: dict[str, str] | None = None, environ: dict[str, str] | None = None
 ) -> AsyncIterator[LoneNode]:
     """A node over `directory`/local and `directory`/logs that stops at the end of the context."""
+    async with lone_nodes(directory, settings, environ) as (node,):
+        yield node
+
+
+@asynccontextmanager
+async def lone_nodes(
+    directory: Path, settings: dict[str, str] | None = None, environ: dict[str, str] | None = None
+) -> AsyncIterator[list[LoneNode]]:
+    """The nodes of one process: several if the settings say so."""
     rm = PlayedResourceManager()
     secret = directory / "secret"
     if not _exists(secret):
@@ -180,14 +194,14 @@ async def lone_node(
     async with _tracker(rm, secret) as port:
         conf = node_configuration(directory, port, settings or {})
         stopping = asyncio.Event()
-        async with NodeManager.start(conf, environ or {}, stopping) as node:
-            assert await node.wait_registered()
+        async with NodeHost.start(conf, environ or {}, stopping) as host:
+            assert await host.wait_registered()
             try:
-                yield LoneNode(node, rm, directory)
+                yield [LoneNode(node, rm, directory, is_packed=len(host.nodes) > 1) for node in host.nodes]
             finally:
                 stopping.set()
                 async with asyncio.timeout(WAIT_S):
-                    assert await node.shell.stopped == ""
+                    assert await host.stopped == ""
 
 
 def node_configuration(directory: Path, tracker_port: int, settings: dict[str, str]) -> Configuration:

@@ -87,6 +87,7 @@ async def test_a_daemon_says_once_that_it_is_registered_and_stops_at_a_signal(tm
             "role": "nodemanager",
             "pid": process.pid,
             "node_id": str(rm.registrations[0].node_id),
+            "nodes": 1,
             "http_port": 0,
             "registered": True,
         }

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from nm.monitor import MonitorSettings, process_trees
+from nm.monitor import MonitorSettings, Processes
 from tests.nm.lone_node import lone_node
 from yarn.configuration import Configuration
 from yarn.containers import ContainerLaunchContext
@@ -97,7 +97,7 @@ def test_a_tree_holds_orphans_of_its_session() -> None:
         orphan = int(process.stdout.readline())
         assert process.stdout.readline() == b"ended\n"
         with process.stdout:
-            assert set(process_trees([process.pid])[process.pid]) == {process.pid, orphan}
+            assert set(Processes().trees([process.pid])[process.pid]) == {process.pid, orphan}
     finally:
         os.killpg(process.pid, signal.SIGKILL)
         process.wait()
@@ -106,4 +106,4 @@ def test_a_tree_holds_orphans_of_its_session() -> None:
 def test_a_root_that_is_gone_has_no_tree() -> None:
     process = subprocess.Popen(["true"])
     process.wait()
-    assert process_trees([process.pid]) == {}
+    assert Processes().trees([process.pid]) == {}

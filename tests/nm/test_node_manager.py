@@ -14,7 +14,8 @@ import pytest
 from nm.core import NodeManagerCore
 from nm.launcher.leftovers import DirectoriesInUse
 from nm.launcher.processes import all_processes, environment_of, stat_of
-from nm.node_manager import CoreStart, NodeManager
+from nm.node_host import NodeHost
+from nm.node_manager import CoreStart
 from tests.nm.lone_node import LoneNode, lone_node, node_configuration, played_resource_manager
 from wire.event_log import read_event_log
 from wire.proxies import ContainerManagementProxy
@@ -288,7 +289,7 @@ async def test_a_node_names_what_keeps_it_from_starting(tmp_path: Path) -> None:
         ):
             conf = node_configuration(tmp_path, port, settings)
             with pytest.raises(YarnException, match=match):
-                async with NodeManager.start(conf, {}, asyncio.Event()):
+                async with NodeHost.start(conf, {}, asyncio.Event()):
                     pytest.fail("it started")
         taken.close()
         await taken.wait_closed()
@@ -299,9 +300,9 @@ async def test_a_node_with_another_clusters_secret_is_refused(tmp_path: Path) ->
         (tmp_path / "other").write_bytes(b"x" * 32)
         (tmp_path / "other").chmod(0o600)
         conf = node_configuration(tmp_path, port, {"yarn.yarnling.cluster-secret-file": str(tmp_path / "other")})
-        async with NodeManager.start(conf, {}, asyncio.Event()) as node:
-            assert not await node.wait_registered()
-            assert "secret of another cluster" in await node.shell.stopped
+        async with NodeHost.start(conf, {}, asyncio.Event()) as host:
+            assert not await host.wait_registered()
+            assert "secret of another cluster" in await host.stopped
         assert rm.registrations == []
 
 
@@ -312,9 +313,9 @@ async def test_a_node_that_cannot_reach_the_rm_ends_when_its_patience_does(tmp_p
         "yarn.resourcemanager.connect.max-wait.ms": "200",
         "yarn.resourcemanager.connect.retry-interval.ms": "50",
     }
-    async with NodeManager.start(node_configuration(tmp_path, port, settings), {}, asyncio.Event()) as node:
-        assert not await node.wait_registered()
-        assert f"127.0.0.1:{port} cannot be reached" in await node.shell.stopped
+    async with NodeHost.start(node_configuration(tmp_path, port, settings), {}, asyncio.Event()) as host:
+        assert not await host.wait_registered()
+        assert f"127.0.0.1:{port} cannot be reached" in await host.stopped
 
 
 # The event log

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from yarn.settings.kinds import BoolSetting, FloatSetting, TextSetting
+from yarn.settings.kinds import BoolSetting, FloatSetting, IntSetting, TextSetting
 
 TIME_FACTOR = FloatSetting(
     "yarn.yarnling.time-factor",
@@ -30,6 +30,13 @@ WATCH_DIR = TextSetting(
     "yarn.yarnling.watch-dir",
     None,
     "directory in which each daemon has a socket that tells of the calls it takes (`yarnling watch`)",
+)
+PACK = IntSetting(
+    "yarn.yarnling.pack",
+    "1",
+    "nodes of one NodeManager process, which have the addresses from yarn.nodemanager.address on",
+    minimum=1,
+    maximum=4096,
 )
 CHECK_INVARIANTS = BoolSetting(
     "yarn.yarnling.check-invariants",

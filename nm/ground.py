@@ -1,0 +1,115 @@
+"""What the nodes of a process stand on: their addresses, their directories, who empties those."""
+
+from __future__ import annotations
+
+import ipaddress
+import logging
+import os
+import random
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+
+from nm.launcher.deletion import TreeDeleter
+from nm.launcher.directories import (
+    NM_PRIVATE,
+    PLAIN_MODE,
+    NodeDirectories,
+    PackedDirectories,
+    make_dir,
+    make_node_dirs,
+)
+from nm.launcher.leftovers import end_leftovers, lock_directories, stale_paths
+from wire.address import Address
+from yarn.configuration import Configuration
+from yarn.errors import YarnException
+from yarn.settings import nodemanager
+from yarn.settings.yarnling import PACK
+
+_logger = logging.getLogger(__name__)
+
+
+class Ground:
+    """The ground of all nodes of a process. `hosts` has one address a node; there are several only in a pack.
+
+    A packed node has a directory of its own, by the name of its host, in each of the directories of the settings.
+    """
+
+    def __init__(self, conf: Configuration) -> None:
+        """Raises YarnException if the hosts of a pack cannot be told from its first one."""
+        self.conf = conf
+        self.address = Address.read(conf, nodemanager.ADDRESS)
+        self.hosts = _hosts(self.address, PACK.of(conf))
+        self.deleter = TreeDeleter()
+        self.local_dirs = tuple(os.path.abspath(directory) for directory in nodemanager.LOCAL_DIRS.of(conf))
+        self._log_dirs = nodemanager.LOG_DIRS.of(conf)
+
+    @property
+    def is_pack(self) -> bool:
+        return len(self.hosts) > 1
+
+    def directories(self, host: str) -> NodeDirectories:
+        """Those of the node on `host`."""
+        if not self.is_pack:
+            return NodeDirectories(self.local_dirs, self._log_dirs, random.Random())
+        return PackedDirectories(
+            [f"{directory}/{host}" for directory in self.local_dirs],
+            [f"{directory}/{host}" for directory in self._log_dirs],
+            random.Random(),
+        )
+
+    def take(self) -> list[int]:
+        """Make the local directories ours, and end what an earlier NM has left in them; descriptors that hold them.
+
+        Raises DirectoriesInUse.
+        """
+        for local in self.local_dirs:
+            _make(partial(make_dir, mode=PLAIN_MODE), local)
+        held = lock_directories(self.local_dirs)
+        homes = self._homes()
+        if any(_entries(f"{home}/{NM_PRIVATE}") for home in homes):
+            for process in end_leftovers(self.local_dirs):
+                _logger.warning("killed a process that an earlier NodeManager left pid=%d", process.pid)
+        for path in stale_paths(homes):
+            self.deleter.delete_tree(path)
+        if not self.is_pack:
+            for local in self.local_dirs:
+                _make(make_node_dirs, local)
+        return held
+
+    def _homes(self) -> Sequence[str]:
+        """The nodes' own directories, of a pack those that are there."""
+        if not self.is_pack:
+            return self.local_dirs
+        known = frozenset(self.hosts)
+        return [f"{local}/{name}" for local in self.local_dirs for name in _entries(local) if name in known]
+
+
+def _hosts(address: Address, count: int) -> tuple[str, ...]:
+    """`count` addresses, of which that of the settings is the first."""
+    if count == 1:
+        return (address.host,)
+    try:
+        first = ipaddress.IPv4Address(address.host)
+    except ValueError:
+        first = ipaddress.IPv4Address(0)
+    if not first.is_loopback or not (first + (count - 1)).is_loopback:
+        raise YarnException(
+            f"{PACK.key} = {count}: the nodes of a pack have the loopback addresses from that of {address.said} on, "
+            f"which are not so many (set {nodemanager.HOSTNAME.key} to such as 127.0.0.2)"
+        )
+    return tuple(str(first + number) for number in range(count))
+
+
+def _make(make: Callable[[str], None], local: str) -> None:
+    """What cannot be made now is left out by the disk checker, which says so in the node's health."""
+    try:
+        make(local)
+    except OSError as error:
+        _logger.warning("cannot use local directory=%s problem=%s", local, error.strerror)
+
+
+def _entries(directory: str) -> Iterable[str]:
+    try:
+        return sorted(os.listdir(directory))
+    except OSError:
+        return ()

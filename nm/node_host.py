@@ -1,0 +1,167 @@
+"""The process of a NodeManager, or of a pack of them: one server, one channel to the RM, a core and parts a node."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from functools import partial
+from typing import Any
+
+from nm.disks import DiskLoop
+from nm.door import Door
+from nm.ground import Ground
+from nm.launcher.leftovers import end_leftovers
+from nm.monitor import MonitorLoop
+from nm.node_manager import Common, NodeManager
+from nm.resource_tracker import ResourceTrackerCalls
+from wire.channel import Channels
+from wire.cluster_secret import read_cluster_secret
+from wire.proxies import ResourceTrackerProxy
+from wire.retry import RetryPolicy
+from wire.tokens import NodeTokenSecretManager
+from yarn.configuration import Configuration
+from yarn.settings import nodemanager, resourcemanager
+
+_DELETIONS_WAIT_S = 5.0
+"""What the deletion of containers' files gets at the end; the next NM over these directories deletes the rest."""
+
+_logger = logging.getLogger(__name__)
+
+
+class NodeHost:
+    """The nodes of this process. A node that is sent away by the RM leaves the others; the last one ends the process.
+
+    `stopped` is done then: with the failures of them all, if each of them has failed, else with "".
+    """
+
+    def __init__(self, nodes: list[NodeManager]) -> None:
+        self.nodes = nodes
+        self.stopped: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+        self._monitors = [node.monitor for node in nodes]
+        self._disks = [node.disks for node in nodes]
+
+    @staticmethod
+    @asynccontextmanager
+    async def start(
+        conf: Configuration, environ: Mapping[str, str], stopping: asyncio.Event
+    ) -> AsyncIterator[NodeHost]:
+        """Serve and register while the context is open; at its end no process of a container is left.
+
+        `stopping` set: the nodes shut down, and `stopped` is done when they have.
+        Raises YarnException for what keeps them from starting; nothing is left behind then.
+        """
+        ground = Ground(conf)
+        door = Door(ground)
+        held = ground.take()
+        try:
+            node_ids = await door.listen()
+            common = Common(ground, environ)
+            nodes = [
+                NodeManager(common, node_id, service) for node_id, service in zip(node_ids, door.services, strict=True)
+            ]
+            host, secrets = NodeHost(nodes), NodeTokenSecretManager(read_cluster_secret(conf))
+            async with Channels() as channels, asyncio.TaskGroup() as tasks:
+                calls = _tracker_calls(nodes, door, secrets, channels, tasks)
+                order = tasks.create_task(host._shut_down_when(stopping))
+                async with host._running(common, calls, tasks):
+                    yield host
+                order.cancel()
+        finally:
+            await door.close()
+            for descriptor in held:
+                os.close(descriptor)
+
+    async def wait_registered(self) -> bool:
+        """True once the RM has taken each node that it takes; False if all are to end before that."""
+        for node in self.nodes:
+            ends: list[asyncio.Future[Any]] = [node.registered, node.shell.stopped]
+            await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
+        return any(node.registered.done() for node in self.nodes)
+
+    def _note_stop(self, node: NodeManager, tasks: asyncio.TaskGroup, _: asyncio.Future[str]) -> None:
+        self._monitors.remove(node.monitor)
+        self._disks.remove(node.disks)
+        if self._monitors:
+            tasks.create_task(_retired(node))
+            return
+        failures = [node.shell.stopped.result() for node in self.nodes]
+        self.stopped.set_result("; ".join(dict.fromkeys(failures)) if all(failures) else "")
+
+    async def _shut_down_when(self, stopping: asyncio.Event) -> None:
+        await stopping.wait()
+        for node in self.nodes:
+            _logger.info("stopping node=%s", node.node_id)
+            node.shut_down()
+
+    @asynccontextmanager
+    async def _running(
+        self, common: Common, calls: list[ResourceTrackerCalls], tasks: asyncio.TaskGroup
+    ) -> AsyncIterator[None]:
+        """Have every part at work while the context is open; then end what is left of containers."""
+        ground = common.ground
+        monitors = MonitorLoop(self._monitors, common.monitor_settings.interval_ms)
+        disks = DiskLoop(self._disks, common.disk_settings.interval_ms, common.samples)
+        loops = [tasks.create_task(part.run()) for part in (monitors, disks, ground.deleter)]
+        for node, node_calls in zip(self.nodes, calls, strict=True):
+            node.shell.stopped.add_done_callback(partial(self._note_stop, node, tasks))
+            node.begin(node_calls, tasks)
+        try:
+            yield
+        finally:
+            for node_calls in calls:
+                await node_calls.join()
+                node_calls.cancel()
+            await self._end_processes(ground)
+            await _finish(ground)
+            for loop in loops:
+                loop.cancel()
+            for node in self.nodes:
+                node.close()
+
+    async def _end_processes(self, ground: Ground) -> None:
+        """KILL what is left of containers: in their groups first, then whatever else carries their tag."""
+        await asyncio.gather(*(node.end_processes() for node in self.nodes))
+        if any(node.launcher.has_launched for node in self.nodes):
+            await asyncio.to_thread(end_leftovers, ground.local_dirs)
+
+
+def _tracker_calls(
+    nodes: list[NodeManager],
+    door: Door,
+    secrets: NodeTokenSecretManager,
+    channels: Channels,
+    tasks: asyncio.TaskGroup,
+) -> list[ResourceTrackerCalls]:
+    host, port = resourcemanager.RESOURCE_TRACKER_ADDRESS.of(door.conf)
+    retry = RetryPolicy.read(door.conf, nodemanager.NM_CONNECT_MAX_WAIT, nodemanager.NM_CONNECT_RETRY_INTERVAL)
+    return [
+        ResourceTrackerCalls(
+            node.node_id,
+            ResourceTrackerProxy(f"{host}:{port}", token=secrets.create(node.node_id), retry=retry, channels=channels),
+            retry,
+            container_tokens=service.container_tokens,
+            nm_keys=door.nm_keys,
+            tasks=tasks,
+            send=node.heard_of_resource_manager,
+        )
+        for node, service in zip(nodes, door.services, strict=True)
+    ]
+
+
+async def _retired(node: NodeManager) -> None:
+    """End what is left of a node that has stopped while others of its process go on."""
+    if failure := node.shell.stopped.result():
+        _logger.error("stopped node=%s: %s", node.node_id, failure)
+    await node.end_processes()
+    node.close()
+
+
+async def _finish(ground: Ground) -> None:
+    try:
+        async with asyncio.timeout(_DELETIONS_WAIT_S):
+            await ground.deleter.join()
+    except TimeoutError:
+        _logger.warning("deletions are not finished after %g s", _DELETIONS_WAIT_S)

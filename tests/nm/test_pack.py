@@ -1,0 +1,100 @@
+"""Several nodes in one process: each is a node of its own to whoever calls it, and to whoever looks at its files."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from nm.node_host import NodeHost
+from tests.nm.lone_node import WAIT_S, lone_nodes, node_configuration, played_resource_manager
+from wire.proxies import ContainerManagementProxy
+from wire.server import RpcServer
+from yarn.containers import ContainerLaunchContext
+from yarn.errors import InvalidToken, YarnException
+from yarn.states import NodeAction
+
+pytestmark = pytest.mark.cluster
+
+PACK_OF_3 = {"yarn.yarnling.pack": "3", "yarn.nodemanager.hostname": "127.0.0.61"}
+
+
+async def test_each_node_of_a_pack_has_its_address_its_containers_and_its_directories(tmp_path: Path) -> None:
+    async with lone_nodes(tmp_path, PACK_OF_3) as nodes:
+        assert [node.node.node_id.host for node in nodes] == ["127.0.0.61", "127.0.0.62", "127.0.0.63"]
+        assert len({node.node.node_id.port for node in nodes}) == 1
+        assert {request.node_id for request in nodes[0].rm.registrations} == {node.node.node_id for node in nodes}
+        for number, node in enumerate(nodes[1:], 1):
+            launch = ContainerLaunchContext((f"echo $NM_HOST:$NM_PORT $PWD > {tmp_path}/said-{number}",))
+            # Ids of containers are the cluster's; here each node's master counts for itself.
+            node._numbers = 10 * number
+            assert (await node.run(launch)).exit_status == 0
+            name, place = (tmp_path / f"said-{number}").read_text().split()
+            assert name == str(node.node.node_id)
+            assert place.startswith(f"{node.local_dir}/usercache/alice/")
+            assert len(list(node.log_dir.glob("application_*/container_*"))) == 1
+        assert not nodes[0].local_dir.exists()
+
+
+async def test_a_token_is_good_for_the_node_that_it_names(tmp_path: Path) -> None:
+    """A promise of one node is none of another's, and a node that is not here cannot be reached here."""
+    async with lone_nodes(tmp_path, PACK_OF_3) as (first, second, _):
+        promise = first.request(ContainerLaunchContext(("true",)), first.container_id())
+        with pytest.raises(InvalidToken, match=rf"is for {first.node.node_id}, this NodeManager is"):
+            await second.start_all((promise,))
+        stranger = first.node.node_id._replace(host="127.0.0.99")
+        token = first.rm.nm_tokens.create(first.attempt, stranger, "alice")
+        async with ContainerManagementProxy(str(first.node.node_id), token=token) as master:
+            with pytest.raises(InvalidToken, match="is not valid for any node of this process"):
+                await master.get_container_statuses(())
+
+
+async def test_a_node_that_is_sent_away_leaves_the_others(tmp_path: Path) -> None:
+    async with lone_nodes(tmp_path, PACK_OF_3) as nodes:
+        rm = nodes[0].rm
+        container_ids = {}
+        for number, node in enumerate(nodes):
+            node._numbers = 10 * number
+            container_ids[node.node.node_id] = await node.start(ContainerLaunchContext(("sleep 60",)))
+        rm.action = NodeAction.SHUTDOWN
+        async with asyncio.timeout(WAIT_S):
+            ended = [asyncio.shield(node.node.shell.stopped) for node in nodes]
+            await asyncio.wait(ended, return_when=asyncio.FIRST_COMPLETED)
+            (gone,) = [node for node in nodes if node.node.shell.stopped.done()]
+            while gone.node.launcher.launched:  # noqa: ASYNC110  processes have no event here
+                await asyncio.sleep(0.01)
+        with pytest.raises(InvalidToken, match="has not registered yet, or is over"):
+            await gone.status(container_ids[gone.node.node_id])
+        for node in nodes:
+            if node is not gone:
+                status = await node.status(container_ids[node.node.node_id])
+                assert status.container_id == container_ids[node.node.node_id]
+
+
+async def test_a_pack_takes_another_port_if_one_of_its_nodes_cannot_have_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A port that is free on the first address and taken on another: all nodes move to one that all can have."""
+    listen, asked = RpcServer._listen, []
+
+    def refused_once(server: RpcServer, *arguments: object) -> int:
+        asked.append(arguments)
+        return 0 if len(asked) == 1 and server._further_hosts else listen(server, *arguments)  # type: ignore[arg-type]
+
+    async with played_resource_manager(tmp_path) as (_, port):
+        monkeypatch.setattr(RpcServer, "_listen", refused_once)
+        stopping = asyncio.Event()
+        async with NodeHost.start(node_configuration(tmp_path, port, PACK_OF_3), {}, stopping) as host:
+            assert await host.wait_registered()
+            stopping.set()
+            assert await host.stopped == ""
+    assert len(asked) == 2
+
+
+@pytest.mark.parametrize("host", ["127.255.255.254", "nm.example.com", "10.0.0.1"])
+async def test_a_pack_without_addresses_for_its_nodes_is_refused(tmp_path: Path, host: str) -> None:
+    settings = PACK_OF_3 | {"yarn.nodemanager.hostname": host}
+    with pytest.raises(YarnException, match=r"yarn\.yarnling\.pack = 3: .*set yarn\.nodemanager\.hostname"):
+        async with NodeHost.start(node_configuration(tmp_path, 1, settings), {}, asyncio.Event()):
+            pytest.fail("it started")
