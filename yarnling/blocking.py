@@ -211,6 +211,9 @@ class BlockingCluster:
     def kill_node(self, number: int, *, containers: bool = True) -> None:
         self._loop.call(self._cluster.kill_node(number, containers=containers))
 
+    def kill_pack(self, number: int, *, containers: bool = True) -> None:
+        self._loop.call(self._cluster.kill_pack(number, containers=containers))
+
     def restart_node(self, number: int) -> Node:
         return self._loop.call(self._cluster.restart_node(number))
 

@@ -6,7 +6,7 @@ defaults that suit a machine which is not a data centre's.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from rm.scheduler.configuration import check_scheduler
@@ -98,17 +98,19 @@ def replaced(conf: Configuration, settings: Mapping[str, str]) -> list[str]:
     return [f"{key} ({entry.origin})" for key, entry in entries if entry is not None]
 
 
-def node_overrides(place: NodePlace, settings: Mapping[str, str]) -> dict[str, str]:
-    """What is one node's own: its host, with the port of the settings if they name one.
+def node_overrides(places: Sequence[NodePlace], settings: Mapping[str, str]) -> dict[str, str]:
+    """What is one process's own: the host of its first node, with the port of the settings if they name one.
 
-    Directories of the settings get a part for each node: two must not share one.
+    Directories of the settings get a part for each process, and in a pack for each node: two must not share one.
     """
+    first = places[0]
     port = nodemanager.ADDRESS.parse(settings[nodemanager.ADDRESS.key])[1] if nodemanager.ADDRESS.key in settings else 0
     return {
-        nodemanager.HOSTNAME.key: place.host,
-        nodemanager.ADDRESS.key: f"{place.host}:{port}",
-        nodemanager.LOCAL_DIRS.key: ",".join(map(str, local_dirs(place, settings))),
-        nodemanager.LOG_DIRS.key: ",".join(map(str, log_dirs(place, settings))),
+        nodemanager.HOSTNAME.key: first.host,
+        nodemanager.ADDRESS.key: f"{first.host}:{port}",
+        nodemanager.LOCAL_DIRS.key: ",".join(map(str, _process_dirs(first, local_dirs(first, settings)))),
+        nodemanager.LOG_DIRS.key: ",".join(map(str, _process_dirs(first, log_dirs(first, settings)))),
+        yarnling.PACK.key: str(len(places)),
     }
 
 
@@ -124,4 +126,10 @@ def log_dirs(place: NodePlace, settings: Mapping[str, str]) -> list[Path]:
 
 def _node_dirs(place: NodePlace, setting: str | None) -> list[Path]:
     parts = [part.strip() for part in (setting or "").split(",")]
-    return [Path(part) / place.name for part in parts if part]
+    dirs = [Path(part) / place.process for part in parts if part]
+    return [path / place.host for path in dirs] if place.is_packed else dirs
+
+
+def _process_dirs(place: NodePlace, dirs: Iterable[Path]) -> list[Path]:
+    """A packed node's are those of its process by its host's name."""
+    return [path.parent for path in dirs] if place.is_packed else list(dirs)

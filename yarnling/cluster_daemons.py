@@ -12,6 +12,7 @@ from pathlib import Path
 from yarn.configuration import Configuration
 from yarn.errors import InvalidArgumentException
 from yarn.ids import NodeId
+from yarn.settings import yarnling
 from yarnling.cluster_configuration import (
     RM_ADDRESSES,
     composed,
@@ -36,7 +37,7 @@ LEAVE_S = 30.0
 
 @dataclass
 class Node:
-    """A NodeManager of the cluster. `id` is its NodeId once it was ready."""
+    """A NodeManager of the cluster. `id` is its NodeId once it was ready; `daemon` may be that of other nodes too."""
 
     place: NodePlace
     daemon: Daemon
@@ -47,7 +48,7 @@ class Node:
 
     @property
     def id(self) -> NodeId:
-        return NodeId.parse(self.daemon.facts["node_id"])
+        return NodeId(self.place.host, NodeId.parse(self.daemon.facts["node_id"]).port)
 
     @property
     def alive(self) -> bool:
@@ -55,15 +56,26 @@ class Node:
 
 
 class ClusterDaemons:
-    """What a cluster runs. `settings` {key: value} win over the files of `conf_dir`, and both over `sizes`."""
+    """What a cluster runs. `settings` {key: value} win over the files of `conf_dir`, and both over `sizes`.
+
+    `pack`: so many nodes share a process; None for as many as the configuration says.
+    """
 
     def __init__(
-        self, conf_dir: Path | None, settings: Mapping[str, str], sizes: Mapping[str, str], *, nodes: int, racks: int
+        self,
+        conf_dir: Path | None,
+        settings: Mapping[str, str],
+        sizes: Mapping[str, str],
+        *,
+        nodes: int,
+        racks: int,
+        pack: int | None = None,
     ) -> None:
         self._conf_dir = conf_dir
         self._settings = settings
         self._sizes = sizes
         self._racks = racks
+        self._pack = pack
         self.nodes_max = min(nodes + ADDED_MAX, NODES_MAX)
         self._launcher: Launcher | None = None
         self._starting = asyncio.Semaphore(STARTING_MAX)
@@ -75,7 +87,8 @@ class ClusterDaemons:
         """Make its directory, `path` or a temporary one, and what starts daemons."""
         self.configuration: Configuration = composed(self._conf_dir, self._settings, self._sizes)
         self.directory = ClusterDirectory.make(path)
-        self.directory.write_racks(self._places(1, self.nodes_max))
+        numbers = range(1, self.nodes_max + 1)
+        self.directory.write_racks([self.directory.node(number, self._racks) for number in numbers])
         self._launcher = Launcher(self.directory.path, temporary=self.directory.temporary)
         self._launcher.open()
 
@@ -130,27 +143,36 @@ class ClusterDaemons:
     async def start_nodes(self, count: int) -> list[Node]:
         """Start so many more; they have registered when this returns. Raises DaemonFailed for the first that cannot."""
         first = len(self.nodes) + 1
-        places = self._places(first, first + count - 1)
+        packs = self._packs(first, first + count - 1)
         try:
             async with asyncio.TaskGroup() as tasks:
-                starting = [tasks.create_task(self._launch_node(place)) for place in places]
+                starting = [tasks.create_task(self._launch_nodes(places)) for places in packs]
         except* DaemonFailed as failures:
             raise failures.exceptions[0] from None
-        started = [Node(place, task.result()) for place, task in zip(places, starting, strict=True)]
+        started = [Node(place, task.result()) for places, task in zip(packs, starting, strict=True) for place in places]
         self.nodes += started
         self.log_dirs += [path for node in started for path in self.log_dirs_of(node)]
         return started
 
     async def restart_node(self, number: int) -> Node:
-        """Start one that has ended, on the same host and directories."""
+        """Start one that has ended, on the same host and directories, with the other nodes of its process."""
         node = self.node(number)
         if node.alive:
             raise InvalidArgumentException(f"{node.name} is running (kill it first)")
-        node.daemon = await self._launch_node(node.place)
+        together = self.pack_of(number)
+        daemon = await self._launch_nodes([other.place for other in together])
+        for other in together:
+            other.daemon = daemon
         return node
+
+    def pack_of(self, number: int) -> list[Node]:
+        """The nodes of the process of node `number`, itself among them."""
+        process = self.node(number).place.process
+        return [node for node in self.nodes if node.place.process == process]
 
     async def end_node(self, number: int) -> None:
         """Have a NodeManager end its containers, take leave of the ResourceManager and end."""
+        self._check_alone(number, "be made to leave", "decommission it, or end the cluster")
         daemon = self._living(number)
         os.kill(daemon.pid, signal.SIGTERM)
         # One that is paused hears nothing until it goes on.
@@ -159,6 +181,11 @@ class ClusterDaemons:
             await daemon.exited.wait()
 
     async def kill_node(self, number: int, *, containers: bool) -> None:
+        self._check_alone(number, "be killed", "kill_pack kills them all")
+        await self.kill_pack(number, containers=containers)
+
+    async def kill_pack(self, number: int, *, containers: bool) -> None:
+        """SIGKILL to the process of a node, whichever nodes it has."""
         daemon = self.node(number).daemon
         if daemon.exit_status is not None:
             return
@@ -169,6 +196,7 @@ class ClusterDaemons:
         await daemon.exited.wait()
 
     def pause_node(self, number: int) -> None:
+        self._check_alone(number, "be paused", "start the cluster without packs")
         os.kill(self._living(number).pid, signal.SIGSTOP)
 
     def resume_node(self, number: int) -> None:
@@ -180,14 +208,28 @@ class ClusterDaemons:
             raise InvalidArgumentException(f"{node.name} has ended (restart it first)")
         return node.daemon
 
+    def _check_alone(self, number: int, verb: str, remedy: str) -> None:
+        """Raises InvalidArgumentException for a node that shares its process: what is done to one is done to all."""
+        place = self.node(number).place
+        if place.is_packed:
+            raise InvalidArgumentException(
+                f"{place.name} is one of {len(self.pack_of(number))} nodes of a process, {place.process}, "
+                f"and cannot {verb} without the others ({remedy})"
+            )
+
     # Starting
 
-    def _places(self, first: int, last: int) -> list[NodePlace]:
-        return [self.directory.node(number, self._racks) for number in range(first, last + 1)]
+    def _packs(self, first: int, last: int) -> list[list[NodePlace]]:
+        """The places of each process."""
+        size = self._pack or yarnling.PACK.of(self.configuration)
+        return [
+            self.directory.pack(number, min(number + size - 1, last), self._racks)
+            for number in range(first, last + 1, size)
+        ]
 
-    async def _launch_node(self, place: NodePlace) -> Daemon:
+    async def _launch_nodes(self, places: list[NodePlace]) -> Daemon:
         async with self._starting:
-            return await self._launch(place.name, "nm", node_overrides(place, self._settings))
+            return await self._launch(places[0].process, "nm", node_overrides(places, self._settings))
 
     async def _launch(self, name: str, package: str, overrides: dict[str, str]) -> Daemon:
         conf = str(self.directory.conf)

@@ -34,7 +34,10 @@ NODES_MAX = 60_000
 
 @dataclass(frozen=True, slots=True)
 class NodePlace:
-    """What is a node's own: `number` from 1, `name` nm-1, a loopback address as its host, its directories."""
+    """What is a node's own: `number` from 1, `name` nm-1, a loopback address as its host, its directories.
+
+    `process` is the name of its NodeManager's process, which has other nodes too if it `is_packed`.
+    """
 
     number: int
     name: str
@@ -42,6 +45,8 @@ class NodePlace:
     rack: str
     local_dir: Path
     log_dir: Path
+    process: str
+    is_packed: bool = False
 
 
 class ClusterDirectory:
@@ -83,12 +88,30 @@ class ClusterDirectory:
         return self.logs / f"{name}.log"
 
     def node(self, number: int, racks: int) -> NodePlace:
-        """The place of node `number`; nodes go round the racks in turn."""
+        """The place of node `number` with a process of its own; nodes go round the racks in turn."""
         name = f"nm-{number}"
         home = self.path / name
-        host = str(FIRST_NODE + (number - 1))
-        rack = f"/rack-{(number - 1) % racks + 1}" if racks > 1 else DEFAULT_RACK
-        return NodePlace(number, name, host, rack, home / "local", home / "userlogs")
+        return NodePlace(number, name, _host(number), _rack(number, racks), home / "local", home / "userlogs", name)
+
+    def pack(self, first: int, last: int, racks: int) -> list[NodePlace]:
+        """The places of nodes that share a process; a node's directories have its host's name."""
+        if first == last:
+            return [self.node(first, racks)]
+        process = f"nm-{first}-to-{last}"
+        home = self.path / process
+        return [
+            NodePlace(
+                number,
+                f"nm-{number}",
+                host := _host(number),
+                _rack(number, racks),
+                home / "local" / host,
+                home / "userlogs" / host,
+                process,
+                is_packed=True,
+            )
+            for number in range(first, last + 1)
+        ]
 
     def write_racks(self, places: list[NodePlace]) -> None:
         """The table that the RM looks hosts up in."""
@@ -100,6 +123,14 @@ class ClusterDirectory:
         site = {key: value for key, value in values.items() if key not in queues}
         _replace(self.conf / "yarn-site.xml", to_xml(site))
         _replace(self.conf / "capacity-scheduler.xml", to_xml(queues))
+
+
+def _host(number: int) -> str:
+    return str(FIRST_NODE + (number - 1))
+
+
+def _rack(number: int, racks: int) -> str:
+    return f"/rack-{(number - 1) % racks + 1}" if racks > 1 else DEFAULT_RACK
 
 
 def _replace(path: Path, text: str) -> None:

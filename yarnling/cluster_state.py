@@ -85,6 +85,10 @@ class ClusterState:
     nodes: tuple[NodeEntry, ...]
     time_factor: float
 
+    def pack_of(self, node: NodeEntry) -> tuple[NodeEntry, ...]:
+        """The nodes of a node's process, itself among them."""
+        return tuple(entry for entry in self.nodes if entry.process == node.process)
+
     def write(self) -> None:
         """Write the file, readable by its owner alone, never half."""
         path = state_path(self.name)

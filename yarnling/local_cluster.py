@@ -24,6 +24,7 @@ from yarn.errors import InvalidArgumentException, YarnException
 from yarn.ids import ApplicationId, ContainerId
 from yarn.nodes import NodeReport
 from yarn.settings import FAST_TIME_FACTOR, scaled, yarnling
+from yarn.settings.yarnling import PACK_MAX
 from yarn.states import NodeState
 from yarnling import conditions
 from yarnling.client import Client
@@ -48,8 +49,9 @@ class LocalCluster:
     """A cluster from entry to exit of its context.
 
     `conf`: a directory with Hadoop's files. `settings` {key: value} win over it, and over what the cluster sets itself
-    (addresses, directories, node sizes). `fast` shortens every timer by FAST_TIME_FACTOR. `directory`: where its files
-    are kept and stay; without one they are temporary.
+    (addresses, directories, node sizes). `pack`: so many nodes share a process, for clusters of thousands; None is as
+    many as yarn.yarnling.pack says. `fast` shortens every timer by FAST_TIME_FACTOR. `directory`: where its files are
+    kept and stay; without one they are temporary.
     """
 
     def __init__(
@@ -62,10 +64,13 @@ class LocalCluster:
         settings: Mapping[str, str] | None = None,
         fast: bool = False,
         racks: int = 1,
+        pack: int | None = None,
         directory: Path | str | None = None,
     ) -> None:
         _check_count("nodes", nodes, 0, NODES_MAX)
         _check_count("racks", racks, 1, max(1, nodes))
+        if pack is not None:
+            _check_count("pack", pack, 1, PACK_MAX)
         self._node_count = nodes
         self._settings = _checked(settings or {})
         if fast:
@@ -77,6 +82,7 @@ class LocalCluster:
             node_sizes(memory_mb, vcores),
             nodes=nodes,
             racks=racks,
+            pack=pack,
         )
         self._clients: dict[str, Client] = {}
         self._blocking: BlockingCluster | None = None
@@ -192,8 +198,15 @@ class LocalCluster:
     # Doing it harm
 
     async def kill_node(self, number: int, *, containers: bool = True) -> None:
-        """SIGKILL to a NodeManager, and to its containers as if its machine had gone (unless `containers` is False)."""
+        """SIGKILL to a NodeManager, and to its containers as if its machine had gone (unless `containers` is False).
+
+        Raises InvalidArgumentException for one that shares its process with others; so do `pause_node`, `remove_node`.
+        """
         await self._daemons.kill_node(number, containers=containers)
+
+    async def kill_pack(self, number: int, *, containers: bool = True) -> None:
+        """The same to the process of a node with all the nodes that it has; `restart_node` brings back all of them."""
+        await self._daemons.kill_pack(number, containers=containers)
 
     def pause_node(self, number: int) -> None:
         """Let a NodeManager hang, as a machine that swaps does; its containers run on."""

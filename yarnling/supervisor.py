@@ -23,7 +23,6 @@ from typing import Any
 
 from yarn.errors import YarnException
 from yarn.settings import FAST_TIME_FACTOR, yarnling
-from yarnling.cluster_daemons import Node
 from yarnling.cluster_state import (
     ClusterState,
     NoCluster,
@@ -50,6 +49,7 @@ class UpOptions:
     conf: str | None = None
     fast: bool = False
     racks: int = 1
+    pack: int | None = None
     directory: str | None = None
     settings: dict[str, str] = field(default_factory=dict)
 
@@ -62,6 +62,7 @@ class UpOptions:
             settings=self.settings,
             fast=self.fast,
             racks=self.racks,
+            pack=self.pack,
             directory=self.directory,
         )
 
@@ -134,15 +135,23 @@ def state_of(options: UpOptions, cluster: LocalCluster) -> ClusterState:
         cluster.directory.temporary,
         str(cluster.directory.conf),
         cluster.addresses,
-        tuple(_entry(node, cluster) for node in cluster.nodes),
+        _entries(cluster),
         FAST_TIME_FACTOR if options.fast else float(options.settings.get(yarnling.TIME_FACTOR.key, "1")),
     )
 
 
-def _entry(node: Node, cluster: LocalCluster) -> NodeEntry:
-    process = ProcessIdentity.of(node.daemon.pid)
-    log_dirs = tuple(str(path) for path in cluster.log_dirs_of(node))
-    return NodeEntry(node.place.number, node.name, str(node.id), process, log_dirs)
+def _entries(cluster: LocalCluster) -> tuple[NodeEntry, ...]:
+    processes = {node.daemon.pid: ProcessIdentity.of(node.daemon.pid) for node in cluster.nodes}
+    return tuple(
+        NodeEntry(
+            node.place.number,
+            node.name,
+            str(node.id),
+            processes[node.daemon.pid],
+            tuple(str(path) for path in cluster.log_dirs_of(node)),
+        )
+        for node in cluster.nodes
+    )
 
 
 async def _keep(options: UpOptions, tell: Callable[[dict[str, object]], None]) -> None:

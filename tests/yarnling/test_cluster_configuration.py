@@ -9,7 +9,7 @@ import pytest
 from wire.hadoop_xml import load_configuration, to_xml
 from yarn.faults import ConfigurationException
 from yarn.settings import nodemanager, resourcemanager, yarnling
-from yarnling.cluster_configuration import composed, file_values, first_addresses, node_overrides, node_sizes
+from yarnling.cluster_configuration import composed, file_values, first_addresses, log_dirs, node_overrides, node_sizes
 from yarnling.cluster_directory import ClusterDirectory
 
 MEMORY = nodemanager.RESOURCE_MEMORY_MB.key
@@ -59,19 +59,41 @@ def test_the_clusters_files_read_back_as_the_configuration_with_its_places(tmp_p
 def test_nodes_have_hosts_and_directories_of_their_own(tmp_path: Path) -> None:
     directory = ClusterDirectory(tmp_path, temporary=False)
     settings = {nodemanager.LOCAL_DIRS.key: "/a, /b"}
-    first, second = (node_overrides(directory.node(number, 1), settings) for number in (1, 2))
+    first, second = (node_overrides([directory.node(number, 1)], settings) for number in (1, 2))
     assert first[nodemanager.LOCAL_DIRS.key] == "/a/nm-1,/b/nm-1"
-    assert all(first[key] != second[key] for key in first)
+    assert all(first[key] != second[key] for key in first.keys() - {yarnling.PACK.key})
+
+
+def test_a_process_of_several_nodes_has_the_first_ones_host_and_a_directory_for_each(tmp_path: Path) -> None:
+    directory = ClusterDirectory(tmp_path, temporary=False)
+    places = directory.pack(5, 7, 2)
+    assert [place.name for place in places] == ["nm-5", "nm-6", "nm-7"]
+    assert [(place.host, place.rack) for place in places] == [
+        ("127.0.0.6", "/rack-1"),
+        ("127.0.0.7", "/rack-2"),
+        ("127.0.0.8", "/rack-1"),
+    ]
+    overrides = node_overrides(places, {nodemanager.LOG_DIRS.key: "/logs"})
+    assert overrides == {
+        nodemanager.HOSTNAME.key: "127.0.0.6",
+        nodemanager.ADDRESS.key: "127.0.0.6:0",
+        nodemanager.LOCAL_DIRS.key: str(tmp_path / "nm-5-to-7" / "local"),
+        nodemanager.LOG_DIRS.key: "/logs/nm-5-to-7",
+        yarnling.PACK.key: "3",
+    }
+    assert log_dirs(places[1], {nodemanager.LOG_DIRS.key: "/logs"}) == [Path("/logs/nm-5-to-7/127.0.0.7")]
+    assert places[1].local_dir == tmp_path / "nm-5-to-7" / "local" / "127.0.0.7"
+    assert [place.is_packed for place in directory.pack(8, 8, 1)] == [False]
 
 
 def test_a_port_of_the_settings_is_every_nodes_on_its_own_host(tmp_path: Path) -> None:
     directory = ClusterDirectory(tmp_path, temporary=False)
     addresses = [
-        node_overrides(directory.node(number, 1), {nodemanager.ADDRESS.key: "0.0.0.0:8041"})[nodemanager.ADDRESS.key]
+        node_overrides([directory.node(number, 1)], {nodemanager.ADDRESS.key: "0.0.0.0:8041"})[nodemanager.ADDRESS.key]
         for number in (1, 2)
     ]
     assert addresses == ["127.0.0.2:8041", "127.0.0.3:8041"]
-    assert node_overrides(directory.node(1, 1), {})[nodemanager.ADDRESS.key] == "127.0.0.2:0"
+    assert node_overrides([directory.node(1, 1)], {})[nodemanager.ADDRESS.key] == "127.0.0.2:0"
 
 
 def test_hosts_go_on_after_the_last_of_a_block(tmp_path: Path) -> None:

@@ -31,12 +31,13 @@ WATCH_DIR = TextSetting(
     None,
     "directory in which each daemon has a socket that tells of the calls it takes (`yarnling watch`)",
 )
+PACK_MAX = 4096
 PACK = IntSetting(
     "yarn.yarnling.pack",
     "1",
     "nodes of one NodeManager process, which have the addresses from yarn.nodemanager.address on",
     minimum=1,
-    maximum=4096,
+    maximum=PACK_MAX,
 )
 CHECK_INVARIANTS = BoolSetting(
     "yarn.yarnling.check-invariants",

@@ -82,6 +82,9 @@ def up(
     define: Define = [],  # noqa: B006  typer copies it
     fast: Annotated[bool, typer.Option("--fast", help="Shorten every timer to a twentieth.")] = False,
     racks: Annotated[int, typer.Option(help="Racks, nodes spread over them in turn.", min=1)] = 1,
+    pack: Annotated[
+        int | None, typer.Option(metavar="K", help="Nodes that share a process, for clusters of thousands.", min=1)
+    ] = None,
     directory: Annotated[Path | None, typer.Option(metavar="DIR", help="Keep the cluster's files here.")] = None,
     detach: Annotated[bool, typer.Option("--detach", help="Return when it is ready; `down` ends it.")] = False,
     name: Name = DEFAULT_NAME,
@@ -99,6 +102,7 @@ def up(
         conf=None if conf is None else str(conf.absolute()),
         fast=fast,
         racks=racks,
+        pack=pack,
         directory=None if directory is None else str(directory.absolute()),
         settings=definitions(define),
     )
@@ -182,12 +186,15 @@ def kill_node(
         bool,
         typer.Option("--containers/--keep-containers", help="Kill its containers too, as if the machine was gone."),
     ] = True,
+    pack: Annotated[
+        bool, typer.Option("--pack", help="Of a node that shares its process (`up --pack`), kill the others too.")
+    ] = False,
     name: Name = DEFAULT_NAME,
 ) -> None:
     """Kill a NodeManager with SIGKILL; the ResourceManager notices when its heartbeats stay away."""
     from yarnling.cli.down import kill_one_node
 
-    kill_one_node(name, node, containers=containers)
+    kill_one_node(name, node, containers=containers, with_pack=pack)
 
 
 @app.command()
