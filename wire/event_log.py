@@ -1,6 +1,7 @@
 """The event log: every event that a core handled, and the effects it answered with, one JSON line each.
 
-yarn.yarnling.event-log names a file, or a directory in which each daemon has a file of its own.
+yarn.yarnling.event-log names a file, or a directory in which each daemon has a file of its own. A daemon that starts
+again keeps the logs of its last starts beside its own: name.1 is the one before, as with other logs that rotate.
 
 Replayed into a fresh core, which is pure, the events give the same effects: a run that went wrong can be looked at
 step by step. The first line holds what the core was made of. Secrets are left out (wire.json_records).
@@ -9,6 +10,7 @@ step by step. The first line holds what the core was made of. Secrets are left o
 from __future__ import annotations
 
 import fcntl
+import io
 import json
 import os
 import stat
@@ -23,6 +25,8 @@ from yarn.errors import InvalidArgumentException, YarnException
 from yarn.settings.yarnling import EVENT_LOG
 
 FORMAT = 1
+KEPT_MAX = 20
+"""Logs of earlier starts: each can be replayed for itself, and a daemon that is killed for ever fills no disk."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,20 +39,20 @@ class Step:
 
 
 class EventLog:
-    """Appends to a new log. The file can be read by its owner only: it tells who ran what."""
+    """Appends to a new log; one that is there is kept as `path`.1, and so on up to KEPT_MAX.
+
+    The file can be read by its owner only: it tells who ran what.
+    """
 
     def __init__(self, path: Path, start: Any, *, key: str = "") -> None:
         """`start`: a record of what the core was made of. Raises YarnException if the file cannot be written."""
         self.path = path
         self._key = key
-        try:
-            descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        except OSError as error:
-            raise self._refusal(error) from None
-        # Not buffered: what was written survives this process, and closing has nothing left that could fail.
-        self._file = open(descriptor, "wb", buffering=0)  # noqa: SIM115  closed by close()
+        self._file = self._opened()
         try:
             self._claim()
+            if _is_written(self._file):
+                self._rotate()
             self._write({"format": FORMAT, "start": to_json(start)})
         except YarnException:
             self.close()
@@ -62,8 +66,17 @@ class EventLog:
         """Close the file; twice is once."""
         self._file.close()
 
+    def _opened(self) -> io.FileIO:
+        """The file; made if there is none, not emptied: another daemon may write to it."""
+        try:
+            descriptor = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        except OSError as error:
+            raise self._refusal(error) from None
+        # Not buffered: what was written survives this process, and closing has nothing left that could fail.
+        return io.FileIO(descriptor, "wb")
+
     def _claim(self) -> None:
-        """Empty the file, unless another daemon writes to it."""
+        """Lock the file, unless another daemon writes to it."""
         try:
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -71,8 +84,19 @@ class EventLog:
                 f"{self._said()}: another daemon writes its events there "
                 f"(name a directory: each daemon then has a file of its own)"
             ) from None
-        if stat.S_ISREG(os.fstat(self._file.fileno()).st_mode):
-            self._file.truncate(0)
+
+    def _rotate(self) -> None:
+        """Move an earlier start's log out of the way, the older ones before it, and begin a new one."""
+        try:
+            for number in reversed(range(KEPT_MAX)):
+                older = earlier_log(self.path, number)
+                if older.exists():
+                    older.replace(earlier_log(self.path, number + 1))
+        except OSError as error:
+            raise self._refusal(error) from None
+        moved, self._file = self._file, self._opened()
+        moved.close()
+        self._claim()
 
     def _write(self, line: dict[str, Json]) -> None:
         data = json.dumps(line, separators=(",", ":")).encode() + b"\n"
@@ -90,6 +114,11 @@ class EventLog:
 
     def _said(self) -> str:
         return f"{self._key} = {self.path}" if self._key else str(self.path)
+
+
+def earlier_log(path: Path, number: int) -> Path:
+    """Where the log of the `number`-th start before the last one is kept; 0 is the last one's own."""
+    return path.with_name(f"{path.name}.{number}") if number else path
 
 
 def open_event_log(conf: Configuration, daemon: str, start: object) -> EventLog | None:
@@ -114,6 +143,12 @@ def read_event_log(path: Path) -> tuple[Any, Iterator[Step]]:
     if first is None or first.get("format") != FORMAT:
         raise InvalidArgumentException(f"{path} is no event log of format {FORMAT}")
     return from_json(first["start"]), (_step(line) for line in lines)
+
+
+def _is_written(file: io.FileIO) -> bool:
+    """A regular file with something in it: a device or a pipe keeps nothing."""
+    status = os.fstat(file.fileno())
+    return stat.S_ISREG(status.st_mode) and status.st_size > 0
 
 
 def _lines(path: Path) -> Iterator[dict[str, Any]]:

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 import rm.effects
 import rm.events
 from tests.wire.random_records import random_record
-from wire.event_log import EventLog, Step, open_event_log, read_event_log
+from wire.event_log import KEPT_MAX, EventLog, Step, earlier_log, open_event_log, read_event_log
 from wire.json_records import from_json, to_json
 from yarn.applications import ApplicationReport
 from yarn.asks import ResourceRequest
@@ -192,6 +192,39 @@ def test_two_daemons_do_not_write_to_one_file(tmp_path: Path) -> None:
         EventLog(tmp_path / "log", "second", key="yarn.x")
     first.close()
     assert read_event_log(tmp_path / "log")[0] == "first"
+
+
+def test_a_daemon_that_starts_again_keeps_the_logs_of_its_last_starts(tmp_path: Path) -> None:
+    """Each can be replayed for itself, however the daemon before it ended; the oldest go."""
+    path = tmp_path / "log"
+    for start in range(KEPT_MAX + 3):
+        EventLog(path, start).close()
+    kept = [earlier_log(path, number) for number in range(KEPT_MAX + 1)]
+    assert [read_event_log(log)[0] for log in kept] == list(range(KEPT_MAX + 2, 1, -1))
+    assert sorted(tmp_path.iterdir()) == sorted(kept)
+    assert {stat.S_IMODE(log.stat().st_mode) for log in kept} == {0o600}
+
+
+def test_a_log_that_was_moved_is_still_its_daemons_own(tmp_path: Path) -> None:
+    """What it writes after the next one has begun would be that one's otherwise; and no third may write to either."""
+    EventLog(tmp_path / "log", "before").close()
+    log = EventLog(tmp_path / "log", "now")
+    with pytest.raises(YarnException, match="another daemon writes its events there"):
+        EventLog(tmp_path / "log", "third")
+    log.append(5, rm.events.Tick(), ())
+    log.close()
+    start, steps = read_event_log(tmp_path / "log")
+    assert (start, len(list(steps))) == ("now", 1)
+    assert read_event_log(earlier_log(tmp_path / "log", 1))[0] == "before"
+
+
+def test_a_log_that_cannot_be_moved_is_told(tmp_path: Path) -> None:
+    EventLog(tmp_path / "log", "before").close()
+    earlier_log(tmp_path / "log", KEPT_MAX - 1).touch()
+    earlier_log(tmp_path / "log", KEPT_MAX).mkdir()
+    with pytest.raises(YarnException, match="log: Is a directory"):
+        EventLog(tmp_path / "log", "now")
+    assert read_event_log(tmp_path / "log")[0] == "before"
 
 
 def test_in_a_directory_each_daemon_has_a_file(tmp_path: Path) -> None:
