@@ -1,4 +1,7 @@
-"""Containers' output: whole lines as they come, the rest at the end, nothing twice."""
+"""Containers' output: whole lines as they come, the rest at the end, nothing twice; the master's not at all.
+
+The ResourceManager has been restarted: no container's id tells that it is the master's.
+"""
 
 from __future__ import annotations
 
@@ -6,13 +9,27 @@ from pathlib import Path
 
 import pytest
 
+from yarn.applications import ApplicationAttemptReport
 from yarn.ids import ApplicationAttemptId, ApplicationId, ContainerId
+from yarn.states import YarnApplicationAttemptState
 from yarnling.cli.container_output import GrowingOutput
 from yarnling.client import Client
 
 APP = ApplicationId(1, 1)
-MASTER, FIRST = (ContainerId(ApplicationAttemptId(APP, 1), number) for number in (1, 2))
+ATTEMPT = ApplicationAttemptId(APP, 1)
+FIRST, MASTER = (ContainerId(ATTEMPT, 3 << 40 | number) for number in (1, 2))
 ADDRESSES = {"yarn.resourcemanager.address": "127.0.0.1:9"}
+
+
+class TellingClient(Client):
+    """Knows the attempts that the test has told it of."""
+
+    def __init__(self, log_dir: Path) -> None:
+        super().__init__(ADDRESSES, log_dirs=[log_dir])
+        self.told: list[ApplicationAttemptReport] = []
+
+    async def attempts(self, app_id: ApplicationId) -> tuple[ApplicationAttemptReport, ...]:
+        return tuple(self.told)
 
 
 def write(log_dir: Path, container: ContainerId, name: str, text: str) -> None:
@@ -23,18 +40,22 @@ def write(log_dir: Path, container: ContainerId, name: str, text: str) -> None:
 
 
 async def test_lines_as_they_come_and_the_rest_at_the_end(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    output = GrowingOutput(Client(ADDRESSES, log_dirs=[tmp_path]), APP)
-    output.print_new()
+    client = TellingClient(tmp_path)
+    output = GrowingOutput(client, APP)
+    await output.print_new()
     write(tmp_path, MASTER, "stdout", "of the master\n")
     write(tmp_path, FIRST, "stdout", "one\x0b\x1c\u2028still one\n\ntw")
     write(tmp_path, FIRST, "prelaunch.out", "of the node\n")
-    output.print_new()
+    await output.print_new()
+    assert capsys.readouterr().out == ""
+    client.told.append(ApplicationAttemptReport(ATTEMPT, YarnApplicationAttemptState.RUNNING, MASTER))
+    await output.print_new()
     assert capsys.readouterr().out == f"{FIRST} | one\x0b\x1c\u2028still one\n{FIRST} | \n"
     write(tmp_path, FIRST, "stdout", "o")
     write(tmp_path, FIRST, "stderr", "late")
-    output.print_new()
+    await output.print_new()
     assert capsys.readouterr() == ("", "")
-    output.print_rest()
+    await output.print_rest()
     assert capsys.readouterr() == (f"{FIRST} | two\n", f"{FIRST} | late\n")
-    output.print_rest()
+    await output.print_rest()
     assert capsys.readouterr() == ("", "")

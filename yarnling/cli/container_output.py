@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable
 
-from yarn.ids import ApplicationId, ContainerId
+from yarn.ids import ApplicationAttemptId, ApplicationId, ContainerId
 from yarnling.client import Client
 from yarnling.container_logs import ContainerLog
 
@@ -15,28 +14,37 @@ STREAMS = ("stdout", "stderr")
 class GrowingOutput:
     """Prints containers' lines to the stream they were written to, each after its container's id.
 
-    The first container of an attempt is its master, which is left out.
+    Masters are left out. Which containers they are the ResourceManager tells: after a restart their ids are like any.
     """
 
     def __init__(self, client: Client, app_id: ApplicationId) -> None:
         self._client = client
         self._app_id = app_id
         self._read: dict[tuple[ContainerId, str], int] = {}
+        self._masters: dict[ApplicationAttemptId, ContainerId | None] = {}
 
-    def print_new(self) -> None:
+    async def print_new(self) -> None:
         """Print the lines that are new; one that is not ended may still grow."""
-        for log in self._logs():
+        for log in await self._logs():
             data = self._unread(log)
             self._print(log, data[: data.rfind(b"\n") + 1])
 
-    def print_rest(self) -> None:
+    async def print_rest(self) -> None:
         """Print all that is left, when nothing grows any more."""
-        for log in self._logs():
+        for log in await self._logs():
             self._print(log, self._unread(log))
 
-    def _logs(self) -> Iterable[ContainerLog]:
-        logs = self._client.logs(self._app_id)
-        return (log for log in logs if log.name in STREAMS and log.container_id.sequence != 1)
+    async def _logs(self) -> list[ContainerLog]:
+        logs = [log for log in self._client.logs(self._app_id) if log.name in STREAMS]
+        if any(log.container_id.attempt_id not in self._masters for log in logs):
+            attempts = await self._client.attempts(self._app_id)
+            self._masters = {attempt.attempt_id: attempt.am_container_id for attempt in attempts}
+        return [
+            log
+            for log in logs
+            if log.container_id.attempt_id in self._masters
+            and log.container_id != self._masters[log.container_id.attempt_id]
+        ]
 
     def _unread(self, log: ContainerLog) -> bytes:
         with log.path.open("rb") as file:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 
 from rich.console import Console
 from rich.text import Text
@@ -20,7 +20,7 @@ POLL_S = 0.1
 KILL_S = 5.0
 """Who interrupts is not kept waiting for a ResourceManager that does not answer."""
 
-Look = Callable[[], object]
+Look = Callable[[], Awaitable[object]]
 
 
 async def follow(
@@ -44,7 +44,7 @@ async def follow(
                 await client.kill(app_id, "Killed by its client.")
         raise
     if look is not None:
-        look()
+        await look()
     _tell_end(report, console)
     return report
 
@@ -58,7 +58,7 @@ async def _ended(client: Client, app_id: ApplicationId, console: Console, look: 
                 console.print(f"{app_id} {report.state.name}")
             before = report.state
             if look is not None:
-                look()
+                await look()
             if report.state in FINAL_APPLICATION_STATES:
                 return report
             status.update(Text(in_line(f"{report.state.name} in {report.queue}, {report.progress:.0%} done")))

@@ -115,7 +115,7 @@ async def _run(options: RunOptions) -> tuple[ApplicationReport, list[ContainerOu
             output = None if options.as_json else GrowingOutput(client, app_id)
             report = await follow(client, app_id, options.timeout_s, look=None if output is None else output.print_new)
             if output is not None:
-                output.print_rest()
+                await output.print_rest()
         masters = {attempt.am_container_id for attempt in await client.attempts(app_id)}
         return report, [outcome for outcome in outcomes_of(client, app_id) if outcome.container_id not in masters]
 

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import json
-import signal
 from collections import Counter
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
-
-import psutil
 
 from am.submission import Submission
 from tests.cluster.heartbeats import HeartbeatLog
@@ -63,36 +60,18 @@ class Cluster:
         """Wait until a map-reduce stands so."""
         await until(lambda: bool(status := self.job_status(application_id)) and condition(status))
 
-    async def kill_master(self, application_id: ApplicationId) -> None:
-        """SIGKILL to the process of the application's current master, once there is one."""
-        await until(lambda: bool(self._masters(application_id)))
-        for master in self._masters(application_id):
-            master.send_signal(signal.SIGKILL)
-
     async def node_of_master(self, application_id: ApplicationId) -> int:
         """The number of the node that the application's current master runs on."""
-        attempt_id = (await self.client.report(application_id)).current_attempt_id
-        containers = await self.client.containers(attempt_id)
-        master = next(container for container in containers if container.container_id.sequence == 1)
+        attempt = await self.client.attempt((await self.client.report(application_id)).current_attempt_id)
+        assert attempt.am_container_id is not None
+        master = await self.client.container(attempt.am_container_id)
         return next(n for n, node in enumerate(self.local.nodes, start=1) if node.id == master.node_id)
 
-    def stdouts(self, application_id: ApplicationId) -> list[str]:
-        """What the application's tasks wrote, sorted; the master's (container 1 of an attempt) left out."""
-        paths = [log.path for log in self.client.logs(application_id) if log.path.name == "stdout"]
-        return sorted(path.read_text() for path in paths if not path.parent.name.endswith("_000001"))
-
-    def _masters(self, application_id: ApplicationId) -> list[psutil.Process]:
-        """Masters are the processes of our programs in the first container of an attempt."""
-        found = []
-        for process in psutil.process_iter():
-            try:
-                words = process.cmdline()
-                container = process.environ().get("CONTAINER_ID", "") if "-P" in words else ""
-            except (psutil.NoSuchProcess, psutil.AccessDenied, psutil.ZombieProcess):
-                continue
-            if container.endswith("_000001") and str(application_id).removeprefix("application_") in container:
-                found.append(process)
-        return found
+    async def stdouts(self, application_id: ApplicationId) -> list[str]:
+        """What the application's tasks wrote, sorted; the masters' left out."""
+        masters = {attempt.am_container_id for attempt in await self.client.attempts(application_id)}
+        logs = [log for log in self.client.logs(application_id) if log.name == "stdout"]
+        return sorted(log.path.read_text() for log in logs if log.container_id not in masters)
 
 
 @asynccontextmanager

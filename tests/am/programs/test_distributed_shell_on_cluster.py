@@ -38,7 +38,7 @@ async def test_the_round_trip(three_nodes: Cluster) -> None:
     report = await three_nodes.end_of(application_id)
     assert (report.state, report.final_status) == (YarnApplicationState.FINISHED, FinalApplicationStatus.SUCCEEDED)
     assert report.progress == 1.0
-    assert three_nodes.stdouts(application_id) == ["hello 1\n", "hello 2\n", "hello 3\n"]
+    assert await three_nodes.stdouts(application_id) == ["hello 1\n", "hello 2\n", "hello 3\n"]
     await until(lambda: not (three_nodes.staging_root / str(application_id)).exists())
 
 
@@ -49,7 +49,7 @@ async def test_a_script_is_shipped_with_its_files(three_nodes: Cluster, tmp_path
     submission = parse(["-shell_script", str(script), "-shell_args", "words", "-localize_files", str(words)])
     application_id = await three_nodes.submit(submission)
     assert (await three_nodes.end_of(application_id)).final_status is FinalApplicationStatus.SUCCEEDED
-    assert three_nodes.stdouts(application_id) == ["words: 3\n"]
+    assert await three_nodes.stdouts(application_id) == ["words: 3\n"]
 
 
 async def test_failed_containers_fail_the_application_with_the_counts(three_nodes: Cluster) -> None:
@@ -62,7 +62,7 @@ async def test_failed_containers_fail_the_application_with_the_counts(three_node
 async def test_a_killed_master_is_tried_again(three_nodes: Cluster) -> None:
     application_id = await three_nodes.submit(sleep_submission(2, 1.0))
     await three_nodes.client.wait(application_id, states=RUNNING, timeout_s=20)
-    await three_nodes.kill_master(application_id)
+    await three_nodes.local.kill_master(application_id)
     report = await three_nodes.end_of(application_id)
     assert report.final_status is FinalApplicationStatus.SUCCEEDED, report.diagnostics
     assert report.current_attempt_id.attempt == 2
@@ -76,15 +76,19 @@ async def test_containers_are_kept_across_attempts(three_nodes: Cluster, tmp_pat
     keep = "-keep_containers_across_application_attempts"
     submission = parse(["-shell_script", str(script), "-num_containers", "2", keep])
     application_id = await three_nodes.submit(submission)
-    await until(lambda: three_nodes.stdouts(application_id) == ["hello\n"] * 2)
+
+    async def both_have_begun() -> bool:
+        return await three_nodes.stdouts(application_id) == ["hello\n"] * 2
+
+    await three_nodes.local.until(both_have_begun)
     await until(lambda: len(three_nodes.heartbeats.running()) == 3)
-    await three_nodes.kill_master(application_id)
+    await three_nodes.local.kill_master(application_id)
     await until_registered(three_nodes, ApplicationAttemptId(application_id, 2))
     gate.touch()
     report = await three_nodes.end_of(application_id)
     assert report.final_status is FinalApplicationStatus.SUCCEEDED, report.diagnostics
     assert report.current_attempt_id.attempt == 2
-    assert three_nodes.stdouts(application_id) == ["hello\n"] * 2
+    assert await three_nodes.stdouts(application_id) == ["hello\n"] * 2
 
 
 @pytest.mark.case("I2")

@@ -84,4 +84,4 @@ async def test_a_gang_waits_gives_back_and_runs_when_there_is_room_for_all(one_n
         report = await one_node.end_of(app_id)
         assert report.final_status is FinalApplicationStatus.SUCCEEDED, report.diagnostics
     hosts = ",".join(["127.0.0.2"] * 10)
-    assert one_node.stdouts(second) == [f"{rank} of 10 on {hosts}\n" for rank in range(10)]
+    assert await one_node.stdouts(second) == [f"{rank} of 10 on {hosts}\n" for rank in range(10)]

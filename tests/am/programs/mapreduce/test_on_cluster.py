@@ -150,7 +150,7 @@ async def test_a_killed_master_repeats_only_what_was_not_done(
 ) -> None:
     application_id = await four_nodes.submit(counting(books, tmp_path / "out", pause=gate.pause))
     await four_nodes.until_job(application_id, three_maps_done)
-    await four_nodes.kill_master(application_id)
+    await four_nodes.local.kill_master(application_id)
     gate.open()
     report = await four_nodes.end_of(application_id)
     assert report.final_status is FinalApplicationStatus.SUCCEEDED, report.diagnostics
