@@ -14,6 +14,7 @@ bookkeeping is the AskBook's; here are the clock, the network and the errors.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import time
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
@@ -167,15 +168,26 @@ class AMRMClient:
     # The exchange with the RM
 
     async def _register(self) -> list[Event]:
-        response = await self._proxy.register_application_master(self._address)
-        return self._book.handle_registered(response)
+        """Repeated while its outcome is unknown (RMProxy): an RM that was killed has forgotten it."""
+        given_up_s = time.monotonic() + self._silence_max_s
+        while True:
+            try:
+                response = await self._proxy.register_application_master(self._address)
+            except CallOutcomeUnknown as error:
+                if time.monotonic() > given_up_s:
+                    raise
+                _logger.warning("no answer to the registration, repeating: %s", error)
+                await asyncio.sleep(self._interval_s)
+            else:
+                return self._book.handle_registered(response)
 
     async def _finish(self, request: FinishApplicationMasterRequest) -> bool:
         try:
             return (await self._proxy.finish_application_master(request)).is_unregistered
         except ApplicationMasterNotRegisteredException:
             # The RM restarted in between: AMRMClientImpl registers again just to say goodbye.
-            await self._register()
+            with contextlib.suppress(InvalidApplicationMasterRequestException):
+                await self._register()
             return False
         except CallOutcomeUnknown:
             return False
@@ -213,9 +225,9 @@ class AMRMClient:
         self._book.handle_not_registered()
         try:
             await self._register()
-        except (CallOutcomeUnknown, InvalidApplicationMasterRequestException) as error:
-            # It may be registered, or was by a call whose answer got lost: the next heartbeat tells.
-            _logger.warning("outcome of register unknown: %s", error)
+        except InvalidApplicationMasterRequestException as error:
+            # It was registered by a call whose answer got lost: the next heartbeat tells.
+            _logger.warning("registered already: %s", error.message)
             await asyncio.sleep(self._interval_s)
         except YarnException as error:
             return [HeartbeatFailed(error)]

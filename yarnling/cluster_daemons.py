@@ -124,9 +124,12 @@ class ClusterDaemons:
         return await self._launch("rm", "rm", {})
 
     async def kill_rm(self) -> None:
-        if self.rm.exit_status is None:
-            os.kill(self.rm.pid, signal.SIGKILL)
-        await self.rm.exited.wait()
+        """One that is starting too."""
+        rm = self.rm
+        await rm.begun.wait()
+        if rm.exit_status is None:
+            os.kill(rm.pid, signal.SIGKILL)
+        await rm.exited.wait()
 
     # NodeManagers
 

@@ -44,7 +44,8 @@ class DaemonFailed(YarnException):
 
 @dataclass
 class Daemon:
-    """A daemon of the cluster. `exit_status` is None while it lives, negative for a signal."""
+    """A daemon of the cluster. `pid` counts once it has `begun`; `exit_status` is None before its end, negative for a
+    signal."""
 
     name: str
     log_file: Path
@@ -52,6 +53,7 @@ class Daemon:
     facts: dict[str, Any] = field(default_factory=dict)
     exit_status: int | None = None
     ready: asyncio.Future[None] = field(default_factory=lambda: asyncio.get_running_loop().create_future())
+    begun: asyncio.Event = field(default_factory=asyncio.Event)
     exited: asyncio.Event = field(default_factory=asyncio.Event)
 
 
@@ -141,6 +143,7 @@ class Launcher:
         match message:
             case Started(_, pid):
                 daemon.pid = pid
+                daemon.begun.set()
             case Ready(_, facts):
                 daemon.facts = facts
                 if not daemon.ready.done():
@@ -157,6 +160,7 @@ class Launcher:
         if daemon.exit_status is not None:
             return
         daemon.exit_status = status
+        daemon.begun.set()
         daemon.exited.set()
         if not daemon.ready.done():
             problem = f"{daemon.name} did not start: {how}{log_tail(daemon.log_file)}"

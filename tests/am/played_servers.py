@@ -15,6 +15,7 @@ from wire.server import RpcServer
 from yarn.containers import Token
 from yarn.errors import (
     ApplicationMasterNotRegisteredException,
+    CallOutcomeUnknown,
     InvalidApplicationMasterRequestException,
     YarnException,
 )
@@ -52,6 +53,9 @@ class PlayedManager:
     heard: list[AllocateRequest] = field(default_factory=list)
     tokens: list[Token | None] = field(default_factory=list)
     registered: int = 0
+    registrations_lost: int = 0
+    """So many are not answered: the RM is killed before it has done anything, or after (`loses_answers_only`)."""
+    loses_answers_only: bool = False
     finished: list[FinishApplicationMasterRequest] = field(default_factory=list)
     is_registered: bool = False
     last: AllocateResponse | None = None
@@ -63,6 +67,11 @@ class PlayedManager:
     ) -> RegisterApplicationMasterResponse:
         if self.is_registered:
             raise InvalidApplicationMasterRequestException("Application Master is already registered")
+        if self.registrations_lost > 0:
+            self.registrations_lost -= 1
+            self.is_registered = self.loses_answers_only
+            self.last = AllocateResponse(0, GB, 1)
+            raise CallOutcomeUnknown("the connection was lost")
         self.is_registered = True
         self.registered += 1
         self.last = AllocateResponse(0, GB, 1)

@@ -66,6 +66,23 @@ async def test_the_first_event_is_the_registration() -> None:
         assert await events_until(rm, HeartbeatDone) == [Registered(GB, "root.default"), HeartbeatDone(GB, 1)]
 
 
+async def test_a_registration_that_is_not_answered_is_repeated() -> None:
+    """The RM was killed while it had the call: the next one does not know of it (RMProxy retries)."""
+    manager = PlayedManager(registrations_lost=2)
+    async with registered(manager) as rm:
+        assert await events_until(rm, HeartbeatDone) == [Registered(GB, "root.default"), HeartbeatDone(GB, 1)]
+    assert (manager.registered, manager.registrations_lost) == (1, 0)
+
+
+async def test_registrations_that_are_never_answered_end_in_the_error() -> None:
+    manager = PlayedManager(registrations_lost=1_000_000)
+    async with asyncio.timeout(TIMEOUT_S), served(manager) as address:
+        proxy = ApplicationMasterProxy(str(address))
+        async with AMRMClient(proxy, heartbeat_interval_ms=1, silence_max_ms=20) as rm:
+            with pytest.raises(CallOutcomeUnknown):
+                await rm.register()
+
+
 async def test_asks_go_out_and_containers_come_in() -> None:
     manager = PlayedManager(replies=[reply(), reply(allocated=(container(2),))])
     async with registered(manager) as rm:
@@ -189,6 +206,20 @@ async def test_unregister_registers_again_with_an_rm_that_has_restarted() -> Non
         await rm.unregister(FinalApplicationStatus.FAILED)
     assert manager.registered == 2
     assert len(manager.finished) == 1
+
+
+@pytest.mark.parametrize("is_known", [False, True], ids=["killed before", "answer lost"])
+async def test_unregister_outlives_a_registration_that_is_not_answered(is_known: bool) -> None:
+    """It is killed once more when the master registers again to say goodbye; or the answer alone is lost."""
+    manager = PlayedManager()
+    async with registered(manager) as rm:
+        await events_until(rm, HeartbeatDone)
+        await rm._stop_heartbeats()
+        manager.forget()
+        manager.registrations_lost = 1
+        manager.loses_answers_only = is_known
+        await rm.unregister(FinalApplicationStatus.SUCCEEDED)
+    assert [request.final_status for request in manager.finished] == [FinalApplicationStatus.SUCCEEDED]
 
 
 async def test_silence_for_too_long_ends_the_events() -> None:

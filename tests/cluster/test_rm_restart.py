@@ -17,6 +17,7 @@ from tests.cluster.heartbeats import HeartbeatLog
 from yarn.errors import ApplicationNotFoundException
 from yarn.settings.resourcemanager import RECOVERY_ENABLED, WORK_PRESERVING_RECOVERY_ENABLED
 from yarn.states import FinalApplicationStatus, YarnApplicationState
+from yarnling.launcher import DaemonFailed
 from yarnling.local_cluster import LocalCluster
 
 __all__ = ["books", "gate"]
@@ -102,6 +103,23 @@ async def test_a_word_count_is_right_over_two_restarts(
     assert report.current_attempt_id.attempt == 1
     assert counts_in(tmp_path / "out") == plain_counts(books)
     assert three.job_status(app)["maps"]["SUCCEEDED"] == MAPS
+
+
+async def test_one_that_is_starting_is_killed_too(three: Cluster) -> None:
+    app = await three.submit(shell("true", 1))
+    await three.local.kill_rm()
+
+    async def start_in_vain() -> None:
+        with pytest.raises(DaemonFailed, match="SIGKILL"):
+            await three.local.restart_rm()
+
+    async with asyncio.TaskGroup() as tasks:
+        tasks.create_task(start_in_vain())
+        await asyncio.sleep(0)
+        await three.local.kill_rm()
+    await three.local.restart_rm()
+    report = await three.client.wait(app, timeout_s=DEADLINE_S)
+    assert report.final_status is FinalApplicationStatus.SUCCEEDED
 
 
 async def test_a_finished_application_is_still_known(three: Cluster) -> None:

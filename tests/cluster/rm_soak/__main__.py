@@ -1,0 +1,50 @@
+"""Kill the ResourceManager of many clusters, and say what came of it.
+
+    python -P -m tests.cluster.rm_soak --seed 1 --runs 40 --kills 25 --directory /tmp/soak
+
+A run is a cluster of its own; its line tells its seed, which repeats what is drawn. What was wrong keeps its files.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import shutil
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from tests.cluster.rm_soak.soak import Figures, soak
+
+
+def main() -> int:
+    options = _parser().parse_args()
+    root = options.directory or Path(tempfile.mkdtemp(prefix="rm-soak-"))
+    total = Figures()
+    for seed in range(options.seed, options.seed + options.runs):
+        directory = root / f"seed-{seed}"
+        shutil.rmtree(directory, ignore_errors=True)
+        figures = asyncio.run(soak(seed, options.kills, directory, record=options.record))
+        total.add(figures)
+        sys.stdout.write(time.strftime("%H:%M:%S ") + json.dumps(figures.summary()) + "\n")
+        sys.stdout.flush()
+        if not figures.wrong:
+            shutil.rmtree(directory, ignore_errors=True)
+    sys.stdout.write(json.dumps(total.summary(), indent=1) + "\n")
+    return 1 if total.wrong else 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -P -m tests.cluster.rm_soak", description=__doc__)
+    parser.add_argument("--seed", type=int, default=1, metavar="N", help="the first seed")
+    parser.add_argument("--runs", type=int, default=1, metavar="N", help="so many seeds, one after another")
+    parser.add_argument("--kills", type=int, default=25, metavar="N", help="of one ResourceManager")
+    parser.add_argument("--directory", type=Path, metavar="DIR", help="for the clusters' files (default: temporary)")
+    parser.add_argument("--record", action="store_true", help="keep the daemons' event logs")
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,105 @@
+"""Who kills the ResourceManager: when, how soon again, and how long it takes to be back."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import random
+import time
+from dataclasses import dataclass, field
+
+from tests.cluster.rm_soak.load import Load
+from wire.proxies import ApplicationClientProxy
+from wire.retry import RetryPolicy
+from yarn.settings import resourcemanager
+from yarnling.launcher import DaemonFailed
+from yarnling.local_cluster import LocalCluster
+
+WAIT_S_MAX = 3.0
+"""For a submission that a moment is drawn after."""
+PAUSE_S_MAX = 1.2
+START_S_MAX = 0.15
+"""A ResourceManager that starts is killed within."""
+QUICKLY = RetryPolicy(max_wait_ms=60_000, interval_ms=10)
+MOMENTS = ("whenever", "submitting", "acknowledged", "just back", "starting")
+
+
+class Died(AssertionError):
+    """The ResourceManager ended by itself."""
+
+
+@dataclass
+class Killer:
+    """Kills until there were `kills_max`. `*_ms`: from a kill until it was ready, until it had answered a client."""
+
+    cluster: LocalCluster
+    load: Load
+    draw: random.Random
+    kills_max: int
+    kills: dict[str, int] = field(default_factory=lambda: dict.fromkeys(MOMENTS, 0))
+    ready_ms: list[float] = field(default_factory=list)
+    served_ms: list[float] = field(default_factory=list)
+
+    @property
+    def count(self) -> int:
+        return sum(self.kills.values())
+
+    async def run(self) -> None:
+        while self.count < self.kills_max:
+            moment = self.draw.choice(MOMENTS[:4])
+            await self._wait_for(moment)
+            killed_s = await self._kill(moment)
+            while self.count < self.kills_max and self.draw.random() < 0.3:
+                killed_s = await self._kill_while_it_starts()
+            await self._start(killed_s)
+
+    async def _wait_for(self, moment: str) -> None:
+        match moment:
+            case "whenever":
+                await asyncio.sleep(self.draw.uniform(0, PAUSE_S_MAX))
+            case "submitting":
+                await self._next(self.load.submitting)
+                await asyncio.sleep(self.draw.uniform(0, 0.015))
+            case "acknowledged":
+                await self._next(self.load.acknowledged)
+                # At once, while it is placed, or while its containers are.
+                await asyncio.sleep(self.draw.choice((0.0, 0.05, 1.0)) * self.draw.random())
+            case _:
+                await asyncio.sleep(self.draw.uniform(0, 0.2))
+
+    async def _next(self, condition: asyncio.Condition) -> None:
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(WAIT_S_MAX), condition:
+                await condition.wait()
+
+    async def _kill(self, moment: str) -> float:
+        status = self.cluster.rm.exit_status
+        if status is not None:
+            raise Died(f"the ResourceManager ended with {status} after {self.count} kills: {self.cluster.rm.log_file}")
+        self.kills[moment] += 1
+        killed_s = time.monotonic()
+        await self.cluster.kill_rm()
+        return killed_s
+
+    async def _kill_while_it_starts(self) -> float:
+        """Between its fork and its ready line, or soon after."""
+        dead = self.cluster.rm
+        async with asyncio.TaskGroup() as tasks:
+            starting = tasks.create_task(self._start_in_vain())
+            while self.cluster.rm is dead and not starting.done():  # noqa: ASYNC110  nothing tells of a request
+                await asyncio.sleep(0)
+            await asyncio.sleep(self.draw.uniform(0, START_S_MAX))
+            return await self._kill("starting")
+
+    async def _start_in_vain(self) -> None:
+        with contextlib.suppress(DaemonFailed):
+            await self.cluster.restart_rm()
+
+    async def _start(self, killed_s: float) -> None:
+        await self.cluster.restart_rm()
+        self.ready_ms.append((time.monotonic() - killed_s) * 1000)
+        # Its connection waits as those of the users do: a process's channels to one address share their failures.
+        address = self.cluster.addresses[resourcemanager.ADDRESS.key]
+        async with ApplicationClientProxy(address, retry=QUICKLY) as rm:
+            await rm.get_cluster_metrics()
+        self.served_ms.append((time.monotonic() - killed_s) * 1000)

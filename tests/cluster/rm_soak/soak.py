@@ -1,0 +1,159 @@
+"""One run of the soak, or many, and the figures of all."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import statistics
+from collections import Counter
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from tests.cluster.rm_soak import checks
+from tests.cluster.rm_soak.checks import Tally
+from tests.cluster.rm_soak.killer import Killer
+from tests.cluster.rm_soak.load import Load
+from tests.cluster.test_rm_restart import SETTINGS
+from yarn.settings.yarnling import CHECK_INVARIANTS, EVENT_LOG
+from yarnling.cluster_directory import STATE_STORE
+from yarnling.local_cluster import LocalCluster
+from yarnling.processes import those_that_name
+
+USERS = ("ann", "bob", "cay", "dan", "eve")
+NODES = 3
+SETTLE_S = 5.0
+"""After the last application the nodes' heartbeats tell of the last containers."""
+STUCK_S = 120.0
+"""After the last kill: how long applications may take to end."""
+KILL_S = 12.0
+"""How long one kill may take on average."""
+
+QUICK = {
+    **SETTINGS,
+    # A master whose start was on its way when the RM was killed is waited for: five seconds here.
+    "yarn.am.liveness-monitor.expiry-interval-ms": "100000",
+    "yarn.resourcemanager.am.max-attempts": "9",
+    "yarn.cluster.max-application-priority": "9",
+    "yarn.scheduler.capacity.root.queues": "a,b",
+    "yarn.scheduler.capacity.root.a.capacity": "50",
+    "yarn.scheduler.capacity.root.b.capacity": "50",
+    "yarn.scheduler.capacity.root.a.maximum-capacity": "100",
+    "yarn.scheduler.capacity.root.b.maximum-capacity": "100",
+    "yarn.scheduler.capacity.root.a.user-limit-factor": "4",
+    "yarn.scheduler.capacity.root.b.user-limit-factor": "4",
+    CHECK_INVARIANTS.key: "true",
+}
+
+
+@dataclass
+class Figures:
+    """What one run, or several, came to. Times are in ms, from a kill."""
+
+    seeds: list[int] = field(default_factory=list)
+    kills: Counter[str] = field(default_factory=Counter)
+    submissions: int = 0
+    containers: int = 0
+    containers_twice: int = 0
+    containers_refused: int = 0
+    attempts: int = 0
+    masters_expired: int = 0
+    applications_killed: int = 0
+    epochs: int = 0
+    ready_ms: list[float] = field(default_factory=list)
+    served_ms: list[float] = field(default_factory=list)
+    wrong: list[str] = field(default_factory=list)
+
+    def add(self, other: Figures) -> None:
+        for name, value in vars(other).items():
+            if isinstance(value, Counter | int):
+                setattr(self, name, getattr(self, name) + value)
+            else:
+                getattr(self, name).extend(value)
+
+    def summary(self) -> dict[str, Any]:
+        """With the times as median and 99th percentile."""
+        values = asdict(self)
+        for name in ("ready_ms", "served_ms"):
+            times = sorted(values.pop(name)) or [0.0]
+            values[name] = {"median": round(statistics.median(times)), "p99": round(times[int(len(times) * 0.99)])}
+            values[name]["max"] = round(times[-1])
+        return {"kills_in_all": sum(self.kills.values()), **values, "kills": dict(self.kills)}
+
+
+async def soak(seed: int, kills: int, directory: Path, *, record: bool = False) -> Figures:
+    """Users at work on a cluster whose ResourceManager is killed `kills` times, and what was wrong at the end."""
+    draw = random.Random(seed)
+    tally = Tally()
+    directory.mkdir(parents=True, exist_ok=True)
+    settings = dict(QUICK)
+    if record:
+        (directory / "events").mkdir()
+        settings[EVENT_LOG.key] = str(directory / "events")
+    where = directory / "cluster"
+    async with LocalCluster(NODES, memory_mb=4096, vcores=16, fast=True, settings=settings, directory=where) as cluster:
+        load = Load(cluster, directory)
+        killer = Killer(cluster, load, random.Random(draw.random()), kills)
+        wrong = await _work(load, killer, [random.Random(draw.random()) for _ in USERS])
+        for one in load.submitted:
+            wrong += await checks.check_application(cluster, one, tally)
+        wrong += await _settled(cluster)
+        wrong += _left(cluster)
+    wrong += checks.check_store(cluster.directory.path / STATE_STORE, load.submitted)
+    wrong += checks.check_log(cluster.rm.log_file, load.submitted, tally)
+    wrong += [f"still there: {process}" for process in those_that_name(where)]
+    return _figures(seed, killer, load, tally, wrong)
+
+
+async def _work(load: Load, killer: Killer, draws: list[random.Random]) -> list[str]:
+    """Until all kills are done and all applications are over; what was lost on the way."""
+    wrong: list[str] = []
+    try:
+        async with asyncio.TaskGroup() as tasks:
+            users = [tasks.create_task(load.user(name, draw)) for name, draw in zip(USERS, draws, strict=True)]
+            async with asyncio.timeout(KILL_S * killer.kills_max):
+                await killer.run()
+            load.over.set()
+            await asyncio.wait(users, timeout=STUCK_S)
+            for user in users:
+                user.cancel()
+    except* TimeoutError:
+        wrong = [f"{killer.count} kills took more than {KILL_S:g} s each"]
+    except* Exception as errors:
+        wrong = [repr(error) for error in errors.exceptions]
+    return [*load.lost, *wrong]
+
+
+async def _settled(cluster: LocalCluster) -> list[str]:
+    wrong = await checks.check_cluster(cluster)
+    async with asyncio.timeout(SETTLE_S * 2):
+        for _ in range(round(SETTLE_S / 0.1)):
+            if not wrong:
+                break
+            await asyncio.sleep(0.1)
+            wrong = await checks.check_cluster(cluster)
+    return wrong
+
+
+def _left(cluster: LocalCluster) -> list[str]:
+    """All applications are over: no container runs."""
+    daemons = {cluster.rm.pid, *(node.daemon.pid for node in cluster.nodes)}
+    return [f"runs on: {process}" for process in those_that_name(cluster.directory.path) if process.pid not in daemons]
+
+
+def _figures(seed: int, killer: Killer, load: Load, tally: Tally, wrong: list[str]) -> Figures:
+    return Figures(
+        [seed],
+        Counter(killer.kills),
+        len(load.submitted),
+        tally.containers,
+        tally.twice,
+        tally.refused,
+        tally.attempts,
+        tally.expired,
+        sum(one.killed for one in load.submitted),
+        tally.epochs,
+        killer.ready_ms,
+        killer.served_ms,
+        [f"seed {seed}: {text}" for text in wrong],
+    )
