@@ -25,7 +25,7 @@ from nm.resource_cache import CachedResource, ResourceKey
 from nm.retries import RetryPolicy
 from yarn.containers import ContainerLaunchContext, ContainerStatus, ContainerTokenIdentifier, NMContainerStatus
 from yarn.lifecycle import Machine
-from yarn.states import ContainerExitStatus, ContainerState, ContainerSubState
+from yarn.states import ContainerExitStatus, ContainerState, ContainerSubState, ExecutionType
 
 if TYPE_CHECKING:
     from nm.context import NodeContext
@@ -162,6 +162,7 @@ class NMContainer:
                 self._links,
                 ",".join(map(str, self._counters)),
                 self.launch_context.tokens,
+                *self._cpu(),
             )
         )
 
@@ -170,12 +171,16 @@ class NMContainer:
 
     def change_monitoring(self) -> None:
         """Its size is another: what it may use changes with it."""
-        self._context.outbox.emit(ChangeMonitoring(self.id, *self._memory_limits()))
+        self._context.outbox.emit(ChangeMonitoring(self.id, *self._memory_limits(), *self._cpu()))
 
     def _memory_limits(self) -> tuple[int, int]:
         """Bytes of physical and of virtual memory."""
         physical = self.token.resource.memory_mb * _BYTES_PER_MB
         return physical, int(self._context.settings.virtual_memory_ratio * physical)
+
+    def _cpu(self) -> tuple[int, bool]:
+        """Vcores, and whether it makes way for others."""
+        return self.token.resource.vcores, self.token.execution_type is ExecutionType.OPPORTUNISTIC
 
     def maybe_relaunch_later(self, exit_code: int) -> bool:
         """Plan another start after the retry interval, if the retry context has one left for this code."""

@@ -15,6 +15,9 @@ from yarn.configuration import Configuration
 from yarn.nodes import NodeHealth
 from yarn.settings import nodemanager
 
+_REPORTS_JOINED_BY = ";"
+"""NodeHealthCheckerService.SEPARATOR."""
+
 
 @dataclass(frozen=True, slots=True)
 class DiskSettings:
@@ -41,7 +44,10 @@ class DiskSettings:
 
 
 class DiskChecker:
-    """Sorts the node's directories at each look and tells the core how the node is. `now_ms` is the core's clock."""
+    """Sorts the node's directories at each look and tells the core how the node is. `now_ms` is the core's clock.
+
+    `notice`: what else the node says of itself in its health report, for as long as it lives.
+    """
 
     def __init__(
         self,
@@ -50,6 +56,7 @@ class DiskChecker:
         send: Callable[[Event], None],
         now_ms: Callable[[], int],
         sampled: Callable[[str], DiskSample] | None = None,
+        notice: str = "",
     ) -> None:
         """`sampled` tells how a directory is; without it each is looked at."""
         self._sampled = sampled or sample
@@ -57,6 +64,7 @@ class DiskChecker:
         self._settings = settings
         self._send = send
         self._now_ms = now_ms
+        self._notice = notice
 
     def problem(self) -> str:
         """What is wrong if too few disks are good; empty else."""
@@ -68,7 +76,7 @@ class DiskChecker:
     def look(self) -> None:
         """One look at all directories, made first if they are missing."""
         if not self._settings.enabled:
-            self._send(HealthChecked(NodeHealth(True, "", self._now_ms())))
+            self._send(HealthChecked(NodeHealth(True, self._notice, self._now_ms())))
             return
         directories, limits = self._directories, self._settings.limits
         directories.local_health = check_directories(
@@ -78,7 +86,9 @@ class DiskChecker:
             {path: self._sampled(path) for path in directories.log_dirs}, directories.log_health, limits
         )
         healthy = is_healthy(directories.local_health, directories.log_health, limits)
-        report = health_report(directories.local_health, directories.log_health)
+        report = _REPORTS_JOINED_BY.join(
+            text for text in (health_report(directories.local_health, directories.log_health), self._notice) if text
+        )
         self._send(HealthChecked(NodeHealth(healthy, report, self._now_ms())))
 
 

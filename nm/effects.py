@@ -93,7 +93,8 @@ class LaunchContainer:
     """Start the container's process; answer with ContainerLaunched, then ContainerExited, or with LaunchFailed.
 
     `links` {link name below the work directory: path of the copy}. `launch` counts the starts of this container:
-    above 1 it starts again in its work and log directory, and every answer carries the number back.
+    above 1 it starts again in its work and log directory, and every answer carries the number back. `vcores` and
+    `opportunistic` say how much CPU it gets beside others.
     """
 
     container_id: ContainerId
@@ -104,6 +105,8 @@ class LaunchContainer:
     links: dict[str, str]
     localization_counters: str
     tokens: bytes = field(default=b"", repr=False)
+    vcores: int = 1
+    opportunistic: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,11 +134,13 @@ class MonitorContainer:
 
 @dataclass(frozen=True, slots=True)
 class ChangeMonitoring:
-    """The container's limits (bytes) are others from now on; of no effect if it is not watched any more."""
+    """The container's limits (bytes) and vcores are others from now on; of no effect if it has ended."""
 
     container_id: ContainerId
     physical_memory_limit_bytes: int
     virtual_memory_limit_bytes: int
+    vcores: int = 1
+    opportunistic: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,6 +24,8 @@ TOKENS = "container_tokens"
 PRELAUNCH_OUT = "prelaunch.out"
 PRELAUNCH_ERR = "prelaunch.err"
 DIRECTORY_INFO = "directory.info"
+WRITE_CGROUP_FAILED = 27
+"""What Hadoop's container-executor ends with."""
 
 _ADMIN_VARIABLE = re.compile(r"(?:^|,)\s*([A-Za-z_][A-Za-z0-9_]*)=([^,]*)")
 _REFERENCE = re.compile(r"\$([A-Za-z_][A-Za-z0-9_]*)")
@@ -150,10 +152,14 @@ def wrapper_script(session: str, exit_code_file: str) -> str:
     )
 
 
-def session_script(script: str, pid_file: str) -> str:
-    """default_container_executor_session.sh: the pid file comes by a rename, so that it is whole when it is there."""
+def session_script(script: str, pid_file: str, cgroup_procs: str = "") -> str:
+    """default_container_executor_session.sh: the pid file comes by a rename, so that it is whole when it is there.
+
+    `cgroup_procs`: the file by which it goes into its cgroup before anything of the container runs.
+    """
+    enter = f'echo $$ > "{cgroup_procs}" || exit {WRITE_CGROUP_FAILED}\n' if cgroup_procs else ""
     return (
-        f'#!/bin/bash\n\necho $$ > "{pid_file}.tmp"\n/bin/mv -f "{pid_file}.tmp" "{pid_file}"\n'
+        f'#!/bin/bash\n\n{enter}echo $$ > "{pid_file}.tmp"\n/bin/mv -f "{pid_file}.tmp" "{pid_file}"\n'
         f'exec setsid /bin/bash "{script}"\n'
     )
 

@@ -43,7 +43,7 @@ class MonitorSettings:
 
     @staticmethod
     def read(conf: Configuration) -> MonitorSettings:
-        """With memory.enforced true nothing is checked: Hadoop leaves it to cgroups then, which are not here."""
+        """With memory.enforced true nothing is checked: Hadoop leaves it to cgroups then, which hold only CPU here."""
         checked = not nodemanager.RESOURCE_MEMORY_ENFORCED.of(conf)
         return MonitorSettings(
             nodemanager.CONTAINER_MONITOR_INTERVAL.of(conf),

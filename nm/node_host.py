@@ -115,6 +115,8 @@ class NodeHost:
                 await node_calls.join()
                 node_calls.cancel()
             await self._end_processes(ground)
+            if common.cgroups is not None:
+                common.cgroups.close()
             await _finish(ground)
             for loop in loops:
                 loop.cancel()

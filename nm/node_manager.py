@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 
 from nm.core import NodeManagerCore
+from nm.cpu_limits import NodeCpu
 from nm.disks import DiskChecker, DiskSettings, SharedSamples
 from nm.events import Event, ShutDown, Start
 from nm.ground import Ground
 from nm.launch_script import NodeEnvironment
+from nm.launcher.cgroup_mounts import CgroupsUnusable
+from nm.launcher.cgroups import CpuCgroups
 from nm.launcher.containers_launcher import ContainersLauncher
 from nm.launcher.deletion import DeletionService
 from nm.launcher.directories import NodeDirectories
@@ -32,6 +36,8 @@ from yarn.settings import nodemanager
 
 _EXITS_WAIT_S = 1.0
 """What killed containers' wrappers get to end, at the node's end."""
+
+_logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +61,8 @@ class Common:
         self.disk_settings = DiskSettings.read(conf)
         self.monitor_settings = MonitorSettings.read(conf)
         self.samples = SharedSamples()
+        node_cpu = NodeCpu.read(conf, self.facts.resource.vcores, machine.cores, machine.threads)
+        self.cgroups, self.notice = _cgroups(conf, node_cpu)
         self.environ = environ
         self.whitelisted = {name: environ[name] for name in nodemanager.ENV_WHITELIST.of(conf) if name in environ}
 
@@ -76,7 +84,7 @@ class NodeManager:
         self._service = service
         directories, send = common.ground.directories(node_id.host), self.shell.send
         sampled = common.samples.of if common.ground.is_pack else None
-        self.disks = DiskChecker(directories, common.disk_settings, send, self.clock, sampled)
+        self.disks = DiskChecker(directories, common.disk_settings, send, self.clock, sampled, common.notice)
         self.launcher = self._make_launcher(common, directories)
         self.monitor = ContainersMonitor(self.launcher, send, common.monitor_settings, self.facts.resource.vcores)
         self._localizer = Localizer(directories, send, nodemanager.LOCALIZER_FETCH_THREAD_COUNT.of(common.conf))
@@ -134,4 +142,20 @@ class NodeManager:
             debug=nodemanager.LOG_CONTAINER_DEBUG_INFO.of(conf),
             kill_wait_ms=nodemanager.PROCESS_KILL_WAIT.of(conf),
             disks_problem=self.disks.problem,
+            cgroups=common.cgroups,
         )
+
+
+def _cgroups(conf: Configuration, node: NodeCpu) -> tuple[CpuCgroups | None, str]:
+    """What holds containers to their vcores, or what the nodes have to say where it was asked for and cannot be."""
+    try:
+        cgroups = CpuCgroups.open(conf, node)
+    except CgroupsUnusable as error:
+        notice = f"containers are not held to their vcores: {error}"
+        _logger.warning("%s", notice)
+        return None, notice
+    if cgroups is None:
+        _logger.info("containers are not held to their vcores: %s is false", nodemanager.RESOURCE_CPU_ENABLED.key)
+    else:
+        _logger.info("containers are held to their vcores cgroup=%s strict=%s", cgroups.directory, node.strict)
+    return cgroups, ""

@@ -61,6 +61,7 @@ class RunningParts:
 
     def change_monitoring(self, effect: ChangeMonitoring) -> None:
         self.watcher.change(effect)
+        self.launcher.change_cpu(effect)
 
     def delete(
         self, effect: DeleteResource | DeleteContainerFiles | DeleteApplicationFiles | DeleteApplicationLogs

@@ -16,7 +16,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final
 
-from nm.effects import LaunchContainer, Signal, SignalContainer
+from nm.effects import ChangeMonitoring, LaunchContainer, Signal, SignalContainer
 from nm.events import (
     ContainerExited,
     ContainerLaunched,
@@ -27,6 +27,7 @@ from nm.events import (
     LaunchFailed,
 )
 from nm.launch_script import Directories, NodeEnvironment
+from nm.launcher.cgroups import CpuCgroups
 from nm.launcher.directories import DisksFailed, NodeDirectories
 from nm.launcher.files import PreparedLaunch, prepare_launch, read_error_logs
 from nm.launcher.processes import group_exists, is_group_of, signal_group, stat_of
@@ -81,6 +82,7 @@ class ContainersLauncher:
         debug: bool = True,
         kill_wait_ms: int = 5000,
         disks_problem: Callable[[], str] = lambda: "",
+        cgroups: CpuCgroups | None = None,
     ) -> None:
         self.launched: dict[ContainerId, LaunchedContainer] = {}
         self.has_launched = False
@@ -94,6 +96,7 @@ class ContainersLauncher:
         self._debug = debug
         self._kill_wait_s = kill_wait_ms / 1000
         self._disks_problem = disks_problem
+        self._cgroups = cgroups
         self._chosen: dict[ContainerId, Directories] = {}
         self._pending: dict[ContainerId, LaunchContainer] = {}
 
@@ -118,6 +121,11 @@ class ContainersLauncher:
         else:
             launched.wanted.append(effect)
             self._signal_wanted(launched)
+
+    def change_cpu(self, effect: ChangeMonitoring) -> None:
+        """Give a container that runs the CPU of its new size."""
+        if self._cgroups is not None:
+            self._cgroups.change(effect.container_id, effect.vcores, opportunistic=effect.opportunistic)
 
     def pid_of(self, container_id: ContainerId) -> int | None:
         """The session leader's process id, None while there is none (yet, any more)."""
@@ -170,13 +178,21 @@ class ContainersLauncher:
         if chosen is None:
             chosen = self._directories.for_launch(effect.container_id, effect.user)
             self._chosen[effect.container_id] = chosen
+        procs = ""
+        if self._cgroups is not None:
+            procs = self._cgroups.enter(effect.container_id, effect.vcores, opportunistic=effect.opportunistic)
         prepared = prepare_launch(
-            effect, node=self._node, directories=self._directories, chosen=chosen, debug=self._debug
+            effect,
+            node=self._node,
+            directories=self._directories,
+            chosen=chosen,
+            debug=self._debug,
+            cgroup_procs=procs,
         )
         return _start_wrapper(effect, prepared)
 
     def _fail(self, effect: LaunchContainer, exit_status: int, problem: str) -> None:
-        self._chosen.pop(effect.container_id, None)
+        self._forget(effect.container_id)
         self._send(LaunchFailed(effect.container_id, effect.launch, exit_status, problem))
 
     def _send_soon(self, event: Event) -> None:
@@ -214,7 +230,12 @@ class ContainersLauncher:
             signal_group(group, sent.value)
         if sent is Signal.KILL and self.launched.get(launched.container_id) is launched:
             del self.launched[launched.container_id]
-            self._chosen.pop(launched.container_id, None)
+            self._forget(launched.container_id)
+
+    def _forget(self, container_id: ContainerId) -> None:
+        self._chosen.pop(container_id, None)
+        if self._cgroups is not None:
+            self._cgroups.leave(container_id)
 
     # Signals
 

@@ -48,6 +48,7 @@ def prepare_launch(
     directories: NodeDirectories,
     chosen: Directories,
     debug: bool,
+    cgroup_procs: str = "",
 ) -> PreparedLaunch:
     """Make the container's directories and write its scripts; a start in the same place finds its old links gone.
 
@@ -85,7 +86,8 @@ def prepare_launch(
     _write(f"{private}/{container_id}.tokens", tokens, _READABLE_MODE)
     _write(f"{work_dir}/{TOKENS}", tokens, _READABLE_MODE)
     _write(f"{work_dir}/{SCRIPT}", script.encode(), _SCRIPT_MODE)
-    _write(f"{work_dir}/{SESSION}", session_script(f"{work_dir}/{SCRIPT}", pid_file).encode(), _SCRIPT_MODE)
+    session = session_script(f"{work_dir}/{SCRIPT}", pid_file, cgroup_procs)
+    _write(f"{work_dir}/{SESSION}", session.encode(), _SCRIPT_MODE)
     wrapper = wrapper_script(f"{work_dir}/{SESSION}", f"{pid_file}.exitcode")
     _write(f"{work_dir}/{WRAPPER}", wrapper.encode(), _SCRIPT_MODE)
     for stale in (pid_file, f"{pid_file}.exitcode"):

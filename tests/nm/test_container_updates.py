@@ -70,7 +70,7 @@ def order(node: Node, *tokens: ContainerTokenIdentifier) -> None:
 def test_a_container_grows_at_once_and_the_next_heartbeat_tells(node: Node) -> None:
     assert update(node, promise(512)).succeeded == (container_id(1),)
 
-    assert node.one(ChangeMonitoring) == ChangeMonitoring(container_id(1), 512 * MB, int(2.1 * 512 * MB))
+    assert node.one(ChangeMonitoring) == ChangeMonitoring(container_id(1), 512 * MB, int(2.1 * 512 * MB), 1, False)
     request = beat(node).request
     (grown,) = request.increased_containers
     assert (grown.id, grown.resource, grown.version) == (container_id(1), Resource(512, 1), 1)

@@ -8,7 +8,7 @@ import os
 import signal
 import sys
 from asyncio.subprocess import PIPE, Process
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -16,6 +16,7 @@ import pytest
 
 from nm.launcher.processes import all_processes, environment_of, stat_of
 from tests.nm.lone_node import RM_IDENTIFIER, PlayedResourceManager, node_configuration, played_resource_manager
+from tests.nm.waiting import until
 from wire.proxies import ContainerManagementProxy
 from yarn.containers import ContainerLaunchContext, ContainerTokenIdentifier
 from yarn.ids import ApplicationAttemptId, ApplicationId, ContainerId, NodeId
@@ -68,15 +69,6 @@ def tagged(directory: Path) -> list[int]:
         for process in all_processes()
         if environment_of(process.pid).get("HADOOP_TOKEN_FILE_LOCATION", "").startswith(str(directory))
     ]
-
-
-async def until(condition: Callable[[], object], what: str) -> None:
-    try:
-        async with asyncio.timeout(10):
-            while not condition():  # noqa: ASYNC110  processes have no event here
-                await asyncio.sleep(0.01)
-    except TimeoutError:
-        pytest.fail(f"still not so: {what}")
 
 
 async def test_a_daemon_says_once_that_it_is_registered_and_stops_at_a_signal(tmp_path: Path) -> None:

@@ -6,7 +6,6 @@ import asyncio
 import os
 import shutil
 import signal
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -17,6 +16,7 @@ from nm.launcher.processes import all_processes, environment_of, stat_of
 from nm.node_host import NodeHost
 from nm.node_manager import CoreStart
 from tests.nm.lone_node import LoneNode, lone_node, node_configuration, played_resource_manager
+from tests.nm.waiting import until
 from wire.event_log import read_event_log
 from wire.proxies import ContainerManagementProxy
 from wire.tokens import ContainerTokenSecretManager, KeyRing, NMTokenSecretManager, new_master_key
@@ -47,15 +47,6 @@ def tagged(node: LoneNode, container_id: ContainerId) -> list[int]:
 def sessions(node: LoneNode, container_id: ContainerId) -> set[int]:
     """Those of the container's processes: the wrapper's, the container's own, and any that a child made."""
     return {found.session for pid in tagged(node, container_id) if (found := stat_of(pid)) is not None}
-
-
-async def until(condition: Callable[[], object], what: str) -> None:
-    try:
-        async with asyncio.timeout(10):
-            while not condition():  # noqa: ASYNC110  processes have no event here
-                await asyncio.sleep(0.01)
-    except TimeoutError:
-        pytest.fail(f"still not so: {what}")
 
 
 async def stop(node: LoneNode, container_id: ContainerId) -> None:

@@ -72,10 +72,53 @@ PCORES_VCORES_MULTIPLIER = FloatSetting(
 PERCENTAGE_PHYSICAL_CPU_LIMIT = IntSetting(
     "yarn.nodemanager.resource.percentage-physical-cpu-limit",
     "100",
-    "share of the machine's cores that detection counts",
+    "share of the machine's cores that detection counts, and that cgroups leave to containers",
     unit="%",
     minimum=1,
     maximum=100,
+)
+
+RESOURCE_CPU_ENABLED = BoolSetting(
+    "yarn.nodemanager.resource.cpu.enabled", "false", "whether cgroups hold containers to their vcores"
+)
+RESOURCES_HANDLER = TextSetting(
+    "yarn.nodemanager.linux-container-executor.resources-handler.class",
+    "org.apache.hadoop.yarn.server.nodemanager.util.DefaultLCEResourcesHandler",
+    "CgroupsLCEResourcesHandler is the older way to switch on resource.cpu.enabled",
+)
+CGROUPS_HIERARCHY = TextSetting(
+    "yarn.nodemanager.linux-container-executor.cgroups.hierarchy",
+    "/hadoop-yarn",
+    "the cgroup below which each container has its own; made if it can be",
+)
+CGROUPS_MOUNT = BoolSetting(
+    "yarn.nodemanager.linux-container-executor.cgroups.mount",
+    "false",
+    "true asks to mount cgroups, which yarnling does not: they are used where they are",
+)
+CGROUPS_MOUNT_PATH = TextSetting(
+    "yarn.nodemanager.linux-container-executor.cgroups.mount-path",
+    None,
+    "where cgroups are mounted; unset: /proc/mounts tells",
+)
+CGROUPS_STRICT_RESOURCE_USAGE = BoolSetting(
+    "yarn.nodemanager.linux-container-executor.cgroups.strict-resource-usage",
+    "false",
+    "whether a container is held to its vcores even where CPU is idle",
+)
+CGROUPS_DELETE_DELAY = TimeSetting(
+    "yarn.nodemanager.linux-container-executor.cgroups.delete-delay-ms",
+    "20",
+    "between two tries to remove an ended container's cgroup",
+    minimum=1,
+    paced=False,
+)
+CGROUPS_DELETE_TIMEOUT = TimeSetting(
+    "yarn.nodemanager.linux-container-executor.cgroups.delete-timeout-ms",
+    "1000",
+    "how long that is tried",
+    minimum=0,
+    paced=False,
 )
 
 PMEM_CHECK_ENABLED = BoolSetting(
@@ -90,7 +133,7 @@ VMEM_PMEM_RATIO = FloatSetting(
 RESOURCE_MEMORY_ENFORCED = BoolSetting(
     "yarn.nodemanager.resource.memory.enforced",
     "false",
-    "true leaves the memory to cgroups, which yarnling has not: nothing is then checked (Hadoop: true)",
+    "true leaves the memory to cgroups, which hold only CPU here: nothing is then checked (Hadoop: true)",
 )
 LOOK_LEAST_MS = 1000
 """What the pace of a cluster never goes below: a look reads every process of the machine, for each node."""

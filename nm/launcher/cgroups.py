@@ -1,0 +1,212 @@
+"""Containers' cgroups: made before the process starts, which goes into its own by itself, removed after it.
+
+(CGroupsHandlerImpl, CGroupsCpuResourceHandlerImpl.) Nothing is mounted here, and no process is moved but the
+container's own: whoever may write the hierarchy can hold containers to their vcores, root or not. Whether that is so
+is tried once, at the node's start, with a real process.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import subprocess
+import time
+from collections.abc import Callable, Mapping
+
+from nm.cpu_limits import (
+    ContainerCpu,
+    NodeCpu,
+    container_cpu,
+    files_of_version_1,
+    files_of_version_2,
+    node_quota,
+    quota_files_of_version_1,
+    quota_files_of_version_2,
+)
+from nm.launcher.cgroup_mounts import CONTROLLER, CgroupSettings, CgroupsUnusable, Mount, find_mount, read_text
+from yarn.configuration import Configuration
+from yarn.ids import ContainerId
+from yarn.settings import nodemanager
+
+_logger = logging.getLogger(__name__)
+
+PROCS = "cgroup.procs"
+_SUBTREE = "cgroup.subtree_control"
+_STALE_S = 60.0
+"""A container's cgroup that is empty for so long was left by an NM that was killed: a new one is filled in moments."""
+_PROBE_S = 10.0
+
+
+class CpuCgroups:
+    """The cgroups of a node's containers, below `directory`. Raises CgroupsUnusable where that does not work."""
+
+    def __init__(
+        self,
+        settings: CgroupSettings,
+        node: NodeCpu,
+        mount: Mount,
+        *,
+        remove: Callable[[str], None] = os.rmdir,
+        probe: bool = True,
+    ) -> None:
+        self.directory = os.path.join(mount.path, settings.hierarchy)
+        self._settings = settings
+        self._node = node
+        self._version_2 = mount.version_2
+        self._remove = remove
+        self._removing: dict[ContainerId, float] = {}
+        self._made: set[ContainerId] = set()
+        try:
+            self._set_up(mount, probe=probe)
+        except OSError as error:
+            raise CgroupsUnusable(f"{error.filename}: {error.strerror} ({self._remedy()})") from error
+
+    @staticmethod
+    def open(conf: Configuration, node: NodeCpu) -> CpuCgroups | None:
+        """None if the configuration does not ask for it; raises CgroupsUnusable if it does and cannot have it."""
+        settings = CgroupSettings.read(conf)
+        if not settings.enabled:
+            return None
+        return CpuCgroups(settings, node, find_mount(settings))
+
+    def enter(self, container_id: ContainerId, vcores: int, *, opportunistic: bool = False) -> str:
+        """Make the container's cgroup; the file by which its process goes into it."""
+        path = self.path_of(container_id)
+        self._removing.pop(container_id, None)
+        self._made.add(container_id)
+        _make(path)
+        self._write(path, self._files(container_cpu(self._node, vcores, opportunistic=opportunistic)))
+        return f"{path}/{PROCS}"
+
+    def change(self, container_id: ContainerId, vcores: int, *, opportunistic: bool = False) -> None:
+        """Its vcores are others; a container that has no cgroup (any more) stays as it is."""
+        if container_id not in self._made:
+            return
+        try:
+            cpu = container_cpu(self._node, vcores, opportunistic=opportunistic)
+            self._write(self.path_of(container_id), self._files(cpu))
+        except OSError as error:
+            _logger.warning("cannot change cgroup container=%s problem=%s", container_id, error)
+
+    def leave(self, container_id: ContainerId) -> None:
+        """Remove the container's cgroup as soon as its last process is gone, which may take the kernel a moment."""
+        if container_id in self._made:
+            self._made.discard(container_id)
+            self._removing[container_id] = time.monotonic() + self._settings.delete_timeout_s
+            self._try_remove(container_id)
+
+    def close(self) -> None:
+        """Remove what is left, at the node's end; what still has processes stays."""
+        for container_id in [*self._made, *self._removing]:
+            if not self._removed(self.path_of(container_id)):
+                _logger.warning("cgroup stays, processes are left in it path=%s", self.path_of(container_id))
+        self._made.clear()
+        self._removing.clear()
+
+    def path_of(self, container_id: ContainerId) -> str:
+        return f"{self.directory}/{container_id}"
+
+    def _try_remove(self, container_id: ContainerId) -> None:
+        deadline_s = self._removing.get(container_id)
+        if deadline_s is None:
+            return
+        if self._removed(self.path_of(container_id)):
+            del self._removing[container_id]
+        elif time.monotonic() > deadline_s:
+            del self._removing[container_id]
+            _logger.warning("cannot remove cgroup, processes are left in it path=%s", self.path_of(container_id))
+        else:
+            delay_s = self._settings.delete_delay_s
+            asyncio.get_running_loop().call_later(delay_s, self._try_remove, container_id)
+
+    def _removed(self, path: str) -> bool:
+        try:
+            self._remove(path)
+        except FileNotFoundError:
+            return True
+        except OSError:
+            return False
+        return True
+
+    # Start
+
+    def _set_up(self, mount: Mount, *, probe: bool) -> None:
+        _make(self.directory)
+        if self._version_2:
+            self._hand_down(mount)
+        self._write(self.directory, self._overall_files())
+        self._sweep()
+        if probe:
+            self._probe()
+
+    def _hand_down(self, mount: Mount) -> None:
+        """Have the cpu controller in the containers' cgroups: each level has to hand it to the next."""
+        levels = [mount.path]
+        for part in self._settings.hierarchy.split("/"):
+            levels.append(f"{levels[-1]}/{part}")
+        for level in levels:
+            if CONTROLLER not in read_text(f"{level}/{_SUBTREE}").split():
+                self._write(level, {_SUBTREE: f"+{CONTROLLER}"})
+
+    def _overall_files(self) -> dict[str, str]:
+        """The node's own limit, or none where an earlier start has left one."""
+        quota = node_quota(self._node)
+        if quota is not None:
+            _logger.info("containers have %g of %d cores", self._node.container_cores, self._node.cores)
+            return quota_files_of_version_2(quota) if self._version_2 else quota_files_of_version_1(quota)
+        name, none = ("cpu.max", "max") if self._version_2 else ("cpu.cfs_quota_us", "-1")
+        before = read_text(f"{self.directory}/{name}").split()
+        return {} if not before or before[0] == none else {name: none}
+
+    def _sweep(self) -> None:
+        """Remove what NMs have left that were killed; the kernel refuses what has processes."""
+        for name in os.listdir(self.directory):
+            path = f"{self.directory}/{name}"
+            try:
+                stale = name.startswith("container_") and time.time() - os.stat(path).st_mtime > _STALE_S
+            except OSError:
+                continue
+            if stale:
+                self._removed(path)
+
+    def _probe(self) -> None:
+        """Have a process go into a cgroup as a container's does: rights on directories do not tell everything."""
+        path = f"{self.directory}/probe_{os.getpid()}"
+        _make(path)
+        try:
+            self._write(path, self._files(container_cpu(self._node, self._node.vcores)))
+            command = ["/bin/bash", "-c", f'echo $$ > "{path}/{PROCS}"']
+            tried = subprocess.run(command, capture_output=True, text=True, timeout=_PROBE_S, check=False)
+            if tried.returncode != 0:
+                raise PermissionError(0, "a process cannot go into it", path)
+        finally:
+            self._remove(path)
+
+    def _files(self, cpu: ContainerCpu) -> dict[str, str]:
+        return files_of_version_2(cpu) if self._version_2 else files_of_version_1(cpu)
+
+    def _write(self, directory: str, files: Mapping[str, str]) -> None:
+        for name, value in files.items():
+            _write(f"{directory}/{name}", value)
+
+    def _remedy(self) -> str:
+        return (
+            f"run as root, or have {self.directory} made and given to you, or set {nodemanager.CGROUPS_HIERARCHY.key} "
+            f"to a cgroup that is yours, or {nodemanager.RESOURCE_CPU_ENABLED.key} to false"
+        )
+
+
+def _make(path: str) -> None:
+    """Make a cgroup, and those above it that are missing."""
+    os.makedirs(path, mode=0o755, exist_ok=True)
+
+
+def _write(path: str, value: str) -> None:
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o644)
+    try:
+        os.write(descriptor, value.encode())
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, path) from error
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,153 @@
+"""Mission case D3 on real processes: containers held to their vcores, or a node that says that it cannot."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+
+from nm.cpu_limits import NodeCpu
+from nm.launcher.cgroup_mounts import CgroupsUnusable
+from nm.launcher.cgroups import CpuCgroups
+from tests.cluster.applications import shell, wait_tasks
+from tests.cluster.conftest import QUICK, eventually
+from tests.cluster.test_command_line import Yarnling, environment, yarnling
+from yarn.configuration import Configuration
+from yarn.ids import ContainerId
+from yarn.resource import Resource
+from yarnling.blocking import BlockingClient
+from yarnling.container_processes import processes_of
+from yarnling.local_cluster import LocalCluster
+
+__all__ = ["environment", "yarnling"]
+
+pytestmark = [pytest.mark.cluster, pytest.mark.case("D3")]
+
+CGROUPS = "yarn.nodemanager.linux-container-executor.cgroups"
+HIERARCHY = "yarnling-tests"
+HELD = {
+    **QUICK,
+    "yarn.nodemanager.resource.cpu.enabled": "true",
+    f"{CGROUPS}.hierarchy": f"/{HIERARCHY}",
+    "yarn.scheduler.capacity.resource-calculator": "org.apache.hadoop.yarn.util.resource.DominantResourceCalculator",
+}
+STRICT = {**HELD, f"{CGROUPS}.strict-resource-usage": "true"}
+
+SPIN = """\
+import os, pathlib, sys, time
+go, cpu, seconds = pathlib.Path(sys.argv[1]), int(sys.argv[2]), float(sys.argv[3])
+if cpu >= 0:
+    os.sched_setaffinity(0, {cpu})
+while not go.exists():
+    time.sleep(0.01)
+start, used = time.monotonic(), time.process_time()
+while time.monotonic() < start + seconds:
+    pass
+print((time.process_time() - used) / (time.monotonic() - start))
+"""
+"""Spins for some seconds once `go` is there, on one CPU if that is named, and prints what share of a CPU it had."""
+
+
+@pytest.fixture
+def cgroups() -> Iterator[CpuCgroups]:
+    """Skips, and says why, where nobody may write a cgroup. At the end none may be left of any container."""
+    try:
+        opened = CpuCgroups.open(Configuration.of(STRICT), NodeCpu(8, 2))
+    except CgroupsUnusable as refused:
+        pytest.skip(f"no cgroup can be written here: {refused}")
+    assert opened is not None
+    yield opened
+    eventually(lambda: not [name for name in os.listdir(opened.directory) if name.startswith("container_")])
+    Path(opened.directory).rmdir()
+
+
+@pytest.fixture
+def spin(tmp_path: Path) -> str:
+    script = tmp_path / "spin.py"
+    script.write_text(SPIN)
+    return f"exec {shlex.quote(sys.executable)} {shlex.quote(str(script))} {shlex.quote(str(tmp_path / 'go'))}"
+
+
+def cgroups_of(container_id: ContainerId) -> set[str]:
+    """The cgroups below our hierarchy that the kernel has the container's processes in."""
+    rows = {
+        row for process in processes_of(container_id) for row in Path(f"/proc/{process.pid}/cgroup").read_text().split()
+    }
+    return {path for row in rows if (path := row.split(":", 2)[2]).startswith(f"/{HIERARCHY}/")}
+
+
+def kernel_share(cgroups: CpuCgroups, container_id: ContainerId) -> float:
+    """The cores that the kernel says the container may use: on a busy machine it gets less anyway."""
+    directory = Path(cgroups.path_of(container_id))
+    if (directory / "cpu.max").exists():
+        quota, period = (directory / "cpu.max").read_text().split()
+    else:
+        quota, period = ((directory / f"cpu.cfs_{name}_us").read_text() for name in ("quota", "period"))
+    return int(quota) / int(period)
+
+
+def share_of(client: BlockingClient, container_id: ContainerId) -> float:
+    logs = client.logs(container_id.application_id)
+    (text,) = [log.text() for log in logs if (log.container_id, log.name) == (container_id, "stdout")]
+    return float(text)
+
+
+def test_a_container_is_held_to_its_vcores_where_use_is_strict(cgroups: CpuCgroups, spin: str, tmp_path: Path) -> None:
+    """One vcore of eight is an eighth of the machine's cores, however idle they are."""
+    cores = psutil.cpu_count(logical=False) or psutil.cpu_count() or 1
+    with LocalCluster(1, memory_mb=2048, vcores=8, settings=STRICT, fast=True) as cluster:
+        client = cluster.client
+        report = client.start(shell(f"{spin} -1 3", 1, resource=Resource(128, 1)))
+        (task,) = wait_tasks(client, report, 1)
+        eventually(lambda: cgroups_of(task.container_id) == {f"/{HIERARCHY}/{task.container_id}"})
+        assert kernel_share(cgroups, task.container_id) == pytest.approx(cores / 8, rel=0.001)
+        (tmp_path / "go").touch()
+        client.wait(report.application_id, timeout_s=60)
+        assert share_of(client, task.container_id) < cores / 8 * 1.4
+        eventually(lambda: not Path(cgroups.path_of(task.container_id)).exists())
+
+
+@pytest.mark.usefixtures("cgroups")
+def test_vcores_are_weights_where_it_is_not(spin: str, tmp_path: Path) -> None:
+    """Two that want the same CPU share it one to four, and together have what others leave."""
+    (cpu, *_) = os.sched_getaffinity(0)
+    with LocalCluster(1, memory_mb=2048, vcores=8, settings=HELD, fast=True) as cluster:
+        client = cluster.client
+        both = [client.start(shell(f"{spin} {cpu} 3", 1, resource=Resource(128, vcores))) for vcores in (1, 4)]
+        tasks = [wait_tasks(client, report, 1)[0].container_id for report in both]
+        (tmp_path / "go").touch()
+        for report in both:
+            client.wait(report.application_id, timeout_s=60)
+        one, four = [share_of(client, task) for task in tasks]
+        assert 2.5 < four / one < 6.0
+
+
+def test_a_node_that_cannot_says_so_where_its_operator_looks(yarnling: Yarnling, tmp_path: Path) -> None:
+    """With the reason and the remedy: when the cluster comes up, in its status, in the node's report and its log."""
+    nowhere = tmp_path / "cgroup"
+    nowhere.mkdir()
+    define = ["-D", "yarn.nodemanager.resource.cpu.enabled=true", "-D", f"{CGROUPS}.mount-path={nowhere}"]
+    up = yarnling("up", "--nodes", "2", "--fast", "--detach", *define)
+    assert up.returncode == 0, up.stderr
+    told = (
+        f"RUNNING: containers are not held to their vcores: {nowhere}: no cgroup with the cpu controller "
+        "(mount one, or set yarn.nodemanager.resource.cpu.enabled to false)"
+    )
+    try:
+        assert told in up.stderr
+        assert up.stderr.count("not held to their vcores") == 1, "the nodes say the same"
+        status = yarnling("status")
+        assert told in " ".join(status.stdout.split())
+        nodes = json.loads(yarnling("status", "--json").stdout)["nodes"]
+        assert [node["health"]["healthy"] for node in nodes] == [True, True]
+        assert all(node["health"]["report"] in told for node in nodes)
+        ran = yarnling("run", "echo here")
+        assert ran.returncode == 0
+    finally:
+        assert yarnling("down").returncode == 0
