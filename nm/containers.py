@@ -52,7 +52,8 @@ class NMContainer:
     """In the node's containers from its accepted start until the RM has seen its end.
 
     `exit_status` is INVALID (-1000) until something ends it; `launches` counts the starts of its process.
-    `requested` are the cache entries that it holds, given back when it ends.
+    `requested` are the cache entries that it holds, given back when it ends. `emulation` names the rule by which it is
+    emulated, empty if it is run.
     """
 
     def __init__(self, token: ContainerTokenIdentifier, launch: ContainerLaunchContext, context: NodeContext) -> None:
@@ -65,6 +66,7 @@ class NMContainer:
         self.launches = 0
         self.retries = RetryPolicy(launch.retry, settings.retry_minimum_interval_ms)
         self.requested: list[CachedResource] = []
+        self.emulation = context.emulation_of(token, launch)
         self.created_ms = context.outbox.now_ms
         self.machine: Machine[NMContainerState, NMContainerEvent] = Machine(CONTAINER_LIFECYCLE, self)
         self._context = context
@@ -122,10 +124,12 @@ class NMContainer:
         self._diagnostics = (self._diagnostics + stamp + text)[-settings.diagnostics_max_chars :]
 
     def request_resources(self) -> bool:
-        """Ask the caches for every file; False if there is none.
+        """Ask the caches for every file; False if there is none. An emulated container needs none of its files.
 
         A file under two link names gets one link, the last named (ResourceSet keys by the file).
         """
+        if self.emulation:
+            return False
         self._pending = {
             ResourceKey.of(resource): link for link, resource in self.launch_context.local_resources.items()
         }
@@ -161,8 +165,10 @@ class NMContainer:
                 self.launch_context.environment,
                 self._links,
                 ",".join(map(str, self._counters)),
+                self.token.resource,
+                self.emulation,
                 self.launch_context.tokens,
-                *self._cpu(),
+                self._cpu()[1],
             )
         )
 
@@ -200,13 +206,18 @@ class NMContainer:
             self.post(NMContainerEvent.CONTAINER_KILLED_ON_REQUEST, exit_)
 
     def end_processes(self) -> None:
-        """TERM to its process group, KILL a moment later: also to what a process that ended left behind."""
+        """TERM to its process group, KILL a moment later."""
         delay_ms = self._context.settings.sigkill_delay_ms
         if delay_ms > 0:
             self._signal(Signal.TERM)
             self._context.outbox.after(delay_ms, lambda: self._signal(Signal.KILL))
         else:
             self._signal(Signal.KILL)
+
+    def end_leftovers(self) -> None:
+        """End what its process has left behind, which has ended itself; an emulated one leaves nothing."""
+        if not self.emulation:
+            self.end_processes()
 
     def signal(self, signal: Signal, command: str) -> None:
         """A signal that a user ordered."""
@@ -215,7 +226,8 @@ class NMContainer:
     def clean_up(self) -> None:
         """Give back its files and have its directories deleted."""
         self._context.resources.release(self)
-        self._context.delete_later(DeleteContainerFiles(self.id, self.user))
+        if not self.emulation:
+            self._context.delete_later(DeleteContainerFiles(self.id, self.user))
         self.post(NMContainerEvent.CONTAINER_RESOURCES_CLEANEDUP)
 
     def finished(self) -> None:

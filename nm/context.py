@@ -6,12 +6,15 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from nm.effects import Effect, StateChanged, Warn
+from nm.emulation.table import ContainerFacts
 from nm.lifecycles.application import NMApplicationEvent
 from nm.lifecycles.container import NMContainerEvent
 from nm.outbox import Outbox
 from nm.resource_cache import ResourceCaches
 from nm.settings import CoreSettings
+from yarn.containers import ContainerLaunchContext, ContainerTokenIdentifier
 from yarn.ids import ApplicationId, ContainerId
+from yarn.states import ContainerType
 
 if TYPE_CHECKING:
     from nm.applications import NMApplication
@@ -33,6 +36,23 @@ class NodeContext:
         self.applications: dict[ApplicationId, NMApplication] = {}
         self.resources = ResourceCaches(self, settings.cache_target_bytes)
         self.on_container_done: Callable[[NMContainer], None] = lambda _: None
+
+    def emulation_of(self, token: ContainerTokenIdentifier, launch: ContainerLaunchContext) -> str:
+        """The name of the rule by which a container is emulated, empty if it is to be run as a process."""
+        table = self.settings.emulation
+        if table is None:
+            return ""
+        facts = ContainerFacts(
+            token.container_type is ContainerType.APPLICATION_MASTER,
+            token.user,
+            " ".join(launch.commands),
+            launch.environment,
+            token.priority,
+            token.resource,
+            str(token.node_id),
+        )
+        rule = table.rule_for(facts)
+        return "" if rule is None else rule.name
 
     def to_container(self, container_id: ContainerId, event: NMContainerEvent, detail: object = None) -> None:
         """Post an event to a container; a warning if the node does not have it when its turn comes."""

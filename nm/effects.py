@@ -10,6 +10,7 @@ from yarn.containers import LocalResource
 from yarn.errors import YarnException
 from yarn.ids import ApplicationId, ContainerId
 from yarn.protocols.tracker import NodeHeartbeatRequest, RegisterNodeManagerRequest
+from yarn.resource import Resource
 
 Call: TypeAlias = int
 """The shell's number for an RPC that waits for its answer."""
@@ -93,8 +94,9 @@ class LaunchContainer:
     """Start the container's process; answer with ContainerLaunched, then ContainerExited, or with LaunchFailed.
 
     `links` {link name below the work directory: path of the copy}. `launch` counts the starts of this container:
-    above 1 it starts again in its work and log directory, and every answer carries the number back. `vcores` and
-    `opportunistic` say how much CPU it gets beside others.
+    above 1 it starts again in its work and log directory, and every answer carries the number back. `resource` and
+    `opportunistic` say how much CPU it gets beside others. `emulation` names the rule by which it is emulated, empty: it
+    is run as a process.
     """
 
     container_id: ContainerId
@@ -104,8 +106,9 @@ class LaunchContainer:
     environment: dict[str, str]
     links: dict[str, str]
     localization_counters: str
+    resource: Resource
+    emulation: str = ""
     tokens: bytes = field(default=b"", repr=False)
-    vcores: int = 1
     opportunistic: bool = False
 
 

@@ -1,7 +1,8 @@
 """Looks at what containers' processes and the node really use (ContainersMonitorImpl, NodeResourceMonitorImpl).
 
 One pass over the processes of the machine serves all containers of a look; a container's tree is its session leader
-with all that descends from it, and orphans that are still in its session.
+with all that descends from it, and orphans that are still in its session. An emulated container is asked of its
+launcher instead, as one process; a node that emulates containers uses what they use, not what the machine does.
 """
 
 from __future__ import annotations
@@ -11,13 +12,13 @@ import logging
 import os
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import psutil
 
 from nm.effects import ChangeMonitoring, MonitorContainer
 from nm.events import Event, MemoryExceeded, UtilizationSampled
-from nm.launcher.containers_launcher import ContainersLauncher
+from nm.launcher.launchers import Launchers
 from nm.launcher.processes import ProcessStat, all_processes
 from nm.memory_limits import MemoryLimits, ProcessSample, check_memory
 from nm.node_resources import Hardware
@@ -65,16 +66,24 @@ class _Watched:
 
 
 class ContainersMonitor:
-    """The watched containers of a node. `vcores` are those that the node offers."""
+    """The watched containers of a node. `vcores` are those that the node offers; `emulating`: it has a table for it."""
 
     def __init__(
-        self, launcher: ContainersLauncher, send: Callable[[Event], None], settings: MonitorSettings, vcores: int
+        self,
+        launcher: Launchers,
+        send: Callable[[Event], None],
+        settings: MonitorSettings,
+        vcores: int,
+        *,
+        emulating: bool = False,
     ) -> None:
         self._launcher = launcher
         self._send = send
         self._settings = settings
         self._vcores = vcores
         self._processors = psutil.cpu_count() or 1
+        self._emulating = emulating
+        self._idle_told = False
         self._watched: dict[ContainerId, _Watched] = {}
 
     def watch(self, effect: MonitorContainer) -> None:
@@ -96,36 +105,50 @@ class ContainersMonitor:
         )
 
     def look(self, processes: Processes, machine: ResourceUtilization) -> None:
-        """One look at all: MemoryExceeded for each container over a limit, then UtilizationSampled."""
+        """One look at all: MemoryExceeded for each container over a limit, then UtilizationSampled.
+
+        An emulating node without containers has nothing new to say after it has said so once.
+        """
+        idle = self._emulating and not self._watched
+        if idle and self._idle_told:
+            return
+        self._idle_told = idle
         total = ResourceUtilization()
         if self._settings.watch_containers and self._watched:
             total = self._look_at_containers(processes)
-        self._send(UtilizationSampled(total, machine))
+        self._send(UtilizationSampled(total, total if self._emulating else machine))
 
     def _look_at_containers(self, processes: Processes) -> ResourceUtilization:
+        emulated: dict[ContainerId, ProcessSample] = {}
         roots: dict[int, ContainerId] = {}
         for container_id in list(self._watched):
-            launched = self._launcher.launched.get(container_id)
-            if launched is None or launched.exited:
+            sample = self._launcher.emulated_sample(container_id)
+            if sample is not None:
+                emulated[container_id] = sample
+            elif not self._launcher.is_running(container_id):
                 del self._watched[container_id]
-                continue
-            pid = self._launcher.pid_of(container_id)
-            if pid is not None:
+            elif (pid := self._launcher.pid_of(container_id)) is not None:
                 roots[pid] = container_id
-        trees = processes.trees(roots)
-        physical_mb, virtual_mb, cpu = 0, 0, 0.0
-        for pid, container_id in roots.items():
-            used = self._look_at(container_id, trees.get(pid, []))
-            if used is not None:
-                physical_mb += used.physical_memory_mb
-                virtual_mb += used.virtual_memory_mb
-                cpu += used.cpu
-        return ResourceUtilization(physical_mb, virtual_mb, cpu)
+        used = [self._look_at_emulated(container_id, sample) for container_id, sample in emulated.items()]
+        trees = processes.trees(roots) if roots else {}
+        used += [self._look_at_processes(container_id, trees.get(pid, [])) for pid, container_id in roots.items()]
+        return _sum([use for use in used if use is not None])
 
-    def _look_at(self, container_id: ContainerId, tree: list[int]) -> ResourceUtilization | None:
+    def _look_at_emulated(self, container_id: ContainerId, sample: ProcessSample) -> ResourceUtilization | None:
+        """An emulated container's vcores are those of its node: it uses so much of them, not of the machine."""
+        ages = self._watched[container_id].ages
+        return self._look_at(container_id, [replace(sample, age=ages.get(sample.pid, 0) + 1)], processors=self._vcores)
+
+    def _look_at_processes(self, container_id: ContainerId, tree: list[int]) -> ResourceUtilization | None:
+        ages = self._watched[container_id].ages
+        samples = [sample for pid in tree if (sample := _sample(pid, ages)) is not None]
+        return self._look_at(container_id, samples, processors=self._processors)
+
+    def _look_at(
+        self, container_id: ContainerId, samples: list[ProcessSample], *, processors: int
+    ) -> ResourceUtilization | None:
         """What one container uses; None if it is gone, or seen for the first time (its CPU is not known then)."""
         watched = self._watched[container_id]
-        samples = [sample for pid in tree if (sample := _sample(pid, watched.ages)) is not None]
         watched.ages = {sample.pid: sample.age for sample in samples}
         now_s = time.monotonic()
         earlier_s, watched.looked_s = watched.looked_s, now_s
@@ -141,8 +164,16 @@ class ContainersMonitor:
         return ResourceUtilization(
             sum(sample.resident_pages for sample in samples) * _PAGE_BYTES >> _MB,
             sum(sample.virtual_bytes for sample in samples) >> _MB,
-            int(cores / self._processors * 1000 * self._vcores) / 1000,
+            int(cores / processors * 1000 * self._vcores) / 1000,
         )
+
+
+def _sum(parts: list[ResourceUtilization]) -> ResourceUtilization:
+    return ResourceUtilization(
+        sum(part.physical_memory_mb for part in parts),
+        sum(part.virtual_memory_mb for part in parts),
+        sum(part.cpu for part in parts),
+    )
 
 
 class Processes:

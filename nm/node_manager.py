@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from nm.core import NodeManagerCore
 from nm.cpu_limits import NodeCpu
 from nm.disks import DiskChecker, DiskSettings, SharedSamples
+from nm.emulation.table import EmulationTable
 from nm.events import Event, ShutDown, Start
 from nm.ground import Ground
 from nm.launch_script import NodeEnvironment
@@ -20,6 +21,8 @@ from nm.launcher.cgroups import CpuCgroups
 from nm.launcher.containers_launcher import ContainersLauncher
 from nm.launcher.deletion import DeletionService
 from nm.launcher.directories import NodeDirectories
+from nm.launcher.emulated_launcher import EmulatedLauncher
+from nm.launcher.launchers import Launchers
 from nm.localizer.service import Localizer
 from nm.monitor import ContainersMonitor, MonitorSettings, hardware
 from nm.node_parts import RunningParts, TrackerCalls
@@ -33,6 +36,7 @@ from wire.event_log import open_event_log
 from yarn.configuration import Configuration
 from yarn.ids import NodeId
 from yarn.settings import nodemanager
+from yarn.settings.yarnling import EMULATION_TABLE
 
 _EXITS_WAIT_S = 1.0
 """What killed containers' wrappers get to end, at the node's end."""
@@ -57,7 +61,8 @@ class Common:
         self.ground = ground
         self.clock: Callable[[], int] = WallClock()
         self.facts = NodeFacts(node_resource(conf, machine), physical_resource(machine))
-        self.settings = core_settings(conf, utc_offset_ms=(time.localtime().tm_gmtoff or 0) * 1000)
+        zone_ms = (time.localtime().tm_gmtoff or 0) * 1000
+        self.settings = core_settings(conf, zone_ms, _emulation(conf))
         self.disk_settings = DiskSettings.read(conf)
         self.monitor_settings = MonitorSettings.read(conf)
         self.samples = SharedSamples()
@@ -85,8 +90,13 @@ class NodeManager:
         directories, send = common.ground.directories(node_id.host), self.shell.send
         sampled = common.samples.of if common.ground.is_pack else None
         self.disks = DiskChecker(directories, common.disk_settings, send, self.clock, sampled, common.notice)
-        self.launcher = self._make_launcher(common, directories)
-        self.monitor = ContainersMonitor(self.launcher, send, common.monitor_settings, self.facts.resource.vcores)
+        table = self.settings.emulation
+        emulated = EmulatedLauncher(table or EmulationTable(), send)
+        self.launcher = Launchers(self._make_launcher(common, directories), emulated)
+        vcores = self.facts.resource.vcores
+        self.monitor = ContainersMonitor(
+            self.launcher, send, common.monitor_settings, vcores, emulating=table is not None
+        )
         self._localizer = Localizer(directories, send, nodemanager.LOCALIZER_FETCH_THREAD_COUNT.of(common.conf))
         self._deletion = DeletionService(directories, common.ground.deleter)
 
@@ -116,7 +126,7 @@ class NodeManager:
             self.launcher.kill_all()
             with suppress(TimeoutError):
                 async with asyncio.timeout(_EXITS_WAIT_S):
-                    await self.launcher.idle.wait()
+                    await self.launcher.wait_idle()
 
     def close(self) -> None:
         """Let nobody in any more."""
@@ -159,3 +169,13 @@ def _cgroups(conf: Configuration, node: NodeCpu) -> tuple[CpuCgroups | None, str
     else:
         _logger.info("containers are held to their vcores cgroup=%s strict=%s", cgroups.directory, node.strict)
     return cgroups, ""
+
+
+def _emulation(conf: Configuration) -> EmulationTable | None:
+    """The table of emulated containers, if the nodes are to emulate any."""
+    if EMULATION_TABLE.maybe_of(conf) is None:
+        return None
+    # Imported here: few nodes want it, and every idle one would have the YAML library in its memory.
+    from nm.emulation.table_file import read_emulation
+
+    return read_emulation(conf)

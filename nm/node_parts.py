@@ -19,8 +19,8 @@ from nm.effects import (
     SignalContainer,
     UnregisterNode,
 )
-from nm.launcher.containers_launcher import ContainersLauncher
 from nm.launcher.deletion import DeletionService
+from nm.launcher.launchers import Launchers
 from nm.localizer.service import Localizer
 from nm.monitor import ContainersMonitor
 from nm.services import ContainerManagementService
@@ -39,7 +39,7 @@ class RunningParts:
 
     tracker: TrackerCalls
     localizer: Localizer
-    launcher: ContainersLauncher
+    launcher: Launchers
     watcher: ContainersMonitor
     deletion: DeletionService
     service: ContainerManagementService

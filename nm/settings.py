@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from nm.emulation.table import EmulationTable
 from yarn.configuration import Configuration
 from yarn.resource import Resource
 from yarn.settings import nodemanager, resourcemanager
@@ -19,7 +20,7 @@ class CoreSettings:
 
     `utc_offset_ms`: the zone in which diagnostics tell times. `auxiliary_services` ((name, what startContainers
     answers for it), ...). `work_preserving`: a resync keeps the containers. `shutdown_wait_ms`: how long a node that
-    stops waits for its containers' ends.
+    stops waits for its containers' ends. `emulation` None: every container is run as a process.
     """
 
     utc_offset_ms: int = 0
@@ -37,6 +38,7 @@ class CoreSettings:
     cache_cleanup_interval_ms: int = 600_000
     work_preserving: bool = True
     auxiliary_services: tuple[tuple[str, bytes], ...] = ()
+    emulation: EmulationTable | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +51,7 @@ class NodeFacts:
     version: str = "3.4.1"
 
 
-def core_settings(conf: Configuration, utc_offset_ms: int) -> CoreSettings:
+def core_settings(conf: Configuration, utc_offset_ms: int, emulation: EmulationTable | None = None) -> CoreSettings:
     """The settings in `conf`; raises ConfigurationException for one that cannot be read."""
     return CoreSettings(
         utc_offset_ms=utc_offset_ms,
@@ -66,6 +68,7 @@ def core_settings(conf: Configuration, utc_offset_ms: int) -> CoreSettings:
         cache_target_bytes=nodemanager.LOCALIZER_CACHE_TARGET_SIZE_MB.of(conf) * _BYTES_PER_MB,
         cache_cleanup_interval_ms=nodemanager.LOCALIZER_CACHE_CLEANUP_INTERVAL.of(conf),
         work_preserving=resourcemanager.WORK_PRESERVING_RECOVERY_ENABLED.of(conf),
+        emulation=emulation,
     )
 
 

@@ -13,11 +13,13 @@ from rm.scheduler.configuration import check_scheduler
 from wire.hadoop_xml import read_configuration
 from yarn.configuration import Configuration
 from yarn.errors import YarnException
-from yarn.faults import refuse_if_faulty
+from yarn.faults import ConfigurationException, Fault, refuse_if_faulty
 from yarn.settings import check_settings, nodemanager, resourcemanager, with_further, yarnling
 from yarnling.cluster_directory import STATE_STORE, ClusterDirectory, NodePlace
 
 ANY_PORT = "127.0.0.1:0"
+READY_MADE = "default"
+"""The table of emulated containers that comes with yarnling (nm.emulation)."""
 TABLE_MAPPING = "org.apache.hadoop.net.TableMapping"
 
 RM_ADDRESSES = (
@@ -62,8 +64,28 @@ def composed(conf_dir: Path | None, settings: Mapping[str, str], sizes: Mapping[
     own = {key: value for key, value in DEFAULTS.items() if key not in conf}
     own |= {key: value for key, value in sizes.items() if key not in settings}
     conf = conf.overridden(own, "LocalCluster")
-    refuse_if_faulty(with_further(check_settings(conf), check_scheduler(conf)))
+    refuse_if_faulty([*with_further(check_settings(conf), check_scheduler(conf)), *_emulation_faults(conf)])
     return conf
+
+
+def emulation_setting(emulated: bool | Path | str) -> dict[str, str]:
+    """{key: value} of what was asked for: True is the ready-made table, a path another one."""
+    if emulated is False:
+        return {}
+    return {yarnling.EMULATION_TABLE.key: READY_MADE if emulated is True else str(emulated)}
+
+
+def _emulation_faults(conf: Configuration) -> tuple[Fault, ...]:
+    """What is wrong with the table of emulated containers, if one is named."""
+    if yarnling.EMULATION_TABLE.maybe_of(conf) is None:
+        return ()
+    from nm.emulation.table_file import read_emulation
+
+    try:
+        read_emulation(conf)
+    except ConfigurationException as refusal:
+        return refusal.faults
+    return ()
 
 
 def node_sizes(memory_mb: int | None, vcores: int | None) -> dict[str, str]:
@@ -86,6 +108,10 @@ def file_values(
     values[yarnling.CLUSTER_SECRET_FILE.key] = str(directory.secret_file)
     values[yarnling.STATE_STORE_FILE.key] = str(directory.path / values[yarnling.STATE_STORE_FILE.key])
     values.setdefault(yarnling.WATCH_DIR.key, str(directory.watch))
+    table = values.get(yarnling.EMULATION_TABLE.key)
+    if table is not None and table.strip() != READY_MADE:
+        # A NodeManager that starts later may have another working directory.
+        values[yarnling.EMULATION_TABLE.key] = str(Path(table.strip()).absolute())
     if racks:
         values[yarnling.NODE_SWITCH_MAPPING.key] = TABLE_MAPPING
         values[yarnling.TOPOLOGY_TABLE_FILE.key] = str(directory.topology_table)

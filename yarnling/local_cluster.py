@@ -28,7 +28,7 @@ from yarn.settings.yarnling import PACK_MAX
 from yarn.states import NodeState
 from yarnling import conditions
 from yarnling.client import Client
-from yarnling.cluster_configuration import node_sizes
+from yarnling.cluster_configuration import emulation_setting, node_sizes
 from yarnling.cluster_daemons import ClusterDaemons, Node
 from yarnling.cluster_directory import NODES_MAX, ClusterDirectory
 from yarnling.conditions import WAIT_S
@@ -51,7 +51,8 @@ class LocalCluster:
     `conf`: a directory with Hadoop's files. `settings` {key: value} win over it, and over what the cluster sets itself
     (addresses, directories, node sizes). `pack`: so many nodes share a process, for clusters of thousands; None is as
     many as yarn.yarnling.pack says. `fast` shortens every timer by FAST_TIME_FACTOR. `directory`: where its files are
-    kept and stay; without one they are temporary.
+    kept and stay; without one they are temporary. `emulated`: containers are played, by the ready-made table (True) or
+    by the one in a file (docs/emulated-containers.md).
     """
 
     def __init__(
@@ -66,13 +67,14 @@ class LocalCluster:
         racks: int = 1,
         pack: int | None = None,
         directory: Path | str | None = None,
+        emulated: bool | Path | str = False,
     ) -> None:
         _check_count("nodes", nodes, 0, NODES_MAX)
         _check_count("racks", racks, 1, max(1, nodes))
         if pack is not None:
             _check_count("pack", pack, 1, PACK_MAX)
         self._node_count = nodes
-        self._settings = _checked(settings or {})
+        self._settings = _checked(settings or {}) | emulation_setting(emulated)
         if fast:
             self._settings.setdefault(yarnling.TIME_FACTOR.key, str(FAST_TIME_FACTOR))
         self._path = None if directory is None else Path(directory)

@@ -52,6 +52,7 @@ class UpOptions:
     pack: int | None = None
     directory: str | None = None
     settings: dict[str, str] = field(default_factory=dict)
+    emulated: str | None = None
 
     def cluster(self) -> LocalCluster:
         return LocalCluster(
@@ -64,6 +65,7 @@ class UpOptions:
             racks=self.racks,
             pack=self.pack,
             directory=self.directory,
+            emulated=False if self.emulated is None else self.emulated,
         )
 
     def encode(self) -> str:

@@ -127,6 +127,10 @@ class ContainersLauncher:
         if self._cgroups is not None:
             self._cgroups.change(effect.container_id, effect.vcores, opportunistic=effect.opportunistic)
 
+    def is_running(self, container_id: ContainerId) -> bool:
+        launched = self.launched.get(container_id)
+        return launched is not None and not launched.exited
+
     def pid_of(self, container_id: ContainerId) -> int | None:
         """The session leader's process id, None while there is none (yet, any more)."""
         launched = self.launched.get(container_id)
@@ -180,7 +184,7 @@ class ContainersLauncher:
             self._chosen[effect.container_id] = chosen
         procs = ""
         if self._cgroups is not None:
-            procs = self._cgroups.enter(effect.container_id, effect.vcores, opportunistic=effect.opportunistic)
+            procs = self._cgroups.enter(effect.container_id, effect.resource.vcores, opportunistic=effect.opportunistic)
         prepared = prepare_launch(
             effect,
             node=self._node,

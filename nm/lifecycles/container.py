@@ -111,14 +111,14 @@ def _launched(container: NMContainer, _: object) -> None:
 
 def _exited_with_success(container: NMContainer, _: object) -> None:
     container.exit_status = ContainerExitStatus.SUCCESS
-    container.end_processes()
+    container.end_leftovers()
     container.clean_up()
 
 
 def _exited_with_failure(container: NMContainer, exit_: Exit) -> None:
     container.exit_status = exit_.exit_code
     container.add_diagnostics(exit_.diagnostics + "\n")
-    container.end_processes()
+    container.end_leftovers()
     container.clean_up()
 
 

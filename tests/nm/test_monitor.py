@@ -11,8 +11,15 @@ from pathlib import Path
 
 import pytest
 
-from nm.monitor import MonitorSettings, Processes
+from nm.effects import MonitorContainer
+from nm.emulation.table import EmulationTable
+from nm.events import Event, UtilizationSampled
+from nm.launcher.containers_launcher import ContainersLauncher
+from nm.launcher.emulated_launcher import EmulatedLauncher
+from nm.launcher.launchers import Launchers
+from nm.monitor import ContainersMonitor, MonitorSettings, Processes
 from tests.nm.lone_node import lone_node
+from tests.nm.nodes import container_id
 from yarn.configuration import Configuration
 from yarn.containers import ContainerLaunchContext
 from yarn.nodes import ResourceUtilization
@@ -56,6 +63,24 @@ async def test_with_memory_left_to_cgroups_nothing_is_killed(tmp_path: Path) -> 
     async with lone_node(tmp_path, settings) as node:
         end = await node.run(ContainerLaunchContext((HOLDS_200_MB,)), memory_mb=128)
     assert (end.exit_status, end.diagnostics) == (0, "")
+
+
+def test_an_emulating_node_without_containers_says_so_once() -> None:
+    sampled: list[Event] = []
+    launchers = Launchers(
+        ContainersLauncher(None, None, sampled.append),  # type: ignore[arg-type]  # it launches nothing
+        EmulatedLauncher(EmulationTable(), sampled.append),
+    )
+    monitor = ContainersMonitor(launchers, sampled.append, MonitorSettings(), 4, emulating=True)
+    machine, nothing = ResourceUtilization(1, 2, 3.0), ResourceUtilization()
+    for _ in range(2):
+        monitor.look(Processes(), machine)
+    assert sampled == [UtilizationSampled(nothing, nothing)]
+    # One that is gone already.
+    monitor.watch(MonitorContainer(container_id(1), 1, 1 << 20, 1 << 20))
+    for _ in range(3):
+        monitor.look(Processes(), machine)
+    assert sampled == [UtilizationSampled(nothing, nothing)] * 3
 
 
 def test_what_is_looked_at_can_be_switched_off_one_by_one() -> None:

@@ -139,7 +139,7 @@ async def test_a_process_that_has_the_old_id_of_a_container_is_not_signalled(tmp
     async with lone_node(tmp_path) as node:
         container_id = await node.start(run("sleep 60"))
         await node.running(container_id)
-        launched = node.node.shell.parts.launcher.launched[container_id]  # type: ignore[union-attr]
+        launched = node.node.shell.parts.launcher.real.launched[container_id]  # type: ignore[union-attr]
         real = launched.pid or int(Path(launched.prepared.pid_file).read_text())
         launched.pid = None
         Path(launched.prepared.pid_file).write_text(str(stranger.pid))

@@ -62,7 +62,7 @@ async def test_a_node_that_is_sent_away_leaves_the_others(tmp_path: Path) -> Non
             ended = [asyncio.shield(node.node.shell.stopped) for node in nodes]
             await asyncio.wait(ended, return_when=asyncio.FIRST_COMPLETED)
             (gone,) = [node for node in nodes if node.node.shell.stopped.done()]
-            while gone.node.launcher.launched:  # noqa: ASYNC110  processes have no event here
+            while gone.node.launcher.real.launched:  # noqa: ASYNC110  processes have no event here
                 await asyncio.sleep(0.01)
         with pytest.raises(InvalidToken, match="has not registered yet, or is over"):
             await gone.status(container_ids[gone.node.node_id])

@@ -9,7 +9,15 @@ import pytest
 from wire.hadoop_xml import load_configuration, to_xml
 from yarn.faults import ConfigurationException
 from yarn.settings import nodemanager, resourcemanager, yarnling
-from yarnling.cluster_configuration import composed, file_values, first_addresses, log_dirs, node_overrides, node_sizes
+from yarnling.cluster_configuration import (
+    composed,
+    emulation_setting,
+    file_values,
+    first_addresses,
+    log_dirs,
+    node_overrides,
+    node_sizes,
+)
 from yarnling.cluster_directory import ClusterDirectory
 
 MEMORY = nodemanager.RESOURCE_MEMORY_MB.key
@@ -105,3 +113,17 @@ def test_hosts_go_on_after_the_last_of_a_block(tmp_path: Path) -> None:
         "127.0.1.0",
         "127.0.1.45",
     ]
+
+
+def test_the_table_of_emulated_containers_is_named_so_that_a_node_finds_it_from_anywhere(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "table.yaml").write_text("rules: [{run: real}]")
+    directory = ClusterDirectory(tmp_path / "cluster", temporary=False)
+
+    def named(emulated: bool | str) -> str | None:
+        conf = composed(None, emulation_setting(emulated), {})
+        return file_values(conf, {}, directory, racks=False).get(yarnling.EMULATION_TABLE.key)
+
+    assert (named(False), named(True), named("table.yaml")) == (None, "default", str(tmp_path / "table.yaml"))

@@ -49,6 +49,17 @@ LISTEN_BEYOND_LOOPBACK = BoolSetting(
     "false",
     "whether daemons may listen where other machines can call; nothing is encrypted",
 )
+EMULATION_TABLE = TextSetting(
+    "yarn.yarnling.emulation.table",
+    None,
+    "YAML file of rules by which nodes play containers instead of running them, or `default` for the ready-made one",
+)
+EMULATION_SEED = IntSetting(
+    "yarn.yarnling.emulation.seed",
+    None,
+    "what emulated containers draw their chances from, instead of the table's own seed",
+    minimum=0,
+)
 
 NODE_SWITCH_MAPPING = TextSetting(
     "net.topology.node.switch.mapping.impl",

@@ -86,6 +86,12 @@ def up(
         int | None, typer.Option(metavar="K", help="Nodes that share a process, for clusters of thousands.", min=1)
     ] = None,
     directory: Annotated[Path | None, typer.Option(metavar="DIR", help="Keep the cluster's files here.")] = None,
+    emulate: Annotated[
+        str | None,
+        typer.Option(
+            metavar="TABLE", help="Play containers by this YAML file, or by `default`, instead of running them."
+        ),
+    ] = None,
     detach: Annotated[bool, typer.Option("--detach", help="Return when it is ready; `down` ends it.")] = False,
     name: Name = DEFAULT_NAME,
     as_json: Json = False,
@@ -105,6 +111,7 @@ def up(
         pack=pack,
         directory=None if directory is None else str(directory.absolute()),
         settings=definitions(define),
+        emulated=emulate,
     )
     if detach:
         run_detached(options, as_json=as_json)

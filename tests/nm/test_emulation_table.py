@@ -1,0 +1,180 @@
+"""Which rule a container gets, and what a file of rules may say."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from nm.emulation.course import Amount, Stage
+from nm.emulation.table import Bounds, ContainerFacts, EmulationTable, Match, Rule
+from nm.emulation.table_file import parse_table, read_emulation
+from yarn.configuration import Configuration
+from yarn.faults import ConfigurationException
+from yarn.resource import Resource
+
+TASK = ContainerFacts(False, "alice", "java -Xmx1g Map", {"ROLE": "map"}, 20, Resource(1024, 2), "127.0.0.2:45454")
+STAGES = (Stage(5),)
+
+
+def holds(match: Match) -> bool:
+    table = EmulationTable((Rule("r", match, STAGES),))
+    return table.rule_for(TASK) is not None
+
+
+@pytest.mark.parametrize(
+    ("yes", "no"),
+    [
+        (Match(is_master=False), Match(is_master=True)),
+        (Match(user="^ali"), Match(user="^lice")),
+        (Match(command="Map$"), Match(command="Reduce")),
+        (Match(environment=(("ROLE", "m.p"),)), Match(environment=(("ROLE", "reduce"),))),
+        (Match(environment=(("ROLE", ""),)), Match(environment=(("OTHER", ""),))),
+        (Match(node=r"0\.2:"), Match(node=r"0\.3:")),
+        (Match(priority=Bounds(20, 20)), Match(priority=Bounds(most=19))),
+        (Match(memory_mb=Bounds(least=1024)), Match(memory_mb=Bounds(least=1025))),
+        (Match(vcores=Bounds(1, 2)), Match(vcores=Bounds(3, None))),
+        (Match(user="alice", command="Map"), Match(user="alice", command="Reduce")),
+    ],
+)
+def test_a_rule_asks_for_all_that_it_names(yes: Match, no: Match) -> None:
+    assert holds(yes)
+    assert not holds(no)
+
+
+def test_the_first_rule_that_matches_decides_and_without_one_a_container_is_real() -> None:
+    first, second = Rule("first", Match(command="Map"), STAGES), Rule("second", Match(), STAGES)
+    assert EmulationTable((first, second)).rule_for(TASK) is first
+    assert EmulationTable((first, second)).rule_for(replace(TASK, command="sleep")) is second
+    assert EmulationTable((Rule("real", Match(command="Map")), second)).rule_for(TASK) is None
+    assert EmulationTable((first,)).rule_for(replace(TASK, command="sleep")) is None
+
+
+def test_a_file_says_all_that_a_table_has() -> None:
+    table = parse_table(
+        """
+        seed: 7
+        rules:
+          - name: masters
+            match: {kind: master}
+            run: real
+          - match:
+              kind: task
+              user: alice|bob
+              command: Map
+              environment: {ROLE: map}
+              node: ^127
+              priority: 20
+              memory_mb: {at_least: 512, at_most: 2048}
+              vcores: {at_most: 4}
+            stages:
+              - {lasts: 1.5s, jitter: 10%, memory: [10%, 1.5 GB], cpu: 0.5, exit: {code: 3, probability: 5%}}
+              - {lasts: 2 m, jitter: 250ms, memory: 300 MB, cpu: 80%, exit: 4}
+        """
+    )
+    match = Match(
+        False,
+        "alice|bob",
+        "Map",
+        (("ROLE", "map"),),
+        "^127",
+        Bounds(20, 20),
+        Bounds(512, 2048),
+        Bounds(None, 4),
+    )
+    stages = (
+        Stage(1500, 150, Amount(0.1, True), Amount(1536.0), Amount(0.5), 3, 0.05),
+        Stage(120_000, 250, Amount(300.0), Amount(300.0), Amount(0.8, True), 4, 1.0),
+    )
+    assert table == EmulationTable((Rule("masters", Match(is_master=True)), Rule("rule 2", match, stages)), 7)
+
+
+def test_all_faults_are_told_at_once_with_line_and_remedy() -> None:
+    with pytest.raises(ConfigurationException) as refused:
+        parse_table(
+            """seed: x
+rules:
+  - match: {kind: slave, user: "(", colour: red}
+    stages:
+      - {lasts: 5, jitter: 3s, memory: 1kb}
+      - {lasts: forever, exit: 3}
+      - {lasts: 1s, lasts: 2s, jitter: 2s, exit: {code: 300, probability: 7}, memory: [1 MB], cpu: x}
+  - {run: fake, stages: []}
+  - {name: a}
+  - {name: a, stages: []}
+  - 5
+more: 1
+""",
+            "t.yaml",
+        )
+    told = [(fault.origin.line, fault.key, fault.problem) for fault in refused.value.faults]
+    assert told == [
+        (1, "seed", "is no whole number of at least 0"),
+        (3, "rules[1].match.colour", "is no key here"),
+        (3, "rules[1].match.kind", "is not among the choices"),
+        (3, "rules[1].match.user", "is no regular expression: missing ), unterminated subpattern at position 0"),
+        (5, "rules[1].stages[1].lasts", "is no length of time"),
+        (5, "rules[1].stages[1].memory", "is no amount of memory"),
+        (6, "rules[1].stages[2].exit", "is of no use to a stage that never ends"),
+        (6, "rules[1].stages[2]", "ends the container, and stages follow"),
+        (7, "rules[1].stages[3].lasts", "stands there twice"),
+        (7, "rules[1].stages[3].memory", "has 1 amounts"),
+        (7, "rules[1].stages[3].exit.code", "is no whole number of at least 0 and at most 255"),
+        (7, "rules[1].stages[3].exit.probability", "is no probability"),
+        (7, "rules[1].stages[3].jitter", "is more than the 1000 ms that the stage lasts"),
+        (7, "rules[1].stages[3].cpu", "is no number of vcores"),
+        (8, "rules[2].run", "is not among the choices"),
+        (8, "rules[2].stages", "are of no use to a container that is run"),
+        (9, "rules[3]", "says neither run nor stages"),
+        (10, "rules[4].stages", "is empty"),
+        (10, "rules[4]", "is the second rule named a"),
+        (11, "rules[5]", "is no mapping"),
+        (12, "more", "is no key here"),
+    ]
+    assert "t.yaml:5: rules[1].stages[1].lasts = '5': is no length of time (write a number and a unit: " in str(
+        refused.value
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("", "is empty"),
+        ("rules: []", r"rules: is empty \(write at least one rule\)"),
+        ("seed: 1", r"has no rules \(write rules: ...\)"),
+        ("- 1", "is no mapping"),
+        ("rules: {", "table:1: is no YAML"),
+        ("rules: [*a]", r"aliases \(\*name\) are not read"),
+        ("rules: " + "x" * 1_100_000, "at most 1048576 are read"),
+    ],
+)
+def test_what_is_no_table_is_refused(text: str, told: str) -> None:
+    with pytest.raises(ConfigurationException, match=told):
+        parse_table(text)
+
+
+def test_the_setting_names_a_file_or_the_ready_made_table(tmp_path: Path) -> None:
+    def read(name: str, **more: str) -> EmulationTable | None:
+        return read_emulation(Configuration.of({"yarn.yarnling.emulation.table": name} | more))
+
+    assert read_emulation(Configuration.of({})) is None
+    ready_made = read("default")
+    assert ready_made is not None
+    assert ready_made.rule_for(TASK) is not None
+    assert ready_made.rule_for(replace(TASK, is_master=True)) is None
+    path = tmp_path / "t.yaml"
+    path.write_text("seed: 3\nrules: [{stages: [{lasts: 1s}]}]")
+    one = read(str(path))
+    assert one == EmulationTable((Rule("rule 1", Match(), (Stage(1000),)),), 3)
+    seeded = read(str(path), **{"yarn.yarnling.emulation.seed": "4"})
+    assert seeded is not None
+    assert seeded.seed == 4
+    path.write_text("seed: 5\nrules: [{stages: [{lasts: 1s}]}]")
+    os.utime(path, ns=(1, 1))
+    again = read(str(path))
+    assert again is not None
+    assert again.seed == 5
+    with pytest.raises(ConfigurationException, match=r"none\.yaml: cannot be read: No such file"):
+        read(str(tmp_path / "none.yaml"))
