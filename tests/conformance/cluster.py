@@ -86,6 +86,9 @@ _COMPLETED = frozenset(
 _NO_ROUNDS_OF_ITS_OWN = {"yarn.resourcemanager.monitor.capacity.preemption.monitoring_interval": str(10**12)}
 """Rounds of preemption are steps; the monitor's own first one finds an empty cluster, and there is no second."""
 
+_LABELS_ARE_ON = {"yarn.node-labels.enabled": "true"}
+"""The labels' manager of Hadoop's test jars (NullRMNodeLabelsManager) switches them on, whatever the scenario says."""
+
 _AUDITED = {CHECK_INVARIANTS.key: "true"}
 
 _SCHEDULER_KEYS = "yarn.scheduler.capacity."
@@ -118,7 +121,7 @@ class RecordedCluster:
 
     def __init__(self, configuration: dict[str, str]) -> None:
         """Raises ConfigurationException if the core refuses the configuration."""
-        self._configuration = configuration = {**configuration, **_NO_ROUNDS_OF_ITS_OWN, **_AUDITED}
+        self._configuration = configuration = {**configuration, **_LABELS_ARE_ON, **_NO_ROUNDS_OF_ITS_OWN, **_AUDITED}
         self.core = ResourceManagerCore(
             Configuration.of(configuration), cluster_timestamp=EPOCH_MS, user=ADMINISTRATOR, strict=True
         )

@@ -143,13 +143,16 @@ def minimised(hadoop: Hadoop, scenario: Scenario, outcome: Outcome) -> Scenario:
 
 
 def manner(outcome: Outcome) -> str:
-    """At the start, by an error of ours, by a step that we do not know, or else in what was decided."""
+    """At the start, by an error of ours, by a step that we do not know, or else in what was decided: of which kind.
+
+    Without the kind a scenario that only looks alike would do, such as one that makes no sense any more and is refused.
+    """
     first = outcome.differences[0]
     if outcome.trace:
         return f"error {str(first.ours).partition(':')[0]}"
     if isinstance(first.ours, str) and first.ours.startswith("unsupported"):
         return first.ours
-    return "decision" if first.step else "start"
+    return kind(first) if first.step else "start"
 
 
 def compare_lines(name: str, lines: list[Json]) -> Outcome:

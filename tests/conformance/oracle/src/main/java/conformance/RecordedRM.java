@@ -46,6 +46,8 @@ final class RecordedRM extends MockRM {
         UserGroups.class, GroupMappingServiceProvider.class);
     // The policy runs when a step says so, never by its own thread.
     configuration.setLong(CapacitySchedulerConfiguration.PREEMPTION_MONITORING_INTERVAL, DAY_MS);
+    // So are lifetimes: on a busy machine a scenario may take longer than one of its applications may live.
+    configuration.setLong(YarnConfiguration.RM_APPLICATION_MONITOR_INTERVAL_MS, DAY_MS);
     // Host names of scenarios resolve nowhere, and need not.
     configuration.setBoolean(CommonConfigurationKeys.HADOOP_SECURITY_TOKEN_SERVICE_USE_IP, false);
     configuration.set(YarnConfiguration.FS_NODE_ATTRIBUTE_STORE_ROOT_DIR, scratch.toUri().toString());
