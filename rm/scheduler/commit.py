@@ -191,7 +191,7 @@ def _rm_container(container: Container, proposal: Proposal, context: SchedulerCo
         container,
         proposal.key,
         user=application.user,
-        queue=application.leaf.path,
+        queue=application.leaf.remembered_as,
         partition=keyed.partition if keyed is not None else NO_LABEL,
         started_ms=context.now_ms,
         notify=context.notify,

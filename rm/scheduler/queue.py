@@ -63,7 +63,8 @@ class CSQueue(ABC):
 
     `reserved_metric` counts reservations on nodes without label only (QueueMetrics.reservedMB). `losses`: what was
     preempted of it. `last_submitted_ms`: when an application was last let in, or a child made; None = never. Only
-    queues created on demand care.
+    queues created on demand care. `remembered_as`: what a container that is placed now keeps as its queue's name, its
+    path if its short name says which queue is meant, else only that (FiCaSchedulerApp.allocate, normalizeQueueName).
     """
 
     __slots__ = (
@@ -77,6 +78,7 @@ class CSQueue(ABC):
         "parent",
         "path",
         "refusals",
+        "remembered_as",
         "reserved_metric",
         "sort_key",
         "state",
@@ -90,6 +92,7 @@ class CSQueue(ABC):
         self.parent = parent
         self.path = configuration.path
         self.name = configuration.name
+        self.remembered_as = configuration.path
         self.state: QueueState = configuration.initial_state
         self.usage = context.root_usage if parent is None else ResourceUsage(context.none)
         self.capacities = QueueCapacities(context.none)

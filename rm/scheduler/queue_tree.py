@@ -85,6 +85,7 @@ class QueueTree:
             queue.maker.entitle(queue)
         parent.last_submitted_ms = self._context.now_ms
         self._note(queue)
+        self._name(queue.name)
         self._update_below(parent)
         return queue
 
@@ -95,6 +96,7 @@ class QueueTree:
         queue.parent.children.remove(queue)
         del self.by_path[queue.path]
         self._short_names[queue.name].remove(queue.path)
+        self._name(queue.name)
         self._update_below(queue.parent)
 
     def _update_below(self, parent: ParentQueue) -> None:
@@ -194,11 +196,19 @@ class QueueTree:
         self._short_names: dict[str, list[str]] = {}
         for queue in _walk(self.root):
             self._note(queue)
+        for name in self._short_names:
+            self._name(name)
 
     def _note(self, queue: CSQueue) -> None:
         self.by_path[queue.path] = queue
         if queue.parent is not None:
             self._short_names.setdefault(queue.name, []).append(queue.path)
+
+    def _name(self, short_name: str) -> None:
+        """What containers of these queues will remember: see `CSQueue.remembered_as`."""
+        paths = self._short_names[short_name]
+        for path in paths:
+            self.by_path[path].remembered_as = path if self.get(short_name) is self.by_path[path] else short_name
 
 
 def _build(

@@ -9,7 +9,7 @@ from rm.lifecycles.rm_container import RMContainer
 from rm.scheduler.leaf_queue import LeafQueue
 from rm.scheduler.preemption.fifo_selector import last_first
 from rm.scheduler.preemption.intra_queue_demand import IntraQueueDemand
-from rm.scheduler.preemption.preemption_round import PreemptionRound
+from rm.scheduler.preemption.preemption_round import PreemptionRound, PreemptionRoundFailed
 from rm.scheduler.preemption.temp_app import TempApp
 from rm.scheduler.preemption.temp_queue import TempQueue
 from rm.scheduler.preemption.victims import PreemptionReason, Victim, Victims
@@ -74,8 +74,15 @@ class _InLeaf:
                 self._usage[name] = self._usage[name] - container.resource
 
     def _would_fall_to_limit(self, app: TempApp, container: RMContainer) -> bool:
-        """True if the user would have no more than the limit lets; masters count in it again."""
+        """True if the user would have no more than the limit lets; masters count in it again.
+
+        Hadoop looks the leaf up by its short name here, and finds none if another queue is called alike.
+        """
         the_round, name = self._round, app.application.user
+        if self._leaf.remembered_as != self._leaf.path:
+            raise PreemptionRoundFailed(
+                "java.lang.NullPointerException", f"several queues are called {self._leaf.name}"
+            )
         queue = the_round.queue_at(self._leaf.path, the_round.partition_of(container))
         user = queue.users.get(name)
         if user is None:

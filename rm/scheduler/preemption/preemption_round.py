@@ -18,6 +18,8 @@ from rm.scheduler.usage import NO_LABEL
 from yarn.ids import ContainerId
 from yarn.resource import Resource
 
+YARN_RUNTIME_EXCEPTION = "org.apache.hadoop.yarn.exceptions.YarnRuntimeException"
+
 
 class PreemptionRoundFailed(Exception):
     """The round breaks off where Hadoop's throws; what it had ordered before is carried out.
@@ -86,6 +88,14 @@ class PreemptionRound:
         """The same; None for a queue or partition that the round does not know."""
         return self._queues.get(path, {}).get(partition)
 
+    def known_queue(self, name: str, partition: str) -> TempQueue:
+        """The same, by the name that a container or application has of its queue, which may be too short."""
+        queue = self.find_queue(name, partition)
+        if queue is None:
+            text = f"This shouldn't happen, cannot find TempQueuePerPartition for queueName={name}"
+            raise PreemptionRoundFailed(YARN_RUNTIME_EXCEPTION, text)
+        return queue
+
     def partitions_of(self, path: str) -> Iterable[TempQueue]:
         """A queue's copies on all partitions."""
         return self._queues[path].values()
@@ -123,9 +133,9 @@ class PreemptionRound:
         for victim in self.victims:
             container = victim.container
             node = self.context.nodes.get(container.node_id)
-            queue = self.find_queue(container.queue, node.partition) if node is not None else None
-            if queue is None:
+            if node is None:
                 continue
+            queue = self.known_queue(container.queue, node.partition)
             queue.deduct(self.calculator, container.resource)
             for application in queue.apps:
                 application.deduct(self.calculator, queue.whole, container.resource)
