@@ -14,7 +14,7 @@ from rm.scheduler.asks import AppSchedulingInfo, SchedulerKey, key_hash
 from rm.scheduler.binary32 import ceiled
 from rm.scheduler.container_updates import ContainerUpdates
 from rm.scheduler.context import SchedulerContext
-from rm.scheduler.java_order import hash_order, node_hash
+from rm.scheduler.java_order import container_hash, hash_order, node_hash
 from rm.scheduler.reasons import Reason, Refusal, Refusals
 from rm.scheduler.usage import NO_LABEL, ResourceUsage
 from yarn.asks import ANY, UNDEFINED_PRIORITY, Preemption, ResourceRequest
@@ -46,6 +46,7 @@ class FiCaSchedulerApp:
     __slots__ = (
         "_container_count",
         "_context",
+        "_live_peak",
         "_reserved_peak",
         "am_partition",
         "am_refusal",
@@ -107,6 +108,7 @@ class FiCaSchedulerApp:
         self.usage.booked(self.am_partition).am_used = self.am_resource
         self.asks = AppSchedulingInfo(attempt_id.application_id, user, leaf, self.usage)
         self.live_containers: dict[ContainerId, RMContainer] = {}
+        self._live_peak = 0
         self.updates = ContainerUpdates(self, context)
         self.newly_allocated: dict[ContainerId, RMContainer] = {}
         self.reserved: dict[SchedulerKey, dict[NodeId, RMContainer]] = {}
@@ -178,11 +180,22 @@ class FiCaSchedulerApp:
                     own[node_id] = refusal
         return dict(sorted(own.items(), key=lambda entry: entry[1].at_ms))
 
+    def live_in_hash_order(self) -> list[RMContainer]:
+        """The live containers as Java's map gives them (getLiveContainers)."""
+        ids = hash_order(self.live_containers, container_hash, peak=self._live_peak, concurrent=True)
+        return [self.live_containers[container_id] for container_id in ids]
+
     # What it does
+
+    def hold(self, container_id: ContainerId, container: RMContainer) -> None:
+        """A container is live, under its own id or that of its change."""
+        self.live_containers[container_id] = container
+        if len(self.live_containers) > self._live_peak:
+            self._live_peak = len(self.live_containers)
 
     def transfer_from(self, previous: FiCaSchedulerApp) -> None:
         """Take over the containers that the attempt before leaves (transferStateFromPreviousAttempt)."""
-        self.live_containers = previous.live_containers
+        self.live_containers, self._live_peak = previous.live_containers, previous._live_peak
         self.usage.copy_used(previous.usage)
         self.blacklist = previous.blacklist
         self.headroom_provider = previous.headroom_provider
@@ -234,7 +247,7 @@ class FiCaSchedulerApp:
 
     def note_recovered(self, container: RMContainer) -> None:
         """A container of before a restart is its own again; one of an earlier attempt is news to its master."""
-        self.live_containers[container.id] = container
+        self.hold(container.id, container)
         if container.attempt_id != self.attempt_id:
             self.recovered[container.id] = container
 

@@ -17,7 +17,6 @@ from rm.scheduler.completion import (
 )
 from rm.scheduler.container_updates import apply_updates
 from rm.scheduler.context import SchedulerContext
-from rm.scheduler.java_order import container_hash, hash_order
 from rm.scheduler.leaf_queue import LeafQueue
 from rm.scheduler.moving import change_priority, move, target_leaf
 from rm.scheduler.node import SchedulerNode
@@ -160,10 +159,9 @@ class Applications:
         attempt = self.attempt_of(attempt_id.application_id)
         if attempt is None:
             return
-        for container_id in hash_order(attempt.live_containers, container_hash):
-            container = attempt.live_containers[container_id]
+        for container in attempt.live_in_hash_order():
             if not (keep_containers and container.is_running):
-                status = aborted_status(container_id, COMPLETED_APPLICATION)
+                status = aborted_status(container.id, COMPLETED_APPLICATION)
                 self.complete(container, status, RMContainerEvent.KILL)
         for reserved in attempt.reserved_containers:
             self.complete(reserved, aborted_status(reserved.id, APPLICATION_COMPLETE), RMContainerEvent.KILL)

@@ -8,7 +8,6 @@ from rm.lifecycles.rm_container import RMContainerEvent
 from rm.scheduler.applications import Applications
 from rm.scheduler.completion import LOST_NODE, aborted_status
 from rm.scheduler.context import SchedulerContext
-from rm.scheduler.java_order import container_hash, hash_order
 from rm.scheduler.node import NodeTracker, SchedulerNode
 from rm.scheduler.node_labels import LabelChanges
 from rm.scheduler.node_visit import allocate_containers_to_node
@@ -42,6 +41,7 @@ class ClusterNodes:
         node.partition = context.labels.label_of(node_id)
         context.notify(NodesRemapped(context.labels.activate(node_id, total)))
         self._tracker.add(node)
+        context.nodes_peak = max(context.nodes_peak, len(context.nodes))
         context.cluster_resource = context.cluster_resource + total
         self._tree.update_cluster_resource()
 
@@ -55,10 +55,9 @@ class ClusterNodes:
         node = context.nodes.get(node_id)
         if node is None:
             return
-        for container_id in hash_order(node.containers, container_hash):
-            container = node.containers[container_id]
-            self._applications.complete(container, aborted_status(container_id, LOST_NODE), RMContainerEvent.KILL)
-            node.release_container(container_id, by_node=True)
+        for container in node.containers_in_hash_order():
+            self._applications.complete(container, aborted_status(container.id, LOST_NODE), RMContainerEvent.KILL)
+            node.release_container(container.id, by_node=True)
         reserved = node.reserved_container
         if reserved is not None:
             self._applications.complete(reserved, aborted_status(reserved.id, LOST_NODE), RMContainerEvent.KILL)

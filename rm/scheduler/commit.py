@@ -115,7 +115,7 @@ def _allocate(proposal: Proposal, context: SchedulerContext) -> None:
         unreserve(application, node, reserved)
     if not application.updates.take(container, node):
         application.newly_allocated[container.id] = container
-    application.live_containers[container.id] = container
+    application.hold(container.id, container)
     container.asks = application.asks.allocate(proposal.kind, node.name, node.rack, proposal.key)
     part = application.usage.booked(node.partition)
     part.used = part.used + proposal.resource

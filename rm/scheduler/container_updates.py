@@ -107,7 +107,7 @@ class ContainerUpdates:
         temporary = self._temporary(container)
         opportunistic = ExecutionType.OPPORTUNISTIC
         temporary.container = replace(temporary.container, resource=container.resource, execution_type=opportunistic)
-        self._application.live_containers[temporary.id] = temporary
+        self._application.hold(temporary.id, temporary)
         node.allocate_container(temporary)
         self._demoted[container.id] = temporary
         return True
@@ -141,7 +141,7 @@ class ContainerUpdates:
         self._decreases[container.id] = target
         temporary = self._temporary(container)
         # Minor oddity of Hadoop's: under the temporary container's id the attempt holds the one that shrinks.
-        self._application.live_containers[temporary.id] = container
+        self._application.hold(temporary.id, container)
         node.allocate_container(temporary)
         self._decreased[container.id] = temporary
         return True

@@ -35,7 +35,8 @@ IGNORE = SchedulingMode.IGNORE_PARTITION_EXCLUSIVITY
 class SchedulerContext:
     """Shared by the queues, users and applications of one scheduler.
 
-    `applications` are all that the scheduler knows. `cluster_resource` is the sum of `nodes`; `partition_resource(p)`
+    `applications` are all that the scheduler knows. `nodes_peak`: how many `nodes` there ever were at once.
+    `cluster_resource` is the sum of `nodes`; `partition_resource(p)`
     of those of one partition, which `labels` keeps and counts a node out of before the node's containers are ended.
     `root_usage` is the root queue's. `calculator` and `minimum_allocation` are fixed for the life of the
     scheduler, `settings` are those of the last start or refresh. `started_in_legacy_mode`: the queue mode of the
@@ -61,6 +62,7 @@ class SchedulerContext:
         "labels",
         "minimum_allocation",
         "nodes",
+        "nodes_peak",
         "none",
         "notify",
         "now_ms",
@@ -83,6 +85,7 @@ class SchedulerContext:
         self.calculator = make_calculator(settings.calculator, self.none)
         self.cluster_resource = self.none
         self.nodes: dict[NodeId, SchedulerNode] = {}
+        self.nodes_peak = 0
         self.now_ms = 0
         self.epoch = 0
         self.placing_from_ms: int | None = None
@@ -109,7 +112,7 @@ class SchedulerContext:
 
     def nodes_in_hash_order(self) -> list[SchedulerNode]:
         """The nodes as Java's map gives them (ClusterNodeTracker.getAllNodes)."""
-        return [self.nodes[node_id] for node_id in hash_order(self.nodes, node_hash)]
+        return [self.nodes[node_id] for node_id in hash_order(self.nodes, node_hash, peak=self.nodes_peak)]
 
     def yardstick(self) -> Yardstick:
         """How amounts of a new configuration are compared."""

@@ -18,13 +18,18 @@ _LOAD_FACTOR = 0.75
 _SMALLEST_TABLE = 16
 
 
-def hash_order(keys: Iterable[K], hash_of: Callable[[K], int], *, peak: int = 0) -> list[K]:
-    """The keys, given in the order of insertion, as a HashMap would; `peak`: most entries the map ever had."""
+def hash_order(keys: Iterable[K], hash_of: Callable[[K], int], *, peak: int = 0, concurrent: bool = False) -> list[K]:
+    """The keys, given in the order of insertion, as a HashMap would; `peak`: most entries the map ever had.
+
+    `concurrent`: as a ConcurrentHashMap would, which grows one entry earlier. Keys that share one of its buckets may
+    change places when it grows; that is not followed.
+    """
     entries = list(keys)
     if len(entries) < 2:
         return entries
+    most = max(peak, len(entries)) + concurrent
     buckets = _SMALLEST_TABLE
-    while buckets * _LOAD_FACTOR < max(peak, len(entries)):
+    while buckets * _LOAD_FACTOR < most:
         buckets *= 2
     return sorted(entries, key=lambda key: _spread(hash_of(key)) & (buckets - 1))
 

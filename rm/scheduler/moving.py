@@ -10,7 +10,7 @@ from __future__ import annotations
 from rm.lifecycles.rm_container import RMContainer
 from rm.scheduler.application import FiCaSchedulerApp, SchedulerApplication
 from rm.scheduler.context import SchedulerContext
-from rm.scheduler.java_order import container_hash, hash_order, string_hash
+from rm.scheduler.java_order import hash_order, string_hash
 from rm.scheduler.leaf_queue import LeafQueue
 from rm.scheduler.queue import CSQueue
 from rm.scheduler.queue_tree import QueueTree
@@ -88,8 +88,7 @@ def _check_labels(attempt: FiCaSchedulerApp, target: LeafQueue) -> None:
 
 def _move_containers(attempt: FiCaSchedulerApp, source: LeafQueue, target: LeafQueue) -> None:
     """What it holds and what is reserved for it counts in the target, one container after the other."""
-    live = [attempt.live_containers[found] for found in hash_order(attempt.live_containers, container_hash)]
-    guaranteed = [container for container in live if not container.is_opportunistic]
+    guaranteed = [container for container in attempt.live_in_hash_order() if not container.is_opportunistic]
     for container in (*guaranteed, *attempt.reserved_containers):
         partition = _partition_of_node(container, source.context)
         size = container.container.resource

@@ -23,6 +23,7 @@ class SchedulerNode:
     """
 
     __slots__ = (
+        "_containers_peak",
         "_killable_peak",
         "_launched",
         "allocated",
@@ -54,6 +55,7 @@ class SchedulerNode:
         self.reserved_container: RMContainer | None = None
         self.settled_at = -1
         self.containers: dict[ContainerId, RMContainer] = {}
+        self._containers_peak = 0
         self._launched: set[ContainerId] = set()
         self.killable: dict[ContainerId, RMContainer] = {}
         self._killable_peak = 0
@@ -66,6 +68,13 @@ class SchedulerNode:
             self.unallocated = self.unallocated - size
             self.allocated = self.allocated + size
         self.containers[container.id] = container
+        if len(self.containers) > self._containers_peak:
+            self._containers_peak = len(self.containers)
+
+    def containers_in_hash_order(self) -> list[RMContainer]:
+        """The containers as Java's map gives them (getCopiedListOfRunningContainers)."""
+        ids = hash_order(self.containers, container_hash, peak=self._containers_peak)
+        return [self.containers[container_id] for container_id in ids]
 
     def container_launched(self, container_id: ContainerId) -> None:
         """The NM reported it: its room is now the NM's to give back."""

@@ -12,7 +12,6 @@ from rm.scheduler.application import FiCaSchedulerApp
 from rm.scheduler.applications import Applications
 from rm.scheduler.completion import unreserved_status
 from rm.scheduler.context import SchedulerContext
-from rm.scheduler.java_order import container_hash, hash_order
 from rm.scheduler.node import SchedulerNode
 from rm.scheduler.node_labels import LabelChanges
 
@@ -29,10 +28,10 @@ def apply_label_changes(changes: LabelChanges, applications: Applications, conte
 
 
 def _relabel(node: SchedulerNode, label: str, applications: Applications) -> None:
-    for container_id in hash_order(node.containers, container_hash):
-        attempt = applications.attempt_of(container_id.application_id)
+    for container in node.containers_in_hash_order():
+        attempt = applications.attempt_of(container.id.application_id)
         if attempt is not None:
-            _count_over(attempt, node.containers[container_id], node.partition, label)
+            _count_over(attempt, container, node.partition, label)
     reserved = node.reserved_container
     if reserved is not None:
         applications.complete(reserved, unreserved_status(reserved.id), RMContainerEvent.KILL)

@@ -88,6 +88,7 @@ class UsersManager:
 
     __slots__ = (
         "_active",
+        "_active_peak",
         "_active_weights",
         "_all_weights",
         "_applications",
@@ -100,6 +101,7 @@ class UsersManager:
         "_shape",
         "_used_by_active",
         "_used_by_idle",
+        "_users_peak",
         "_waiting_changed",
         "only_pending_count",
         "users",
@@ -114,7 +116,9 @@ class UsersManager:
         self.only_pending_count = 0
         self._waiting_changed = False
         self._applications: dict[str, dict[ApplicationId, None]] = {}
+        self._users_peak = 0
         self._active: dict[str, None] = {}
+        self._active_peak = 0
         self._idle: dict[str, None] = {}
         self._active_weights = 0.0
         self._all_weights = 0.0
@@ -131,7 +135,8 @@ class UsersManager:
         user = self.users.get(name)
         if user is None:
             user = self.users[name] = User(name, self._shape.weights.get(name, 1.0), self._context.none)
-            self._all_weights = self._weights_of(self.users)
+            self._users_peak = max(self._users_peak, len(self.users))
+            self._all_weights = self._all_weights_now()
             self._idle[name] = None
         return user
 
@@ -161,8 +166,8 @@ class UsersManager:
         self.users.pop(name, None)
         self._active.pop(name, None)
         self._idle.pop(name, None)
-        self._active_weights = self._weights_of(self._active)
-        self._all_weights = self._weights_of(self.users)
+        self._active_weights = self._active_weights_now()
+        self._all_weights = self._all_weights_now()
 
     def is_active(self, name: str) -> bool:
         """True if the user counts in the fair share."""
@@ -177,8 +182,8 @@ class UsersManager:
         """Weights were configured anew."""
         for user in self.users.values():
             user.weight = self._shape.weights.get(user.name, 1.0)
-        self._active_weights = self._weights_of(self._active)
-        self._all_weights = self._weights_of(self.users)
+        self._active_weights = self._active_weights_now()
+        self._all_weights = self._all_weights_now()
         self.version += 1
 
     # Active users
@@ -196,7 +201,8 @@ class UsersManager:
             if name in self._idle:
                 del self._idle[name]
                 self._active[name] = None
-                self._active_weights = self._weights_of(self._active)
+                self._active_peak = max(self._active_peak, len(self._active))
+                self._active_weights = self._active_weights_now()
                 _move_used(user, self._used_by_idle, self._used_by_active)
         applications[application_id] = None
 
@@ -214,7 +220,7 @@ class UsersManager:
         if user is not None and name in self._active:
             del self._active[name]
             self._idle[name] = None
-            self._active_weights = self._weights_of(self._active)
+            self._active_weights = self._active_weights_now()
             _move_used(user, self._used_by_active, self._used_by_idle)
 
     # Usage
@@ -238,7 +244,7 @@ class UsersManager:
         """The cluster has changed: take each user's share of it anew."""
         whole = self._context.partition_resource(partition)
         consumed = 0.0
-        for name in hash_order(self.users, string_hash):
+        for name in self._users_in_hash_order():
             user = self.users[name]
             ratio = self._context.calculator.ratio(user.usage.used(partition), whole)
             user.ratios[partition] = ratio
@@ -303,14 +309,25 @@ class UsersManager:
             bound = self._bound.result
         return calculator.round_up(calculator.min_of(whole, limit, bound), required)
 
-    def _weights_of(self, names: dict[str, User] | dict[str, None]) -> float:
-        """The sum of their weights, added up in 32 bits in the order of Java's map."""
+    def _all_weights_now(self) -> float:
         if not self._shape.weights:
-            return float(len(names))
+            return float(len(self.users))
+        return self._weights_of(self._users_in_hash_order())
+
+    def _active_weights_now(self) -> float:
+        if not self._shape.weights:
+            return float(len(self._active))
+        return self._weights_of(hash_order(self._active, string_hash, peak=self._active_peak))
+
+    def _weights_of(self, names: list[str]) -> float:
+        """The sum of their weights, added up in 32 bits in the order given."""
         total = 0.0
-        for name in hash_order(names, string_hash):
+        for name in names:
             total = f32(total + self.users[name].weight)
         return total
+
+    def _users_in_hash_order(self) -> list[str]:
+        return hash_order(self.users, string_hash, peak=self._users_peak, concurrent=True)
 
 
 def _move_used(user: User, source: ResourceUsage, target: ResourceUsage) -> None:

@@ -54,6 +54,16 @@ def test_a_map_that_has_been_large_keeps_its_buckets() -> None:
     assert hash_order([17, 1], lambda key: key, peak=13) == [1, 17]
 
 
+def test_a_concurrent_map_grows_one_entry_earlier() -> None:
+    """ConcurrentHashMap doubles its table when it becomes three quarters full, HashMap when it would be fuller."""
+    names = [f"root.q{i}" for i in range(12)]
+    assert [int(name[6:]) for name in hash_order(names, string_hash)] == [6, 5, 8, 7, 9, 10, 11, 0, 2, 1, 4, 3]
+    concurrent = hash_order(names, string_hash, concurrent=True)
+    assert [int(name[6:]) for name in concurrent] == [0, 2, 1, 4, 3, 6, 5, 8, 7, 9, 10, 11]
+    assert hash_order([17, 1], lambda key: key, peak=12) == [17, 1]
+    assert hash_order([17, 1], lambda key: key, peak=12, concurrent=True) == [1, 17]
+
+
 def test_keys_of_asks_hash_by_priority_and_request_id() -> None:
     assert request_key_hash(1, -1, None) != request_key_hash(2, -1, None)
     assert request_key_hash(1, 5, None) != request_key_hash(1, 6, None)

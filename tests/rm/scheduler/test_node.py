@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import pytest
+
+from rm.lifecycles.rm_container import RMContainer
 from rm.scheduler.node import NodeTracker, SchedulerNode
+from tests.rm.scheduler.cluster import GB, ONE_QUEUE, Cluster
 from yarn.ids import ApplicationAttemptId, ApplicationId, ContainerId, NodeId
 from yarn.resource import Resource
 
@@ -51,3 +55,46 @@ def test_the_end_of_an_unknown_container_changes_nothing() -> None:
     one = node("n1", 4096, 4)
     one.release_container(ContainerId(ApplicationAttemptId(ApplicationId(1, 1), 1), 1), by_node=True)
     assert one.unallocated == one.total
+
+
+def numbers(containers: list[RMContainer]) -> list[int]:
+    return [container.id.number for container in containers]
+
+
+def first_and_fourteenth(most: int) -> Cluster:
+    """A node with two containers of one application, 1 and 14, that had `most` at once before."""
+    cluster = Cluster({**ONE_QUEUE, "per-node-heartbeat.maximum-offswitch-assignments": "100"})
+    cluster.node("n1", most * GB)
+    cluster.run("app1", "n1")
+    cluster.ask("app1", most - 1)
+    run_all(cluster)
+    cluster.finish("app1", *range(2, most + 1))
+    cluster.ask("app1", 14 - most)
+    run_all(cluster)
+    cluster.finish("app1", *range(most + 1, 14))
+    cluster.beat("n1")
+    assert sorted(numbers(list(cluster.node_of("n1").containers.values()))) == [1, 14]
+    return cluster
+
+
+def run_all(cluster: Cluster) -> None:
+    cluster.beat("n1")
+    cluster.poll("app1")
+    cluster.beat("n1")
+
+
+@pytest.mark.parametrize(
+    ("most", "of_node", "of_attempt"), [(11, [14, 1], [14, 1]), (12, [14, 1], [1, 14]), (13, [1, 14], [1, 14])]
+)
+def test_containers_come_in_the_order_of_maps_that_never_shrink(
+    most: int, of_node: list[int], of_attempt: list[int]
+) -> None:
+    """SchedulerNode.launchedContainers is a HashMap, SchedulerApplicationAttempt.liveContainers a concurrent one."""
+    cluster = first_and_fourteenth(most)
+    assert numbers(cluster.node_of("n1").containers_in_hash_order()) == of_node
+    assert numbers(cluster.attempt("app1").live_in_hash_order()) == of_attempt
+
+
+def test_what_a_lost_node_ends_comes_in_that_order() -> None:
+    """With fewer containers at its fullest the node would end the fourteenth first."""
+    assert [line.split()[0] for line in first_and_fourteenth(13).lose("n1")] == ["app1/1", "app1/14"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from rm.scheduler.binary32 import f32
 from rm.scheduler.configuration import CapacitySchedulerConfiguration
 from rm.scheduler.context import IGNORE, RESPECT, SchedulerContext
 from rm.scheduler.usage import QueueCapacities
@@ -182,3 +183,30 @@ def test_the_ratio_is_taken_anew_when_the_cluster_changes() -> None:
     users.rebuild_ratio("")
     users.version += 1
     assert limit_gb(users, "ann") == 12
+
+
+MANY = {
+    name: number + 0.1
+    for number, name in enumerate(
+        ("ann", "bob", "cat", "dan", "eve", "fay", "gus", "hal", "ian", "joe", "kim", "lea"),
+    )
+}
+"""Weights of which the sum, in 32 bits, depends on the order."""
+
+
+@pytest.mark.parametrize(("visitor", "of_active"), [(None, 67.19999694824219), ("zoe", 67.19998931884766)])
+def test_weights_are_added_up_in_the_order_of_maps_that_never_shrink(visitor: str | None, of_active: float) -> None:
+    """UsersManager.users is a ConcurrentHashMap, which has 32 buckets from 12 users on; activeUsersSet a HashSet."""
+    users = users_of(1 << 30, cluster_gb=1 << 31, user_limit=0, **MANY)
+    for name in MANY:
+        join(users, name, 1 << 25)
+    if visitor is not None:
+        join(users, visitor, 0)
+        users.deactivate_application(visitor, APP)
+        users.remove(visitor)
+
+    def sum_of_weights(base_gb: int, *, active_only: bool) -> float:
+        return f32(base_gb * GB / users.limit_of("nobody", "", RESPECT, active_only=active_only).memory_mb)
+
+    assert sum_of_weights(1 << 30, active_only=False) == 67.19998931884766
+    assert sum_of_weights(len(MANY) * (1 << 25) + 1, active_only=True) == of_active
