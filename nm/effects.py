@@ -49,9 +49,13 @@ class RegisterNode:
 
 @dataclass(frozen=True, slots=True)
 class SendHeartbeat:
-    """Send nodeHeartbeat; answer with HeartbeatAnswered or HeartbeatFailed. Never two at a time."""
+    """Send nodeHeartbeat; answer with HeartbeatAnswered or HeartbeatFailed. Never two at a time.
+
+    `at_once`: it is out of turn, as a container has ended.
+    """
 
     request: NodeHeartbeatRequest
+    at_once: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,8 +99,8 @@ class LaunchContainer:
 
     `links` {link name below the work directory: path of the copy}. `launch` counts the starts of this container:
     above 1 it starts again in its work and log directory, and every answer carries the number back. `resource` and
-    `opportunistic` say how much CPU it gets beside others. `emulation` names the rule by which it is emulated, empty: it
-    is run as a process.
+    `opportunistic` say how much CPU it gets beside others. `emulation` names the rule by which it is emulated; empty:
+    it is run as a process.
     """
 
     container_id: ContainerId

@@ -16,13 +16,16 @@ from nm.ground import Ground
 from nm.launcher.leftovers import end_leftovers
 from nm.monitor import MonitorLoop
 from nm.node_manager import Common, NodeManager
+from nm.node_parts import TrackerCalls
+from nm.pack_tracker import PackTracker
 from nm.resource_tracker import ResourceTrackerCalls
 from wire.channel import Channels
 from wire.cluster_secret import read_cluster_secret
-from wire.proxies import ResourceTrackerProxy
+from wire.proxies import PackTrackerProxy, ResourceTrackerProxy
 from wire.retry import RetryPolicy
-from wire.tokens import NodeTokenSecretManager
+from wire.tokens import NodeTokenSecretManager, PackTokenSecretManager
 from yarn.configuration import Configuration
+from yarn.protocols.pack import Pack
 from yarn.settings import nodemanager, resourcemanager
 
 _DELETIONS_WAIT_S = 5.0
@@ -37,10 +40,11 @@ class NodeHost:
     `stopped` is done then: with the failures of them all, if each of them has failed, else with "".
     """
 
-    def __init__(self, nodes: list[NodeManager]) -> None:
+    def __init__(self, nodes: list[NodeManager], common: Common) -> None:
         self.nodes = nodes
         self.stopped: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         self._monitors = [node.monitor for node in nodes]
+        self.monitors = MonitorLoop(self._monitors, common.monitor_settings.interval_ms)
         self._disks = [node.disks for node in nodes]
 
     @staticmethod
@@ -62,11 +66,11 @@ class NodeHost:
             nodes = [
                 NodeManager(common, node_id, service) for node_id, service in zip(node_ids, door.services, strict=True)
             ]
-            host, secrets = NodeHost(nodes), NodeTokenSecretManager(read_cluster_secret(conf))
+            host, secret = NodeHost(nodes, common), read_cluster_secret(conf)
             async with Channels() as channels, asyncio.TaskGroup() as tasks:
-                calls = _tracker_calls(nodes, door, secrets, channels, tasks)
+                way = _Way(host, door, secret, channels, tasks)
                 order = tasks.create_task(host._shut_down_when(stopping))
-                async with host._running(common, calls, tasks):
+                async with host._running(common, way, tasks):
                     yield host
                 order.cancel()
         finally:
@@ -97,23 +101,20 @@ class NodeHost:
             node.shut_down()
 
     @asynccontextmanager
-    async def _running(
-        self, common: Common, calls: list[ResourceTrackerCalls], tasks: asyncio.TaskGroup
-    ) -> AsyncIterator[None]:
+    async def _running(self, common: Common, way: _Way, tasks: asyncio.TaskGroup) -> AsyncIterator[None]:
         """Have every part at work while the context is open; then end what is left of containers."""
         ground = common.ground
-        monitors = MonitorLoop(self._monitors, common.monitor_settings.interval_ms)
         disks = DiskLoop(self._disks, common.disk_settings.interval_ms, common.samples)
-        loops = [tasks.create_task(part.run()) for part in (monitors, disks, ground.deleter)]
-        for node, node_calls in zip(self.nodes, calls, strict=True):
+        loops = [tasks.create_task(part.run()) for part in (self.monitors, disks, ground.deleter)]
+        for node, node_calls in zip(self.nodes, way.calls, strict=True):
             node.shell.stopped.add_done_callback(partial(self._note_stop, node, tasks))
             node.begin(node_calls, tasks)
         try:
             yield
         finally:
-            for node_calls in calls:
-                await node_calls.join()
-                node_calls.cancel()
+            for end in way.ends:
+                await end.join()
+                end.cancel()
             await self._end_processes(ground)
             if common.cgroups is not None:
                 common.cgroups.close()
@@ -130,27 +131,54 @@ class NodeHost:
             await asyncio.to_thread(end_leftovers, ground.local_dirs)
 
 
-def _tracker_calls(
-    nodes: list[NodeManager],
-    door: Door,
-    secrets: NodeTokenSecretManager,
-    channels: Channels,
-    tasks: asyncio.TaskGroup,
-) -> list[ResourceTrackerCalls]:
-    host, port = resourcemanager.RESOURCE_TRACKER_ADDRESS.of(door.conf)
-    retry = RetryPolicy.read(door.conf, nodemanager.NM_CONNECT_MAX_WAIT, nodemanager.NM_CONNECT_RETRY_INTERVAL)
-    return [
-        ResourceTrackerCalls(
+class _Way:
+    """The way of the nodes to the RM: `calls` by node, `ends` what is joined and cancelled at the end."""
+
+    def __init__(self, host: NodeHost, door: Door, secret: bytes, channels: Channels, tasks: asyncio.TaskGroup) -> None:
+        rm_host, rm_port = resourcemanager.RESOURCE_TRACKER_ADDRESS.of(door.conf)
+        self._target = f"{rm_host}:{rm_port}"
+        self._retry = RetryPolicy.read(
+            door.conf, nodemanager.NM_CONNECT_MAX_WAIT, nodemanager.NM_CONNECT_RETRY_INTERVAL
+        )
+        self.calls: list[TrackerCalls] = []
+        self.ends: list[ResourceTrackerCalls | PackTracker] = []
+        if len(host.nodes) == 1:
+            self._go_alone(host.nodes[0], door, secret, channels, tasks)
+        else:
+            self._go_together(host, door, secret, channels, tasks)
+
+    def _go_alone(
+        self, node: NodeManager, door: Door, secret: bytes, channels: Channels, tasks: asyncio.TaskGroup
+    ) -> None:
+        token = NodeTokenSecretManager(secret).create(node.node_id)
+        calls = ResourceTrackerCalls(
             node.node_id,
-            ResourceTrackerProxy(f"{host}:{port}", token=secrets.create(node.node_id), retry=retry, channels=channels),
-            retry,
-            container_tokens=service.container_tokens,
+            ResourceTrackerProxy(self._target, token=token, retry=self._retry, channels=channels),
+            self._retry,
+            container_tokens=door.services[0].container_tokens,
             nm_keys=door.nm_keys,
             tasks=tasks,
             send=node.heard_of_resource_manager,
         )
-        for node, service in zip(nodes, door.services, strict=True)
-    ]
+        self.calls.append(calls)
+        self.ends.append(calls)
+
+    def _go_together(
+        self, host: NodeHost, door: Door, secret: bytes, channels: Channels, tasks: asyncio.TaskGroup
+    ) -> None:
+        token = PackTokenSecretManager(secret).create(Pack(host.nodes[0].node_id, len(host.nodes)))
+        tracker = PackTracker(
+            PackTrackerProxy(self._target, token=token, retry=self._retry, channels=channels),
+            self._retry,
+            container_keys=door.container_keys,
+            nm_keys=door.nm_keys,
+            interval_ms=host.nodes[0].settings.heartbeat_interval_ms,
+            tasks=tasks,
+            utilization=lambda: host.monitors.machine,
+        )
+        self.ends.append(tracker)
+        for node, service in zip(host.nodes, door.services, strict=True):
+            self.calls.append(tracker.add(node.node_id, service.container_tokens, node.heard_of_resource_manager))
 
 
 async def _retired(node: NodeManager) -> None:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
+from typing import TypeVar
 
 from nm.effects import RegisterNode, SendHeartbeat, UnregisterNode
 from nm.events import Event, HeartbeatAnswered, HeartbeatFailed, NodeRegistered, RegistrationFailed
@@ -21,8 +22,9 @@ from yarn.protocols.tracker import (
     NodeHeartbeatRequest,
     NodeHeartbeatResponse,
     RegisterNodeManagerRequest,
-    RegisterNodeManagerResponse,
 )
+
+T = TypeVar("T")
 
 _logger = logging.getLogger(__name__)
 
@@ -74,24 +76,12 @@ class ResourceTrackerCalls:
 
     async def _register(self, request: RegisterNodeManagerRequest) -> None:
         try:
-            response = await self._registered(request)
+            response = await registered_until_answered(lambda: self._proxy.register_node_manager(request), self._retry)
         except YarnException as error:
             self._send(RegistrationFailed(error.message))
         else:
             self._take_keys(response.container_token_key, response.nm_token_key)
             self._send(NodeRegistered(response))
-
-    async def _registered(self, request: RegisterNodeManagerRequest) -> RegisterNodeManagerResponse:
-        """Register until there is an answer: to register twice does no harm, so a lost answer is asked for again."""
-        started_s = time.monotonic()
-        while True:
-            try:
-                return await self._proxy.register_node_manager(request)
-            except CallOutcomeUnknown:
-                waited_ms = (time.monotonic() - started_s) * 1000
-                if self._retry.max_wait_ms not in (FOR_EVER,) and waited_ms > self._retry.max_wait_ms:
-                    raise
-                await asyncio.sleep(self._retry.interval_ms / 1000)
 
     async def _beat(self, request: NodeHeartbeatRequest) -> None:
         container_key, nm_key = self._container_tokens.keys.current, self._nm_keys.current
@@ -107,7 +97,8 @@ class ResourceTrackerCalls:
             self._send(HeartbeatFailed(error.message, unreachable))
         else:
             self._take_keys(response.container_token_key, response.nm_token_key)
-            self._send(HeartbeatAnswered(response, self._updates(response)))
+            updates = updates_of(response, self._container_tokens, self._node_id)
+            self._send(HeartbeatAnswered(response, updates))
 
     async def _unregister(self) -> None:
         try:
@@ -117,18 +108,34 @@ class ResourceTrackerCalls:
             # Nothing to do about it: the RM will miss the node's heartbeats.
             return
 
-    def _updates(self, response: NodeHeartbeatResponse) -> tuple[ContainerTokenIdentifier, ...]:
-        """What the RM orders of containers; an order without its seal is none."""
-        updates = []
-        for container in response.containers_to_update:
-            try:
-                updates.append(self._container_tokens.check_for(container.token, self._node_id))
-            except InvalidToken as error:
-                _logger.warning("order to change container=%s not followed problem=%s", container.id, error)
-        return tuple(updates)
-
     def _take_keys(self, container_key: MasterKey | None, nm_key: MasterKey | None) -> None:
         if container_key is not None:
             self._container_tokens.keys.accept(container_key)
         if nm_key is not None:
             self._nm_keys.accept(nm_key)
+
+
+async def registered_until_answered(register: Callable[[], Awaitable[T]], retry: RetryPolicy) -> T:
+    """Register until there is an answer: to register twice does no harm, so a lost answer is asked for again."""
+    started_s = time.monotonic()
+    while True:
+        try:
+            return await register()
+        except CallOutcomeUnknown:
+            waited_ms = (time.monotonic() - started_s) * 1000
+            if retry.max_wait_ms not in (FOR_EVER,) and waited_ms > retry.max_wait_ms:
+                raise
+            await asyncio.sleep(retry.interval_ms / 1000)
+
+
+def updates_of(
+    response: NodeHeartbeatResponse, container_tokens: ContainerTokenSecretManager, node_id: NodeId
+) -> tuple[ContainerTokenIdentifier, ...]:
+    """What the RM orders of containers; an order without its seal is none."""
+    updates = []
+    for container in response.containers_to_update:
+        try:
+            updates.append(container_tokens.check_for(container.token, node_id))
+        except InvalidToken as error:
+            _logger.warning("order to change container=%s not followed problem=%s", container.id, error)
+    return tuple(updates)

@@ -125,7 +125,7 @@ class NodeStatusUpdater:
     def beat_soon(self) -> None:
         """Beat at once; if a beat is on its way, as soon as its answer is there."""
         if self.state is Conversation.IDLE:
-            self._beat()
+            self._beat(at_once=True)
         elif self.state is Conversation.WAITING:
             self._beat_wanted = True
 
@@ -156,7 +156,7 @@ class NodeStatusUpdater:
         """Plan the beat after one that is over."""
         self.state = Conversation.IDLE
         if self._beat_wanted and not self._missed:
-            self._beat()
+            self._beat(at_once=True)
             return
         number = self._beat_number
         self._context.outbox.after(self._interval_ms, lambda: self._beat_if_due(number))
@@ -170,7 +170,7 @@ class NodeStatusUpdater:
         if self.state is Conversation.IDLE and self._beat_number == number:
             self._beat()
 
-    def _beat(self) -> None:
+    def _beat(self, *, at_once: bool = False) -> None:
         self.state = Conversation.WAITING
         self._beat_number += 1
         self._beat_wanted = False
@@ -187,7 +187,8 @@ class NodeStatusUpdater:
                     self.containers_utilization,
                     self.node_utilization,
                     increased,
-                )
+                ),
+                at_once,
             )
         )
 

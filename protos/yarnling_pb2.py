@@ -23,31 +23,66 @@ _sym_db = _symbol_database.Default()
 
 
 from protos import yarn_protos_pb2 as protos_dot_yarn__protos__pb2
+from protos import yarn_server_common_service_protos_pb2 as protos_dot_yarn__server__common__service__protos__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x15protos/yarnling.proto\x12\x08yarnling\x1a\x18protos/yarn_protos.proto\"Y\n\x0b\x45rrorDetail\x12\x38\n\texception\x18\x01 \x01(\x0b\x32%.hadoop.yarn.SerializedExceptionProto\x12\x10\n\x08\x64\x65\x66inite\x18\x02 \x01(\x08\"N\n\x13\x45xplainRequestProto\x12\x37\n\x0e\x61pplication_id\x18\x01 \x01(\x0b\x32\x1f.hadoop.yarn.ApplicationIdProto\"\xb6\x02\n\x10\x45xplanationProto\x12\x37\n\x0e\x61pplication_id\x18\x01 \x01(\x0b\x32\x1f.hadoop.yarn.ApplicationIdProto\x12\x0c\n\x04user\x18\x02 \x01(\t\x12\r\n\x05queue\x18\x03 \x01(\t\x12\x35\n\x05state\x18\x04 \x01(\x0e\x32&.hadoop.yarn.YarnApplicationStateProto\x12\x0e\n\x06now_ms\x18\x05 \x01(\x03\x12\'\n\x04\x61sks\x18\x06 \x03(\x0b\x32\x19.yarnling.PendingAskProto\x12\x30\n\x0creservations\x18\x07 \x03(\x0b\x32\x1a.yarnling.ReservationProto\x12*\n\tobstacles\x18\x08 \x03(\x0b\x32\x17.yarnling.ObstacleProto\"\xbf\x01\n\x0fPendingAskProto\x12\x10\n\x08priority\x18\x01 \x01(\x05\x12\x1d\n\x15\x61llocation_request_id\x18\x02 \x01(\x03\x12\x15\n\rresource_name\x18\x03 \x01(\t\x12.\n\ncapability\x18\x04 \x01(\x0b\x32\x1a.hadoop.yarn.ResourceProto\x12\r\n\x05\x63ount\x18\x05 \x01(\x05\x12\x16\n\x0erelax_locality\x18\x06 \x01(\x08\x12\r\n\x05label\x18\x07 \x01(\t\"}\n\x10ReservationProto\x12)\n\x07node_id\x18\x01 \x01(\x0b\x32\x18.hadoop.yarn.NodeIdProto\x12,\n\x08resource\x18\x02 \x01(\x0b\x32\x1a.hadoop.yarn.ResourceProto\x12\x10\n\x08since_ms\x18\x03 \x01(\x03\"\xaf\x02\n\rObstacleProto\x12+\n\x05scope\x18\x01 \x01(\x0e\x32\x1c.yarnling.ObstacleScopeProto\x12\x0f\n\x07subject\x18\x02 \x01(\t\x12)\n\x07node_id\x18\x03 \x01(\x0b\x32\x18.hadoop.yarn.NodeIdProto\x12\x0e\n\x06reason\x18\x04 \x01(\t\x12\x0f\n\x07message\x18\x05 \x01(\t\x12)\n\x05\x61sked\x18\x06 \x01(\x0b\x32\x1a.hadoop.yarn.ResourceProto\x12)\n\x05\x62ound\x18\x07 \x01(\x0b\x32\x1a.hadoop.yarn.ResourceProto\x12\r\n\x05\x61t_ms\x18\x08 \x01(\x03\x12/\n\x08settings\x18\t \x03(\x0b\x32\x1d.yarnling.SettingInForceProto\"1\n\x13SettingInForceProto\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t*:\n\x12ObstacleScopeProto\x12\x0f\n\x0b\x41PPLICATION\x10\x01\x12\x08\n\x04USER\x10\x02\x12\t\n\x05QUEUE\x10\x03\x32\x61\n\x19InspectionProtocolService\x12\x44\n\x07\x65xplain\x12\x1d.yarnling.ExplainRequestProto\x1a\x1a.yarnling.ExplanationProto')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x15protos/yarnling.proto\x12\x08yarnling\x1a\x18protos/yarn_protos.proto\x1a.protos/yarn_server_common_service_protos.proto\"Y\n\x0b\x45rrorDetail\x12\x38\n\texception\x18\x01 \x01(\x0b\x32%.hadoop.yarn.SerializedExceptionProto\x12\x10\n\x08\x64\x65\x66inite\x18\x02 \x01(\x08\"N\n\x13\x45xplainRequestProto\x12\x37\n\x0e\x61pplication_id\x18\x01 \x01(\x0b\x32\x1f.hadoop.yarn.ApplicationIdProto\"\xb6\x02\n\x10\x45xplanationProto\x12\x37\n\x0e\x61pplication_id\x18\x01 \x01(\x0b\x32\x1f.hadoop.yarn.ApplicationIdProto\x12\x0c\n\x04user\x18\x02 \x01(\t\x12\r\n\x05queue\x18\x03 \x01(\t\x12\x35\n\x05state\x18\x04 \x01(\x0e\x32&.hadoop.yarn.YarnApplicationStateProto\x12\x0e\n\x06now_ms\x18\x05 \x01(\x03\x12\'\n\x04\x61sks\x18\x06 \x03(\x0b\x32\x19.yarnling.PendingAskProto\x12\x30\n\x0creservations\x18\x07 \x03(\x0b\x32\x1a.yarnling.ReservationProto\x12*\n\tobstacles\x18\x08 \x03(\x0b\x32\x17.yarnling.ObstacleProto\"\xbf\x01\n\x0fPendingAskProto\x12\x10\n\x08priority\x18\x01 \x01(\x05\x12\x1d\n\x15\x61llocation_request_id\x18\x02 \x01(\x03\x12\x15\n\rresource_name\x18\x03 \x01(\t\x12.\n\ncapability\x18\x04 \x01(\x0b\x32\x1a.hadoop.yarn.ResourceProto\x12\r\n\x05\x63ount\x18\x05 \x01(\x05\x12\x16\n\x0erelax_locality\x18\x06 \x01(\x08\x12\r\n\x05label\x18\x07 \x01(\t\"}\n\x10ReservationProto\x12)\n\x07node_id\x18\x01 \x01(\x0b\x32\x18.hadoop.yarn.NodeIdProto\x12,\n\x08resource\x18\x02 \x01(\x0b\x32\x1a.hadoop.yarn.ResourceProto\x12\x10\n\x08since_ms\x18\x03 \x01(\x03\"\xaf\x02\n\rObstacleProto\x12+\n\x05scope\x18\x01 \x01(\x0e\x32\x1c.yarnling.ObstacleScopeProto\x12\x0f\n\x07subject\x18\x02 \x01(\t\x12)\n\x07node_id\x18\x03 \x01(\x0b\x32\x18.hadoop.yarn.NodeIdProto\x12\x0e\n\x06reason\x18\x04 \x01(\t\x12\x0f\n\x07message\x18\x05 \x01(\t\x12)\n\x05\x61sked\x18\x06 \x01(\x0b\x32\x1a.hadoop.yarn.ResourceProto\x12)\n\x05\x62ound\x18\x07 \x01(\x0b\x32\x1a.hadoop.yarn.ResourceProto\x12\r\n\x05\x61t_ms\x18\x08 \x01(\x03\x12/\n\x08settings\x18\t \x03(\x0b\x32\x1d.yarnling.SettingInForceProto\"1\n\x13SettingInForceProto\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t\"C\n\tPackProto\x12\'\n\x05\x66irst\x18\x01 \x01(\x0b\x32\x18.hadoop.yarn.NodeIdProto\x12\r\n\x05\x63ount\x18\x02 \x01(\r\"X\n\x19RegisterNodesRequestProto\x12;\n\x05nodes\x18\x01 \x03(\x0b\x32,.hadoop.yarn.RegisterNodeManagerRequestProto\"N\n\x1aRegisterNodesResponseProto\x12\x30\n\x08outcomes\x18\x01 \x03(\x0b\x32\x1e.yarnling.RegisterOutcomeProto\"\x91\x01\n\x14RegisterOutcomeProto\x12?\n\x08response\x18\x01 \x01(\x0b\x32-.hadoop.yarn.RegisterNodeManagerResponseProto\x12\x38\n\texception\x18\x02 \x01(\x0b\x32%.hadoop.yarn.SerializedExceptionProto\"\xee\x01\n\x19PackHeartbeatRequestProto\x12\x11\n\x05nodes\x18\x01 \x03(\rB\x02\x10\x01\x12\x18\n\x0cresponse_ids\x18\x02 \x03(\x05\x42\x02\x10\x01\x12*\n\x04told\x18\x03 \x03(\x0b\x32\x1c.yarnling.ToldHeartbeatProto\x12?\n\x10node_utilization\x18\x04 \x01(\x0b\x32%.hadoop.yarn.ResourceUtilizationProto\x12\x1e\n\x16\x63ontainer_token_key_id\x18\x05 \x01(\x05\x12\x17\n\x0fnm_token_key_id\x18\x06 \x01(\x05\"]\n\x12ToldHeartbeatProto\x12\x0c\n\x04node\x18\x01 \x01(\r\x12\x39\n\theartbeat\x18\x02 \x01(\x0b\x32&.hadoop.yarn.NodeHeartbeatRequestProto\"\xbe\x01\n\x1aPackHeartbeatResponseProto\x12\x18\n\x0cresponse_ids\x18\x01 \x03(\x05\x42\x02\x10\x01\x12\x19\n\x11next_heartbeat_ms\x18\x02 \x01(\x05\x12&\n\x04told\x18\x03 \x03(\x0b\x32\x18.yarnling.ToldReplyProto\x12\x13\n\x07unknown\x18\x04 \x03(\rB\x02\x10\x01\x12.\n\x06\x66\x61iled\x18\x05 \x03(\x0b\x32\x1e.yarnling.FailedHeartbeatProto\"V\n\x0eToldReplyProto\x12\x0c\n\x04node\x18\x01 \x01(\r\x12\x36\n\x05reply\x18\x02 \x01(\x0b\x32\'.hadoop.yarn.NodeHeartbeatResponseProto\"^\n\x14\x46\x61iledHeartbeatProto\x12\x0c\n\x04node\x18\x01 \x01(\r\x12\x38\n\texception\x18\x02 \x01(\x0b\x32%.hadoop.yarn.SerializedExceptionProto\"0\n\x1bUnregisterNodesRequestProto\x12\x11\n\x05nodes\x18\x01 \x03(\rB\x02\x10\x01\"\x1e\n\x1cUnregisterNodesResponseProto*:\n\x12ObstacleScopeProto\x12\x0f\n\x0b\x41PPLICATION\x10\x01\x12\x08\n\x04USER\x10\x02\x12\t\n\x05QUEUE\x10\x03\x32\x61\n\x19InspectionProtocolService\x12\x44\n\x07\x65xplain\x12\x1d.yarnling.ExplainRequestProto\x1a\x1a.yarnling.ExplanationProto2\xb6\x02\n\x1aPackTrackerProtocolService\x12Z\n\rregisterNodes\x12#.yarnling.RegisterNodesRequestProto\x1a$.yarnling.RegisterNodesResponseProto\x12Z\n\rpackHeartbeat\x12#.yarnling.PackHeartbeatRequestProto\x1a$.yarnling.PackHeartbeatResponseProto\x12`\n\x0funregisterNodes\x12%.yarnling.UnregisterNodesRequestProto\x1a&.yarnling.UnregisterNodesResponseProto')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'protos.yarnling_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_OBSTACLESCOPEPROTO']._serialized_start=1223
-  _globals['_OBSTACLESCOPEPROTO']._serialized_end=1281
-  _globals['_ERRORDETAIL']._serialized_start=61
-  _globals['_ERRORDETAIL']._serialized_end=150
-  _globals['_EXPLAINREQUESTPROTO']._serialized_start=152
-  _globals['_EXPLAINREQUESTPROTO']._serialized_end=230
-  _globals['_EXPLANATIONPROTO']._serialized_start=233
-  _globals['_EXPLANATIONPROTO']._serialized_end=543
-  _globals['_PENDINGASKPROTO']._serialized_start=546
-  _globals['_PENDINGASKPROTO']._serialized_end=737
-  _globals['_RESERVATIONPROTO']._serialized_start=739
-  _globals['_RESERVATIONPROTO']._serialized_end=864
-  _globals['_OBSTACLEPROTO']._serialized_start=867
-  _globals['_OBSTACLEPROTO']._serialized_end=1170
-  _globals['_SETTINGINFORCEPROTO']._serialized_start=1172
-  _globals['_SETTINGINFORCEPROTO']._serialized_end=1221
-  _globals['_INSPECTIONPROTOCOLSERVICE']._serialized_start=1283
-  _globals['_INSPECTIONPROTOCOLSERVICE']._serialized_end=1380
+  _globals['_PACKHEARTBEATREQUESTPROTO'].fields_by_name['nodes']._loaded_options = None
+  _globals['_PACKHEARTBEATREQUESTPROTO'].fields_by_name['nodes']._serialized_options = b'\020\001'
+  _globals['_PACKHEARTBEATREQUESTPROTO'].fields_by_name['response_ids']._loaded_options = None
+  _globals['_PACKHEARTBEATREQUESTPROTO'].fields_by_name['response_ids']._serialized_options = b'\020\001'
+  _globals['_PACKHEARTBEATRESPONSEPROTO'].fields_by_name['response_ids']._loaded_options = None
+  _globals['_PACKHEARTBEATRESPONSEPROTO'].fields_by_name['response_ids']._serialized_options = b'\020\001'
+  _globals['_PACKHEARTBEATRESPONSEPROTO'].fields_by_name['unknown']._loaded_options = None
+  _globals['_PACKHEARTBEATRESPONSEPROTO'].fields_by_name['unknown']._serialized_options = b'\020\001'
+  _globals['_UNREGISTERNODESREQUESTPROTO'].fields_by_name['nodes']._loaded_options = None
+  _globals['_UNREGISTERNODESREQUESTPROTO'].fields_by_name['nodes']._serialized_options = b'\020\001'
+  _globals['_OBSTACLESCOPEPROTO']._serialized_start=2453
+  _globals['_OBSTACLESCOPEPROTO']._serialized_end=2511
+  _globals['_ERRORDETAIL']._serialized_start=109
+  _globals['_ERRORDETAIL']._serialized_end=198
+  _globals['_EXPLAINREQUESTPROTO']._serialized_start=200
+  _globals['_EXPLAINREQUESTPROTO']._serialized_end=278
+  _globals['_EXPLANATIONPROTO']._serialized_start=281
+  _globals['_EXPLANATIONPROTO']._serialized_end=591
+  _globals['_PENDINGASKPROTO']._serialized_start=594
+  _globals['_PENDINGASKPROTO']._serialized_end=785
+  _globals['_RESERVATIONPROTO']._serialized_start=787
+  _globals['_RESERVATIONPROTO']._serialized_end=912
+  _globals['_OBSTACLEPROTO']._serialized_start=915
+  _globals['_OBSTACLEPROTO']._serialized_end=1218
+  _globals['_SETTINGINFORCEPROTO']._serialized_start=1220
+  _globals['_SETTINGINFORCEPROTO']._serialized_end=1269
+  _globals['_PACKPROTO']._serialized_start=1271
+  _globals['_PACKPROTO']._serialized_end=1338
+  _globals['_REGISTERNODESREQUESTPROTO']._serialized_start=1340
+  _globals['_REGISTERNODESREQUESTPROTO']._serialized_end=1428
+  _globals['_REGISTERNODESRESPONSEPROTO']._serialized_start=1430
+  _globals['_REGISTERNODESRESPONSEPROTO']._serialized_end=1508
+  _globals['_REGISTEROUTCOMEPROTO']._serialized_start=1511
+  _globals['_REGISTEROUTCOMEPROTO']._serialized_end=1656
+  _globals['_PACKHEARTBEATREQUESTPROTO']._serialized_start=1659
+  _globals['_PACKHEARTBEATREQUESTPROTO']._serialized_end=1897
+  _globals['_TOLDHEARTBEATPROTO']._serialized_start=1899
+  _globals['_TOLDHEARTBEATPROTO']._serialized_end=1992
+  _globals['_PACKHEARTBEATRESPONSEPROTO']._serialized_start=1995
+  _globals['_PACKHEARTBEATRESPONSEPROTO']._serialized_end=2185
+  _globals['_TOLDREPLYPROTO']._serialized_start=2187
+  _globals['_TOLDREPLYPROTO']._serialized_end=2273
+  _globals['_FAILEDHEARTBEATPROTO']._serialized_start=2275
+  _globals['_FAILEDHEARTBEATPROTO']._serialized_end=2369
+  _globals['_UNREGISTERNODESREQUESTPROTO']._serialized_start=2371
+  _globals['_UNREGISTERNODESREQUESTPROTO']._serialized_end=2419
+  _globals['_UNREGISTERNODESRESPONSEPROTO']._serialized_start=2421
+  _globals['_UNREGISTERNODESRESPONSEPROTO']._serialized_end=2451
+  _globals['_INSPECTIONPROTOCOLSERVICE']._serialized_start=2513
+  _globals['_INSPECTIONPROTOCOLSERVICE']._serialized_end=2610
+  _globals['_PACKTRACKERPROTOCOLSERVICE']._serialized_start=2613
+  _globals['_PACKTRACKERPROTOCOLSERVICE']._serialized_end=2923
 # @@protoc_insertion_point(module_scope)

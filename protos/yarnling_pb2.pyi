@@ -9,6 +9,7 @@ from google.protobuf import message as _message
 from google.protobuf.internal import containers as _containers
 from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
 from protos import yarn_protos_pb2 as _yarn_protos_pb2
+from protos import yarn_server_common_service_protos_pb2 as _yarn_server_common_service_protos_pb2
 import builtins as _builtins
 import sys
 import typing as _typing
@@ -268,3 +269,285 @@ class SettingInForceProto(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___SettingInForceProto: _TypeAlias = SettingInForceProto  # noqa: Y015
+
+@_typing.final
+class PackProto(_message.Message):
+    """The nodes of a process: `count` of them at one port, with the loopback addresses from that of the first on. A node's
+    number is its place in the row, from 0.
+    """
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    FIRST_FIELD_NUMBER: _builtins.int
+    COUNT_FIELD_NUMBER: _builtins.int
+    count: _builtins.int
+    @_builtins.property
+    def first(self) -> _yarn_protos_pb2.NodeIdProto: ...
+    def __init__(
+        self,
+        *,
+        first: _yarn_protos_pb2.NodeIdProto | None = ...,
+        count: _builtins.int | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["count", b"count", "first", b"first"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["count", b"count", "first", b"first"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___PackProto: _TypeAlias = PackProto  # noqa: Y015
+
+@_typing.final
+class RegisterNodesRequestProto(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    NODES_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def nodes(self) -> _containers.RepeatedCompositeFieldContainer[_yarn_server_common_service_protos_pb2.RegisterNodeManagerRequestProto]: ...
+    def __init__(
+        self,
+        *,
+        nodes: _abc.Iterable[_yarn_server_common_service_protos_pb2.RegisterNodeManagerRequestProto] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["nodes", b"nodes"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___RegisterNodesRequestProto: _TypeAlias = RegisterNodesRequestProto  # noqa: Y015
+
+@_typing.final
+class RegisterNodesResponseProto(_message.Message):
+    """One outcome a node, in their order."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    OUTCOMES_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def outcomes(self) -> _containers.RepeatedCompositeFieldContainer[Global___RegisterOutcomeProto]: ...
+    def __init__(
+        self,
+        *,
+        outcomes: _abc.Iterable[Global___RegisterOutcomeProto] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["outcomes", b"outcomes"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___RegisterNodesResponseProto: _TypeAlias = RegisterNodesResponseProto  # noqa: Y015
+
+@_typing.final
+class RegisterOutcomeProto(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    RESPONSE_FIELD_NUMBER: _builtins.int
+    EXCEPTION_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def response(self) -> _yarn_server_common_service_protos_pb2.RegisterNodeManagerResponseProto: ...
+    @_builtins.property
+    def exception(self) -> _yarn_protos_pb2.SerializedExceptionProto: ...
+    def __init__(
+        self,
+        *,
+        response: _yarn_server_common_service_protos_pb2.RegisterNodeManagerResponseProto | None = ...,
+        exception: _yarn_protos_pb2.SerializedExceptionProto | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["exception", b"exception", "response", b"response"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["exception", b"exception", "response", b"response"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___RegisterOutcomeProto: _TypeAlias = RegisterOutcomeProto  # noqa: Y015
+
+@_typing.final
+class PackHeartbeatRequestProto(_message.Message):
+    """The heartbeats of `nodes`, in the order in which they count. One that is not among `told` says: as in my heartbeat
+    that you answered with this response id.
+    """
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    NODES_FIELD_NUMBER: _builtins.int
+    RESPONSE_IDS_FIELD_NUMBER: _builtins.int
+    TOLD_FIELD_NUMBER: _builtins.int
+    NODE_UTILIZATION_FIELD_NUMBER: _builtins.int
+    CONTAINER_TOKEN_KEY_ID_FIELD_NUMBER: _builtins.int
+    NM_TOKEN_KEY_ID_FIELD_NUMBER: _builtins.int
+    container_token_key_id: _builtins.int
+    nm_token_key_id: _builtins.int
+    @_builtins.property
+    def nodes(self) -> _containers.RepeatedScalarFieldContainer[_builtins.int]: ...
+    @_builtins.property
+    def response_ids(self) -> _containers.RepeatedScalarFieldContainer[_builtins.int]: ...
+    @_builtins.property
+    def told(self) -> _containers.RepeatedCompositeFieldContainer[Global___ToldHeartbeatProto]: ...
+    @_builtins.property
+    def node_utilization(self) -> _yarn_protos_pb2.ResourceUtilizationProto:
+        """Of the machine, and so of every node."""
+
+    def __init__(
+        self,
+        *,
+        nodes: _abc.Iterable[_builtins.int] | None = ...,
+        response_ids: _abc.Iterable[_builtins.int] | None = ...,
+        told: _abc.Iterable[Global___ToldHeartbeatProto] | None = ...,
+        node_utilization: _yarn_protos_pb2.ResourceUtilizationProto | None = ...,
+        container_token_key_id: _builtins.int | None = ...,
+        nm_token_key_id: _builtins.int | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["container_token_key_id", b"container_token_key_id", "nm_token_key_id", b"nm_token_key_id", "node_utilization", b"node_utilization"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["container_token_key_id", b"container_token_key_id", "nm_token_key_id", b"nm_token_key_id", "node_utilization", b"node_utilization", "nodes", b"nodes", "response_ids", b"response_ids", "told", b"told"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___PackHeartbeatRequestProto: _TypeAlias = PackHeartbeatRequestProto  # noqa: Y015
+
+@_typing.final
+class ToldHeartbeatProto(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    NODE_FIELD_NUMBER: _builtins.int
+    HEARTBEAT_FIELD_NUMBER: _builtins.int
+    node: _builtins.int
+    @_builtins.property
+    def heartbeat(self) -> _yarn_server_common_service_protos_pb2.NodeHeartbeatRequestProto: ...
+    def __init__(
+        self,
+        *,
+        node: _builtins.int | None = ...,
+        heartbeat: _yarn_server_common_service_protos_pb2.NodeHeartbeatRequestProto | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["heartbeat", b"heartbeat", "node", b"node"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["heartbeat", b"heartbeat", "node", b"node"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ToldHeartbeatProto: _TypeAlias = ToldHeartbeatProto  # noqa: Y015
+
+@_typing.final
+class PackHeartbeatResponseProto(_message.Message):
+    """`response_ids` stand in the order of the request's nodes. To a node of none of the lists there is nothing to say but
+    to go on: its id is that of the reply.
+    """
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    RESPONSE_IDS_FIELD_NUMBER: _builtins.int
+    NEXT_HEARTBEAT_MS_FIELD_NUMBER: _builtins.int
+    TOLD_FIELD_NUMBER: _builtins.int
+    UNKNOWN_FIELD_NUMBER: _builtins.int
+    FAILED_FIELD_NUMBER: _builtins.int
+    next_heartbeat_ms: _builtins.int
+    @_builtins.property
+    def response_ids(self) -> _containers.RepeatedScalarFieldContainer[_builtins.int]: ...
+    @_builtins.property
+    def told(self) -> _containers.RepeatedCompositeFieldContainer[Global___ToldReplyProto]: ...
+    @_builtins.property
+    def unknown(self) -> _containers.RepeatedScalarFieldContainer[_builtins.int]:
+        """Nodes whose heartbeat refers to one that is not known: nothing was done, and it is to be told in full."""
+
+    @_builtins.property
+    def failed(self) -> _containers.RepeatedCompositeFieldContainer[Global___FailedHeartbeatProto]: ...
+    def __init__(
+        self,
+        *,
+        response_ids: _abc.Iterable[_builtins.int] | None = ...,
+        next_heartbeat_ms: _builtins.int | None = ...,
+        told: _abc.Iterable[Global___ToldReplyProto] | None = ...,
+        unknown: _abc.Iterable[_builtins.int] | None = ...,
+        failed: _abc.Iterable[Global___FailedHeartbeatProto] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["next_heartbeat_ms", b"next_heartbeat_ms"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["failed", b"failed", "next_heartbeat_ms", b"next_heartbeat_ms", "response_ids", b"response_ids", "told", b"told", "unknown", b"unknown"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___PackHeartbeatResponseProto: _TypeAlias = PackHeartbeatResponseProto  # noqa: Y015
+
+@_typing.final
+class ToldReplyProto(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    NODE_FIELD_NUMBER: _builtins.int
+    REPLY_FIELD_NUMBER: _builtins.int
+    node: _builtins.int
+    @_builtins.property
+    def reply(self) -> _yarn_server_common_service_protos_pb2.NodeHeartbeatResponseProto: ...
+    def __init__(
+        self,
+        *,
+        node: _builtins.int | None = ...,
+        reply: _yarn_server_common_service_protos_pb2.NodeHeartbeatResponseProto | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["node", b"node", "reply", b"reply"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["node", b"node", "reply", b"reply"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ToldReplyProto: _TypeAlias = ToldReplyProto  # noqa: Y015
+
+@_typing.final
+class FailedHeartbeatProto(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    NODE_FIELD_NUMBER: _builtins.int
+    EXCEPTION_FIELD_NUMBER: _builtins.int
+    node: _builtins.int
+    @_builtins.property
+    def exception(self) -> _yarn_protos_pb2.SerializedExceptionProto: ...
+    def __init__(
+        self,
+        *,
+        node: _builtins.int | None = ...,
+        exception: _yarn_protos_pb2.SerializedExceptionProto | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["exception", b"exception", "node", b"node"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["exception", b"exception", "node", b"node"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___FailedHeartbeatProto: _TypeAlias = FailedHeartbeatProto  # noqa: Y015
+
+@_typing.final
+class UnregisterNodesRequestProto(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    NODES_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def nodes(self) -> _containers.RepeatedScalarFieldContainer[_builtins.int]: ...
+    def __init__(
+        self,
+        *,
+        nodes: _abc.Iterable[_builtins.int] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["nodes", b"nodes"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___UnregisterNodesRequestProto: _TypeAlias = UnregisterNodesRequestProto  # noqa: Y015
+
+@_typing.final
+class UnregisterNodesResponseProto(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    def __init__(
+        self,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___UnregisterNodesResponseProto: _TypeAlias = UnregisterNodesResponseProto  # noqa: Y015

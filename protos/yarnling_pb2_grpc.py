@@ -98,3 +98,167 @@ class InspectionProtocolService:
             timeout,
             metadata,
             _registered_method=True)
+
+
+class PackTrackerProtocolServiceStub:
+    """ResourceTracker for nodes that share a process: the calls of many in one. What is told of a node that has something to
+    tell is Hadoop's message; of one that has not, its number and its response id.
+    """
+
+    def __init__(self, channel):
+        """Constructor.
+
+        Args:
+            channel: A grpc.Channel.
+        """
+        self.registerNodes = channel.unary_unary(
+                '/yarnling.PackTrackerProtocolService/registerNodes',
+                request_serializer=protos_dot_yarnling__pb2.RegisterNodesRequestProto.SerializeToString,
+                response_deserializer=protos_dot_yarnling__pb2.RegisterNodesResponseProto.FromString,
+                _registered_method=True)
+        self.packHeartbeat = channel.unary_unary(
+                '/yarnling.PackTrackerProtocolService/packHeartbeat',
+                request_serializer=protos_dot_yarnling__pb2.PackHeartbeatRequestProto.SerializeToString,
+                response_deserializer=protos_dot_yarnling__pb2.PackHeartbeatResponseProto.FromString,
+                _registered_method=True)
+        self.unregisterNodes = channel.unary_unary(
+                '/yarnling.PackTrackerProtocolService/unregisterNodes',
+                request_serializer=protos_dot_yarnling__pb2.UnregisterNodesRequestProto.SerializeToString,
+                response_deserializer=protos_dot_yarnling__pb2.UnregisterNodesResponseProto.FromString,
+                _registered_method=True)
+
+
+class PackTrackerProtocolServiceServicer:
+    """ResourceTracker for nodes that share a process: the calls of many in one. What is told of a node that has something to
+    tell is Hadoop's message; of one that has not, its number and its response id.
+    """
+
+    def registerNodes(self, request, context):
+        """Missing associated documentation comment in .proto file."""
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def packHeartbeat(self, request, context):
+        """Missing associated documentation comment in .proto file."""
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def unregisterNodes(self, request, context):
+        """Missing associated documentation comment in .proto file."""
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+
+def add_PackTrackerProtocolServiceServicer_to_server(servicer, server):
+    rpc_method_handlers = {
+            'registerNodes': grpc.unary_unary_rpc_method_handler(
+                    servicer.registerNodes,
+                    request_deserializer=protos_dot_yarnling__pb2.RegisterNodesRequestProto.FromString,
+                    response_serializer=protos_dot_yarnling__pb2.RegisterNodesResponseProto.SerializeToString,
+            ),
+            'packHeartbeat': grpc.unary_unary_rpc_method_handler(
+                    servicer.packHeartbeat,
+                    request_deserializer=protos_dot_yarnling__pb2.PackHeartbeatRequestProto.FromString,
+                    response_serializer=protos_dot_yarnling__pb2.PackHeartbeatResponseProto.SerializeToString,
+            ),
+            'unregisterNodes': grpc.unary_unary_rpc_method_handler(
+                    servicer.unregisterNodes,
+                    request_deserializer=protos_dot_yarnling__pb2.UnregisterNodesRequestProto.FromString,
+                    response_serializer=protos_dot_yarnling__pb2.UnregisterNodesResponseProto.SerializeToString,
+            ),
+    }
+    generic_handler = grpc.method_handlers_generic_handler(
+            'yarnling.PackTrackerProtocolService', rpc_method_handlers)
+    server.add_generic_rpc_handlers((generic_handler,))
+    server.add_registered_method_handlers('yarnling.PackTrackerProtocolService', rpc_method_handlers)
+
+
+ # This class is part of an EXPERIMENTAL API.
+class PackTrackerProtocolService:
+    """ResourceTracker for nodes that share a process: the calls of many in one. What is told of a node that has something to
+    tell is Hadoop's message; of one that has not, its number and its response id.
+    """
+
+    @staticmethod
+    def registerNodes(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/yarnling.PackTrackerProtocolService/registerNodes',
+            protos_dot_yarnling__pb2.RegisterNodesRequestProto.SerializeToString,
+            protos_dot_yarnling__pb2.RegisterNodesResponseProto.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def packHeartbeat(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/yarnling.PackTrackerProtocolService/packHeartbeat',
+            protos_dot_yarnling__pb2.PackHeartbeatRequestProto.SerializeToString,
+            protos_dot_yarnling__pb2.PackHeartbeatResponseProto.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def unregisterNodes(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/yarnling.PackTrackerProtocolService/unregisterNodes',
+            protos_dot_yarnling__pb2.UnregisterNodesRequestProto.SerializeToString,
+            protos_dot_yarnling__pb2.UnregisterNodesResponseProto.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)

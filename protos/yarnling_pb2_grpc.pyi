@@ -29,3 +29,41 @@ class InspectionProtocolServiceServicer(metaclass=_abc_1.ABCMeta):
     ) -> _abc.Awaitable[_yarnling_pb2.ExplanationProto]: ...
 
 def add_InspectionProtocolServiceServicer_to_server(servicer: InspectionProtocolServiceServicer, server: _aio.Server) -> None: ...
+
+class PackTrackerProtocolServiceStub:
+    """ResourceTracker for nodes that share a process: the calls of many in one. What is told of a node that has something to
+    tell is Hadoop's message; of one that has not, its number and its response id.
+    """
+
+    def __init__(self, channel: _aio.Channel) -> None: ...
+    registerNodes: _aio.UnaryUnaryMultiCallable[_yarnling_pb2.RegisterNodesRequestProto, _yarnling_pb2.RegisterNodesResponseProto]
+    packHeartbeat: _aio.UnaryUnaryMultiCallable[_yarnling_pb2.PackHeartbeatRequestProto, _yarnling_pb2.PackHeartbeatResponseProto]
+    unregisterNodes: _aio.UnaryUnaryMultiCallable[_yarnling_pb2.UnregisterNodesRequestProto, _yarnling_pb2.UnregisterNodesResponseProto]
+
+class PackTrackerProtocolServiceServicer(metaclass=_abc_1.ABCMeta):
+    """ResourceTracker for nodes that share a process: the calls of many in one. What is told of a node that has something to
+    tell is Hadoop's message; of one that has not, its number and its response id.
+    """
+
+    @_abc_1.abstractmethod
+    def registerNodes(
+        self,
+        request: _yarnling_pb2.RegisterNodesRequestProto,
+        context: _aio.ServicerContext[_yarnling_pb2.RegisterNodesRequestProto, _abc.Awaitable[_yarnling_pb2.RegisterNodesResponseProto]],
+    ) -> _abc.Awaitable[_yarnling_pb2.RegisterNodesResponseProto]: ...
+
+    @_abc_1.abstractmethod
+    def packHeartbeat(
+        self,
+        request: _yarnling_pb2.PackHeartbeatRequestProto,
+        context: _aio.ServicerContext[_yarnling_pb2.PackHeartbeatRequestProto, _abc.Awaitable[_yarnling_pb2.PackHeartbeatResponseProto]],
+    ) -> _abc.Awaitable[_yarnling_pb2.PackHeartbeatResponseProto]: ...
+
+    @_abc_1.abstractmethod
+    def unregisterNodes(
+        self,
+        request: _yarnling_pb2.UnregisterNodesRequestProto,
+        context: _aio.ServicerContext[_yarnling_pb2.UnregisterNodesRequestProto, _abc.Awaitable[_yarnling_pb2.UnregisterNodesResponseProto]],
+    ) -> _abc.Awaitable[_yarnling_pb2.UnregisterNodesResponseProto]: ...
+
+def add_PackTrackerProtocolServiceServicer_to_server(servicer: PackTrackerProtocolServiceServicer, server: _aio.Server) -> None: ...

@@ -24,6 +24,7 @@ from rm.inspection_service import InspectionService
 from rm.mapping_rule_file import with_mapping_rules
 from rm.master_keys import MasterKeys
 from rm.master_launcher import MasterLauncher
+from rm.pack_service import PackTrackerService
 from rm.response_signer import ResponseSigner
 from rm.services import ClientService, MasterService, TrackerService
 from rm.shell import ResourceManagerShell
@@ -36,9 +37,9 @@ from wire.cluster_secret import read_cluster_secret
 from wire.core_shell import WallClock
 from wire.event_log import open_event_log
 from wire.observer import RpcObserver
-from wire.protocols import admin, client, inspection, master, tracker
+from wire.protocols import admin, client, inspection, master, pack, tracker
 from wire.server import RpcServer, anybody
-from wire.tokens import NodeTokenSecretManager
+from wire.tokens import NodeTokenSecretManager, PackTokenSecretManager
 from wire.topology import Topology
 from wire.watching import CallWatch
 from yarn.configuration import Configuration
@@ -207,8 +208,8 @@ class ResourceManager:
 
     def _make_servers(self, reload: Reload | None, observers: tuple[RpcObserver, ...]) -> _Servers:
         conf, shell, signer, keys = self._conf, self._shell, self._signer, self.keys
-        node_tokens = NodeTokenSecretManager(read_cluster_secret(conf))
-        tracker_service = TrackerService(shell, signer, Topology.read(conf))
+        secret, topology = read_cluster_secret(conf), Topology.read(conf)
+        node_tokens, pack_tokens = NodeTokenSecretManager(secret), PackTokenSecretManager(secret)
         servers = _Servers(conf, observers)
         clients = servers.add(resourcemanager.ADDRESS, client.RPCS, ClientService(self.core, shell, signer), anybody)
         clients.add(inspection.RPCS, InspectionService(self.core, self._clock), anybody)
@@ -221,8 +222,12 @@ class ResourceManager:
         servers.add(
             resourcemanager.RESOURCE_TRACKER_ADDRESS,
             tracker.RPCS,
-            tracker_service,
+            TrackerService(shell, signer, topology),
             lambda caller: node_tokens.check(caller.token),
+        ).add(
+            pack.RPCS,
+            PackTrackerService(shell, signer, topology),
+            lambda caller: pack_tokens.check(caller.token),
         )
         servers.add(
             resourcemanager.ADMIN_ADDRESS,

@@ -15,7 +15,7 @@ from collections.abc import Callable
 from typing import Any, Generic, Protocol, TypeVar
 
 from wire.event_log import EventLog
-from yarn.errors import YarnException
+from yarn.errors import RemoteError, YarnException
 
 _logger = logging.getLogger(__name__)
 
@@ -74,15 +74,29 @@ class CoreShell(ABC, Generic[Event, Effect]):
 
     async def ask(self, event_of: Callable[[int], Event]) -> Any:
         """The core's answer to the event that `event_of` makes with the call's number; raises what it refuses with."""
-        self._calls += 1
-        call = self._calls
-        answer: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
-        self._waiting[call] = answer
+        call, answer = self._expect()
         try:
             self.handle(event_of(call))
             return await answer
         finally:
+            self._waiting.pop(call, None)
+
+    def begin(self, event_of: Callable[[int], Event]) -> asyncio.Future[Any]:
+        """The same for one of many: the answer is there at once, unless it has to wait for something."""
+        call, answer = self._expect()
+        try:
+            self.handle(event_of(call))
+        except Exception as bug:
             del self._waiting[call]
+            _logger.exception("a step failed call=%d", call)
+            answer.set_exception(RemoteError(f"{type(bug).__name__}; the server's log has the trace"))
+        return answer
+
+    def _expect(self) -> tuple[int, asyncio.Future[Any]]:
+        self._calls += 1
+        answer: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+        self._waiting[self._calls] = answer
+        return self._calls, answer
 
     def handle(self, event: Event) -> None:
         """One step: the core's, and all of its effects."""
@@ -106,13 +120,13 @@ class CoreShell(ABC, Generic[Event, Effect]):
 
     def answer(self, call: int, value: object) -> None:
         """Give a call its answer; one whose caller has gone gets none."""
-        waiting = self._waiting.get(call)
+        waiting = self._waiting.pop(call, None)
         if waiting is not None and not waiting.done():
             waiting.set_result(value)
 
     def refuse(self, call: int, error: YarnException) -> None:
         """Give a call its error; one whose caller has gone gets none."""
-        waiting = self._waiting.get(call)
+        waiting = self._waiting.pop(call, None)
         if waiting is not None and not waiting.done():
             waiting.set_exception(error)
 

@@ -13,7 +13,7 @@ import grpc.aio
 from wire.caller import caller_metadata
 from wire.channel import MESSAGE_BYTES_MAX, Channels
 from wire.errors import error_of
-from wire.protocols import admin, client, client_cluster, container_management, inspection, master, tracker
+from wire.protocols import admin, client, client_cluster, container_management, inspection, master, pack, tracker
 from wire.retry import NO_RETRY, RetryPolicy, retried
 from wire.rpc import Rpc
 from yarn.applications import (
@@ -58,6 +58,7 @@ from yarn.protocols.master import (
     RegisterApplicationMasterRequest,
     RegisterApplicationMasterResponse,
 )
+from yarn.protocols.pack import PackHeartbeat, PackHeartbeatReply, RegisterOutcome
 from yarn.protocols.tracker import (
     NodeHeartbeatRequest,
     NodeHeartbeatResponse,
@@ -285,6 +286,20 @@ class ResourceTrackerProxy(Proxy):
 
     async def unregister_node_manager(self, node_id: NodeId) -> None:
         await self.call(tracker.UNREGISTER_NODE_MANAGER, node_id)
+
+
+class PackTrackerProxy(Proxy):
+    """The way of nodes that share a process to the RM, where single nodes call; it shows their pack's token."""
+
+    async def register_nodes(self, requests: tuple[RegisterNodeManagerRequest, ...]) -> tuple[RegisterOutcome, ...]:
+        return await self.call(pack.REGISTER_NODES, requests)
+
+    async def pack_heartbeat(self, request: PackHeartbeat) -> PackHeartbeatReply:
+        """After CallOutcomeUnknown each node beats again under the same response id, in full."""
+        return await self.call(pack.PACK_HEARTBEAT, request)
+
+    async def unregister_nodes(self, numbers: tuple[int, ...]) -> None:
+        await self.call(pack.UNREGISTER_NODES, numbers)
 
 
 class AdminProxy(Proxy):

@@ -7,6 +7,7 @@ then believes the identifier, whoever brought it. Kinds and identifiers are Hado
     NM token         one attempt's master      to one NM        signed by the RM, checked by the NM
     container token  one container on one NM   to start it      signed by the RM, checked by the NM
     node token       one NM                    to the RM        sealed with the cluster's secret (ours; Kerberos there)
+    pack token       the NMs of one process    to the RM        likewise
 """
 
 from __future__ import annotations
@@ -16,12 +17,14 @@ import hmac
 import secrets
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
-from google.protobuf.message import DecodeError
+from google.protobuf.message import DecodeError, Message
 
 from protos.yarn_protos_pb2 import NodeIdProto
+from protos.yarnling_pb2 import PackProto
 from wire.codec.ids import read_node_id, write_node_id
+from wire.codec.pack import read_pack, write_pack
 from wire.codec.tokens import (
     read_amrm_identifier,
     read_container_identifier,
@@ -33,6 +36,7 @@ from wire.codec.tokens import (
 from yarn.containers import AMRMTokenIdentifier, ContainerTokenIdentifier, NMTokenIdentifier, Token
 from yarn.errors import InvalidArgumentException, InvalidToken
 from yarn.ids import ApplicationAttemptId, NodeId
+from yarn.protocols.pack import Pack
 from yarn.protocols.tracker import MasterKey
 from yarn.resource import INT32_MAX
 
@@ -40,8 +44,10 @@ AMRM_KIND = "YARN_AM_RM_TOKEN"
 NM_KIND = "NMToken"
 CONTAINER_KIND = "ContainerToken"
 NODE_KIND = "YarnlingNodeToken"
+PACK_KIND = "YarnlingPackToken"
 SECRET_BYTES = 32
 
+Proven = TypeVar("Proven")
 Identifier = TypeVar("Identifier", bound=AMRMTokenIdentifier | NMTokenIdentifier | ContainerTokenIdentifier)
 
 
@@ -226,29 +232,54 @@ class ContainerTokenSecretManager(TokenSecretManager[ContainerTokenIdentifier]):
         return identifier
 
 
-class NodeTokenSecretManager:
-    """A node's proof to the RM that it belongs to the cluster: its id under the secret that both were started with."""
+class _ClusterSecretManager(Generic[Proven]):
+    """Proofs to the RM of belonging to the cluster: who one is, under the secret that both were started with."""
 
-    def __init__(self, cluster_secret: bytes) -> None:
+    def __init__(
+        self,
+        cluster_secret: bytes,
+        kind: str,
+        proto: type[Message],
+        write: Callable[[Proven, Any], None],
+        read: Callable[[Any], Proven],
+    ) -> None:
         self._secret = cluster_secret
+        self._kind = kind
+        self._proto = proto
+        self._write = write
+        self._read = read
 
-    def create(self, node_id: NodeId) -> Token:
-        proto = NodeIdProto()
-        write_node_id(node_id, proto)
+    def create(self, who: Proven) -> Token:
+        proto = self._proto()
+        self._write(who, proto)
         data = proto.SerializeToString(deterministic=True)
-        return Token(data, self._seal(data), NODE_KIND, "")
+        return Token(data, self._seal(data), self._kind, "")
 
-    def check(self, token: Token | None) -> NodeId:
-        """The node that calls. Raises InvalidToken."""
-        if token is None or token.kind != NODE_KIND:
-            raise InvalidToken(f"no {NODE_KIND} came with the call (has the NodeManager the cluster's secret?)")
+    def check(self, token: Token | None) -> Proven:
+        """Who calls. Raises InvalidToken."""
+        if token is None or token.kind != self._kind:
+            raise InvalidToken(f"no {self._kind} came with the call (has the NodeManager the cluster's secret?)")
         if not hmac.compare_digest(self._seal(token.identifier), token.password):
-            raise InvalidToken(f"the {NODE_KIND}'s seal is wrong: the NodeManager has the secret of another cluster")
+            raise InvalidToken(f"the {self._kind}'s seal is wrong: the NodeManager has the secret of another cluster")
         try:
-            return read_node_id(NodeIdProto.FromString(token.identifier))
+            return self._read(self._proto.FromString(token.identifier))
         except (DecodeError, InvalidArgumentException) as error:
-            raise InvalidToken(f"the {NODE_KIND}'s identifier cannot be read: {error}") from None
+            raise InvalidToken(f"the {self._kind}'s identifier cannot be read: {error}") from None
 
     def _seal(self, data: bytes) -> bytes:
-        # The kind is sealed too: the secret may come to seal other things.
-        return seal(self._secret, NODE_KIND.encode() + b"\0" + data)
+        # The kind is sealed too: a node's proof is none of a pack.
+        return seal(self._secret, self._kind.encode() + b"\0" + data)
+
+
+class NodeTokenSecretManager(_ClusterSecretManager[NodeId]):
+    """A node's proof."""
+
+    def __init__(self, cluster_secret: bytes) -> None:
+        super().__init__(cluster_secret, NODE_KIND, NodeIdProto, write_node_id, read_node_id)
+
+
+class PackTokenSecretManager(_ClusterSecretManager[Pack]):
+    """The proof of nodes that share a process: which they are."""
+
+    def __init__(self, cluster_secret: bytes) -> None:
+        super().__init__(cluster_secret, PACK_KIND, PackProto, write_pack, read_pack)

@@ -40,6 +40,8 @@ if TYPE_CHECKING:
 
 START_TIMEOUT_S = 120.0
 """Hundreds of nodes on one slow core; a daemon that fails is told at once, whatever this is."""
+START_TIMEOUT_S_A_NODE = 0.05
+"""What each node of a large cluster adds to it."""
 
 
 T = TypeVar("T")
@@ -92,12 +94,13 @@ class LocalCluster:
     # Coming and going
 
     async def __aenter__(self) -> LocalCluster:
+        timeout_s = START_TIMEOUT_S + START_TIMEOUT_S_A_NODE * self._node_count
         try:
-            async with asyncio.timeout(START_TIMEOUT_S):
+            async with asyncio.timeout(timeout_s):
                 await self._start()
         except TimeoutError:
             await self.stop()
-            raise YarnException(f"the cluster was not ready in {START_TIMEOUT_S:g} s") from None
+            raise YarnException(f"the cluster was not ready in {timeout_s:g} s") from None
         except BaseException:
             await self.stop()
             raise

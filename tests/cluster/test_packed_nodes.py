@@ -116,3 +116,19 @@ def test_the_command_line_tells_who_shares_a_process(tmp_path: Path) -> None:
         eventually(lambda: yarnling("status").stdout.count("LOST") == 2)
     finally:
         assert yarnling("down").returncode == 0
+
+
+def test_a_restarted_resource_manager_gets_the_nodes_back_with_their_work(tmp_path: Path) -> None:
+    go = tmp_path / "go"
+    settings = {**QUICK, "yarn.resourcemanager.recovery.enabled": "true"}
+    with LocalCluster(4, pack=2, memory_mb=256, settings=settings, fast=True) as cluster:
+        client = cluster.client
+        report = client.start(shell(until(go), 5))
+        tasks = wait_tasks(client, report, 5)
+        cluster.kill_rm()
+        cluster.restart_rm()
+        eventually(lambda: client.metrics().active == 4)
+        eventually(lambda: {task.container_id for task in tasks_of(client, report)} == {t.container_id for t in tasks})
+        go.touch()
+        ended = client.wait(report.application_id, timeout_s=30)
+        assert (ended.final_status, ended.current_attempt_id.attempt) == (FinalApplicationStatus.SUCCEEDED, 1)

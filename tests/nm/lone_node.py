@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 
 from nm.node_host import NodeHost
@@ -12,7 +13,7 @@ from nm.node_manager import NodeManager
 from wire.address import Address
 from wire.caller import Caller
 from wire.cluster_secret import read_cluster_secret, write_cluster_secret
-from wire.protocols import tracker
+from wire.protocols import pack, tracker
 from wire.proxies import ContainerManagementProxy
 from wire.server import RpcServer
 from wire.tokens import (
@@ -20,12 +21,14 @@ from wire.tokens import (
     KeyRing,
     NMTokenSecretManager,
     NodeTokenSecretManager,
+    PackTokenSecretManager,
     new_master_key,
 )
 from yarn.configuration import Configuration
 from yarn.containers import ContainerLaunchContext, ContainerStatus, ContainerTokenIdentifier
 from yarn.ids import ApplicationAttemptId, ApplicationId, ContainerId, NodeId
 from yarn.protocols.container_management import StartContainerRequest, StartContainersResponse
+from yarn.protocols.pack import Pack, PackHeartbeat, PackHeartbeatReply, RegisterOutcome
 from yarn.protocols.tracker import (
     NodeHeartbeatRequest,
     NodeHeartbeatResponse,
@@ -88,6 +91,33 @@ class PlayedResourceManager:
         """Wait until something that heartbeats tell is so."""
         async with asyncio.timeout(WAIT_S), self._news:
             await self._news.wait_for(condition)
+
+
+class PlayedPacks:
+    """The played RM for nodes that share a process: it asks to be told everything, and is told it by each node."""
+
+    def __init__(self, rm: PlayedResourceManager) -> None:
+        self._rm = rm
+
+    async def register_nodes(
+        self, caller: Caller[Pack], request: tuple[RegisterNodeManagerRequest, ...]
+    ) -> tuple[RegisterOutcome, ...]:
+        return tuple(
+            [await self._rm.register_node_manager(replace(caller, verified=node.node_id), node) for node in request]
+        )
+
+    async def pack_heartbeat(self, caller: Caller[Pack], request: PackHeartbeat) -> PackHeartbeatReply:
+        told = {
+            number: await self._rm.node_heartbeat(replace(caller, verified=beat.node_id), beat)
+            for number, beat in request.told.items()
+        }
+        unknown = frozenset(request.nodes) - told.keys()
+        return PackHeartbeatReply((0,) * len(request.nodes), 0, told, unknown)
+
+    async def unregister_nodes(self, caller: Caller[Pack], request: tuple[int, ...]) -> None:
+        nodes = caller.verified.nodes()
+        for number in request:
+            await self._rm.unregister_node_manager(replace(caller, verified=nodes[number]), nodes[number])
 
 
 class LoneNode:
@@ -235,6 +265,8 @@ async def _tracker(rm: PlayedResourceManager, secret: Path) -> AsyncIterator[int
     tokens = NodeTokenSecretManager(read_cluster_secret(conf))
     server = RpcServer(Address("127.0.0.1", 0))
     server.add(tracker.RPCS, rm, lambda caller: tokens.check(caller.token))
+    packs = PackTokenSecretManager(read_cluster_secret(conf))
+    server.add(pack.RPCS, PlayedPacks(rm), lambda caller: packs.check(caller.token))
     port = await server.start()
     try:
         yield port

@@ -81,3 +81,18 @@ class NodeHeartbeatResponse:
     resource: Resource | None = None
     container_token_key: MasterKey | None = None
     nm_token_key: MasterKey | None = None
+
+    @property
+    def is_quiet(self) -> bool:
+        """Whether it says no more than to go on."""
+        return self.action is NodeAction.NORMAL and not (
+            self.containers_to_clean_up
+            or self.applications_to_clean_up
+            or self.containers_to_forget
+            or self.containers_to_signal
+            or self.containers_to_update
+            or self.diagnostics
+            or self.resource is not None
+            or self.container_token_key is not None
+            or self.nm_token_key is not None
+        )
