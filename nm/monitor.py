@@ -13,6 +13,7 @@ import os
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cache
 
 import psutil
 
@@ -240,8 +241,9 @@ def node_utilization(processors: int) -> ResourceUtilization:
     return ResourceUtilization(physical >> _MB, (physical + swap.used) >> _MB, psutil.cpu_percent() / 100 * processors)
 
 
+@cache
 def hardware() -> Hardware:
-    """What psutil says that the machine has."""
+    """What psutil says that the machine has; looked at once, and by who forks NodeManagers for all of them."""
     threads = psutil.cpu_count() or 1
     return Hardware(psutil.virtual_memory().total >> _MB, psutil.cpu_count(logical=False) or threads, threads)
 

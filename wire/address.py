@@ -38,17 +38,30 @@ class Address:
 
 async def resolve(address: Address, *, beyond_loopback: bool) -> str:
     """The IP address to listen on. Raises YarnException for an unknown host, or one that others can reach."""
-    loop = asyncio.get_running_loop()
-    try:
-        found = await loop.getaddrinfo(address.host.strip("[]"), None, type=socket.SOCK_STREAM)
-    except OSError as error:
-        raise YarnException(f"cannot listen on {address.said}: unknown host ({error.strerror})") from None
-    # IPv4 first: `localhost` is both, and clients of one cluster should all take the same.
-    found.sort(key=lambda entry: entry[0] is not socket.AF_INET)
-    ip = str(found[0][4][0])
+    host = address.host.strip("[]")
+    ip = host if _is_ipv4(host) else await _looked_up(host, address)
     if not beyond_loopback and not ipaddress.ip_address(ip.partition("%")[0]).is_loopback:
         raise YarnException(
             f"cannot listen on {address.said}: {ip} can be reached from other machines "
             f"(use 127.0.0.1, or set {LISTEN_BEYOND_LOOPBACK.key} to true: calls are not encrypted)"
         )
     return ip
+
+
+def _is_ipv4(host: str) -> bool:
+    """Nothing has to be looked up then: that takes a thread, and every NodeManager starts with it."""
+    try:
+        ipaddress.IPv4Address(host)
+    except ValueError:
+        return False
+    return True
+
+
+async def _looked_up(host: str, address: Address) -> str:
+    try:
+        found = await asyncio.get_running_loop().getaddrinfo(host, None, type=socket.SOCK_STREAM)
+    except OSError as error:
+        raise YarnException(f"cannot listen on {address.said}: unknown host ({error.strerror})") from None
+    # IPv4 first: `localhost` is both, and clients of one cluster should all take the same.
+    found.sort(key=lambda entry: entry[0] is not socket.AF_INET)
+    return str(found[0][4][0])

@@ -26,9 +26,6 @@ from yarnling.launcher import Daemon, DaemonFailed, Launcher
 from yarnling.processes import kill_with_descendants
 from yarnling.start_request import StartRequest
 
-STARTING_MAX = 4 * (os.cpu_count() or 1)
-"""NodeManagers that start at once. 300 at once on two cores took four times the CPU: they share pages that all of them
-write to for the first time, and the kernel has them wait for one another."""
 ADDED_MAX = 1000
 """Nodes that can join later. The ResourceManager reads the table of racks once, so theirs must be in it by then."""
 LEAVE_S = 30.0
@@ -78,7 +75,6 @@ class ClusterDaemons:
         self._pack = pack
         self.nodes_max = min(nodes + ADDED_MAX, NODES_MAX)
         self._launcher: Launcher | None = None
-        self._starting = asyncio.Semaphore(STARTING_MAX)
         self.addresses: dict[str, str] = {}
         self.log_dirs: list[Path] = []
         self.nodes: list[Node] = []
@@ -231,8 +227,7 @@ class ClusterDaemons:
         ]
 
     async def _launch_nodes(self, places: list[NodePlace]) -> Daemon:
-        async with self._starting:
-            return await self._launch(places[0].process, "nm", node_overrides(places, self._settings))
+        return await self._launch(places[0].process, "nm", node_overrides(places, self._settings))
 
     async def _launch(self, name: str, package: str, overrides: dict[str, str]) -> Daemon:
         conf = str(self.directory.conf)

@@ -16,7 +16,7 @@ from functools import partial
 from pathlib import Path
 from typing import NoReturn
 
-from wire.daemon_process import EXIT_REFUSED, start_logging
+from wire.daemon_process import EXIT_REFUSED
 from wire.hadoop_xml import load_configuration
 from yarn.configuration import Configuration
 from yarn.errors import YarnException
@@ -38,7 +38,6 @@ def run_forked(request: StartRequest, conf: Configuration, ready_fd: int, parent
         _take_files(request.log_file, ready_fd)
         _change_environment(request.environment)
         gc.enable()
-        start_logging(LOG_LEVEL)
         status = _serve(request, conf)
     except SystemExit as stop:
         status = stop.code if isinstance(stop.code, int) else 1
@@ -100,9 +99,8 @@ def _ready_line(ready_fd: int) -> Callable[[dict[str, object]], None]:
 
 def _default_signals() -> None:
     signal.set_wakeup_fd(-1)
-    for number in (signal.SIGCHLD, signal.SIGTERM):
+    for number in (signal.SIGCHLD, signal.SIGTERM, signal.SIGINT):
         signal.signal(number, signal.SIG_DFL)
-    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def _take_files(log_file: str, ready_fd: int) -> None:

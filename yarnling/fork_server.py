@@ -23,8 +23,13 @@ import shutil
 import signal
 import socket
 import sys
+import tempfile
 import time
+import traceback
+from collections import deque
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from types import FrameType
 from typing import Protocol
@@ -32,10 +37,13 @@ from typing import Protocol
 import grpc
 import psutil
 
+from wire.daemon_process import start_logging
 from wire.hadoop_xml import load_configuration
+from yarn.configuration import Configuration
 from yarn.errors import YarnException
 from yarnling import daemon_process
 from yarnling.processes import adopt_orphans, descendants, kill, thread_count
+from yarnling.shared_pages import executed, fill_holes, forget_types, move_together
 from yarnling.start_request import (
     PACKET_BYTES_MAX,
     Exited,
@@ -56,6 +64,9 @@ KILL_ROUNDS_MAX = 50
 """Rounds of killing descendants; each takes those that the last one missed. One nearly always does."""
 THREAD_END_S_MAX = 1.0
 """How long a thread that was joined may take to be gone; it is microseconds, unless the machine is busy."""
+STARTING_MAX = 4 * (os.cpu_count() or 1)
+"""Daemons that start at once; at half of it come more. 300 at once on two cores took four times the CPU: they share
+pages that all of them write to for the first time, and the kernel has them wait for one another."""
 WARM_UP_RUNS = 10
 """CPython 3.11 specialises a function after eight calls."""
 LATE_IMPORTS = ("concurrent.futures.thread", "encodings.idna")
@@ -63,11 +74,18 @@ LATE_IMPORTS = ("concurrent.futures.thread", "encodings.idna")
 READY_BYTES_MAX = 64 * 1024
 
 
+RM = "rm"
+"""The package of the ResourceManager, which does not wait until NodeManagers are ready: they may wait for it."""
+
+Start = Callable[[int], int]
+"""Starts a daemon that writes its ready line to a descriptor; its process id. OSError if there can be no process."""
+
+
 class Starter(Protocol):
     """A way to start daemons."""
 
-    def start(self, request: StartRequest, ready_fd: int) -> int:
-        """The process id of a new daemon that writes its ready line to `ready_fd`."""
+    def prepare(self, request: StartRequest) -> Start:
+        """Do what can be done before, and raise what can be told then."""
         ...
 
     def get_ahead(self) -> None:
@@ -86,6 +104,23 @@ class RunningDaemon:
     ready_line: bytes = b""
 
 
+@dataclass(frozen=True)
+class _Prepared:
+    """A daemon to start, with the two ends of the pipe for its ready line."""
+
+    request: StartRequest
+    start: Start
+    reader: int
+    writer: int
+
+    def outcome(self) -> int | OSError:
+        """The process id of the daemon, or why there is none."""
+        try:
+            return self.start(self.writer)
+        except OSError as error:
+            return error
+
+
 class ForkServer:
     """Starts daemons as `owner` asks, tells it of their ready lines and ends, and ends with it."""
 
@@ -93,6 +128,7 @@ class ForkServer:
         self._owner = owner
         self._starter = starter
         self._daemons: dict[int, RunningDaemon] = {}
+        self._waiting: deque[StartRequest] = deque()
         self._selector = selectors.DefaultSelector()
         self._stopping = False
 
@@ -107,31 +143,65 @@ class ForkServer:
         self._end_everything()
 
     def _on_request(self) -> None:
-        packet = b""
-        with contextlib.suppress(ConnectionError):
-            packet = self._owner.recv(PACKET_BYTES_MAX)
-        if not packet:
-            self._stopping = True
-            return
-        request = decode(packet)
-        assert isinstance(request, StartRequest), request
-        self._launch(request)
+        """Take all requests that are there: daemons that are started together share more."""
+        while (packet := self._next_packet()) is not None:
+            if not packet:
+                self._stopping = True
+                return
+            request = decode(packet)
+            assert isinstance(request, StartRequest), request
+            if request.package == RM:
+                self._launch([request])
+            else:
+                self._waiting.append(request)
+        self._start_waiting()
 
-    def _launch(self, request: StartRequest) -> None:
-        reader, writer = os.pipe()
+    def _next_packet(self) -> bytes | None:
+        """b"" if the owner is gone, None if there is none now."""
         try:
-            pid = self._starter.start(request, writer)
-        except (YarnException, OSError, ImportError, AssertionError) as error:
-            os.close(reader)
-            self._tell(Refused(request.name, str(error)))
-            return
-        finally:
-            os.close(writer)
-        daemon = RunningDaemon(request.name, request.package, pid, reader)
-        self._daemons[pid] = daemon
-        self._selector.register(reader, selectors.EVENT_READ, lambda: self._on_ready_line(daemon))
-        self._tell(Started(request.name, pid))
+            return self._owner.recv(PACKET_BYTES_MAX, socket.MSG_DONTWAIT)
+        except BlockingIOError:
+            return None
+        except ConnectionError:
+            return b""
+
+    def _start_waiting(self) -> None:
+        """Start a batch of those that wait, unless enough are on their way."""
+        starting = sum(daemon.ready_fd >= 0 and daemon.package != RM for daemon in self._daemons.values())
+        if self._waiting and starting <= STARTING_MAX // 2 and not self._stopping:
+            self._launch([self._waiting.popleft() for _ in range(min(len(self._waiting), STARTING_MAX - starting))])
+
+    def _launch(self, requests: list[StartRequest]) -> None:
+        """Start daemons with as little as can be between one fork and the next.
+
+        A page that is written to between them becomes the own one of the daemon before.
+        """
+        prepared = [_Prepared(request, start, *os.pipe()) for request in requests if (start := self._prepared(request))]
+        outcomes = [order.outcome() for order in prepared]
+        for order, outcome in zip(prepared, outcomes, strict=True):
+            os.close(order.writer)
+            if isinstance(outcome, int):
+                self._note_start(RunningDaemon(order.request.name, order.request.package, outcome, order.reader))
+            else:
+                os.close(order.reader)
+                self._tell(Refused(order.request.name, str(outcome)))
         self._starter.get_ahead()
+
+    def _prepared(self, request: StartRequest) -> Start | None:
+        try:
+            return self._starter.prepare(request)
+        except (YarnException, OSError, ImportError, AssertionError) as error:
+            self._tell(Refused(request.name, str(error)))
+            return None
+
+    def _note_start(self, daemon: RunningDaemon) -> None:
+        self._daemons[daemon.pid] = daemon
+        self._selector.register(daemon.ready_fd, selectors.EVENT_READ, lambda: self._on_end_of_start(daemon))
+        self._tell(Started(daemon.name, daemon.pid))
+
+    def _on_end_of_start(self, daemon: RunningDaemon) -> None:
+        self._on_ready_line(daemon)
+        self._start_waiting()
 
     def _on_ready_line(self, daemon: RunningDaemon) -> None:
         data = os.read(daemon.ready_fd, READY_BYTES_MAX)
@@ -153,6 +223,7 @@ class ForkServer:
         if signal.SIGTERM in signals:
             self._stopping = True
         self._reap()
+        self._start_waiting()
 
     def _reap(self) -> None:
         """Take the status of every child that has ended: daemons, and orphans that came to this process."""
@@ -179,7 +250,7 @@ class ForkServer:
         """
         self._selector.unregister(self._owner)
         deadline = time.monotonic() + STOP_GRACE_S
-        self._end([daemon for daemon in self._daemons.values() if daemon.package != "rm"], deadline)
+        self._end([daemon for daemon in self._daemons.values() if daemon.package != RM], deadline)
         self._end(list(self._daemons.values()), max(deadline, time.monotonic() + RM_GRACE_S))
         _kill_descendants()
 
@@ -195,29 +266,30 @@ class ForkServer:
 
 
 class Forking:
-    """Starts daemons by fork; the first of a package imports it.
+    """Starts daemons by fork.
 
     What can be done before the fork is done here: a page that a daemon writes to (a reference count is enough) is a
     page of its own. Reading the configuration there instead cost each daemon 2 ms of CPU and 1.5 MB.
     """
 
     def __init__(self) -> None:
+        self._started: set[str] = set()
         self._imported: set[str] = set()
 
-    def start(self, request: StartRequest, ready_fd: int) -> int:
-        self._import(request.package)
+    def prepare(self, request: StartRequest) -> Start:
+        # The ResourceManager is one, and its imports take longest: it makes them itself while those of the
+        # NodeManagers are made here. Only if it comes again are they worth having here.
+        if request.package != RM or request.package in self._started:
+            self._import(request.package)
+        self._started.add(request.package)
         conf = load_configuration(Path(request.conf_dir), request.overrides)
         threads = _threads_left()
         assert threads == 1, f"{threads} threads before a fork: an import started some (YARNLING_START=plain avoids it)"
-        parent = os.getpid()
-        pid = os.fork()
-        if pid == 0:
-            daemon_process.run_forked(request, conf, ready_fd, parent)
-        return pid
+        return partial(_forked, request, conf, os.getpid())
 
     def get_ahead(self) -> None:
         """After a ResourceManager come NodeManagers: theirs is imported on one core while it starts on another."""
-        if self._imported == {"rm"}:
+        if self._started == {RM} and not self._imported:
             self._import("nm")
 
     def _import(self, package: str) -> None:
@@ -227,8 +299,38 @@ class Forking:
         importlib.import_module(f"{package}.daemon")
         if not self._imported:
             _warm_up()
+        if package == "nm":
+            _rehearse()
         self._imported.add(package)
         gc.freeze()
+
+
+def _forked(request: StartRequest, conf: Configuration, parent: int, ready_fd: int) -> int:
+    pid = os.fork()
+    if pid == 0:
+        daemon_process.run_forked(request, conf, ready_fd, parent)
+    return pid
+
+
+def _rehearse() -> None:
+    """Have NodeManagers live and end here, for what they leave behind: see yarnling.shared_pages.
+
+    Without it they start too, only slower and larger.
+    """
+    rehearse = importlib.import_module("nm.rehearsal").rehearse
+    forget_types()
+    try:
+        with tempfile.TemporaryDirectory(prefix="yarnling-") as directory:
+            first, *others = (partial(rehearse, Path(directory) / str(run)) for run in range(1 + WARM_UP_RUNS))
+            codes = executed(first)
+            fill_holes()
+            move_together(codes)
+            for work in others:
+                work()
+    except Exception:
+        traceback.print_exc()
+    gc.collect()
+    fill_holes()
 
 
 def _threads_left() -> int:
@@ -245,8 +347,8 @@ def _threads_left() -> int:
 class Plain:
     """Starts daemons as programs of their own."""
 
-    def start(self, request: StartRequest, ready_fd: int) -> int:
-        return daemon_process.start_plain(request, ready_fd)
+    def prepare(self, request: StartRequest) -> Start:
+        return partial(daemon_process.start_plain, request)
 
     def get_ahead(self) -> None:
         """Nothing can be shared."""
@@ -269,6 +371,7 @@ def _warm_up() -> None:
 
 def main(arguments: list[str]) -> None:
     gc.disable()
+    start_logging(daemon_process.LOG_LEVEL)
     adopt_orphans()
     owner = socket.socket(fileno=int(arguments[0]))
     starter = Plain() if os.environ.get("YARNLING_START") == "plain" else Forking()

@@ -15,6 +15,7 @@ PR_SET_PDEATHSIG = 1
 PR_SET_CHILD_SUBREAPER = 36
 CONTAINER_VARIABLES = (b"LOCAL_DIRS=", b"LOG_DIRS=", b"HADOOP_TOKEN_FILE_LOCATION=")
 DAEMON_MODULES = (b"yarnling.fork_server", b"rm", b"nm")
+_LIBC = ctypes.CDLL(None, use_errno=True)
 LINGER_S = 0.01
 """Between two looks at processes that were killed: the kernel takes about a millisecond for one."""
 
@@ -126,7 +127,6 @@ def _parts(process: psutil.Process, file: str) -> list[bytes]:
 
 
 def _prctl(option: int, argument: int) -> None:
-    libc = ctypes.CDLL(None, use_errno=True)
-    if libc.prctl(option, ctypes.c_ulong(argument), 0, 0, 0) != 0:
+    if _LIBC.prctl(option, ctypes.c_ulong(argument), 0, 0, 0) != 0:
         error = ctypes.get_errno()
         raise OSError(error, f"prctl({option}, {argument}): {os.strerror(error)}")

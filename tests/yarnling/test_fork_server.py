@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,8 +18,18 @@ import psutil
 import pytest
 
 from yarnling import fork_server
+from yarnling.fork_server import STARTING_MAX, ForkServer
 from yarnling.launcher import DaemonFailed, Launcher
-from yarnling.start_request import StartRequest
+from yarnling.start_request import (
+    PACKET_BYTES_MAX,
+    Message,
+    Refused,
+    Started,
+    StartRequest,
+    decode,
+    encode,
+    socket_pair,
+)
 
 pytestmark = pytest.mark.cluster
 
@@ -210,3 +222,89 @@ def test_a_thread_that_is_about_to_be_gone_is_waited_for(monkeypatch: pytest.Mon
     monkeypatch.setattr(fork_server, "thread_count", lambda: counts.pop(0))
     assert fork_server._threads_left() == 1
     assert counts == []
+
+
+class PlayedStarter:
+    """Starts no process: pids count from 1, and `pipes` holds where each daemon would write its ready line."""
+
+    def __init__(self) -> None:
+        self.pipes: dict[str, int] = {}
+        self.batches: list[list[str]] = [[]]
+        self.refused: dict[str, OSError] = {}
+
+    def prepare(self, request: StartRequest) -> Callable[[int], int]:
+        def start(ready_fd: int) -> int:
+            if request.name in self.refused:
+                raise self.refused[request.name]
+            self.pipes[request.name] = os.dup(ready_fd)
+            self.batches[-1].append(request.name)
+            return len(self.pipes)
+
+        return start
+
+    def get_ahead(self) -> None:
+        self.batches.append([])
+
+
+@pytest.fixture
+def played() -> Iterator[tuple[ForkServer, PlayedStarter, socket.socket]]:
+    ours, theirs = socket_pair()
+    starter = PlayedStarter()
+    with ours, theirs:
+        yield ForkServer(theirs, starter), starter, ours
+    for pipe in starter.pipes.values():
+        os.close(pipe)
+
+
+def ask(owner: socket.socket, *names: str, package: str = "nm") -> None:
+    for name in names:
+        owner.sendall(encode(StartRequest(name, package, "", "")))
+
+
+def told(owner: socket.socket) -> list[Message]:
+    messages: list[Message] = []
+    with contextlib.suppress(BlockingIOError):
+        while packet := owner.recv(PACKET_BYTES_MAX, socket.MSG_DONTWAIT):
+            messages.append(decode(packet))
+    return messages
+
+
+def test_daemons_start_in_batches_the_next_when_half_of_one_is_ready(
+    played: tuple[ForkServer, PlayedStarter, socket.socket],
+) -> None:
+    server, starter, owner = played
+    names = [f"nm-{number}" for number in range(1, STARTING_MAX + 3)]
+    ask(owner, *names)
+    server._on_request()
+    assert starter.batches == [names[:STARTING_MAX], []]
+    for name in names[: STARTING_MAX // 2 - 1]:
+        os.write(starter.pipes[name], b"{}\n")
+    for key, _ in server._selector.select(0):
+        key.data()
+    assert starter.batches == [names[:STARTING_MAX], []]
+    os.write(starter.pipes[names[STARTING_MAX // 2]], b"{}\n")
+    for key, _ in server._selector.select(0):
+        key.data()
+    assert starter.batches == [names[:STARTING_MAX], names[STARTING_MAX:], []]
+
+
+def test_the_resource_manager_does_not_wait_for_those_that_wait_for_it(
+    played: tuple[ForkServer, PlayedStarter, socket.socket],
+) -> None:
+    server, starter, owner = played
+    ask(owner, *(f"nm-{number}" for number in range(1, STARTING_MAX + 3)))
+    server._on_request()
+    ask(owner, "rm", package="rm")
+    server._on_request()
+    assert starter.batches[1] == ["rm"]
+
+
+def test_one_that_cannot_be_started_does_not_keep_the_others_from_it(
+    played: tuple[ForkServer, PlayedStarter, socket.socket],
+) -> None:
+    server, starter, owner = played
+    starter.refused["nm-2"] = BlockingIOError("too many processes")
+    ask(owner, "nm-1", "nm-2", "nm-3")
+    server._on_request()
+    assert starter.batches[0] == ["nm-1", "nm-3"]
+    assert told(owner) == [Started("nm-1", 1), Refused("nm-2", "too many processes"), Started("nm-3", 2)]

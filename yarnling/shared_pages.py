@@ -1,0 +1,130 @@
+"""Memory that forked daemons go on sharing with the process they were forked from.
+
+A page is shared until somebody writes to it, and CPython writes to what it only reads: to a reference count at every
+call and look-up. What a daemon comes to write to is therefore best kept together, and apart from what it does not:
+
+    move_together(codes)     the code that daemons will execute, which lies among ten times as much that they will not
+    forget_types()           so that what daemons look up does not push out what others looked up once
+    fill_holes()             so that what a daemon makes lies together, and not where something was freed before
+
+Both only move and take memory; where the allocators are others than CPython's and glibc's they do little or nothing.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import gc
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from types import CodeType, FrameType, FunctionType
+
+_POOL_BYTES = 16 * 1024
+_POOL_HEADER_BYTES = 48
+_SMALL_STEP, _SMALL_MAX = 16, 512
+"""CPython's allocator: pools of blocks of one size, of which there is one for every 16 bytes up to 512."""
+_FILL_BYTES_MAX = 256 * 1024
+"""For one size of block. Holes of one size come to some 50 KB; without an end to them they are not found as thought."""
+_HEAP_SIZES = (65536, 32768, 16384, 8192, 4096, 3072, 2048, 1536, 1024, 768, *range(640, 15, -16))
+"""What holes of the C library's heap are filled with, largest first."""
+
+_kept: list[object] = []
+"""What was moved away from, and what fills holes: never freed, or there would be holes again."""
+
+
+def forget_types() -> None:
+    """Empty the cache of classes' attributes: each entry that a daemon replaces would be a name's reference count."""
+    # 3.13 has another name for what it was meant for.
+    clear = getattr(sys, "_clear_internal_caches", None) or getattr(sys, "_clear_type_cache", None)
+    if clear is not None:
+        clear()
+
+
+def executed(work: Callable[[], None]) -> list[CodeType]:
+    """The code of all Python functions that `work` calls, each once."""
+    codes: dict[int, CodeType] = {}
+
+    def note(frame: FrameType, event: str, argument: object) -> None:
+        codes.setdefault(id(frame.f_code), frame.f_code)
+
+    sys.setprofile(note)
+    try:
+        work()
+    finally:
+        sys.setprofile(None)
+    return list(codes.values())
+
+
+def move_together(codes: Iterable[CodeType]) -> None:
+    """Give the functions of these codes copies of them, made one after another.
+
+    What the interpreter has learned of a code is not copied: let it be executed some times more.
+    """
+    moved = {id(code) for code in codes}
+    for function in [found for found in gc.get_objects() if type(found) is FunctionType]:
+        copy = _copied(function.__code__, moved)
+        if copy is not function.__code__:
+            _kept.append(function.__code__)
+            function.__code__ = copy
+
+
+def _copied(code: CodeType, moved: set[int]) -> CodeType:
+    """The code, or a copy if it or one within it (of an inner function, a comprehension) is to be moved."""
+    constants = tuple(_copied(part, moved) if isinstance(part, CodeType) else part for part in code.co_consts)
+    if any(new is not old for new, old in zip(constants, code.co_consts, strict=True)):
+        return code.replace(co_consts=constants)
+    return code.replace() if id(code) in moved else code
+
+
+def fill_holes() -> None:
+    """Take all memory that was freed between what is in use."""
+    _fill_pools()
+    _fill_heap()
+
+
+def _fill_pools() -> None:
+    for size in range(_SMALL_STEP, _SMALL_MAX + 1, _SMALL_STEP):
+        before = 0
+        for piece, _ in zip(_pieces(size), range(_FILL_BYTES_MAX // size), strict=False):
+            _kept.append(piece)
+            # The first two blocks of a pool, in order: a new one, which is begun when no other has room.
+            if before % _POOL_BYTES == _POOL_HEADER_BYTES and id(piece) == before + size:
+                break
+            before = id(piece)
+
+
+def _pieces(size: int) -> Iterator[object]:
+    """Objects that take blocks of `size` bytes."""
+    overhead = sys.getsizeof(b"")
+    while True:
+        if size == _SMALL_STEP:
+            yield object()
+        elif size == 2 * _SMALL_STEP:
+            yield float(len(_kept))
+        else:
+            yield bytes(size - overhead)
+
+
+class _HeapInfo(ctypes.Structure):
+    """struct mallinfo2"""
+
+    _fields_ = tuple(
+        (name, ctypes.c_size_t)
+        for name in (
+            "arena", "ordblks", "smblks", "hblks", "hblkhd", "usmblks", "fsmblks", "uordblks", "fordblks", "keepcost",
+        )
+    )  # fmt: skip
+
+
+def _fill_heap() -> None:
+    libc = ctypes.CDLL(None)
+    if not hasattr(libc, "mallinfo2"):
+        return
+    libc.mallinfo2.restype = _HeapInfo
+    malloc, sbrk = libc.malloc, libc.sbrk
+    malloc.restype = sbrk.restype = ctypes.c_size_t
+    # What lies above is not a hole but the heap's end.
+    end = sbrk(0) - libc.mallinfo2().keepcost - max(_HEAP_SIZES)
+    for size in _HEAP_SIZES:
+        for _ in range(_FILL_BYTES_MAX // size):
+            if malloc(size - 8) >= end:
+                break
