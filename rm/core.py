@@ -25,6 +25,7 @@ from rm.events import (
     AddClusterNodeLabels,
     Allocate,
     ApplicationSaved,
+    ApplicationSaveFailed,
     AttemptSaved,
     Call,
     Event,
@@ -46,6 +47,7 @@ from rm.events import (
     ReplaceLabelsOnNodes,
     SignalContainer,
     StateLoaded,
+    Stood,
     SubmitApplication,
     Tick,
     UnregisterNode,
@@ -209,10 +211,14 @@ class ResourceManagerCore:
                 recover(self.context, event.state)
             case ApplicationSaved():
                 self.context.store.application_saved(event.application_id, event.saving)
+            case ApplicationSaveFailed():
+                self.context.store.application_save_failed(event.application_id, event.diagnostics)
             case AttemptSaved():
                 self.context.store.attempt_saved(event.attempt_id, event.saving)
             case MasterLaunchFailed():
                 self.context.send_attempt(event.attempt_id, RMAppAttemptEventType.LAUNCH_FAILED, event.diagnostics)
+            case Stood():
+                self._forgive(event.for_ms)
             case Tick():
                 self._expire()
             case _:
@@ -245,6 +251,18 @@ class ResourceManagerCore:
         for application_id in context.lifetimes.expire(now_ms):
             context.send_app(application_id, RMAppEventType.KILL, LIFETIME_EXCEEDED)
         context.send(context.scheduler.tick, now_ms)
+
+    def _forgive(self, stood_ms: int) -> None:
+        """Nobody was silent while nobody listened: what they have sent meanwhile is still on its way.
+
+        AbstractLivelinessMonitor lacks this: its checker may run before the first heartbeat, and all nodes are lost.
+        """
+        context = self.context
+        for watched in (context.node_liveness, context.allocation_expiry, context.increase_expiry):
+            watched.forgive(stood_ms)
+        for masters in (context.master_liveness, context.master_finishing):
+            masters.forgive(stood_ms)
+        context.warn(f"the ResourceManager did not run for {stood_ms} ms: nobody's silence of that time counts")
 
     def _notice(self, notice: Notice) -> None:
         """Queue what the scheduler tells for the machine that it concerns."""

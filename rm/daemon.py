@@ -54,6 +54,8 @@ BROKEN = 70
 """The exit status after an invariant was broken (EX_SOFTWARE)."""
 STORE_FAILED = 74
 """The exit status after the state store could not be written (EX_IOERR)."""
+STANDS_AN_EXPIRY = 3
+"""Standing for a third of the time after which who is silent expires counts: Hadoop's monitors look that often."""
 _logger = logging.getLogger(__name__)
 
 Ready = Callable[[dict[str, object]], None]
@@ -159,6 +161,7 @@ class ResourceManager:
                 )
                 shell.launch, shell.clean_up = launcher.launch, launcher.clean_up
                 shell.handle(HostListsRead(_host_lists_at_start(self._conf)))
+                shell.watch_itself(self._shortest_expiry_ms() // STANDS_AN_EXPIRY)
                 rolling = tasks.create_task(self.keys.roll_for_ever())
                 try:
                     self.addresses = await self._servers.start()
@@ -187,7 +190,7 @@ class ResourceManager:
             store.raise_epoch()
             self.keys.recover(store.keys)
             await self.keys.keep(writer.write_keys)
-            self._shell.store = writer.put
+            self._shell.keeper = writer
             self._shell.handle(StateLoaded(state))
             _logger.info(
                 "recovered epoch=%d applications=%d store=%s (%s) file=%s",
@@ -200,6 +203,12 @@ class ResourceManager:
             yield
         finally:
             await writer.close()
+
+    def _shortest_expiry_ms(self) -> int:
+        return min(
+            setting.of(self._conf)
+            for setting in (resourcemanager.NM_EXPIRY_INTERVAL, resourcemanager.AM_EXPIRY_INTERVAL)
+        )
 
     def _fail_to_store(self) -> None:
         """What cannot be kept must not be told: end, and let the next one begin with what there is."""

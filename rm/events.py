@@ -284,11 +284,26 @@ class StateLoaded:
 
 
 @dataclass(frozen=True, slots=True)
+class Stood:
+    """The ResourceManager did not run for so long (it was stopped, or starved): it can have heard of nobody."""
+
+    for_ms: int
+
+
+@dataclass(frozen=True, slots=True)
 class ApplicationSaved:
     """What SaveApplication said is durable."""
 
     application_id: ApplicationId
     saving: Saving
+
+
+@dataclass(frozen=True, slots=True)
+class ApplicationSaveFailed:
+    """A new application was not written, and is not going to be; `diagnostics`: why."""
+
+    application_id: ApplicationId
+    diagnostics: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -330,7 +345,9 @@ Event: TypeAlias = (
     | MasterLaunched
     | MasterLaunchFailed
     | StateLoaded
+    | Stood
     | ApplicationSaved
+    | ApplicationSaveFailed
     | AttemptSaved
     | Tick
 )

@@ -53,6 +53,11 @@ class LivenessMonitor(Generic[K]):
         """Watch `key` no more, if it was watched."""
         self._pings.pop(key, None)
 
+    def forgive(self, silence_ms: int) -> None:
+        """Take so much of everybody's silence back."""
+        for key in self._pings:
+            self._pings[key] += silence_ms
+
     def next_deadline_ms(self) -> int | None:
         """The first check that would find somebody expired; None if nobody is watched."""
         for ping_ms in self._pings.values():

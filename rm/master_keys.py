@@ -7,6 +7,7 @@ while the old one still counts. After a delay in which every live node must have
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any
@@ -20,6 +21,7 @@ from wire.tokens import (
     new_master_key,
 )
 from yarn.configuration import Configuration
+from yarn.errors import YarnException
 from yarn.faults import ConfigurationException, Fault
 from yarn.protocols.tracker import MasterKey
 from yarn.settings import resourcemanager
@@ -27,6 +29,11 @@ from yarn.settings.kinds import TimeSetting
 
 EXPIRIES_PER_INTERVAL = 3
 """A key must last for more than so many liveness intervals (Hadoop's managers refuse to start otherwise)."""
+
+KEEP_RETRY_S = 10.0
+"""Between two tries to write a key: a day or more is left for it."""
+
+_logger = logging.getLogger(__name__)
 
 Sleep = Callable[[float], Awaitable[object]]
 Keep = Callable[[str, tuple[MasterKey, ...]], Awaitable[None]]
@@ -87,11 +94,21 @@ async def _roll(rolling: Rolling, sleep: Sleep, keep: Keep) -> None:
         if keys.next is None:
             await sleep((rolling.interval_ms - rolling.activation_ms) / 1000)
             fresh = new_master_key()
-            await keep(rolling.kind, (*keys.taken(), fresh))
+            await _kept(keep, sleep, rolling.kind, (*keys.taken(), fresh))
             keys.roll(fresh)
         await sleep(rolling.activation_ms / 1000)
         keys.activate_next()
-        await keep(rolling.kind, keys.taken())
+        await _kept(keep, sleep, rolling.kind, keys.taken())
+
+
+async def _kept(keep: Keep, sleep: Sleep, kind: str, keys: tuple[MasterKey, ...]) -> None:
+    """Returns once they are written, however long the disk is full: the keys before stay good meanwhile."""
+    while True:
+        try:
+            return await keep(kind, keys)
+        except YarnException as error:
+            _logger.warning("the next key of %s is not written, trying again: %s", kind, error.message)
+            await sleep(KEEP_RETRY_S)
 
 
 async def _keep_nothing(kind: str, keys: tuple[MasterKey, ...]) -> None:

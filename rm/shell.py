@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Callable
-from typing import assert_never
+from typing import Protocol, assert_never
 
 from rm.effects import (
     CleanUpMaster,
@@ -21,8 +22,20 @@ from rm.effects import (
     StoreEffect,
     Warn,
 )
-from rm.events import Event, Tick
+from rm.events import (
+    AddClusterNodeLabels,
+    Event,
+    MoveApplication,
+    RemoveClusterNodeLabels,
+    ReplaceLabelsOnNodes,
+    Stood,
+    SubmitApplication,
+    Tick,
+    UpdateApplicationPriority,
+    UpdateApplicationTimeouts,
+)
 from wire.core_shell import Core, CoreShell
+from yarn.errors import YarnException
 
 _logger = logging.getLogger(__name__)
 
@@ -30,12 +43,35 @@ SETTLED = frozenset({"FINISHED", "FAILED", "KILLED"})
 """Final states of an attempt, by name."""
 
 
-Store = Callable[[list[StoreEffect], list[Reply | Refuse]], None]
-"""Writes what is to be stored, and then gives the answers that wait for it."""
+PULSES_A_STAND = 3
+"""A process that runs does something at least so often in the time after which it counts as having stood."""
+
+
+class StateKeeper(Protocol):
+    """What keeps what is to be stored (StoreWriter)."""
+
+    @property
+    def problem(self) -> YarnException | None: ...
+    @property
+    def is_busy(self) -> bool: ...
+    def put(self, effects: list[StoreEffect], answers: list[Reply | Refuse]) -> None: ...
+
+
+Order = (
+    SubmitApplication
+    | MoveApplication
+    | UpdateApplicationPriority
+    | UpdateApplicationTimeouts
+    | AddClusterNodeLabels
+    | RemoveClusterNodeLabels
+    | ReplaceLabelsOnNodes
+)
+"""What is answered once it is stored, also where it asks for what is there already: that may not be stored yet."""
 
 
 class ResourceManagerShell(CoreShell[Event, Effect]):
-    """Feeds one core. Set `launch`, `clean_up`, `attempt_ended`, `give_up` and `store` before the first event."""
+    """Feeds one core. Set `launch`, `clean_up`, `attempt_ended` and `give_up` before the first event, and `keeper` if
+    anything is stored."""
 
     def __init__(self, core: Core[Event, Effect], clock: Callable[[], int]) -> None:
         super().__init__(core, clock, tick=Tick())
@@ -43,17 +79,54 @@ class ResourceManagerShell(CoreShell[Event, Effect]):
         self.clean_up: Callable[[CleanUpMaster], None] = _nobody
         self.attempt_ended: Callable[[str], None] = _nobody
         self.give_up: Callable[[], None] = _no_way_out
-        self.store: Store = _no_store
+        self.keeper: StateKeeper | None = None
+        self._is_order = False
+        self._stands_ms: int | None = None
+        self._alive_ms = 0
+        self._pulse_timer: asyncio.TimerHandle | None = None
+
+    def watch_itself(self, stands_ms: int) -> None:
+        """From now on tell the core when this process has not run for longer than `stands_ms`, before anything else."""
+        self._stands_ms, self._alive_ms = stands_ms, self._clock()
+        self._pulse()
+
+    def close(self) -> None:
+        if self._pulse_timer is not None:
+            self._pulse_timer.cancel()
+        super().close()
+
+    def handle(self, event: Event) -> None:
+        """One step. While nothing can be stored, what is to be stored is refused at the door."""
+        self._note_that_it_runs()
+        self._is_order = isinstance(event, Order)
+        problem = None if self.keeper is None else self.keeper.problem
+        if isinstance(event, Order) and problem is not None:
+            self.refuse(event.call, problem)
+            return
+        super().handle(event)
+
+    def _pulse(self) -> None:
+        assert self._stands_ms is not None
+        self._note_that_it_runs()
+        self._pulse_timer = asyncio.get_running_loop().call_later(self._stands_ms / PULSES_A_STAND / 1000, self._pulse)
+
+    def _note_that_it_runs(self) -> None:
+        if self._stands_ms is None:
+            return
+        stood_ms, self._alive_ms = self._clock() - self._alive_ms, self._clock()
+        if stood_ms > self._stands_ms:
+            self.send(Stood(stood_ms))
 
     def carry_out_step(self, effects: list[Effect]) -> None:
-        """What is to be stored goes to the store together, and the step's answers wait there until it is durable."""
+        """What is to be stored goes to the keeper together, and the step's answers wait there until it is durable."""
         to_store = [effect for effect in effects if isinstance(effect, StoreEffect)]
-        if not to_store:
+        if self.keeper is None or not (to_store or (self._is_order and self.keeper.is_busy)):
+            assert not to_store, f"nobody stores {to_store}"
             super().carry_out_step(effects)
             return
         answers = [effect for effect in effects if isinstance(effect, Reply | Refuse)]
         super().carry_out_step([effect for effect in effects if not isinstance(effect, Reply | Refuse | StoreEffect)])
-        self.store(to_store, answers)
+        self.keeper.put(to_store, answers)
 
     def carry_out(self, effect: Effect) -> None:
         match effect:
@@ -62,7 +135,7 @@ class ResourceManagerShell(CoreShell[Event, Effect]):
             case Refuse(call, error):
                 self.refuse(call, error)
             case SaveApplication() | SaveAttempt() | RemoveApplication():
-                self.store([effect], [])
+                raise AssertionError(f"{effect} is carried out with its step")
             case StateChanged():
                 self._note_change(effect)
             case LaunchMaster():
@@ -92,10 +165,6 @@ class ResourceManagerShell(CoreShell[Event, Effect]):
         )
         if change.kind == "RMAppAttempt" and change.target in SETTLED:
             self.attempt_ended(change.subject)
-
-
-def _no_store(effects: list[StoreEffect], answers: list[Reply | Refuse]) -> None:
-    raise AssertionError(f"nobody stores {effects}")
 
 
 def _no_way_out() -> None:

@@ -53,8 +53,23 @@ INSERT INTO epoch VALUES (0);
 """
 _OTHERS = stat.S_IRWXG | stat.S_IRWXO
 
+_TRY_AGAIN = frozenset(
+    {
+        sqlite3.SQLITE_FULL,
+        sqlite3.SQLITE_IOERR,
+        sqlite3.SQLITE_READONLY,
+        sqlite3.SQLITE_CANTOPEN,
+        sqlite3.SQLITE_NOMEM,
+    }
+)
+"""Errors of a disk or a machine that somebody may mend."""
+
 Keys = tuple[MasterKey, ...]
 """The keys of one kind of token: the current one, and the next one while they change."""
+
+
+class StoreUnavailable(YarnException):
+    """The file takes nothing now. It may again: nothing of the call was written, and nothing before it is lost."""
 
 
 class SQLiteStateStore:
@@ -127,7 +142,7 @@ class SQLiteStateStore:
             self._database.executemany("INSERT INTO master_key VALUES (?, ?, ?, ?)", rows)
 
     def write(self, effects: Iterable[StoreEffect]) -> None:
-        """All in one transaction. Raises YarnException, with nothing written, if the disk does not take it."""
+        """All in one transaction. Raises YarnException, with nothing written; StoreUnavailable for a full disk."""
         with self._refusing(), self._database:
             for effect in effects:
                 self._apply(effect)
@@ -154,20 +169,28 @@ class SQLiteStateStore:
         """Lock the file, see that it is ours and whole, and make its tables if it is new."""
         database = self._database
         database.execute("PRAGMA locking_mode = EXCLUSIVE")
+        is_new = self._check()
+        # Only now: it changes the file, which may have been another program's.
         database.execute("PRAGMA journal_mode = WAL")
         database.execute("PRAGMA synchronous = FULL")
+        if is_new:
+            database.executescript(
+                f"BEGIN; PRAGMA application_id = {FILE_KIND}; PRAGMA user_version = {SCHEMA_VERSION}; {_SCHEMA} COMMIT;"
+            )
+
+    def _check(self) -> bool:
+        """True for a new file. Raises YarnException for one that is not ours, and sqlite3's for a damaged one."""
+        database = self._database
         database.execute("BEGIN IMMEDIATE")
         (kind,) = database.execute("PRAGMA application_id").fetchone()
         (version,) = database.execute("PRAGMA user_version").fetchone()
         (tables,) = database.execute("SELECT count(*) FROM sqlite_master").fetchone()
         database.execute("COMMIT")
-        if tables == 0:
-            database.executescript(
-                f"BEGIN; PRAGMA application_id = {FILE_KIND}; PRAGMA user_version = {SCHEMA_VERSION}; {_SCHEMA} COMMIT;"
-            )
-        elif kind != FILE_KIND:
+        if tables == 0 and kind in (0, FILE_KIND):
+            return True
+        if kind != FILE_KIND:
             raise YarnException(f"{self._said}: is another program's database (name another file)")
-        elif version != SCHEMA_VERSION:
+        if version != SCHEMA_VERSION:
             raise YarnException(
                 f"{self._said}: is of version {version}, this is version {SCHEMA_VERSION} "
                 "(start the release that wrote it, or move the file away to start without its applications)"
@@ -175,6 +198,7 @@ class SQLiteStateStore:
         found = [text for (text,) in database.execute("PRAGMA quick_check")]
         if found != ["ok"]:
             raise sqlite3.DatabaseError(found[0])
+        return False
 
     @contextmanager
     def _refusing(self) -> Iterator[None]:
@@ -186,7 +210,8 @@ class SQLiteStateStore:
                 raise YarnException(
                     f"{self._said}: another ResourceManager uses it (end that one, or name another file)"
                 ) from None
-            raise YarnException(f"{self._said}: {error} (make room, or give a file that can be written)") from None
+            kind = StoreUnavailable if error.sqlite_errorcode & 0xFF in _TRY_AGAIN else YarnException
+            raise kind(f"{self._said}: {error} (make room, or give a file that can be written)") from None
         except (sqlite3.DatabaseError, InvalidArgumentException, DecodeError, ValueError, TypeError) as error:
             raise YarnException(
                 f"{self._said}: is damaged: {error} "
@@ -195,7 +220,16 @@ class SQLiteStateStore:
 
 
 def _make_private(path: Path, said: str) -> None:
-    """See to it that the file is there, and its owner's only; its log becomes what it is."""
+    """See to it that the file is there, and its owner's only; its log becomes what it is.
+
+    SQLite would begin anew in an empty file, and delete the log that the lost one left.
+    """
+    log = Path(f"{path}-wal")
+    if not _has_content(path) and _has_content(log):
+        raise YarnException(
+            f"{said}: is missing or empty, but its log {log.name} is there "
+            "(put the file back, or move the log away to start without its applications)"
+        )
     try:
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
         mode = os.fstat(descriptor).st_mode
@@ -204,6 +238,10 @@ def _make_private(path: Path, said: str) -> None:
         raise YarnException(f"{said}: {error.strerror} (give a file that can be written)") from None
     if mode & _OTHERS:
         raise YarnException(f"{said}: mode {stat.S_IMODE(mode):04o} lets others read it (chmod 0600)")
+
+
+def _has_content(path: Path) -> bool:
+    return path.is_file() and path.stat().st_size > 0
 
 
 def _connected(path: Path, said: str) -> sqlite3.Connection:

@@ -58,6 +58,12 @@ class StateStore:
             event = RMAppEventType.APP_NEW_SAVED if is_new else RMAppEventType.APP_UPDATE_SAVED
             self._context.send_app(application_id, event)
 
+    def application_save_failed(self, application_id: ApplicationId, diagnostics: str) -> None:
+        """It will not be written: it never began. One that is on its way out meanwhile has its end stored later."""
+        app = self._context.apps.get(application_id)
+        if app is not None and app.state is RMAppState.NEW_SAVING:
+            self._context.send_app(application_id, RMAppEventType.APP_SAVE_FAILED, diagnostics)
+
     def attempt_saved(self, attempt_id: ApplicationAttemptId, saving: Saving) -> None:
         """It is written: its machine may go on."""
         is_new = saving is Saving.NEW

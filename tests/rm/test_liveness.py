@@ -40,6 +40,16 @@ def test_a_ping_moves_the_deadline() -> None:
     assert watched.next_deadline_ms() == 50_000
 
 
+def test_forgiven_silence_does_not_count() -> None:
+    """The order of who was silent for longest stays."""
+    watched = monitor("n1", "n2")
+    watched.ping("n1", 1_000)
+    watched.forgive(25_000)
+    assert watched.expire(50_000) == []
+    assert watched.next_deadline_ms() == 60_000
+    assert watched.expire(60_000) == ["n2", "n1"]
+
+
 def test_a_ping_of_somebody_not_watched_is_of_no_effect() -> None:
     watched = monitor("n1")
     watched.unregister("n1")

@@ -6,10 +6,12 @@ import asyncio
 
 import pytest
 
-from rm.master_keys import MasterKeys
+from rm.master_keys import KEEP_RETRY_S, MasterKeys
 from tests.rm.served_cluster import until
 from yarn.configuration import Configuration
+from yarn.errors import YarnException
 from yarn.faults import ConfigurationException
+from yarn.protocols.tracker import MasterKey
 
 NODE_EXPIRY = "yarn.nm.liveness-monitor.expiry-interval-ms"
 MASTER_EXPIRY = "yarn.am.liveness-monitor.expiry-interval-ms"
@@ -58,6 +60,30 @@ async def test_each_key_is_announced_and_then_comes_into_force() -> None:
         assert [ring.next for ring in rings] == [None] * len(rings)
         rolling.cancel()
     assert sleeper.slept[:6] == [0.022, 0.025, 0.025, 0.018, 0.015, 0.015]
+
+
+async def test_a_key_that_cannot_be_written_is_given_to_nobody_until_it_is(caplog: pytest.LogCaptureFixture) -> None:
+    """The disk is full: the key before stays good, and the RM goes on."""
+    keys = MasterKeys(Configuration.of({NODE_EXPIRY: "10", MASTER_EXPIRY: "12", **INTERVALS}))
+    is_full = False
+
+    async def keep(kind: str, written: tuple[MasterKey, ...]) -> None:
+        if is_full:
+            raise YarnException("no room")
+
+    await keys.keep(keep)
+    sleeper = Sleeper()
+    async with asyncio.TaskGroup() as tasks:
+        rolling = tasks.create_task(keys.roll_for_ever(sleeper))
+        is_full = True
+        await sleeper.wake(3)
+        assert keys.masters.keys.next is None
+        is_full = False
+        await sleeper.wake(3)
+        assert keys.masters.keys.next is not None
+        rolling.cancel()
+    assert sleeper.slept[3:6] == [KEEP_RETRY_S] * 3
+    assert "is not written, trying again: no room" in caplog.text
 
 
 @pytest.mark.parametrize("key", sorted(INTERVALS))

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from rm.events import FailApplicationAttempt, MoveApplication, UpdateApplicationPriority
+from rm.events import ApplicationSaveFailed, FailApplicationAttempt, MoveApplication, UpdateApplicationPriority
 from rm.reports import application_report, attempt_report
 from tests.rm.builders import START_MS, done
 from tests.rm.stored import NOT_PRESERVING, StoredRM
@@ -58,6 +58,29 @@ def test_what_was_not_written_never_was(rm: StoredRM) -> None:
     rm.disk.is_slow = True
     app = rm.submit()
     assert app not in rm.restart().core.context.apps
+
+
+def test_an_application_that_was_not_written_failed_and_is_unknown_later(rm: StoredRM) -> None:
+    rm.disk.is_slow = True
+    app = rm.submit()
+    rm.disk.waiting.clear()
+    rm.send(ApplicationSaveFailed(app, "no room"))
+    assert rm.state(app) == "FAILED"
+    assert application_report(rm.core.context, app).diagnostics == "no room"
+    assert rm.disk.waiting == []
+    assert app not in rm.restart().core.context.apps
+
+
+def test_one_that_was_killed_before_it_could_not_be_written_is_killed(rm: StoredRM) -> None:
+    rm.disk.is_slow = True
+    app = rm.submit()
+    rm.disk.waiting.clear()
+    rm.kill(app)
+    rm.send(ApplicationSaveFailed(app, "no room"))
+    assert rm.state(app) == "FINAL_SAVING"
+    rm.write()
+    assert rm.state(app) == "KILLED"
+    assert rm.restart().state(app) == "KILLED"
 
 
 def test_the_oldest_completed_applications_are_forgotten_by_the_store() -> None:

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from rm.events import NodeHeartbeat, RegisterNode, UnregisterNode, UpdateNodeResource
+from rm.events import NodeHeartbeat, RegisterNode, Stood, Tick, UnregisterNode, UpdateNodeResource
 from rm.node_reports import cluster_metrics, node_reports
 from tests.rm.builders import RM, ask, done
 from yarn.containers import NMContainerStatus
@@ -287,3 +287,28 @@ def test_an_ended_container_is_reported_by_id_only_once_to_the_scheduler(rm: RM,
     for _ in range(3):
         rm.beat(ended=[done(container.id)])
     assert len(rm.core.scheduler.containers_of(app)) == 2
+
+
+# A ResourceManager that stood
+
+
+def test_when_it_goes_on_nobody_is_lost_for_a_silence_that_was_its_own(rm: RM, app: ApplicationId) -> None:
+    """F09: the tick of the liveness monitors comes before what nodes and masters have sent meanwhile."""
+    rm.get(app, 1)
+    rm.now_ms += 2_000_000
+    rm.send(Stood(2_000_000))
+    rm.send(Tick())
+    assert [state(rm, host) for host in ("n1", "n2")] == [NodeState.RUNNING] * 2
+    assert rm.attempt_state(app) == "RUNNING"
+    assert len(rm.core.scheduler.containers_of(app)) == 2
+    rm.wait(NODE_EXPIRY_MS - 1)
+    assert [state(rm, host) for host in ("n1", "n2")] == [NodeState.RUNNING] * 2
+
+
+def test_who_stays_silent_afterwards_is_lost_in_its_time(rm: RM) -> None:
+    rm.wait(120_000)
+    rm.beat("n1")
+    rm.now_ms += 2_000_000
+    rm.send(Stood(2_000_000))
+    alive(rm, NODE_EXPIRY_MS * 4 // 3, "n1")
+    assert [state(rm, host) for host in ("n1", "n2")] == [NodeState.RUNNING, NodeState.LOST]

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
+import threading
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
 
 from rm.daemon import ResourceManager
+from rm.effects import StoreEffect
+from rm.sqlite_store import SQLiteStateStore
 from tests.rm.served_cluster import configuration, serving, submit, until
 from yarn.configuration import Configuration
 from yarn.errors import ApplicationMasterNotRegisteredException, YarnException
@@ -16,6 +21,8 @@ from yarn.settings import check_settings
 from yarn.settings.resourcemanager import RECOVERY_ENABLED, STORE_CLASS
 from yarn.settings.yarnling import STATE_STORE_FILE
 from yarn.states import YarnApplicationState
+
+SLOW_S_MAX = 30.0
 
 
 def stored(directory: Path) -> Configuration:
@@ -31,6 +38,34 @@ async def test_an_application_is_on_disk_when_its_submission_is_answered(tmp_pat
     async with serving(conf) as cluster:
         report = await (await cluster.client()).get_application_report(app)
         assert (report.state, report.user) == (YarnApplicationState.ACCEPTED, "ann")
+
+
+async def test_a_slow_store_delays_submissions_and_nothing_else(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """F33: nobody is told of what is not on disk, and nobody else waits for the disk."""
+    is_written = threading.Event()
+    write = SQLiteStateStore.write
+
+    def slowly(store: SQLiteStateStore, effects: Iterable[StoreEffect]) -> None:
+        assert is_written.wait(SLOW_S_MAX)
+        write(store, effects)
+
+    monkeypatch.setattr(SQLiteStateStore, "write", slowly)
+    async with serving(stored(tmp_path)) as cluster:
+        node, client = await cluster.node(), await cluster.client()
+        async with asyncio.TaskGroup() as tasks:
+            submitted = tasks.create_task(submit(client))
+            apps = cluster.rm.core.context.apps
+            await until(lambda: len(apps) == 1)
+            (app,) = apps
+            for _ in range(5):
+                await node.beat()
+                assert (await client.get_application_report(app)).state is YarnApplicationState.NEW_SAVING
+            assert not submitted.done()
+            is_written.set()
+        assert submitted.result() == app
+        await until(lambda: apps[app].state.name == "ACCEPTED")
 
 
 async def test_a_master_goes_on_with_the_token_it_has(tmp_path: Path) -> None:

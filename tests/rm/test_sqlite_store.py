@@ -15,7 +15,7 @@ import pytest
 
 from rm.effects import RemoveApplication, SaveApplication, SaveAttempt
 from rm.lifecycles.states import RMAppAttemptState, RMAppState
-from rm.sqlite_store import SCHEMA_VERSION, SQLiteStateStore
+from rm.sqlite_store import SCHEMA_VERSION, SQLiteStateStore, StoreUnavailable
 from rm.stored_state import ApplicationAttemptStateData, ApplicationStateData, RMState, Saving, StoredApplication
 from yarn.applications import ApplicationSubmissionContext
 from yarn.containers import Container, ContainerLaunchContext
@@ -64,8 +64,11 @@ def opened(path: Path) -> SQLiteStateStore:
 
 
 def refusal(path: Path) -> str:
+    """What is said of a file that is not taken; nothing of it changes."""
+    before = path.read_bytes()
     with pytest.raises(YarnException) as refused:
         read(path)
+    assert path.read_bytes() == before
     return refused.value.message
 
 
@@ -139,6 +142,25 @@ def test_all_of_a_write_or_none_of_it(store: SQLiteStateStore) -> None:
     with pytest.raises(YarnException):
         store.write([SaveApplication(application(), Saving.NEW), SaveApplication(impossible, Saving.NEW)])
     assert store.load() == RMState()
+
+
+def test_a_full_disk_takes_nothing_of_a_write_and_the_next_one_when_there_is_room(store: SQLiteStateStore) -> None:
+    store.write([SaveApplication(application(), Saving.NEW)])
+    store._database.execute("PRAGMA max_page_count = 1")
+    many = [SaveApplication(application(number), Saving.NEW) for number in range(2, 200)]
+    with pytest.raises(StoreUnavailable, match=r"^KEY = .*: database or disk is full \(make room, or give a file"):
+        store.write(many)
+    assert [stored.application for stored in store.load().applications] == [application()]
+    store._database.execute("PRAGMA max_page_count = 1000000")
+    store.write(many)
+    assert len(store.load().applications) == 199
+
+
+def test_what_no_room_would_mend_is_no_full_disk(store: SQLiteStateStore) -> None:
+    store._database.execute("DROP TABLE attempt")
+    with pytest.raises(YarnException, match="no such table: attempt") as refused:
+        store.write([SaveAttempt(attempt(), Saving.NEW)])
+    assert not isinstance(refused.value, StoreUnavailable)
 
 
 # Processes that are killed
@@ -217,6 +239,31 @@ def test_a_damaged_file_is_refused_with_the_remedy(store: SQLiteStateStore, path
     assert told.endswith("(put a copy in its place, or move it away to start without its applications)")
 
 
+@pytest.mark.parametrize("is_there", [True, False], ids=["emptied", "missing"])
+def test_a_file_that_was_lost_while_its_log_was_not_is_never_begun_anew(path: Path, is_there: bool) -> None:
+    store = opened(path)
+    store.write([SaveApplication(application(), Saving.NEW)])
+    log = Path(f"{path}-wal")
+    kept = log.read_bytes()
+    store.close()
+    log.write_bytes(kept)
+    path.unlink()
+    if is_there:
+        path.touch(0o600)
+    with pytest.raises(
+        YarnException, match=r"is missing or empty, but its log state.sqlite-wal is there \(put the file"
+    ):
+        opened(path)
+    assert log.read_bytes() == kept
+
+
+def test_a_truncated_file_is_refused(store: SQLiteStateStore, path: Path) -> None:
+    store.write([SaveApplication(application(number), Saving.NEW) for number in range(1, 200)])
+    store.close()
+    os.truncate(path, path.stat().st_size // 2)
+    assert ": is damaged: " in refusal(path)
+
+
 def test_what_is_no_database_is_refused(path: Path) -> None:
     path.touch(0o600)
     path.write_bytes(b"Dear diary, " * 1000)
@@ -254,4 +301,5 @@ def test_a_file_that_others_may_read_is_refused(path: Path) -> None:
 
 
 def test_a_file_that_cannot_be_made_is_refused(tmp_path: Path) -> None:
-    assert "(give a file that can be written)" in refusal(tmp_path / "no" / "such" / "place")
+    with pytest.raises(YarnException, match=r"\(give a file that can be written\)"):
+        opened(tmp_path / "no" / "such" / "place")

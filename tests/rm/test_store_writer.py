@@ -4,16 +4,24 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Iterable
+from collections.abc import Awaitable, Iterable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from rm.effects import Effect, Reply, SaveApplication, SaveAttempt, StoreEffect
-from rm.events import ApplicationSaved, AttemptSaved, Event, GetNewApplication, MasterLaunched
+from rm.events import (
+    ApplicationSaved,
+    ApplicationSaveFailed,
+    AttemptSaved,
+    Event,
+    GetNewApplication,
+    MasterLaunched,
+    SubmitApplication,
+)
 from rm.shell import ResourceManagerShell
-from rm.sqlite_store import SQLiteStateStore
+from rm.sqlite_store import SQLiteStateStore, StoreUnavailable
 from rm.store_writer import StoreWriter
 from rm.stored_state import Saving
 from tests.rm.served_cluster import until
@@ -24,20 +32,32 @@ from yarn.protocols.tracker import MasterKey
 
 NEW = SaveApplication(application(), Saving.NEW)
 AGAIN = SaveAttempt(attempt(), Saving.FINAL)
+CHANGE = SaveApplication(application(), Saving.CHANGE)
+FULL = StoreUnavailable("no room")
+
+
+def submission(call: int) -> SubmitApplication:
+    return SubmitApplication(call, "ann", application().submission)
+
+
+async def refused(call: Awaitable[object]) -> YarnException:
+    with pytest.raises(YarnException) as error:
+        await call
+    return error.value
 
 
 class Disk:
-    """A store whose writes wait until `ready` is set; each is noted. While `is_full` it refuses."""
+    """A store whose writes wait until `ready` is set; each is noted. It raises `problem` while there is one."""
 
     def __init__(self) -> None:
         self.ready = threading.Event()
         self.writes: list[list[StoreEffect]] = []
-        self.is_full = False
+        self.problem: YarnException | None = None
 
     def write(self, effects: Iterable[StoreEffect]) -> None:
         assert self.ready.wait(5)
-        if self.is_full:
-            raise YarnException("no room")
+        if self.problem is not None:
+            raise self.problem
         self.writes.append(list(effects))
 
     def close(self) -> None:
@@ -57,9 +77,10 @@ class Wired:
             report=self.shell.send,
             answer=self.shell.carry_out,
             fail=self.fail,
+            retry_s=0.001,
         )
         self.writer: StoreWriter = writer
-        self.shell.store = writer.put
+        self.shell.keeper = writer
 
     def fail(self) -> None:
         self.failed += 1
@@ -101,12 +122,94 @@ async def test_what_a_saved_event_leads_to_is_written_next() -> None:
     assert wired.disk.writes == [[NEW], [AGAIN], []]
 
 
-async def test_a_disk_that_takes_no_more_ends_it_and_nobody_is_answered(caplog: pytest.LogCaptureFixture) -> None:
-    wired = Wired([Reply(1, "one"), NEW], [NEW])
-    wired.disk.is_full = True
+async def test_a_submission_that_is_repeated_is_answered_once_the_first_one_is_durable() -> None:
+    """The application is known already, so nothing is stored anew; but it is not on the disk yet."""
+    wired = Wired([Reply(1, "one"), NEW], [Reply(2, "again")])
+    async with asyncio.TaskGroup() as tasks:
+        first = tasks.create_task(wired.shell.ask(submission))
+        await until(lambda: len(wired.core.events) == 1)
+        again = tasks.create_task(wired.shell.ask(submission))
+        await until(lambda: len(wired.core.events) == 2)
+        for _ in range(5):
+            await asyncio.sleep(0)
+        assert not again.done()
+        wired.disk.ready.set()
+    assert (first.result(), again.result()) == ("one", "again")
+    await wired.writer.close()
+    assert wired.disk.writes == [[NEW], []]
+
+
+# A file that takes nothing
+
+
+async def test_a_full_disk_turns_away_what_is_new_and_keeps_the_rest_until_there_is_room(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    caplog.set_level("INFO", "rm.store_writer")
+    wired = Wired([Reply(1, "one"), NEW], [AGAIN], [], [], [Reply(3, "three"), NEW])
+    wired.disk.problem = FULL
+    async with asyncio.TaskGroup() as tasks:
+        first = tasks.create_task(refused(wired.shell.ask(submission)))
+        await until(lambda: len(wired.core.events) == 1)
+        wired.shell.handle(MasterLaunched(ATTEMPT))
+        wired.disk.ready.set()
+    assert first.result() is FULL
+    assert wired.events()[2:] == [ApplicationSaveFailed(APP, "no room")]
+    assert await refused(wired.shell.ask(submission)) is FULL
+    assert len(wired.core.events) == 3
+    assert wired.disk.writes == []
+    wired.disk.problem = None
+    await until(lambda: wired.writer.problem is None)
+    assert wired.disk.writes == [[AGAIN]]
+    assert wired.events()[3:] == [AttemptSaved(ATTEMPT, Saving.FINAL)]
+    assert await wired.shell.ask(submission) == "three"
+    await wired.writer.close()
+    assert wired.failed == 0
+    said = [record.message for record in caplog.records if record.name == "rm.store_writer"]
+    assert said == ["applications are turned away: no room", "the state store takes writes again"]
+
+
+async def test_who_asked_for_a_change_before_the_disk_was_full_is_answered_when_it_is_stored() -> None:
+    wired = Wired([Reply(1, "one"), CHANGE])
+    wired.disk.problem = FULL
     wired.disk.ready.set()
     async with asyncio.TaskGroup() as tasks:
-        first = tasks.create_task(wired.shell.ask(GetNewApplication))
+        change = tasks.create_task(wired.shell.ask(submission))
+        await until(lambda: wired.writer.problem is not None)
+        assert not change.done()
+        wired.disk.problem = None
+    assert change.result() == "one"
+    await wired.writer.close()
+
+
+async def test_when_only_new_applications_waited_the_next_one_finds_out_whether_there_is_room() -> None:
+    wired = Wired([Reply(1, "one"), NEW], [], [Reply(2, "two"), NEW])
+    wired.disk.problem = FULL
+    wired.disk.ready.set()
+    assert await refused(wired.shell.ask(submission)) is FULL
+    await until(lambda: not wired.writer.is_busy)
+    wired.disk.problem = None
+    assert await wired.shell.ask(submission) == "two"
+    await wired.writer.close()
+
+
+async def test_one_that_ends_while_the_disk_is_full_says_so(caplog: pytest.LogCaptureFixture) -> None:
+    wired = Wired([AGAIN])
+    wired.disk.problem = FULL
+    wired.disk.ready.set()
+    wired.shell.handle(MasterLaunched(ATTEMPT))
+    await until(lambda: wired.writer.problem is not None)
+    await wired.writer.close()
+    assert (wired.failed, wired.disk.writes) == (1, [[]])
+    assert "the state store cannot be written: no room" in caplog.text
+
+
+async def test_a_damaged_file_ends_it_and_nobody_is_answered(caplog: pytest.LogCaptureFixture) -> None:
+    wired = Wired([Reply(1, "one"), NEW], [NEW])
+    wired.disk.problem = YarnException("is damaged")
+    wired.disk.ready.set()
+    async with asyncio.TaskGroup() as tasks:
+        first = tasks.create_task(wired.shell.ask(submission))
         await until(lambda: wired.failed == 1)
         wired.shell.handle(MasterLaunched(ATTEMPT))
         await wired.writer.close()
@@ -114,7 +217,7 @@ async def test_a_disk_that_takes_no_more_ends_it_and_nobody_is_answered(caplog: 
         first.cancel()
     assert wired.disk.writes == [[]]
     assert wired.failed == 1
-    assert "the state store cannot be written: no room" in caplog.text
+    assert "the state store cannot be written: is damaged" in caplog.text
 
 
 async def test_keys_are_written_in_their_turn(tmp_path: Path) -> None:

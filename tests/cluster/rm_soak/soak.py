@@ -31,9 +31,10 @@ KILL_S = 12.0
 
 QUICK = {
     **SETTINGS,
-    # A master whose start was on its way when the RM was killed is waited for: five seconds here.
-    "yarn.am.liveness-monitor.expiry-interval-ms": "100000",
-    "yarn.resourcemanager.am.max-attempts": "9",
+    # A master whose start was on its way when the RM was killed is waited for: fifteen seconds here, which a busy
+    # machine needs to start one.
+    "yarn.am.liveness-monitor.expiry-interval-ms": "300000",
+    "yarn.resourcemanager.am.max-attempts": "50",
     "yarn.cluster.max-application-priority": "9",
     "yarn.scheduler.capacity.root.queues": "a,b",
     "yarn.scheduler.capacity.root.a.capacity": "50",
