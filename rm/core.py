@@ -208,6 +208,7 @@ class ResourceManagerCore:
             case MasterLaunched():
                 self.context.send_attempt(event.attempt_id, RMAppAttemptEventType.LAUNCHED)
             case StateLoaded():
+                self._labels.recover(event.state.node_labels)
                 recover(self.context, event.state)
             case ApplicationSaved():
                 self.context.store.application_saved(event.application_id, event.saving)

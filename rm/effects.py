@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from rm.events import Call
-from rm.stored_state import ApplicationAttemptStateData, ApplicationStateData, Saving
+from rm.stored_state import ApplicationAttemptStateData, ApplicationStateData, NodeLabelState, Saving
 from yarn.applications import ApplicationSubmissionContext
 from yarn.containers import Container
 from yarn.errors import YarnException
@@ -73,6 +73,13 @@ class RemoveApplication:
 
 
 @dataclass(frozen=True, slots=True)
+class SaveNodeLabels:
+    """Write these in the place of the labels that are stored; nothing waits for it but the call."""
+
+    node_labels: NodeLabelState
+
+
+@dataclass(frozen=True, slots=True)
 class StateChanged:
     """For the log: `kind` (RMApp, RMAppAttempt, RMNode) `subject` went from `source` to `target` on `event`."""
 
@@ -108,7 +115,7 @@ class Preempted:
     serves: str
 
 
-StoreEffect: TypeAlias = SaveApplication | SaveAttempt | RemoveApplication
+StoreEffect: TypeAlias = SaveApplication | SaveAttempt | RemoveApplication | SaveNodeLabels
 """What is for the state store. Answers given in the same step wait until it is durable."""
 
 Effect: TypeAlias = (

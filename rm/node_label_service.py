@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rm.scheduler.node_labels import WHOLE_HOST
+from rm.stored_state import NodeLabelState
 from yarn.errors import YarnException
 from yarn.ids import NodeId
 from yarn.nodes import NodeLabel
@@ -22,10 +23,12 @@ class NodeLabelService:
     def add(self, labels: tuple[NodeLabel, ...]) -> None:
         """New labels of the cluster. Raises YarnException."""
         self._context.scheduler.labels.add(labels)
+        self._context.store.change_node_labels()
 
     def remove(self, names: tuple[str, ...]) -> None:
         """Labels go. Raises YarnException, for one that a queue names too."""
         self._context.scheduler.remove_node_labels(names, self._context.now_ms)
+        self._context.store.change_node_labels()
 
     def replace(self, labels: tuple[tuple[NodeId, tuple[str, ...]], ...], fail_on_unknown_nodes: bool) -> None:
         """Other labels for nodes and whole hosts, which need not be there. Raises YarnException."""
@@ -35,6 +38,15 @@ class NodeLabelService:
             listed = ", ".join(map(str, unknown))
             raise YarnException(f"java.io.IOException: Failed to replace labels as there are unknown nodes:[{listed}]")
         self._context.scheduler.replace_node_labels(wanted, self._context.now_ms)
+        self._context.store.change_node_labels()
+
+    def recover(self, state: NodeLabelState) -> None:
+        """Make the labels what they were; without node labels what is stored waits (initNodeLabelStore)."""
+        scheduler = self._context.scheduler
+        if scheduler.labels.enabled:
+            scheduler.labels.add(state.labels)
+            given = {node_id: (label,) if label else () for node_id, label in state.given}
+            scheduler.replace_node_labels(given, self._context.now_ms)
 
     def _is_known(self, node_id: NodeId) -> bool:
         nodes = (*self._context.nodes, *self._context.inactive_nodes)

@@ -18,6 +18,7 @@ from rm.effects import (
     Reply,
     SaveApplication,
     SaveAttempt,
+    SaveNodeLabels,
     StateChanged,
     StoreEffect,
     Warn,
@@ -134,7 +135,7 @@ class ResourceManagerShell(CoreShell[Event, Effect]):
                 self.answer(call, value)
             case Refuse(call, error):
                 self.refuse(call, error)
-            case SaveApplication() | SaveAttempt() | RemoveApplication():
+            case SaveApplication() | SaveAttempt() | RemoveApplication() | SaveNodeLabels():
                 raise AssertionError(f"{effect} is carried out with its step")
             case StateChanged():
                 self._note_change(effect)

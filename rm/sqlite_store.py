@@ -1,4 +1,4 @@
-"""The state store's file: a SQLite database with an application a row, an attempt a row, the epoch and the keys.
+"""The state store's file: a SQLite database with an application a row, an attempt a row, labels, the epoch and keys.
 
     store = SQLiteStateStore.open(path, said="yarn.yarnling.state-store-file = /var/...")
     state = store.load()
@@ -24,15 +24,21 @@ from typing import Any, assert_never
 from google.protobuf.message import DecodeError
 
 from protos.yarn_protos_pb2 import ApplicationSubmissionContextProto
-from rm.effects import RemoveApplication, SaveApplication, SaveAttempt, StoreEffect
-from rm.stored_state import ApplicationAttemptStateData, ApplicationStateData, RMState, StoredApplication
+from rm.effects import RemoveApplication, SaveApplication, SaveAttempt, SaveNodeLabels, StoreEffect
+from rm.stored_state import (
+    ApplicationAttemptStateData,
+    ApplicationStateData,
+    NodeLabelState,
+    RMState,
+    StoredApplication,
+)
 from wire.codec.applications import read_submission, write_submission
 from wire.json_records import from_json, to_json
 from yarn.errors import InvalidArgumentException, YarnException
 from yarn.ids import ApplicationId
 from yarn.protocols.tracker import MasterKey
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 FILE_KIND = 0x7961726E
 """`yarn`, in the header of the file: no other program's database is taken for a state store."""
 
@@ -45,6 +51,7 @@ CREATE TABLE attempt (
     cluster_timestamp INTEGER, application INTEGER, number INTEGER, state TEXT NOT NULL,
     PRIMARY KEY (cluster_timestamp, application, number)
 ) WITHOUT ROWID;
+CREATE TABLE node_labels (state TEXT NOT NULL);
 CREATE TABLE epoch (epoch INTEGER NOT NULL);
 CREATE TABLE master_key (kind TEXT, place INTEGER, key_id INTEGER NOT NULL, secret BLOB NOT NULL,
     PRIMARY KEY (kind, place)
@@ -103,6 +110,7 @@ class SQLiteStateStore:
         """All applications, in the order of their ids. Raises YarnException for what cannot be read."""
         with self._refusing():
             (epoch,) = self._database.execute("SELECT epoch FROM epoch").fetchone()
+            labels = self._database.execute("SELECT state FROM node_labels").fetchone()
             attempts: dict[ApplicationId, list[ApplicationAttemptStateData]] = {}
             for timestamp, number, state in self._database.execute(
                 "SELECT cluster_timestamp, application, state FROM attempt ORDER BY 1, 2, number"
@@ -121,6 +129,7 @@ class SQLiteStateStore:
                 StoredApplication(application, tuple(attempts.get(application.application_id, ())))
                 for application in applications
             ),
+            NodeLabelState(**_fields_of(labels[0])) if labels is not None else NodeLabelState(),
         )
 
     def raise_epoch(self) -> None:
@@ -162,6 +171,9 @@ class SQLiteStateStore:
             case RemoveApplication(application_id):
                 execute("DELETE FROM attempt WHERE cluster_timestamp = ? AND application = ?", application_id)
                 execute("DELETE FROM application WHERE cluster_timestamp = ? AND number = ?", application_id)
+            case SaveNodeLabels(node_labels):
+                execute("DELETE FROM node_labels")
+                execute("INSERT INTO node_labels VALUES (?)", [_json_of(node_labels)])
             case _:
                 assert_never(effect)
 
@@ -251,7 +263,7 @@ def _connected(path: Path, said: str) -> sqlite3.Connection:
         raise YarnException(f"{said}: {error} (give a file that can be written)") from None
 
 
-def _json_of(record: ApplicationStateData | ApplicationAttemptStateData, without: str = "") -> str:
+def _json_of(record: ApplicationStateData | ApplicationAttemptStateData | NodeLabelState, without: str = "") -> str:
     values = {field.name: to_json(getattr(record, field.name)) for field in fields(record) if field.name != without}
     return json.dumps(values, separators=(",", ":"))
 

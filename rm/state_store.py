@@ -10,10 +10,11 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from rm.effects import RemoveApplication, SaveApplication, SaveAttempt
+from rm.effects import RemoveApplication, SaveApplication, SaveAttempt, SaveNodeLabels
 from rm.lifecycles.events import RMAppAttemptEventType, RMAppEventType
 from rm.lifecycles.states import RMAppAttemptState, RMAppState
-from rm.stored_state import ApplicationAttemptStateData, ApplicationStateData, Saving
+from rm.stored_state import ApplicationAttemptStateData, ApplicationStateData, NodeLabelState, Saving
+from yarn.containers import ContainerLaunchContext
 from yarn.ids import ApplicationAttemptId, ApplicationId
 from yarn.states import ContainerExitStatus, FinalApplicationStatus
 
@@ -51,6 +52,9 @@ class StateStore:
         """An attempt's final state; answered with ATTEMPT_UPDATE_SAVED."""
         self.attempt_saved(attempt.attempt_id, Saving.FINAL)
 
+    def change_node_labels(self) -> None:
+        """Labels have come, gone, or are other nodes' now."""
+
     def application_saved(self, application_id: ApplicationId, saving: Saving) -> None:
         """It is written: its machine may go on."""
         if saving is not Saving.CHANGE:
@@ -78,7 +82,16 @@ class KeepingStateStore(StateStore):
         self._save(app_data(app), Saving.NEW)
 
     def end_application(self, app: RMApp, state: RMAppState, diagnostics: str) -> None:
-        data = replace(app_data(app), state=state, diagnostics=diagnostics, finish_ms=app.stored_finish_ms)
+        """Without what only its master needed, users' credentials among it (RMStateStore.pruneAppState)."""
+        acls = ContainerLaunchContext(application_acls=app.submission.am_container.application_acls)
+        living = app_data(app)
+        data = replace(
+            living,
+            submission=replace(living.submission, am_container=acls),
+            state=state,
+            diagnostics=diagnostics,
+            finish_ms=app.stored_finish_ms,
+        )
         self._save(data, Saving.FINAL)
 
     def change_application(self, app: RMApp) -> None:
@@ -93,6 +106,10 @@ class KeepingStateStore(StateStore):
 
     def end_attempt(self, attempt: RMAppAttempt, data: ApplicationAttemptStateData) -> None:
         self._context.effects.append(SaveAttempt(data, Saving.FINAL))
+
+    def change_node_labels(self) -> None:
+        labels = self._context.scheduler.labels
+        self._context.effects.append(SaveNodeLabels(NodeLabelState(labels.cluster_labels(), labels.given())))
 
     def _save(self, data: ApplicationStateData, saving: Saving) -> None:
         self._context.effects.append(SaveApplication(data, saving))

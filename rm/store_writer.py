@@ -16,7 +16,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
 
-from rm.effects import Refuse, RemoveApplication, Reply, SaveApplication, SaveAttempt, StoreEffect
+from rm.effects import Refuse, RemoveApplication, Reply, SaveApplication, SaveAttempt, SaveNodeLabels, StoreEffect
 from rm.events import ApplicationSaved, ApplicationSaveFailed, AttemptSaved
 from rm.sqlite_store import Keys, SQLiteStateStore, StoreUnavailable
 from rm.stored_state import Saving
@@ -150,6 +150,6 @@ class StoreWriter:
             elif isinstance(effect, SaveAttempt):
                 self._report(AttemptSaved(effect.attempt.attempt_id, effect.saving))
             else:
-                assert isinstance(effect, RemoveApplication)
+                assert isinstance(effect, RemoveApplication | SaveNodeLabels)
         for answer in step.answers:
             self._answer(answer)

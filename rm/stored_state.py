@@ -1,6 +1,7 @@
 """What outlives a ResourceManager, as records: what its store is given, and gives back when the next one starts.
 
-They are Hadoop's ApplicationStateData, ApplicationAttemptStateData and RMState. Nodes, asks, running containers and
+They are Hadoop's ApplicationStateData, ApplicationAttemptStateData and RMState, and what its FileSystemNodeLabelsStore
+keeps. Nodes, asks, running containers and
 where masters listen are not among them: NodeManagers and masters tell those anew.
 """
 
@@ -12,7 +13,8 @@ from enum import Enum
 from rm.lifecycles.states import RMAppAttemptState, RMAppState
 from yarn.applications import ApplicationSubmissionContext
 from yarn.containers import Container
-from yarn.ids import ApplicationAttemptId, ApplicationId
+from yarn.ids import ApplicationAttemptId, ApplicationId, NodeId
+from yarn.nodes import NodeLabel
 from yarn.states import ContainerExitStatus, FinalApplicationStatus
 
 
@@ -78,6 +80,15 @@ class StoredApplication:
 
 
 @dataclass(frozen=True, slots=True)
+class NodeLabelState:
+    """The cluster's labels in the order they were added, and `given`: nodes and whole hosts (port 0) with the label
+    that an administrator gave them, "" for none at all."""
+
+    labels: tuple[NodeLabel, ...] = ()
+    given: tuple[tuple[NodeId, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class RMState:
     """All that a store holds. `epoch`: how often a ResourceManager has recovered from it before.
 
@@ -86,3 +97,4 @@ class RMState:
 
     epoch: int = 0
     applications: tuple[StoredApplication, ...] = ()
+    node_labels: NodeLabelState = NodeLabelState()

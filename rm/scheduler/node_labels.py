@@ -122,6 +122,19 @@ class NodeLabels:
                     found[node_id] = NodeLabel(name, self._labels[name].exclusive)
         return found
 
+    def given(self) -> tuple[tuple[NodeId, str], ...]:
+        """Who was given a label by an administrator: whole hosts (port 0) and nodes by their port, "" for none at all.
+
+        Given again to a new object they make it what this is, but for the nodes that are there.
+        """
+        found: list[tuple[NodeId, str]] = []
+        for host_name, host in self._hosts.items():
+            if host.label:
+                found.append((NodeId(host_name, WHOLE_HOST), host.label))
+            own = [(node_id, node.label) for node_id, node in host.nodes.items() if self._by_port.get(node_id)]
+            found += [(node_id, label) for node_id, label in own if label is not None]
+        return tuple(found)
+
     def label_of(self, node_id: NodeId) -> str:
         """The node's own label, else its host's, else none; for nodes that are not in use too."""
         host = self._hosts.get(node_id.host)

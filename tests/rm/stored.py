@@ -4,9 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from rm.effects import Effect, RemoveApplication, SaveApplication, SaveAttempt
+from rm.effects import Effect, RemoveApplication, SaveApplication, SaveAttempt, SaveNodeLabels, StoreEffect
 from rm.events import ApplicationSaved, AttemptSaved, Event, RegisterNode, StateLoaded
-from rm.stored_state import ApplicationAttemptStateData, ApplicationStateData, RMState, StoredApplication
+from rm.stored_state import (
+    ApplicationAttemptStateData,
+    ApplicationStateData,
+    NodeLabelState,
+    RMState,
+    StoredApplication,
+)
 from tests.rm.builders import RM
 from yarn.containers import NMContainerStatus
 from yarn.ids import ApplicationAttemptId, ApplicationId, ContainerId
@@ -27,6 +33,7 @@ class Disk:
         self.is_slow = False
         self.applications: dict[ApplicationId, ApplicationStateData] = {}
         self.attempts: dict[ApplicationAttemptId, ApplicationAttemptStateData] = {}
+        self.node_labels = NodeLabelState()
         self.waiting: list[Effect] = []
 
     def take(self, effect: Effect) -> Event | None:
@@ -38,6 +45,8 @@ class Disk:
             case SaveAttempt(attempt, saving):
                 self.attempts[attempt.attempt_id] = attempt
                 return AttemptSaved(attempt.attempt_id, saving)
+            case SaveNodeLabels(node_labels):
+                self.node_labels = node_labels
             case RemoveApplication(application_id):
                 del self.applications[application_id]
                 for attempt_id in [a for a in self.attempts if a.application_id == application_id]:
@@ -53,6 +62,7 @@ class Disk:
                 )
                 for app in sorted(self.applications)
             ),
+            self.node_labels,
         )
 
 
@@ -66,7 +76,7 @@ class StoredRM(RM):
 
     def step(self, event: Event) -> object:
         value = super().send(event)
-        stored = [e for e in self.effects if isinstance(e, SaveApplication | SaveAttempt | RemoveApplication)]
+        stored = [effect for effect in self.effects if isinstance(effect, StoreEffect)]
         self.disk.waiting += stored
         return value
 

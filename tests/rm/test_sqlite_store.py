@@ -13,14 +13,22 @@ from pathlib import Path
 
 import pytest
 
-from rm.effects import RemoveApplication, SaveApplication, SaveAttempt
+from rm.effects import RemoveApplication, SaveApplication, SaveAttempt, SaveNodeLabels
 from rm.lifecycles.states import RMAppAttemptState, RMAppState
 from rm.sqlite_store import SCHEMA_VERSION, SQLiteStateStore, StoreUnavailable
-from rm.stored_state import ApplicationAttemptStateData, ApplicationStateData, RMState, Saving, StoredApplication
+from rm.stored_state import (
+    ApplicationAttemptStateData,
+    ApplicationStateData,
+    NodeLabelState,
+    RMState,
+    Saving,
+    StoredApplication,
+)
 from yarn.applications import ApplicationSubmissionContext
 from yarn.containers import Container, ContainerLaunchContext
 from yarn.errors import YarnException
 from yarn.ids import ApplicationAttemptId, ApplicationId, ContainerId, NodeId
+from yarn.nodes import NodeLabel
 from yarn.protocols.tracker import MasterKey
 from yarn.resource import Resource
 from yarn.states import FinalApplicationStatus
@@ -124,6 +132,14 @@ def test_an_application_is_removed_with_its_attempts(store: SQLiteStateStore) ->
     assert store.load() == RMState()
     store.write([SaveApplication(application(), Saving.NEW)])
     assert store.load().applications[0].attempts == ()
+
+
+def test_labels_are_kept_as_they_were_last(store: SQLiteStateStore) -> None:
+    assert store.load().node_labels == NodeLabelState()
+    for labels in ((NodeLabel("a"),), (NodeLabel("a"), NodeLabel("b", exclusive=False))):
+        state = NodeLabelState(labels, ((NodeId("h", 0), "a"), (NodeId("h", 7), "")))
+        store.write([SaveNodeLabels(state)])
+        assert store.load().node_labels == state
 
 
 def test_epochs_and_keys(store: SQLiteStateStore) -> None:
