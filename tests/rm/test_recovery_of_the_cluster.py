@@ -38,7 +38,7 @@ def labels_of(rm: StoredRM) -> dict[str, str]:
     return {str(node_id): label.name for node_id, label in rm.core.scheduler.labels.nodes_to_labels().items()}
 
 
-# Labels (FileSystemNodeLabelsStore)
+# Labels, as FileSystemNodeLabelsStore keeps them
 
 
 def test_labels_and_who_has_them_are_there_before_any_node_is() -> None:
