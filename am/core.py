@@ -28,7 +28,16 @@ from am.events import (
     PreemptionAsked,
     Registered,
 )
-from am.requests import AskKey, AskTable, ContainerRequest, RackOf, RowKey, default_rack_of, row_key
+from am.requests import (
+    AskKey,
+    AskTable,
+    ContainerRequest,
+    RackOf,
+    RowKey,
+    WaitingRequests,
+    default_rack_of,
+    row_key,
+)
 from yarn.asks import ResourceRequest, UpdateContainerRequest
 from yarn.containers import Container, ContainerStatus, Token
 from yarn.errors import InternalError
@@ -42,7 +51,7 @@ class AskBook:
     def __init__(self, rack_of: RackOf = default_rack_of) -> None:
         self._rack_of = rack_of
         self._table = AskTable(rack_of)
-        self._requests: dict[AskKey, list[ContainerRequest]] = {}
+        self._requests: dict[AskKey, WaitingRequests] = {}
         self._response_id = 0
         self._in_flight: AllocateRequest | None = None
         self._releases: dict[ContainerId, None] = {}
@@ -61,20 +70,19 @@ class AskBook:
     def add_request(self, request: ContainerRequest) -> None:
         """Ask for one more container. Raises InvalidResourceRequestException, with nothing changed."""
         self._table.add(request)
-        self._requests.setdefault(request.key, []).append(request)
+        self._requests.setdefault(request.key, WaitingRequests()).add(request)
 
     def remove_request(self, request: ContainerRequest) -> bool:
         """Withdraw one request equal to `request`; False if none is outstanding (it may have been met)."""
-        waiting = self._requests.get(request.key, [])
-        if request not in waiting:
+        waiting = self._requests.get(request.key)
+        if waiting is None or not waiting.remove(request):
             return False
-        waiting.remove(request)
         self._table.remove(request)
         return True
 
     def requests(self) -> tuple[ContainerRequest, ...]:
         """All outstanding requests, by priority, oldest first."""
-        return tuple(request for key in sorted(self._requests) for request in self._requests[key])
+        return tuple(request for key in sorted(self._requests) for request in self._requests[key].oldest_first())
 
     def asks(self) -> tuple[ResourceRequest, ...]:
         """The outstanding requests as rows of the RM."""
@@ -207,26 +215,20 @@ class AskBook:
 
     def _meet(self, container: Container, just_told: Collection[RowKey]) -> ContainerRequest | None:
         """Take out the request that `container` serves best: by host, then by rack, then anywhere; oldest first."""
-        waiting = self._requests.get(AskKey(container.priority, container.allocation_request_id), [])
-        fitting = [request for request in waiting if request.accepts(container)]
-        if not fitting:
-            return None
-        host = container.node_id.host
-        best = min(fitting, key=lambda request: self._distance(request, host))
-        if self._distance(best, host) == _OUT_OF_REACH:
-            return None
-        waiting.remove(best)
-        self._table.meet(best, just_told)
+        waiting = self._requests.get(AskKey(container.priority, container.allocation_request_id))
+        best = None if waiting is None else waiting.take(lambda request: self._distance(request, container))
+        if best is not None:
+            self._table.meet(best, just_told)
         return best
 
-    def _distance(self, request: ContainerRequest, host: str) -> int:
-        """0 on a wanted host, 1 in a wanted rack, 2 anywhere, `_OUT_OF_REACH` if locality forbids it."""
+    def _distance(self, request: ContainerRequest, container: Container) -> int | None:
+        """0 on a wanted host, 1 in a wanted rack, 2 anywhere; None if it is too small, or locality forbids it."""
+        if not request.accepts(container):
+            return None
+        host = container.node_id.host
         if host in request.nodes:
             return 0
         rack = self._rack_of(host)
         if rack in request.racks or (request.relax_locality and rack in map(self._rack_of, request.nodes)):
             return 1
-        return 2 if request.relax_locality else _OUT_OF_REACH
-
-
-_OUT_OF_REACH = 3
+        return 2 if request.relax_locality else None

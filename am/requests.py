@@ -13,6 +13,7 @@ the RM knows it already (`AskTable.meet`).
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, replace
 from typing import NamedTuple
@@ -85,6 +86,49 @@ class ContainerRequest:
         """True if `container` is large enough and answers this priority and request id."""
         same_key = (container.priority, container.allocation_request_id) == self.key
         return same_key and self.capability.fits_in(container.resource)
+
+
+class WaitingRequests:
+    """The outstanding requests of one key. Equal ones lie together, so that a container is held against each kind once.
+
+    A program that wants a thousand equal containers would else compare each that comes with a thousand requests.
+    """
+
+    def __init__(self) -> None:
+        self._kinds: dict[ContainerRequest, deque[tuple[int, ContainerRequest]]] = {}
+        self._numbers = 0
+
+    def add(self, request: ContainerRequest) -> None:
+        self._numbers += 1
+        self._kinds.setdefault(request, deque()).append((self._numbers, request))
+
+    def remove(self, request: ContainerRequest) -> bool:
+        """Take out the oldest one equal to `request`; False if there is none."""
+        if request not in self._kinds:
+            return False
+        self._take_oldest(request)
+        return True
+
+    def take(self, distance: Callable[[ContainerRequest], int | None]) -> ContainerRequest | None:
+        """Take out the nearest, the oldest of those; None if there is none whose distance is not None."""
+        best: tuple[int, int] | None = None
+        chosen: ContainerRequest | None = None
+        for kind, same in self._kinds.items():
+            away = distance(kind)
+            if away is not None and (best is None or (away, same[0][0]) < best):
+                best, chosen = (away, same[0][0]), kind
+        return None if chosen is None else self._take_oldest(chosen)
+
+    def oldest_first(self) -> list[ContainerRequest]:
+        numbered = sorted((entry for same in self._kinds.values() for entry in same), key=lambda entry: entry[0])
+        return [request for _, request in numbered]
+
+    def _take_oldest(self, kind: ContainerRequest) -> ContainerRequest:
+        same = self._kinds[kind]
+        request = same.popleft()[1]
+        if not same:
+            del self._kinds[kind]
+        return request
 
 
 class AskTable:

@@ -9,6 +9,7 @@ after a heartbeat that failed, as the RM may have taken the failed one and this 
 from __future__ import annotations
 
 from enum import Enum
+from itertools import takewhile
 from typing import TYPE_CHECKING
 
 from nm.containers import NMContainer
@@ -227,9 +228,9 @@ class NodeStatusUpdater:
 
     def _remember_stopped(self, container: NMContainer) -> None:
         now_ms = self._context.outbox.now_ms
-        for container_id, until_ms in list(self._recently_stopped.items()):
-            if until_ms >= now_ms:
-                break
+        # Nearly always none, of many thousands that are kept.
+        over = list(takewhile(lambda stopped: stopped[1] < now_ms, self._recently_stopped.items()))
+        for container_id, _ in over:
             gone = container_id not in self._context.containers
             if gone and self._is_application_stopped(container_id.application_id):
                 del self._recently_stopped[container_id]

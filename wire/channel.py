@@ -85,6 +85,7 @@ class Channel:
         self.target = target
         self.calls = 0
         self._channel: grpc.aio.Channel | None = None
+        self._methods: dict[str, grpc.aio.UnaryUnaryMultiCallable[bytes, bytes]] = {}
 
     async def send(
         self, path: str, request: bytes, *, metadata: tuple[tuple[str, str | bytes], ...], timeout_s: float
@@ -100,7 +101,9 @@ class Channel:
         self.calls += 1
         try:
             await self._connect(self._channel, timeout_s)
-            call: grpc.aio.UnaryUnaryMultiCallable[bytes, bytes] = self._channel.unary_unary(path)
+            call = self._methods.get(path)
+            if call is None:
+                call = self._methods[path] = self._channel.unary_unary(path)
             reply: bytes = await call(request, metadata=metadata, timeout=max(0.001, deadline - time.monotonic()))
             return reply
         finally:
@@ -112,6 +115,8 @@ class Channel:
 
     async def _connect(self, channel: grpc.aio.Channel, timeout_s: float) -> None:
         state = channel.get_state(try_to_connect=True)
+        if state is _READY:
+            return
         try:
             async with asyncio.timeout(timeout_s):
                 while state is not _READY:

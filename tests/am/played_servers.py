@@ -126,11 +126,11 @@ class PlayedNode:
         self, caller: Caller[None], requests: tuple[StartContainerRequest, ...]
     ) -> StartContainersResponse:
         self.tokens.append(caller.token)
-        container_id = ContainerId.parse(requests[0].token.identifier.decode())
+        container_ids = tuple(ContainerId.parse(request.token.identifier.decode()) for request in requests)
         if self.refusals:
-            return StartContainersResponse(failed={container_id: self.refusals.pop(0)})
-        self.started.append(container_id)
-        return StartContainersResponse(succeeded=(container_id,))
+            return StartContainersResponse(failed=dict.fromkeys(container_ids, self.refusals.pop(0)))
+        self.started += container_ids
+        return StartContainersResponse(succeeded=container_ids)
 
     async def stop_containers(
         self, caller: Caller[None], container_ids: tuple[ContainerId, ...]

@@ -173,3 +173,19 @@ async def test_a_new_size_whose_answer_is_lost_is_settled_by_asking(taken: bool)
         await nms.update(grown_on(node_id))
     assert node.sizes == {container_id(2): Resource(512, 1)}
     assert calls == (1 if taken else 2)
+
+
+async def test_starts_side_by_side_are_one_call() -> None:
+    node = PlayedNode()
+    calls: list[int] = []
+    started = node.start_containers
+
+    async def count(caller: object, requests: tuple[object, ...]) -> object:
+        calls.append(len(requests))
+        return await started(caller, requests)  # type: ignore[arg-type]
+
+    node.start_containers = count  # type: ignore[method-assign,assignment]
+    async with connected(node) as (nms, node_id):
+        await asyncio.gather(*(nms.start(container_on(node_id, number), SLEEP) for number in (2, 3, 4)))
+    assert node.started == [container_id(2), container_id(3), container_id(4)]
+    assert calls == [3]

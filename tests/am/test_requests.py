@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from am.requests import AskTable, ContainerRequest
+from am.requests import AskTable, ContainerRequest, WaitingRequests
 from tests.am.builders import GB, MB_512, container
 from yarn.errors import InvalidResourceRequestException
 
@@ -114,3 +114,44 @@ def test_a_container_answers_a_request_that_it_is_large_enough_for() -> None:
     assert request.accepts(container(1, size=GB))
     assert not request.accepts(container(1, size=GB, priority=2))
     assert not ContainerRequest(GB * 2, priority=1).accepts(container(1, size=GB))
+
+
+# Requests that wait
+
+ANYWHERE = ContainerRequest(GB, priority=1)
+ON_N1, ON_N2 = (ContainerRequest(GB, priority=1, nodes=(host,)) for host in ("n1", "n2"))
+
+
+def waiting_for(*requests: ContainerRequest) -> WaitingRequests:
+    waiting = WaitingRequests()
+    for request in requests:
+        waiting.add(request)
+    return waiting
+
+
+def test_the_nearest_is_taken_and_of_equal_ones_the_oldest() -> None:
+    waiting = waiting_for(ON_N2, ANYWHERE, ON_N1, ANYWHERE)
+    near = {ON_N1: 0, ON_N2: 2, ANYWHERE: 2}
+    taken = [waiting.take(near.__getitem__) for _ in range(5)]
+    assert taken == [ON_N1, ON_N2, ANYWHERE, ANYWHERE, None]
+
+
+def test_a_request_out_of_reach_is_left() -> None:
+    waiting = waiting_for(ON_N1)
+    assert waiting.take(lambda request: None) is None
+    assert waiting.oldest_first() == [ON_N1]
+
+
+def test_requests_are_listed_by_age_whatever_their_kind_and_an_equal_one_is_withdrawn() -> None:
+    waiting = waiting_for(ANYWHERE, ON_N1, ANYWHERE)
+    assert waiting.oldest_first() == [ANYWHERE, ON_N1, ANYWHERE]
+    assert waiting.remove(ContainerRequest(GB, priority=1))
+    assert waiting.oldest_first() == [ON_N1, ANYWHERE]
+    assert not waiting.remove(ON_N2)
+
+
+def test_a_container_is_held_against_each_kind_once() -> None:
+    waiting = waiting_for(*[ANYWHERE] * 100, ON_N1)
+    asked: list[ContainerRequest] = []
+    waiting.take(asked.append)
+    assert asked == [ANYWHERE, ON_N1]

@@ -1,0 +1,95 @@
+"""An ApplicationMaster that keeps so many containers on their way, and measures while they come and go.
+
+    python -m benchmarks.churning_master WINDOW WARM_UP MEASURED RESULT NAME=PID ...
+
+It starts WINDOW containers at once and another for each that ends. Between the WARM_UP-th end and the one MEASURED
+later it notes the time, its own CPU and that of the daemons with the given process ids, and writes them to RESULT.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+import time
+from pathlib import Path
+
+import psutil
+
+from am.client import AMRMClient
+from am.environment import AMEnvironment
+from am.events import ContainersAllocated, ContainersCompleted, HeartbeatFailed, ShutdownOrdered
+from am.nm_client import NMClient
+from am.requests import ContainerRequest
+from yarn.containers import Container, ContainerLaunchContext
+from yarn.resource import Resource
+from yarn.states import FinalApplicationStatus
+
+WORK = ContainerLaunchContext(("true",))
+REQUEST = ContainerRequest(Resource(1, 1), priority=1)
+
+
+class Clock:
+    """Wall time and CPU seconds of the daemons, {name: seconds}; those of one name count together."""
+
+    def __init__(self, daemons: list[tuple[str, int]]) -> None:
+        self._daemons = [(name, psutil.Process(pid)) for name, pid in [*daemons, ("am", 0)] if pid] + [
+            ("am", psutil.Process())
+        ]
+
+    def read(self) -> dict[str, float]:
+        found = {"wall": time.perf_counter()}
+        for name, process in self._daemons:
+            times = process.cpu_times()
+            found[name] = found.get(name, 0.0) + times.user + times.system
+        return found
+
+
+async def churn(window: int, warm_up: int, measured: int, clock: Clock, result: Path) -> None:
+    """Leaves in `result` {"wall", daemon name: seconds, "containers": how many} of the part that is measured."""
+    environment = AMEnvironment.read()
+    ended, last = 0, warm_up + measured
+    before: dict[str, float] = {}
+    async with (
+        AMRMClient.connect(environment) as rm,
+        NMClient.connect(environment, rm.nm_tokens) as nms,
+        asyncio.TaskGroup() as tasks,
+    ):
+        await rm.register()
+        for _ in range(window):
+            rm.add_request(REQUEST)
+        async for event in rm.events():
+            match event:
+                case ContainersAllocated(allocations):
+                    for allocation in allocations:
+                        tasks.create_task(_start(nms, allocation.container))
+                case ContainersCompleted(statuses):
+                    assert all(status.exit_status == 0 for status in statuses), statuses
+                    ended += len(statuses)
+                    for _ in statuses:
+                        rm.add_request(REQUEST)
+                    if not before and ended >= warm_up:
+                        before, first = clock.read(), ended
+                case ShutdownOrdered() | HeartbeatFailed():
+                    sys.exit(1)
+            if ended >= last:
+                break
+        after = clock.read()
+        figures = {name: after[name] - seconds for name, seconds in before.items()} | {"containers": ended - first}
+        # Before the farewell: who has said it may be killed.
+        result.write_text(json.dumps(figures))  # noqa: ASYNC240  nothing else is to happen meanwhile
+        await rm.unregister(FinalApplicationStatus.SUCCEEDED)
+
+
+async def _start(nms: NMClient, container: Container) -> None:
+    await nms.start(container, WORK)
+
+
+def main() -> None:
+    window, warm_up, measured, result, *daemons = sys.argv[1:]
+    clock = Clock([(name, int(pid)) for name, _, pid in (daemon.partition("=") for daemon in daemons)])
+    asyncio.run(churn(int(window), int(warm_up), int(measured), clock, Path(result)))
+
+
+if __name__ == "__main__":
+    main()

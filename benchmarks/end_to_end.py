@@ -1,0 +1,119 @@
+"""Containers a second through everything: ResourceManager, NodeManagers and a master as processes, gRPC between them.
+
+`emulated`: endless short emulated containers, so that what is measured is the daemons and the calls; with the CPU that
+each kind of daemon spends on a container. `true`: 50 containers of `true` as real processes, from submission to the
+application's end. `dask`: no-op tasks of Dask on as many worker processes, if it is installed (extra `bench`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import statistics
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from am.launching import python_launch_context
+from am.programs.distributed_shell.client import parse
+from am.submission import ApplicationOptions, build_context
+from yarn.states import FinalApplicationStatus
+from yarnling.local_cluster import LocalCluster
+
+NODES = 4
+WINDOW = 400
+WARM_UP = 1_000
+MEASURED = 8_000
+TRUE_CONTAINERS = 50
+TRUE_RUNS = 5
+DASK_TASKS = 5_000
+
+TABLE = """
+rules:
+  - {match: {kind: master}, run: real}
+  - {stages: [{lasts: 10ms, jitter: 10ms}]}
+"""
+SETTINGS = {
+    # As many containers as there is room for with one heartbeat of a node, not one.
+    "yarn.scheduler.capacity.per-node-heartbeat.maximum-offswitch-assignments": "1000",
+    "yarn.scheduler.minimum-allocation-mb": "1",
+    "yarn.nodemanager.resource.memory-mb": "100000",
+    "yarn.nodemanager.resource.cpu-vcores": "1000",
+}
+
+
+def measure(progress: Callable[[str], None]) -> dict[str, float]:
+    """{"containers_per_s", "us_rm", "us_nm", "us_am", "true_50_s", "dask_tasks_per_s"}; us: CPU per container."""
+    progress(f"{WARM_UP + MEASURED} emulated containers on {NODES} NodeManagers")
+    figures = asyncio.run(emulated())
+    times = []
+    for run in range(TRUE_RUNS):
+        progress(f"{TRUE_CONTAINERS} containers of `true`, run {run + 1} of {TRUE_RUNS}")
+        times.append(asyncio.run(true_s()))
+    figures["true_50_s"] = round(statistics.median(times), 3)
+    progress(f"{DASK_TASKS} no-op tasks of Dask")
+    return figures | dask_figures()
+
+
+async def emulated(window: int = WINDOW, warm_up: int = WARM_UP, measured: int = MEASURED) -> dict[str, float]:
+    """Containers a second, and microseconds of CPU for each by kind of daemon."""
+    with tempfile.TemporaryDirectory() as name:
+        table, result = Path(name) / "table.yaml", Path(name) / "result.json"
+        table.write_text(TABLE)
+        async with LocalCluster(nodes=NODES, fast=True, settings=SETTINGS, emulated=table) as cluster:
+            daemons = [f"rm={cluster.rm.pid}", *(f"nm={node.daemon.pid}" for node in cluster.nodes)]
+            arguments = [str(window), str(warm_up), str(measured), str(result), *daemons]
+            context = python_launch_context("benchmarks.churning_master", arguments)
+            new = await cluster.client.new_application()
+            submission = build_context(new.application_id, ApplicationOptions("churn"), context, "BENCHMARK")
+            await cluster.client.submit(submission)
+            report = await cluster.client.wait(new.application_id)
+            if report.final_status is not FinalApplicationStatus.SUCCEEDED:
+                logs = "\n".join(log.text() for log in cluster.client.logs(new.application_id))
+                raise RuntimeError(f"the master failed: {report.diagnostics}\n{logs}")
+        found = json.loads(result.read_text())
+    count = found["containers"]
+    figures = {"containers_per_s": round(count / found["wall"], 1)}
+    for kind in ("rm", "nm", "am"):
+        figures[f"us_{kind}"] = round(found[kind] / count * 1e6, 1)
+    return figures
+
+
+async def true_s() -> float:
+    """Seconds from the submission of the containers to the end of their application."""
+    arguments = ["-shell_command", "true", "-num_containers", str(TRUE_CONTAINERS), "-container_memory", "64"]
+    async with LocalCluster(nodes=NODES, fast=True, settings=SETTINGS) as cluster:
+        started_s = time.perf_counter()
+        started = await cluster.client.start(parse(arguments))
+        report = await cluster.client.wait(started.application_id)
+        assert report.final_status is FinalApplicationStatus.SUCCEEDED, report.diagnostics
+        return time.perf_counter() - started_s
+
+
+def dask_figures() -> dict[str, float]:
+    """Dask's tasks a second on as many worker processes; nothing if it is not installed."""
+    try:
+        from distributed import Client
+        from distributed import LocalCluster as DaskCluster
+    except ImportError:
+        return {}
+    with (
+        DaskCluster(n_workers=NODES, threads_per_worker=1, processes=True, dashboard_address=None) as cluster,
+        Client(cluster) as client,
+    ):
+        rates = []
+        for _ in range(3):
+            started_s = time.perf_counter()
+            client.gather(client.map(_nothing, range(DASK_TASKS), pure=False))
+            rates.append(DASK_TASKS / (time.perf_counter() - started_s))
+        started_s = time.perf_counter()
+        client.gather(client.map(_nothing, range(TRUE_CONTAINERS), pure=False))
+        return {
+            "dask_tasks_per_s": round(statistics.median(rates), 1),
+            "dask_50_s": round(time.perf_counter() - started_s, 3),
+        }
+
+
+def _nothing(_: int) -> None:
+    """What a task does."""
