@@ -179,7 +179,7 @@ def find_cluster(name: str) -> ClusterState:
     state = read_state(name)
     if state.supervisor.process() is None:
         gone = f"the last one, process {state.supervisor.pid}, has gone without a word"
-        raise NoCluster(f"{_none_up(name)}; {gone} (yarnling down{_option(name)} cleans up after it)")
+        raise NoCluster(f"{_none_up(name)}; {gone} (yarnling down{name_option(name)} cleans up after it)")
     return state
 
 
@@ -199,8 +199,9 @@ def _node(fields: dict[str, object]) -> NodeEntry:
 
 
 def _none_up(name: str) -> str:
-    return f"no cluster {name!r} is up (start one: yarnling up --detach{_option(name)})"
+    return f"no cluster {name!r} is up (start one: yarnling up --detach{name_option(name)})"
 
 
-def _option(name: str) -> str:
+def name_option(name: str) -> str:
+    """What a command has to add to mean this cluster."""
     return "" if name == DEFAULT_NAME else f" --name {name}"

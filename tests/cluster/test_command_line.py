@@ -109,7 +109,9 @@ def test_submit_with_hadoops_options_and_logs(up: dict[str, object], yarnling: Y
     submitted = yarnling("submit", "distributed-shell", "-shell_command", "echo from the shell", "-num_containers", "2")
     assert submitted.returncode == 0, submitted.stderr
     app_id = submitted.stderr.split()[1]
-    shown = yarnling("logs", app_id, "--file", "stdout")
+    hint = submitted.stderr.splitlines()[-1]
+    assert hint == f"What it wrote: yarnling logs {app_id} --file stdout"
+    shown = yarnling(*hint.split()[4:])
     assert shown.stdout.count("from the shell") == 2
     assert yarnling("logs", "application_1_0001").returncode == 1
 

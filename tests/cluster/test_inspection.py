@@ -52,6 +52,14 @@ def test_explain_tells_who_refused_what_with_numbers(waiting: ApplicationId, yar
     assert " MB, " in shown.stdout.partition(" s ago: ")[2]
 
 
+def test_without_an_application_all_that_wait_are_explained(waiting: ApplicationId, yarnling: Yarnling) -> None:
+    told = json.loads(yarnling("explain", "--json").stdout)
+    assert [explanation["application_id"] for explanation in told] == [str(waiting)]
+    shown = yarnling("explain")
+    assert shown.returncode == 0, shown.stderr
+    assert shown.stdout.startswith(f"{waiting} of ")
+
+
 def test_an_unknown_application_is_told_as_elsewhere(up: dict[str, object], yarnling: Yarnling) -> None:
     unknown = yarnling("explain", "application_1_0001")
     assert unknown.returncode == 1

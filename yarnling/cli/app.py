@@ -143,7 +143,9 @@ def status(name: Name = DEFAULT_NAME, as_json: Json = False) -> None:
 
 @app.command()
 def explain(
-    application: Annotated[str, typer.Argument(metavar="APPLICATION_ID")],
+    application: Annotated[
+        str | None, typer.Argument(metavar="APPLICATION_ID", help="Without one: all applications that wait.")
+    ] = None,
     user: Annotated[str, typer.Option(help="Ask as this user (default: you).")] = "",
     name: Name = DEFAULT_NAME,
     as_json: Json = False,

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from itertools import groupby
 
 from rich.text import Text
 
+from yarn.applications import ApplicationReport
 from yarn.asks import ANY
+from yarn.errors import YarnException
 from yarn.ids import ApplicationId
 from yarn.protocols.inspection import Explanation, ObstacleReport, ObstacleScope, PendingAsk
 from yarn.resource import MEMORY_MB, VCORES, Resource
@@ -17,6 +20,10 @@ from yarn.states import FINAL_APPLICATION_STATES, YarnApplicationState
 from yarnling.cli import json_form
 from yarnling.cli.connection import connect
 from yarnling.cli.terminal import in_line, terminal
+from yarnling.client import Client
+
+EXPLAINED_MAX = 20
+"""Applications, the oldest first, where none is named."""
 
 # {reason: what is compared with what}; others compare what is asked for with what there is.
 _COMPARED = {
@@ -37,21 +44,39 @@ _COMPARED = {
 }
 
 
-def show(name: str, application: str, user: str, *, as_json: bool) -> None:
-    """Print the explanation. Raises what the ResourceManager refuses with."""
-    found = asyncio.run(_ask(name, ApplicationId.parse(application), user))
+def show(name: str, application: str | None, user: str, *, as_json: bool) -> None:
+    """Print the explanation, or those of all that wait. Raises what the ResourceManager refuses with."""
+    app_id = None if application is None else ApplicationId.parse(application)
+    found = asyncio.run(_ask(name, app_id, user))
     if as_json:
-        sys.stdout.write(json_form.text(found) + "\n")
+        sys.stdout.write(json_form.text(found if app_id is None else found[0]) + "\n")
         return
     console = terminal()
-    for line in explained(found):
-        console.print(line, soft_wrap=not console.is_terminal)
+    if not found:
+        console.print("No application waits for anything.")
+    for explanation in found:
+        for line in explained(explanation):
+            console.print(line, soft_wrap=not console.is_terminal)
 
 
-async def _ask(name: str, app_id: ApplicationId, user: str) -> Explanation:
+async def _ask(name: str, app_id: ApplicationId | None, user: str) -> list[Explanation]:
     _, client = connect(name, user)
     async with client:
-        return await client.explain(app_id)
+        if app_id is not None:
+            return [await client.explain(app_id)]
+        applications = await client.applications()
+        return await waiting(client, sorted(applications, key=lambda app: app.application_id))
+
+
+async def waiting(client: Client, applications: Iterable[ApplicationReport]) -> list[Explanation]:
+    """Why, of the first of these that ask for something; what this user may not view is not explained."""
+    found: list[Explanation] = []
+    for app in [app for app in applications if app.state not in FINAL_APPLICATION_STATES][:EXPLAINED_MAX]:
+        with suppress(YarnException):
+            explanation = await client.explain(app.application_id)
+            if explanation.asks:
+                found.append(explanation)
+    return found
 
 
 def explained(found: Explanation) -> Iterator[Text]:

@@ -21,7 +21,7 @@ PANEL = "As in Hadoop (-help lists the options)"
 
 _LOGS = "yarn-logs"
 """Inside, `logs` in Hadoop's spelling; `yarnling logs APPLICATION_ID` is ours."""
-_LOGS_OPTION = "-applicationId"
+_LOGS_OPTIONS = ("-applicationId", "-help")
 
 # {verb: (module and name of its Verb, what it does)}
 _VERBS = {
@@ -48,8 +48,8 @@ def add_to(app: typer.Typer) -> None:
 
 
 def rewritten(arguments: Sequence[str]) -> list[str]:
-    """The command line with `logs -applicationId ...` under its inner name."""
-    if arguments[:1] == ["logs"] and _LOGS_OPTION in arguments:
+    """The command line with `logs -applicationId ...` and `logs -help` under its inner name."""
+    if arguments[:1] == ["logs"] and any(option in arguments for option in _LOGS_OPTIONS):
         return [_LOGS, *arguments[1:]]
     return list(arguments)
 

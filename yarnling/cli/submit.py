@@ -17,6 +17,7 @@ from yarn.states import FinalApplicationStatus
 from yarnling.cli import json_form
 from yarnling.cli.connection import connect
 from yarnling.cli.following import follow
+from yarnling.cluster_state import name_option
 
 HELP = ("-h", "-help", "--help")
 
@@ -71,4 +72,7 @@ async def _submit(program: str, submission: Submission, options: SubmitOptions) 
             return report
         sys.stderr.write(f"Submitted {report.application_id}\n")
         timeout_ms = submission.options.timeout_ms
-        return await follow(client, report.application_id, None if timeout_ms is None else timeout_ms / 1000)
+        ended = await follow(client, report.application_id, None if timeout_ms is None else timeout_ms / 1000)
+        where = name_option(options.name)
+        sys.stderr.write(f"What it wrote: yarnling logs {ended.application_id} --file stdout{where}\n")
+        return ended

@@ -12,16 +12,14 @@ from datetime import UTC, datetime
 from rich.live import Live
 from rich.text import Text
 
-from yarn.applications import ApplicationReport
 from yarn.asks import ANY
-from yarn.errors import YarnException
 from yarn.nodes import NodeReport
 from yarn.protocols.inspection import Explanation
 from yarn.queues import QueueInfo
 from yarn.states import FINAL_APPLICATION_STATES, NodeState
 from yarnling.cli import json_form
 from yarnling.cli.connection import connect
-from yarnling.cli.explain import amounts, short
+from yarnling.cli.explain import amounts, short, waiting
 from yarnling.cli.terminal import in_line, terminal
 from yarnling.cli.views import ClusterView, look, queue_tree
 from yarnling.client import Client
@@ -73,25 +71,16 @@ async def _show(name: str, interval_s: float, *, once: bool, as_json: bool) -> N
 async def look_at(name: str, client: Client) -> TopView:
     """Ask for everything; what this user may not view is not explained."""
     view = await look(client)
-    waiting: list[Explanation] = []
-    for app in unfinished(view):
-        with suppress(YarnException):
-            explanation = await client.explain(app.application_id)
-            if explanation.asks:
-                waiting.append(explanation)
     moment = datetime.now(UTC).astimezone()
-    return TopView(name, moment.isoformat(timespec="milliseconds"), view, tuple(waiting))
+    return TopView(
+        name, moment.isoformat(timespec="milliseconds"), view, tuple(await waiting(client, view.applications))
+    )
 
 
 def as_object(top: TopView) -> dict[str, object]:
     """For programs: what `status --json` tells, and what waits."""
     plain: dict[str, object] = json_form.plain(top.view)
     return {"cluster": top.cluster, "time": top.time, **plain, "waiting": json_form.plain(top.waiting)}
-
-
-def unfinished(view: ClusterView) -> tuple[ApplicationReport, ...]:
-    """The oldest of those that are not over."""
-    return tuple(app for app in view.applications if app.state not in FINAL_APPLICATION_STATES)[:APPLICATIONS_MAX]
 
 
 def frame(top: TopView, width: int) -> Iterator[Text]:
@@ -117,7 +106,7 @@ def _lines(top: TopView, width: int) -> Iterator[Text]:
     if live:
         yield Text("application: what it has, what it waits for", "dim")
     waiting = {explanation.application_id: explanation for explanation in top.waiting}
-    for app in unfinished(top.view):
+    for app in live[:APPLICATIONS_MAX]:
         containers = max(0, app.usage.used_containers)
         has = f"{containers} container{'' if containers == 1 else 's'}"
         yield Text(in_line(f"{app.application_id} {app.state.name} {app.queue.removeprefix('root.')}, {has}"))

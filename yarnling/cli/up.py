@@ -14,7 +14,7 @@ from yarnling.cli import json_form
 from yarnling.cli.key_notices import tell_of_keys
 from yarnling.cli.terminal import in_line, notices, terminal
 from yarnling.cli.views import ClusterView, cluster_view, look
-from yarnling.cluster_state import find_cluster
+from yarnling.cluster_state import find_cluster, name_option
 from yarnling.local_cluster import LocalCluster
 from yarnling.node_health import complaints
 from yarnling.supervisor import UpOptions, check_free, set_by_signals, start_detached, supervised, wait_for_end
@@ -38,7 +38,7 @@ def run_detached(options: UpOptions, *, as_json: bool) -> None:
     if as_json:
         sys.stdout.write(json_form.text(state) + "\n")
         return
-    named = "" if options.name == "default" else f" --name {options.name}"
+    named = name_option(options.name)
     console = terminal()
     are_up = f"{_node_managers(len(state.nodes))} {'is' if len(state.nodes) == 1 else 'are'} up"
     console.print(f"{are_up}; {_place(state.conf_dir, state.directory)}", soft_wrap=True)

@@ -68,5 +68,6 @@ def test_a_long_option_has_its_meaning_on_the_next_line() -> None:
 
 def test_logs_of_both_spellings() -> None:
     assert rewritten(["logs", "-applicationId", "x"]) == ["yarn-logs", "-applicationId", "x"]
+    assert rewritten(["logs", "-help"]) == ["yarn-logs", "-help"]
     assert rewritten(["logs", "application_1_0001"]) == ["logs", "application_1_0001"]
     assert rewritten([]) == []

@@ -1,0 +1,28 @@
+"""Mission case D5: seven kinds of work, each in the queue that was made for it, as examples/archetypes runs them."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+ARCHETYPES = ["exploration", "dashboards", "ad-hoc", "preferred", "machine-learning", "batch", "always-on"]
+
+
+@pytest.mark.cluster
+@pytest.mark.slow
+@pytest.mark.case("D5")
+def test_each_archetype_gets_what_it_was_made_for() -> None:
+    command = [sys.executable, ROOT / "examples" / "archetypes" / "run.py", "--json"]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=600, check=False)
+    assert done.stdout, done.stderr
+    outcomes = json.loads(done.stdout)
+    assert [outcome["archetype"] for outcome in outcomes] == ARCHETYPES
+    assert [outcome for outcome in outcomes if not outcome["held"]] == []
+    assert done.returncode == 0
