@@ -36,6 +36,8 @@ PLACES = (*RM_ADDRESSES, nodemanager.ADDRESS.key, nodemanager.LOCAL_DIRS.key, no
 DEFAULTS = {
     # The disk of a laptop is often more than 90 % full, and then every node would be unhealthy.
     nodemanager.MAX_DISK_UTILIZATION_PERCENTAGE.key: "100.0",
+    # On one without any room containers would fail without a word: there is none for what they say.
+    nodemanager.MIN_FREE_SPACE_PER_DISK_MB.key: "16",
     # Stacks of gRPC's threads and allocator arenas: an AM reserves half a GB and touches 45 MB. Distributions of
     # Hadoop switch this check off too.
     nodemanager.VMEM_CHECK_ENABLED.key: "false",

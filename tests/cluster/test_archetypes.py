@@ -16,6 +16,7 @@ ARCHETYPES = ["exploration", "dashboards", "ad-hoc", "preferred", "machine-learn
 
 @pytest.mark.cluster
 @pytest.mark.slow
+@pytest.mark.timeout(600)  # a minute on two idle cores
 @pytest.mark.case("D5")
 def test_each_archetype_gets_what_it_was_made_for() -> None:
     command = [sys.executable, ROOT / "examples" / "archetypes" / "run.py", "--json"]

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from pathlib import Path
 
 import pytest
 
+from nm.events import ContainerExited, StartContainers
 from rm.events import Allocate, FinishApplicationMaster, RegisterApplicationMaster, SubmitApplication
 from tests.cluster.applications import (
     kill_container,
@@ -49,6 +51,11 @@ def test_the_round_trip(tmp_path: Path) -> None:
     events = [type(step.event) for step in steps]
     told = [SubmitApplication, RegisterApplicationMaster, Allocate, FinishApplicationMaster]
     assert [events.index(kind) for kind in told] == sorted(events.index(kind) for kind in told)
+    on_nodes: Counter[type] = Counter()
+    for log in tmp_path.glob("nodemanager-*.jsonl"):
+        on_nodes.update(type(step.event) for step in read_event_log(log)[1])
+    assert on_nodes[ContainerExited] == 4, "the master and its three"
+    assert on_nodes[StartContainers] >= 2, "the RM starts the master, the master the others"
 
 
 @pytest.mark.case("I2")

@@ -1,19 +1,23 @@
-"""Mission cases H1, H2 and H4 on real processes: what nodes have, what is asked, what is really used."""
+"""Mission cases H1 to H4 on real processes: what nodes have, what is asked, what is really used, what is given back."""
 
 from __future__ import annotations
 
+import io
 import re
 from pathlib import Path
 
 import psutil
 import pytest
+from rich.console import Console
 
+from am.programs.elastic import client as elastic
 from tests.cluster.applications import bare_master, python, shell, tasks_of, until, wait_tasks
 from tests.cluster.conftest import QUICK, eventually
 from yarn.nodes import NodeReport
 from yarn.resource import Resource
 from yarn.states import FinalApplicationStatus, YarnApplicationState
 from yarnling.blocking import BlockingClient, BlockingCluster
+from yarnling.cli.views import node_table
 from yarnling.local_cluster import LocalCluster
 
 pytestmark = pytest.mark.cluster
@@ -43,12 +47,18 @@ async def test_an_operator_changes_a_running_nodes_resources() -> None:
     async with LocalCluster(1, memory_mb=4 * GB, vcores=4, fast=True) as cluster:
         node = cluster.nodes[0].id
         (before,) = await cluster.client.nodes()
-        assert before.capability == Resource(4 * GB, 4)
+        assert (before.capability, before.used) == (Resource(4 * GB, 4), Resource(0, 0))
+        submitted = await cluster.client.start(shell("sleep 600", 1, resource=Resource(GB, 1)))
+        await cluster.wait_containers(submitted.application_id, 1)
+        root = (await cluster.client.queue("root")).statistics
+        (busy,) = await cluster.client.nodes()
+        assert busy.used.memory_mb == root.allocated_memory_mb >= 2 * GB
+        assert root.available_memory_mb == busy.capability.memory_mb - busy.used.memory_mb
         await cluster.client.admin.update_node_resource(((node, Resource(2 * GB, 3)),))
         (after,) = await cluster.client.nodes()
         assert after.capability == Resource(2 * GB, 3)
         root = (await cluster.client.queue("root")).statistics
-        assert root.available_memory_mb == 2 * GB
+        assert root.available_memory_mb == after.capability.memory_mb - after.used.memory_mb
 
 
 @pytest.mark.case("H2")
@@ -78,6 +88,7 @@ def test_the_node_of_11_gb(tmp_path: Path) -> None:
         node = eventually(lambda: seen if used_mb(seen := node_of(a)) >= GB else None)
         assert node.used.memory_mb >= 10 * GB, "what was asked for"
         assert used_mb(node) < 2 * GB, "what is used of it"
+        assert str(used_mb(node)) in table_text(node), "and status shows both"
         assert tasks_of(b, second) == []
 
         go.touch()
@@ -90,6 +101,38 @@ def test_the_node_of_11_gb(tmp_path: Path) -> None:
         go.touch()
         for client, report in both:
             assert client.wait(report.application_id, timeout_s=30).final_status is FinalApplicationStatus.SUCCEEDED
+
+
+@pytest.mark.case("H3")
+def test_what_an_elastic_master_gives_back_goes_to_who_waits(tmp_path: Path) -> None:
+    """A grows to eight workers and B waits; when A's work is less it keeps one, and B proceeds while A runs on."""
+    many, rest = tmp_path / "many", tmp_path / "rest"
+    work = f"if test $ELASTIC_TASK -le 8; then {until(many)}; else {until(rest)}; fi"
+    script = tmp_path / "work.sh"
+    script.write_text(work)
+    options = ["-shell_script", str(script), "-stages", "8,1", "-container_memory", "128", "-master_memory", "128"]
+    times = ["-backlog_timeout", "50", "-sustained_timeout", "50", "-idle_timeout", "300"]
+    with LocalCluster(1, memory_mb=11 * 128, vcores=16, settings=QUICK, fast=True) as cluster:
+        a, b = cluster.client_of("a"), cluster.client_of("b")
+        grows = a.start(elastic.parse([*options, *times])).application_id
+        eventually(lambda: len(tasks_of(a, a.report(grows))) >= 8, 30.0)
+        waits = b.start(shell("true", 1, resource=Resource(512, 1)))
+        eventually(lambda: b.report(waits.application_id).state is YarnApplicationState.RUNNING)
+        eventually(lambda: b.queue("root").statistics.pending_memory_mb == 512)
+        assert tasks_of(b, waits) == []
+        many.touch()
+        assert b.wait(waits.application_id, timeout_s=30).final_status is FinalApplicationStatus.SUCCEEDED
+        assert len(tasks_of(a, a.report(grows))) < 8
+        assert a.report(grows).state is YarnApplicationState.RUNNING
+        rest.touch()
+        assert a.wait(grows, timeout_s=30).final_status is FinalApplicationStatus.SUCCEEDED
+
+
+def table_text(node: NodeReport) -> str:
+    """The row of the node that `yarnling status` shows."""
+    console = Console(width=200, file=io.StringIO())
+    console.print(node_table([node]))
+    return console.file.getvalue()  # type: ignore[attr-defined, no-any-return]
 
 
 def used_mb(node: NodeReport) -> int:

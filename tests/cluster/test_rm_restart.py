@@ -22,7 +22,7 @@ from yarnling.local_cluster import LocalCluster
 
 __all__ = ["books", "gate"]
 
-pytestmark = pytest.mark.cluster
+pytestmark = [pytest.mark.cluster, pytest.mark.case("I4")]
 DEADLINE_S = 20.0
 SETTINGS = {
     RECOVERY_ENABLED.key: "true",

@@ -13,7 +13,7 @@ import pytest
 
 from tests.cluster.rm_soak.soak import soak
 
-pytestmark = [pytest.mark.cluster, pytest.mark.slow]
+pytestmark = [pytest.mark.cluster, pytest.mark.slow, pytest.mark.case("I4")]
 
 KILLS = 12
 

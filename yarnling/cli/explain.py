@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from itertools import groupby
 
@@ -14,13 +14,15 @@ from yarn.applications import ApplicationReport
 from yarn.asks import ANY
 from yarn.errors import YarnException
 from yarn.ids import ApplicationId
+from yarn.nodes import NodeReport
 from yarn.protocols.inspection import Explanation, ObstacleReport, ObstacleScope, PendingAsk
 from yarn.resource import MEMORY_MB, VCORES, Resource
-from yarn.states import FINAL_APPLICATION_STATES, YarnApplicationState
+from yarn.states import FINAL_APPLICATION_STATES, NodeState, YarnApplicationState
 from yarnling.cli import json_form
 from yarnling.cli.connection import connect
 from yarnling.cli.terminal import in_line, terminal
 from yarnling.client import Client
+from yarnling.node_health import complaints
 
 EXPLAINED_MAX = 20
 """Applications, the oldest first, where none is named."""
@@ -47,7 +49,7 @@ _COMPARED = {
 def show(name: str, application: str | None, user: str, *, as_json: bool) -> None:
     """Print the explanation, or those of all that wait. Raises what the ResourceManager refuses with."""
     app_id = None if application is None else ApplicationId.parse(application)
-    found = asyncio.run(_ask(name, app_id, user))
+    found, nodes = asyncio.run(_ask(name, app_id, user))
     if as_json:
         sys.stdout.write(json_form.text(found if app_id is None else found[0]) + "\n")
         return
@@ -55,17 +57,17 @@ def show(name: str, application: str | None, user: str, *, as_json: bool) -> Non
     if not found:
         console.print("No application waits for anything.")
     for explanation in found:
-        for line in explained(explanation):
+        for line in explained(explanation, nodes):
             console.print(line, soft_wrap=not console.is_terminal)
 
 
-async def _ask(name: str, app_id: ApplicationId | None, user: str) -> list[Explanation]:
+async def _ask(name: str, app_id: ApplicationId | None, user: str) -> tuple[list[Explanation], tuple[NodeReport, ...]]:
     _, client = connect(name, user)
     async with client:
         if app_id is not None:
-            return [await client.explain(app_id)]
-        applications = await client.applications()
-        return await waiting(client, sorted(applications, key=lambda app: app.application_id))
+            return [await client.explain(app_id)], await client.nodes()
+        applications = sorted(await client.applications(), key=lambda app: app.application_id)
+        return await waiting(client, applications), await client.nodes()
 
 
 async def waiting(client: Client, applications: Iterable[ApplicationReport]) -> list[Explanation]:
@@ -79,8 +81,11 @@ async def waiting(client: Client, applications: Iterable[ApplicationReport]) -> 
     return found
 
 
-def explained(found: Explanation) -> Iterator[Text]:
-    """Line by line: what is asked for, what is kept for it, and on each node what stands in the way."""
+def explained(found: Explanation, nodes: Sequence[NodeReport] = ()) -> Iterator[Text]:
+    """Line by line: what is asked for, what is kept for it, and on each node what stands in the way.
+
+    `nodes`: those of the cluster, to tell why nothing is offered at all.
+    """
     state = in_line(f"{found.application_id} of {found.user} in {found.queue}: {found.state.name}")
     yield Text.assemble((state, "bold"))
     if not found.asks:
@@ -98,6 +103,10 @@ def explained(found: Explanation) -> Iterator[Text]:
             yield from _told(obstacle, found.now_ms)
     if found.asks and not found.obstacles:
         yield Text("Nothing has refused it yet: no node has been offered to it since it asked.")
+        if nodes and not any(node.state is NodeState.RUNNING for node in nodes):
+            yield Text("No node runs.", "bold")
+        for complaint in complaints(nodes):
+            yield Text(in_line(f"  {complaint}"))
 
 
 def short(obstacle: ObstacleReport) -> str:

@@ -58,7 +58,8 @@ def cluster_view(view: ClusterView) -> RenderableType:
 
 
 def node_table(nodes: Iterable[NodeReport]) -> Table:
-    table = _table("Node", "State", "Rack", "Containers", "Memory MB", "Vcores")
+    """What containers asked for of what there is, and what they really use."""
+    table = _table("Node", "State", "Rack", "Containers", "Memory MB", "Really used MB", "Vcores")
     for node in nodes:
         style = "green" if node.state is NodeState.RUNNING else "red"
         table.add_row(
@@ -67,6 +68,7 @@ def node_table(nodes: Iterable[NodeReport]) -> Table:
             cell(node.rack),
             str(node.containers),
             _of(node.used.memory_mb, node.capability.memory_mb),
+            str(0 if node.containers_utilization is None else node.containers_utilization.physical_memory_mb),
             _of(node.used.vcores, node.capability.vcores),
         )
     return table

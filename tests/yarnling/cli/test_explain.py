@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from yarn.ids import ApplicationId, NodeId
+from yarn.nodes import NodeHealth, NodeReport
 from yarn.protocols.inspection import (
     Explanation,
     ObstacleReport,
@@ -14,7 +15,7 @@ from yarn.protocols.inspection import (
     SettingInForce,
 )
 from yarn.resource import Resource
-from yarn.states import YarnApplicationState
+from yarn.states import NodeState, YarnApplicationState
 from yarnling.cli.explain import explained, short
 
 APP = ApplicationId(1, 1)
@@ -70,6 +71,25 @@ def test_it_says_so_where_nothing_is_in_the_way() -> None:
     assert lines(replace(WAITING, asks=(), obstacles=(), reservations=()))[1:] == ["It asks for nothing."]
     over = replace(WAITING, state=YarnApplicationState.KILLED, asks=(), obstacles=(), reservations=())
     assert lines(over)[1:] == ["It is over."]
+
+
+def test_it_says_so_where_no_node_can_take_anything() -> None:
+    ill = NodeReport(
+        N1,
+        NodeState.UNHEALTHY,
+        "127.0.0.2:0",
+        "/default-rack",
+        Resource(0, 0),
+        Resource(0, 0),
+        0,
+        NodeHealth(False, "free space below limit of 16MB", 0),
+    )
+    unserved = replace(WAITING, obstacles=())
+    told = [line.plain for line in explained(unserved, (ill,))]
+    assert told[-2:] == ["No node runs.", "  127.0.0.2:1000 UNHEALTHY: free space below limit of 16MB"]
+    well = replace(ill, state=NodeState.RUNNING, health=NodeHealth())
+    assert [line.plain for line in explained(unserved, (ill, well))][-1] == told[-1]
+    assert lines(unserved) == [line.plain for line in explained(unserved, (well,))]
 
 
 def test_before_it_runs_it_asks_for_its_master() -> None:
