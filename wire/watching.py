@@ -13,16 +13,15 @@ import asyncio
 import contextlib
 import json
 import logging
-import os
-import socket
 import time
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
 from wire.caller import RM_CALLER, Caller
 from wire.json_records import to_json
 from wire.rpc import Rpc
+from wire.unix_socket import bound, short_name
 from yarn.configuration import Configuration
 from yarn.containers import AMRMTokenIdentifier, NMTokenIdentifier
 from yarn.errors import YarnException
@@ -60,8 +59,7 @@ class CallWatch:
         self._name = name
         try:
             self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-            with _short(self._directory) as short:
-                listening = _bound(f"{short}/{name}{SUFFIX}")
+            listening = bound(self._directory / f"{name}{SUFFIX}")
         except OSError as error:
             raise YarnException(
                 f"{WATCH_DIR.key} = {self._directory}: {error.strerror} (name another directory, or none)"
@@ -164,30 +162,6 @@ def _who(caller: Caller[Any]) -> str:
     return f"user {caller.user}" if caller.user else "nobody known"
 
 
-def _bound(path: str) -> socket.socket:
-    """A socket there, for its owner alone; what a killed daemon has left is replaced."""
-    listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-    try:
-        with contextlib.suppress(FileNotFoundError):
-            os.unlink(path)
-        listening.bind(path)
-        os.chmod(path, 0o600)
-    except OSError:
-        listening.close()
-        raise
-    return listening
-
-
-@contextlib.contextmanager
-def _short(directory: Path) -> Iterator[str]:
-    """A name of the directory that is short enough for the address of a socket, which may have 107 bytes."""
-    descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        yield f"/proc/self/fd/{descriptor}"
-    finally:
-        os.close(descriptor)
-
-
 # The watcher's side
 
 
@@ -199,8 +173,8 @@ def sockets(directory: Path) -> list[str]:
 async def calls_of(directory: Path, name: str) -> AsyncIterator[dict[str, Any]]:
     """What one daemon tells, until it ends; nothing of one that is not there (any more)."""
     try:
-        with _short(directory) as short:
-            reader, writer = await asyncio.open_unix_connection(f"{short}/{name}{SUFFIX}", limit=2 * LINE_BYTES_MAX)
+        with short_name(directory / f"{name}{SUFFIX}") as short:
+            reader, writer = await asyncio.open_unix_connection(short, limit=2 * LINE_BYTES_MAX)
     except OSError:
         return
     try:

@@ -226,8 +226,16 @@ class BlockingCluster:
     def node(self, number: int) -> Node:
         return self._cluster.node(number)
 
-    def add_nodes(self, count: int = 1) -> list[Node]:
-        return self._loop.call(self._cluster.add_nodes(count))
+    def wait_broken(self) -> str:
+        return self._loop.call(self._cluster.wait_broken())
+
+    def add_nodes(self, count: int = 1, *, memory_mb: int | None = None, vcores: int | None = None) -> list[Node]:
+        return self._loop.call(self._cluster.add_nodes(count, memory_mb=memory_mb, vcores=vcores))
+
+    def decommission_node(
+        self, number: int, timeout_s: int | None = None, tell: Callable[[str], None] = lambda text: None
+    ) -> None:
+        self._loop.call(self._cluster.decommission_node(number, timeout_s, tell))
 
     def remove_node(self, number: int) -> None:
         self._loop.call(self._cluster.remove_node(number))

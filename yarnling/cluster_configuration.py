@@ -17,6 +17,8 @@ from yarn.faults import ConfigurationException, Fault, refuse_if_faulty
 from yarn.settings import check_settings, nodemanager, resourcemanager, with_further, yarnling
 from yarnling.cluster_directory import STATE_STORE, ClusterDirectory, NodePlace
 
+ORIGIN = "LocalCluster"
+"""Where a value comes from that the cluster chooses itself."""
 ANY_PORT = "127.0.0.1:0"
 READY_MADE = "default"
 """The table of emulated containers that comes with yarnling (nm.emulation)."""
@@ -62,10 +64,8 @@ def composed(conf_dir: Path | None, settings: Mapping[str, str], sizes: Mapping[
 
     `sizes` are the nodes' memory and vcores as asked for; they win over files.
     """
-    conf = read_configuration(conf_dir, settings)
-    own = {key: value for key, value in DEFAULTS.items() if key not in conf}
-    own |= {key: value for key, value in sizes.items() if key not in settings}
-    conf = conf.overridden(own, "LocalCluster")
+    conf = with_defaults(read_configuration(conf_dir, settings))
+    conf = conf.overridden({key: value for key, value in sizes.items() if key not in settings}, ORIGIN)
     refuse_if_faulty([*with_further(check_settings(conf), check_scheduler(conf)), *_emulation_faults(conf)])
     return conf
 
@@ -90,6 +90,11 @@ def _emulation_faults(conf: Configuration) -> tuple[Fault, ...]:
     return ()
 
 
+def with_defaults(conf: Configuration) -> Configuration:
+    """`conf`, and what a cluster on this machine goes by where it says nothing."""
+    return conf.overridden({key: value for key, value in DEFAULTS.items() if key not in conf}, ORIGIN)
+
+
 def node_sizes(memory_mb: int | None, vcores: int | None) -> dict[str, str]:
     """{key: value} of what was asked for; Hadoop's defaults hold for the rest."""
     asked = {nodemanager.RESOURCE_MEMORY_MB.key: memory_mb, nodemanager.RESOURCE_CPU_VCORES.key: vcores}
@@ -110,6 +115,7 @@ def file_values(
     values[yarnling.CLUSTER_SECRET_FILE.key] = str(directory.secret_file)
     values[yarnling.STATE_STORE_FILE.key] = str(directory.path / values[yarnling.STATE_STORE_FILE.key])
     values.setdefault(yarnling.WATCH_DIR.key, str(directory.watch))
+    values.setdefault(resourcemanager.NODES_EXCLUDE_PATH.key, str(directory.excluded_hosts))
     table = values.get(yarnling.EMULATION_TABLE.key)
     if table is not None and table.strip() != READY_MADE:
         # A NodeManager that starts later may have another working directory.

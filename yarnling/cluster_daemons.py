@@ -6,7 +6,7 @@ import asyncio
 import os
 import signal
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from yarn.configuration import Configuration
@@ -34,10 +34,14 @@ LEAVE_S = 30.0
 
 @dataclass
 class Node:
-    """A NodeManager of the cluster. `id` is its NodeId once it was ready; `daemon` may be that of other nodes too."""
+    """A NodeManager of the cluster. `id` is its NodeId once it was ready; `daemon` may be that of other nodes too.
+
+    `sizes` {configuration key: value} if they are its own.
+    """
 
     place: NodePlace
     daemon: Daemon
+    sizes: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def name(self) -> str:
@@ -139,16 +143,22 @@ class ClusterDaemons:
         """Where the logs of the node's containers are."""
         return log_dirs(node.place, self._settings)
 
-    async def start_nodes(self, count: int) -> list[Node]:
-        """Start so many more; they have registered when this returns. Raises DaemonFailed for the first that cannot."""
+    async def start_nodes(self, count: int, sizes: Mapping[str, str] | None = None) -> list[Node]:
+        """Start so many more; they have registered when this returns.
+
+        Raises DaemonFailed for the first that cannot; then none of them is left.
+        """
         first = len(self.nodes) + 1
         packs = self._packs(first, first + count - 1)
+        own_sizes = sizes or {}
         try:
             async with asyncio.TaskGroup() as tasks:
-                starting = [tasks.create_task(self._launch_nodes(places)) for places in packs]
+                starting = [tasks.create_task(self._launch_nodes(places, own_sizes)) for places in packs]
         except* DaemonFailed as failures:
+            await self._kill_half_started(packs)
             raise failures.exceptions[0] from None
-        started = [Node(place, task.result()) for places, task in zip(packs, starting, strict=True) for place in places]
+        daemons = [(place, task.result()) for places, task in zip(packs, starting, strict=True) for place in places]
+        started = [Node(place, daemon, own_sizes) for place, daemon in daemons]
         self.nodes += started
         self.log_dirs += [path for node in started for path in self.log_dirs_of(node)]
         return started
@@ -159,7 +169,7 @@ class ClusterDaemons:
         if node.alive:
             raise InvalidArgumentException(f"{node.name} is running (kill it first)")
         together = self.pack_of(number)
-        daemon = await self._launch_nodes([other.place for other in together])
+        daemon = await self._launch_nodes([other.place for other in together], node.sizes)
         for other in together:
             other.daemon = daemon
         return node
@@ -172,7 +182,7 @@ class ClusterDaemons:
     async def end_node(self, number: int) -> None:
         """Have a NodeManager end its containers, take leave of the ResourceManager and end."""
         self._check_alone(number, "be made to leave", "decommission it, or end the cluster")
-        daemon = self._living(number)
+        daemon = self.living(number).daemon
         os.kill(daemon.pid, signal.SIGTERM)
         # One that is paused hears nothing until it goes on.
         os.kill(daemon.pid, signal.SIGCONT)
@@ -196,16 +206,17 @@ class ClusterDaemons:
 
     def pause_node(self, number: int) -> None:
         self._check_alone(number, "be paused", "start the cluster without packs")
-        os.kill(self._living(number).pid, signal.SIGSTOP)
+        os.kill(self.living(number).daemon.pid, signal.SIGSTOP)
 
     def resume_node(self, number: int) -> None:
-        os.kill(self._living(number).pid, signal.SIGCONT)
+        os.kill(self.living(number).daemon.pid, signal.SIGCONT)
 
-    def _living(self, number: int) -> Daemon:
+    def living(self, number: int) -> Node:
+        """Node `number`. Raises InvalidArgumentException if there is none, or it has ended."""
         node = self.node(number)
         if not node.alive:
             raise InvalidArgumentException(f"{node.name} has ended (restart it first)")
-        return node.daemon
+        return node
 
     def _check_alone(self, number: int, verb: str, remedy: str) -> None:
         """Raises InvalidArgumentException for a node that shares its process: what is done to one is done to all."""
@@ -226,8 +237,17 @@ class ClusterDaemons:
             for number in range(first, last + 1, size)
         ]
 
-    async def _launch_nodes(self, places: list[NodePlace]) -> Daemon:
-        return await self._launch(places[0].process, "nm", node_overrides(places, self._settings))
+    async def _launch_nodes(self, places: list[NodePlace], sizes: Mapping[str, str]) -> Daemon:
+        overrides = {**node_overrides(places, self._settings), **sizes}
+        return await self._launch(places[0].process, "nm", overrides)
+
+    async def _kill_half_started(self, packs: list[list[NodePlace]]) -> None:
+        """Their names and directories are those of the next nodes."""
+        started = [self.launcher.daemons.get(places[0].process) for places in packs]
+        for daemon in started:
+            if daemon is not None and daemon.pid and daemon.exit_status is None:
+                kill_with_descendants(daemon.pid)
+                await daemon.exited.wait()
 
     async def _launch(self, name: str, package: str, overrides: dict[str, str]) -> Daemon:
         conf = str(self.directory.conf)

@@ -3,6 +3,7 @@
     conf/yarn-site.xml            with the addresses that the RM really has, once it is ready
     conf/capacity-scheduler.xml
     conf/topology.table           the rack of each host, if there is more than one
+    conf/excluded-hosts           the hosts of nodes that were decommissioned
     cluster-secret                mode 0600
     rm-state.sqlite               applications, if the RM is to keep them over a restart; a new cluster begins without
     logs/rm.log, logs/nm-1.log    what the daemons say
@@ -61,6 +62,7 @@ class ClusterDirectory:
         self.watch = path / "watch"
         self.secret_file = path / "cluster-secret"
         self.topology_table = self.conf / "topology.table"
+        self.excluded_hosts = self.conf / "excluded-hosts"
 
     @staticmethod
     def make(path: Path | None) -> ClusterDirectory:
@@ -75,6 +77,7 @@ class ClusterDirectory:
             directory.secret_file.unlink(missing_ok=True)
             for name in (STATE_STORE, f"{STATE_STORE}-wal"):
                 (directory.path / name).unlink(missing_ok=True)
+            directory.excluded_hosts.write_text("")
             write_cluster_secret(directory.secret_file)
         except OSError as error:
             place = path or Path(tempfile.gettempdir())

@@ -12,18 +12,21 @@ import fcntl
 import json
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import psutil
 
-from yarn.errors import YarnException
+from yarn.errors import InvalidArgumentException, YarnException
 
 DEFAULT_NAME = "default"
-STATE_VERSION = 2
+STATE_VERSION = 3
 START_TOLERANCE_S = 0.02
 """Two readings of one process's start may differ by a clock tick."""
+
+NAMES_MAX = 20
+"""Nodes that are named where none is found."""
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
 
@@ -48,6 +51,13 @@ class ProcessIdentity:
         """Raises psutil.NoSuchProcess if there is none."""
         return ProcessIdentity(pid, psutil.Process(pid).create_time())
 
+    @staticmethod
+    def of_one_that_may_be_gone(pid: int) -> ProcessIdentity:
+        try:
+            return ProcessIdentity.of(pid)
+        except psutil.NoSuchProcess:
+            return ProcessIdentity(pid, 0.0)
+
     def process(self) -> psutil.Process | None:
         """The process, if it still lives."""
         try:
@@ -68,6 +78,17 @@ class NodeEntry:
     process: ProcessIdentity
     log_dirs: tuple[str, ...]
 
+    @property
+    def condition(self) -> str:
+        """What the ResourceManager cannot know at once: "paused", "ended", or nothing."""
+        process = self.process.process()
+        if process is None:
+            return "ended"
+        try:
+            return "paused" if process.status() == psutil.STATUS_STOPPED else ""
+        except psutil.NoSuchProcess:
+            return "ended"
+
 
 @dataclass(frozen=True, slots=True)
 class ClusterState:
@@ -78,12 +99,18 @@ class ClusterState:
 
     name: str
     supervisor: ProcessIdentity
+    rm: ProcessIdentity
     directory: str
     temporary: bool
     conf_dir: str
     addresses: dict[str, str]
     nodes: tuple[NodeEntry, ...]
     time_factor: float
+
+    def node(self, wanted: str) -> NodeEntry:
+        """By number, name or id. Raises InvalidArgumentException, naming those that there are."""
+        number = number_of_node(wanted, self.name, [(node.number, node.name, node.node_id) for node in self.nodes])
+        return next(node for node in self.nodes if node.number == number)
 
     def pack_of(self, node: NodeEntry) -> tuple[NodeEntry, ...]:
         """The nodes of a node's process, itself among them."""
@@ -103,6 +130,7 @@ class ClusterState:
         with contextlib.suppress(NoCluster):
             if read_state(self.name).supervisor == self.supervisor:
                 state_path(self.name).unlink(missing_ok=True)
+                control_path(self.name).unlink(missing_ok=True)
 
 
 @contextlib.contextmanager
@@ -156,6 +184,11 @@ def state_path(name: str) -> Path:
     return state_directory() / f"{check_name(name)}.json"
 
 
+def control_path(name: str) -> Path:
+    """The socket of the cluster's supervisor."""
+    return state_path(name).with_suffix(".sock")
+
+
 def read_state(name: str) -> ClusterState:
     """The state as written. Raises NoCluster if there is no such file, or it cannot be read as one."""
     path = state_path(name)
@@ -166,6 +199,7 @@ def read_state(name: str) -> ClusterState:
                 f"{path}: of another version of yarnling (end that cluster with it, or delete the file)"
             )
         fields["supervisor"] = ProcessIdentity(**fields["supervisor"])
+        fields["rm"] = ProcessIdentity(**fields["rm"])
         fields["nodes"] = tuple(_node(entry) for entry in fields["nodes"])
         return ClusterState(**fields)
     except FileNotFoundError:
@@ -190,6 +224,20 @@ def known_clusters() -> list[ClusterState]:
         with contextlib.suppress(YarnException):
             found.append(read_state(path.stem))
     return found
+
+
+def number_of_node(wanted: str, cluster: str, nodes: Sequence[tuple[int, str, str]]) -> int:
+    """The number of a node that is meant by number, name or id, of (number, name, id) of all.
+
+    Raises InvalidArgumentException, naming those that there are.
+    """
+    for number, name, node_id in nodes:
+        if wanted in (str(number), name, node_id):
+            return number
+    known = ", ".join(name for _, name, _ in nodes[:NAMES_MAX]) or "none"
+    if len(nodes) > NAMES_MAX:
+        known += f", ... {nodes[-1][1]}"
+    raise InvalidArgumentException(f"node {wanted}: the cluster {cluster} has {known}")
 
 
 def _node(fields: dict[str, object]) -> NodeEntry:

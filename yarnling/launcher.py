@@ -125,6 +125,11 @@ class Launcher:
         finally:
             self._sweep(self._process)
 
+    async def wait_gone(self) -> str:
+        """Return once the fork server has ended, and what it said last."""
+        await self._gone.wait()
+        return self._end_of_fork_server()
+
     def _read(self) -> None:
         """Take one packet; the loop comes again if there are more."""
         try:

@@ -23,7 +23,7 @@ from yarn.configuration import Configuration
 from yarn.errors import InvalidArgumentException, YarnException
 from yarn.ids import ApplicationId, ContainerId
 from yarn.nodes import NodeReport
-from yarn.settings import FAST_TIME_FACTOR, scaled, yarnling
+from yarn.settings import FAST_TIME_FACTOR, resourcemanager, scaled, yarnling
 from yarn.settings.yarnling import PACK_MAX
 from yarn.states import NodeState
 from yarnling import conditions
@@ -32,6 +32,7 @@ from yarnling.cluster_configuration import emulation_setting, node_sizes
 from yarnling.cluster_daemons import ClusterDaemons, Node
 from yarnling.cluster_directory import NODES_MAX, ClusterDirectory
 from yarnling.conditions import WAIT_S
+from yarnling.decommissioning import ExcludedHosts, decommission
 from yarnling.launcher import Daemon
 from yarnling.processes import kill
 
@@ -132,6 +133,10 @@ class LocalCluster:
         finally:
             await self._daemons.close()
 
+    async def wait_broken(self) -> str:
+        """Return, with the reason, once nothing of it runs and nothing can be started: its fork server has ended."""
+        return await self._daemons.launcher.wait_gone()
+
     # What it is made of
 
     @property
@@ -182,16 +187,20 @@ class LocalCluster:
         """Node `number`, from 1. Raises InvalidArgumentException if there is none."""
         return self._daemons.node(number)
 
+    def pack_of(self, number: int) -> list[Node]:
+        """The nodes of the process of node `number`, itself among them."""
+        return self._daemons.pack_of(number)
+
     def log_dirs_of(self, node: Node) -> list[Path]:
         """Where the logs of the node's containers are."""
         return self._daemons.log_dirs_of(node)
 
     # Growing and shrinking
 
-    async def add_nodes(self, count: int = 1) -> list[Node]:
-        """Start more NodeManagers, of the same size; they have registered when this returns."""
+    async def add_nodes(self, count: int = 1, *, memory_mb: int | None = None, vcores: int | None = None) -> list[Node]:
+        """Start more NodeManagers, of the others' size or another; they have registered when this returns."""
         _check_count("nodes", len(self.nodes) + count, len(self.nodes) + 1, self._daemons.nodes_max)
-        return await self._daemons.start_nodes(count)
+        return await self._daemons.start_nodes(count, node_sizes(memory_mb, vcores))
 
     async def remove_node(self, number: int) -> None:
         """Have a NodeManager end its containers, take leave of the ResourceManager and end.
@@ -199,6 +208,17 @@ class LocalCluster:
         Its number stays its own: `restart_node` brings it back.
         """
         await self._daemons.end_node(number)
+
+    async def decommission_node(
+        self, number: int, timeout_s: int | None = None, tell: Callable[[str], None] = lambda text: None
+    ) -> None:
+        """Have a node take nothing new and leave when its work is done, or killed at `timeout_s`.
+
+        None: as `yarn.resourcemanager.nodemanager-graceful-decommission-timeout-secs` says. `tell` hears what it waits
+        for. `restart_node` brings it back.
+        """
+        node = self._daemons.living(number)
+        await decommission(self.client, self._excluded_hosts, node, timeout_s, tell)
 
     # Doing it harm
 
@@ -222,6 +242,10 @@ class LocalCluster:
 
     async def restart_node(self, number: int) -> Node:
         """Start a NodeManager that has ended, on the same host and directories."""
+        node = self.node(number)
+        is_back = not node.alive and self._excluded_hosts.discard(node.place.host)
+        if is_back and self.rm.exit_status is None:
+            await self.client.refresh_nodes()
         return await self._daemons.restart_node(number)
 
     async def kill_rm(self) -> None:
@@ -248,6 +272,11 @@ class LocalCluster:
         master = await conditions.wait_master(self.client, app_id)
         await self.kill_container(master)
         return master
+
+    @property
+    def _excluded_hosts(self) -> ExcludedHosts:
+        conf, setting = self._daemons.configuration, resourcemanager.NODES_EXCLUDE_PATH
+        return ExcludedHosts(self.directory.excluded_hosts, setting.of(conf) if setting.key in conf else None)
 
     # Waiting
 

@@ -29,13 +29,15 @@ from yarnling.cluster_state import (
     NodeEntry,
     ProcessIdentity,
     UnreadableState,
+    control_path,
     name_held,
     read_state,
 )
-from yarnling.launcher import log_tail
+from yarnling.control_socket import listening
 from yarnling.leftovers import clean_up
 from yarnling.local_cluster import LocalCluster
 from yarnling.node_health import complaints
+from yarnling.orders import Orders
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +102,9 @@ async def supervised(options: UpOptions) -> AsyncIterator[LocalCluster]:
             state = state_of(options, cluster)
             state.write()
             try:
-                yield cluster
+                orders = Orders(options.name, cluster, lambda: state_of(options, cluster).write())
+                async with listening(control_path(options.name), orders.carry_out):
+                    yield cluster
             finally:
                 state.remove()
 
@@ -117,15 +121,15 @@ def set_by_signals() -> asyncio.Event:
 
 
 async def wait_for_end(cluster: LocalCluster, stop: asyncio.Event) -> None:
-    """Return when `stop` is set; YarnException if the ResourceManager ends by itself."""
+    """Return when `stop` is set; YarnException if everything has ended by itself. A daemon can be started again."""
     async with asyncio.TaskGroup() as tasks:
         stopped = tasks.create_task(stop.wait())
-        ended = tasks.create_task(cluster.rm.exited.wait())
-        await asyncio.wait((stopped, ended), return_when=asyncio.FIRST_COMPLETED)
+        broken = tasks.create_task(cluster.wait_broken())
+        await asyncio.wait((stopped, broken), return_when=asyncio.FIRST_COMPLETED)
         stopped.cancel()
-        ended.cancel()
+        broken.cancel()
     if not stop.is_set():
-        raise YarnException(f"the ResourceManager has ended{log_tail(cluster.rm.log_file)}")
+        raise YarnException(broken.result())
 
 
 def state_of(options: UpOptions, cluster: LocalCluster) -> ClusterState:
@@ -133,6 +137,7 @@ def state_of(options: UpOptions, cluster: LocalCluster) -> ClusterState:
     return ClusterState(
         options.name,
         ProcessIdentity.of(os.getpid()),
+        ProcessIdentity.of_one_that_may_be_gone(cluster.rm.pid),
         str(cluster.directory.path),
         cluster.directory.temporary,
         str(cluster.directory.conf),
@@ -143,7 +148,8 @@ def state_of(options: UpOptions, cluster: LocalCluster) -> ClusterState:
 
 
 def _entries(cluster: LocalCluster) -> tuple[NodeEntry, ...]:
-    processes = {node.daemon.pid: ProcessIdentity.of(node.daemon.pid) for node in cluster.nodes}
+    pids = {node.daemon.pid for node in cluster.nodes}
+    processes = {pid: ProcessIdentity.of_one_that_may_be_gone(pid) for pid in pids}
     return tuple(
         NodeEntry(
             node.place.number,

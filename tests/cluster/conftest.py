@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -27,6 +30,13 @@ QUICK = {
 }
 
 
+PROJECT = Path(__file__).resolve().parent.parent.parent
+COMMAND = [sys.executable, "-m", "yarnling"]
+DEFINITIONS = [part for key, value in QUICK.items() for part in ("-D", f"{key}={value}")]
+
+Yarnling = Callable[..., subprocess.CompletedProcess[str]]
+
+
 def eventually(condition: Callable[[], T], timeout_s: float = 10.0) -> T:
     """The condition's value as soon as it is true. Fails after `timeout_s` with what it was last."""
     deadline = time.monotonic() + timeout_s
@@ -48,6 +58,24 @@ def names(directory: Path) -> list[psutil.Process]:
     from yarnling.processes import those_that_name
 
     return those_that_name(directory)
+
+
+@pytest.fixture(scope="module")
+def environment(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """Of commands: state files of their own."""
+    home = tmp_path_factory.mktemp("state")
+    return {**os.environ, "XDG_RUNTIME_DIR": str(home), "PYTHONPATH": str(PROJECT)}
+
+
+@pytest.fixture(scope="module")
+def yarnling(environment: dict[str, str]) -> Yarnling:
+    """The command line, run to its end."""
+
+    def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+        command = [*COMMAND, *arguments]
+        return subprocess.run(command, check=False, env=environment, capture_output=True, text=True, timeout=60)
+
+    return run
 
 
 @pytest.fixture(scope="session")

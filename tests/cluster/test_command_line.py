@@ -10,37 +10,15 @@ import stat
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import psutil
 import pytest
 
-from tests.cluster.conftest import QUICK, eventually, gone, names
+from tests.cluster.conftest import COMMAND, DEFINITIONS, Yarnling, eventually, gone, names
 
 pytestmark = pytest.mark.cluster
-
-PROJECT = Path(__file__).resolve().parent.parent.parent
-COMMAND = [sys.executable, "-m", "yarnling"]
-DEFINITIONS = [part for key, value in QUICK.items() for part in ("-D", f"{key}={value}")]
-
-Yarnling = Callable[..., subprocess.CompletedProcess[str]]
-
-
-@pytest.fixture(scope="module")
-def environment(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    """State files of their own."""
-    home = tmp_path_factory.mktemp("state")
-    return {**os.environ, "XDG_RUNTIME_DIR": str(home), "PYTHONPATH": str(PROJECT)}
-
-
-@pytest.fixture(scope="module")
-def yarnling(environment: dict[str, str]) -> Yarnling:
-    def run(*arguments: str) -> subprocess.CompletedProcess[str]:
-        command = [*COMMAND, *arguments]
-        return subprocess.run(command, check=False, env=environment, capture_output=True, text=True, timeout=60)
-
-    return run
 
 
 @pytest.fixture(scope="module")

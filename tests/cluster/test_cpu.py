@@ -16,16 +16,13 @@ from nm.cpu_limits import NodeCpu
 from nm.launcher.cgroup_mounts import CgroupsUnusable
 from nm.launcher.cgroups import CpuCgroups
 from tests.cluster.applications import shell, wait_tasks
-from tests.cluster.conftest import QUICK, eventually
-from tests.cluster.test_command_line import Yarnling, environment, yarnling
+from tests.cluster.conftest import QUICK, Yarnling, eventually
 from yarn.configuration import Configuration
 from yarn.ids import ContainerId
 from yarn.resource import Resource
 from yarnling.blocking import BlockingClient
 from yarnling.container_processes import processes_of
 from yarnling.local_cluster import LocalCluster
-
-__all__ = ["environment", "yarnling"]
 
 pytestmark = [pytest.mark.cluster, pytest.mark.case("D3")]
 

@@ -14,11 +14,11 @@ import termios
 
 import pytest
 
-from tests.cluster.conftest import eventually
-from tests.cluster.test_command_line import COMMAND, Yarnling, environment, up, yarnling
+from tests.cluster.conftest import COMMAND, Yarnling, eventually
+from tests.cluster.test_command_line import up
 from yarn.ids import ApplicationId
 
-__all__ = ["environment", "up", "yarnling"]
+__all__ = ["up"]
 
 pytestmark = pytest.mark.cluster
 

@@ -11,8 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.cluster.applications import kill_container, shell, tasks_of, until, wait_tasks
-from tests.cluster.conftest import QUICK, eventually
-from tests.cluster.test_command_line import COMMAND, DEFINITIONS, PROJECT
+from tests.cluster.conftest import COMMAND, DEFINITIONS, PROJECT, QUICK, eventually
 from yarn.errors import InvalidArgumentException
 from yarn.states import DecommissionType, FinalApplicationStatus, NodeState
 from yarnling.blocking import BlockingCluster

@@ -37,7 +37,7 @@ def state(name: str = "default", supervisor: ProcessIdentity | None = None) -> C
     here = ProcessIdentity.of(os.getpid())
     node = NodeEntry(1, "nm-1", "127.0.0.2:4711", here, ("/logs",))
     return ClusterState(
-        name, supervisor or here, "/cluster", False, "/cluster/conf", {"a": "127.0.0.1:1"}, (node,), 0.05
+        name, supervisor or here, here, "/cluster", False, "/cluster/conf", {"a": "127.0.0.1:1"}, (node,), 0.05
     )
 
 

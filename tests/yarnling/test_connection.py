@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -28,8 +29,8 @@ def supervisor() -> Iterator[subprocess.Popen[bytes]]:
 
 def client(supervisor: subprocess.Popen[bytes], tmp_path: Path) -> CommandClient:
     (tmp_path / "yarn-site.xml").write_text(to_xml(NOBODY))
-    identity = ProcessIdentity.of(supervisor.pid)
-    return CommandClient.of(ClusterState("mine", identity, str(tmp_path), False, str(tmp_path), NOBODY, (), 1.0))
+    identity, rm = ProcessIdentity.of(supervisor.pid), ProcessIdentity.of(os.getpid())
+    return CommandClient.of(ClusterState("mine", identity, rm, str(tmp_path), False, str(tmp_path), NOBODY, (), 1.0))
 
 
 async def test_a_call_ends_when_the_supervisor_has_gone(supervisor: subprocess.Popen[bytes], tmp_path: Path) -> None:

@@ -37,7 +37,7 @@ def start() -> Iterator[Start]:
 
 
 def state(directory: Path, *nodes: NodeEntry, temporary: bool = False) -> ClusterState:
-    return ClusterState("mine", GONE, str(directory), temporary, str(directory / "conf"), {}, nodes, 1.0)
+    return ClusterState("mine", GONE, GONE, str(directory), temporary, str(directory / "conf"), {}, nodes, 1.0)
 
 
 def test_containers_are_ended_and_who_works_in_the_directory_is_not(tmp_path: Path, start: Start) -> None:

@@ -12,9 +12,11 @@ import typer
 
 from yarn.errors import YarnException
 from yarn.faults import ConfigurationException
-from yarnling.cli import hadoop_verbs
+from yarnling.cli import completion, hadoop_verbs, part_verbs
+from yarnling.cli.arguments import DEFAULT_NAME, Application, Json, Name
 
 EXIT_FAILED = 1
+RECOVERY = "yarn.resourcemanager.recovery.enabled=true"
 EXIT_CONFIGURATION = 2
 """Also what a wrong option gives: nothing was done."""
 
@@ -25,19 +27,16 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+part_verbs.add_to(app)
 hadoop_verbs.add_to(app)
 submit_app = typer.Typer(no_args_is_help=True)
 app.add_typer(submit_app, name="submit")
 
-Name = Annotated[str, typer.Option(help="Which cluster.", envvar="YARNLING_NAME")]
-Json = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
 Define = Annotated[list[str], typer.Option("--define", "-D", metavar="KEY=VALUE", help="Set a configuration key.")]
 Conf = Annotated[
     Path | None, typer.Option(metavar="DIR", help="Directory of Hadoop's *-site.xml files, or one of them.")
 ]
 User = Annotated[str, typer.Option(help="Submit as this user (default: you).")]
-
-DEFAULT_NAME = "default"
 
 
 def main() -> NoReturn:
@@ -92,6 +91,9 @@ def up(
             metavar="TABLE", help="Play containers by this YAML file, or by `default`, instead of running them."
         ),
     ] = None,
+    recovery: Annotated[
+        bool, typer.Option("--recovery", help="Keep applications over a restart of the ResourceManager.")
+    ] = False,
     detach: Annotated[bool, typer.Option("--detach", help="Return when it is ready; `down` ends it.")] = False,
     name: Name = DEFAULT_NAME,
     as_json: Json = False,
@@ -110,7 +112,7 @@ def up(
         racks=racks,
         pack=pack,
         directory=None if directory is None else str(directory.absolute()),
-        settings=definitions(define),
+        settings=definitions([*([RECOVERY] if recovery else []), *define]),
         emulated=emulate,
     )
     if detach:
@@ -144,7 +146,12 @@ def status(name: Name = DEFAULT_NAME, as_json: Json = False) -> None:
 @app.command()
 def explain(
     application: Annotated[
-        str | None, typer.Argument(metavar="APPLICATION_ID", help="Without one: all applications that wait.")
+        str | None,
+        typer.Argument(
+            metavar="APPLICATION_ID",
+            help="Without one: all applications that wait.",
+            autocompletion=completion.applications,
+        ),
     ] = None,
     user: Annotated[str, typer.Option(help="Ask as this user (default: you).")] = "",
     name: Name = DEFAULT_NAME,
@@ -188,29 +195,14 @@ def top(
     show(name, interval, once=once, as_json=as_json)
 
 
-@app.command("kill-node")
-def kill_node(
-    node: Annotated[str, typer.Argument(help="Its number, its name (nm-2) or its id (host:port).")],
-    containers: Annotated[
-        bool,
-        typer.Option("--containers/--keep-containers", help="Kill its containers too, as if the machine was gone."),
-    ] = True,
-    pack: Annotated[
-        bool, typer.Option("--pack", help="Of a node that shares its process (`up --pack`), kill the others too.")
-    ] = False,
-    name: Name = DEFAULT_NAME,
-) -> None:
-    """Kill a NodeManager with SIGKILL; the ResourceManager notices when its heartbeats stay away."""
-    from yarnling.cli.down import kill_one_node
-
-    kill_one_node(name, node, containers=containers, with_pack=pack)
-
-
 @app.command()
 def config(
     conf: Conf = None,
     define: Define = [],  # noqa: B006  typer copies it
-    name: Annotated[str | None, typer.Option(help="Of a cluster that is up, instead of a directory.")] = None,
+    name: Annotated[
+        str | None,
+        typer.Option(help="Of a cluster that is up, instead of a directory.", autocompletion=completion.clusters),
+    ] = None,
     every: Annotated[bool, typer.Option("--all", help="Also what is not set and goes by its default.")] = False,
     as_json: Json = False,
 ) -> None:
@@ -222,7 +214,7 @@ def config(
 
 @app.command()
 def logs(
-    application: Annotated[str, typer.Argument(metavar="APPLICATION_ID")],
+    application: Application,
     container: Annotated[str | None, typer.Option(metavar="ID", help="Only this container.")] = None,
     file: Annotated[list[str], typer.Option(help="Only files of this name, such as stdout.")] = [],  # noqa: B006
     name: Name = DEFAULT_NAME,

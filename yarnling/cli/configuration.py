@@ -15,7 +15,7 @@ from yarn.faults import ConfigurationException, Severity
 from yarn.settings import ConfigurationReport, describe
 from yarnling.cli import json_form
 from yarnling.cli.terminal import cell, in_line, terminal
-from yarnling.cluster_configuration import definitions
+from yarnling.cluster_configuration import definitions, with_defaults
 from yarnling.cluster_state import find_cluster
 
 
@@ -23,7 +23,7 @@ def report(conf: Path | None, define: list[str], name: str | None, *, every: boo
     """Print the report; ConfigurationException at the end if the configuration would be refused."""
     if name is not None:
         conf = Path(find_cluster(name).conf_dir)
-    configuration = read_configuration(conf, definitions(define))
+    configuration = with_defaults(read_configuration(conf, definitions(define)))
     found = describe(configuration, hadoop_keys(), check_scheduler(configuration))
     if as_json:
         sys.stdout.write(json_form.text(found) + "\n")

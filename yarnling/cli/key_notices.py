@@ -10,18 +10,20 @@ from wire.hadoop_xml import hadoop_keys, read_configuration
 from yarn.faults import refuse_if_faulty
 from yarn.settings import describe
 from yarnling.cli.terminal import in_line, notices
-from yarnling.cluster_configuration import replaced
+from yarnling.cluster_configuration import replaced, with_defaults
 
 
 def tell_of_keys(conf: str | None, settings: Mapping[str, str]) -> None:
     """A few lines on stderr, none if nothing was configured. ConfigurationException with every fault there is."""
     if conf is None and not settings:
         return
-    configuration = read_configuration(None if conf is None else Path(conf), settings)
+    given = read_configuration(None if conf is None else Path(conf), settings)
+    configuration = with_defaults(given)
     found = describe(configuration, hadoop_keys(), check_scheduler(configuration))
     refuse_if_faulty(found.faults)
     console = notices()
-    counts = f"{len(found.read)} keys read, {len(found.ignored)} ignored, {len(found.unknown)} unknown"
+    read = sum(key.key in given for key in found.read)
+    counts = f"{read} keys read, {len(found.ignored)} ignored, {len(found.unknown)} unknown"
     where = "" if conf is None else f" (yarnling config --conf {conf} lists them)"
     console.print(in_line(f"Configuration: {counts}{where}"))
     if own := replaced(configuration, settings):

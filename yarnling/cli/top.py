@@ -13,6 +13,7 @@ from rich.live import Live
 from rich.text import Text
 
 from yarn.asks import ANY
+from yarn.errors import YarnException
 from yarn.nodes import NodeReport
 from yarn.protocols.inspection import Explanation
 from yarn.queues import QueueInfo
@@ -20,9 +21,10 @@ from yarn.states import FINAL_APPLICATION_STATES, NodeState
 from yarnling.cli import json_form
 from yarnling.cli.connection import connect
 from yarnling.cli.explain import amounts, short, waiting
-from yarnling.cli.terminal import in_line, terminal
-from yarnling.cli.views import ClusterView, look, queue_tree
+from yarnling.cli.terminal import in_line, shown, terminal
+from yarnling.cli.views import ClusterView, look_or_problem, queue_tree
 from yarnling.client import Client
+from yarnling.cluster_state import NoCluster
 
 WIDTH_MAX = 100
 """Columns; more would only make the bars longer."""
@@ -52,7 +54,7 @@ def show(name: str, interval_s: float, *, once: bool, as_json: bool) -> None:
 
 async def _show(name: str, interval_s: float, *, once: bool, as_json: bool) -> None:
     console = terminal()
-    _, client = connect(name)
+    _, client = connect(name, tells=False)
     async with client:
         if as_json:
             sys.stdout.write(json_form.text(as_object(await look_at(name, client))) + "\n")
@@ -63,14 +65,28 @@ async def _show(name: str, interval_s: float, *, once: bool, as_json: bool) -> N
             return
         with Live(console=console, auto_refresh=False, screen=True, vertical_overflow="crop") as live:
             while True:
-                lines = frame(await look_at(name, client), min(console.width, WIDTH_MAX))
-                live.update(Text("\n").join(lines), refresh=True)
+                live.update(await _text(name, client, min(console.width, WIDTH_MAX)), refresh=True)
                 await asyncio.sleep(interval_s)
 
 
+async def _text(name: str, client: Client, width: int) -> Text:
+    """A frame; while the ResourceManager is down, that it is."""
+    try:
+        return Text("\n").join(frame(await look_at(name, client), width))
+    except NoCluster:
+        raise
+    except YarnException as error:
+        return Text(shown(error.message), "red")
+
+
 async def look_at(name: str, client: Client) -> TopView:
-    """Ask for everything; what this user may not view is not explained."""
-    view = await look(client)
+    """Ask for everything; what this user may not view is not explained.
+
+    Raises YarnException if there is nobody to ask.
+    """
+    view = await look_or_problem(client, name)
+    if isinstance(view, str):
+        raise YarnException(view)
     moment = datetime.now(UTC).astimezone()
     return TopView(
         name, moment.isoformat(timespec="milliseconds"), view, tuple(await waiting(client, view.applications))
@@ -100,7 +116,7 @@ def _lines(top: TopView, width: int) -> Iterator[Text]:
         yield _queue_line(depth, queue, width)
     yield Text("node: memory and vcores in use", "dim")
     for node in nodes[:NODES_MAX]:
-        yield _node_line(node, width)
+        yield _node_line(node, top.view.state_of(node), width)
     if len(nodes) > NODES_MAX:
         yield Text(f"... and {len(nodes) - NODES_MAX} more", "dim")
     if live:
@@ -125,9 +141,9 @@ def _queue_line(depth: int, queue: QueueInfo, width: int) -> Text:
     return Text.assemble(_name("  " * depth + queue.name), bar(used, guaranteed, most, chars), numbers)
 
 
-def _node_line(node: NodeReport, width: int) -> Text:
-    if node.state is not NodeState.RUNNING:
-        return Text.assemble(_name(str(node.node_id)), (node.state.name, "red"))
+def _node_line(node: NodeReport, state: str, width: int) -> Text:
+    if state != NodeState.RUNNING.name:
+        return Text.assemble(_name(str(node.node_id)), (state, "red"))
     used, total = node.used, node.capability
     numbers = f" {used.memory_mb} / {total.memory_mb} MB, {used.vcores} / {total.vcores}"
     chars = max(BAR_CHARS_MIN, width - NAME_CHARS - max(24, len(numbers)))

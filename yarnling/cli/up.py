@@ -12,8 +12,8 @@ from rich.live import Live
 from yarn.errors import YarnException
 from yarnling.cli import json_form
 from yarnling.cli.key_notices import tell_of_keys
-from yarnling.cli.terminal import in_line, notices, terminal
-from yarnling.cli.views import ClusterView, cluster_view, look
+from yarnling.cli.terminal import cell, in_line, notices, terminal
+from yarnling.cli.views import ClusterView, cluster_view, look_or_problem
 from yarnling.cluster_state import find_cluster, name_option
 from yarnling.local_cluster import LocalCluster
 from yarnling.node_health import complaints
@@ -62,7 +62,7 @@ async def _run(options: UpOptions, console: Console, *, as_json: bool) -> None:
         console.print(f"Ready. {_place(str(cluster.directory.conf), str(cluster.directory.path))}", soft_wrap=True)
         console.print("Ctrl-C ends it.")
         async with asyncio.TaskGroup() as tasks:
-            showing = tasks.create_task(_show(cluster, console))
+            showing = tasks.create_task(_show(cluster, options.name, console))
             try:
                 await wait_for_end(cluster, stop)
             finally:
@@ -71,21 +71,23 @@ async def _run(options: UpOptions, console: Console, *, as_json: bool) -> None:
     console.print("All processes have ended.")
 
 
-async def _show(cluster: LocalCluster, console: Console) -> None:
+async def _show(cluster: LocalCluster, name: str, console: Console) -> None:
     """The live view on a terminal; a line for each change elsewhere."""
     if not console.is_terminal:
-        await _tell_changes(cluster, console)
+        await _tell_changes(cluster, name, console)
         return
     with Live(console=console, auto_refresh=False, transient=True) as live:
         while True:
-            live.update(cluster_view(await look(cluster.client)), refresh=True)
+            view = await look_or_problem(cluster.client, name)
+            live.update(cell(view, "red") if isinstance(view, str) else cluster_view(view), refresh=True)
             await asyncio.sleep(REFRESH_S)
 
 
-async def _tell_changes(cluster: LocalCluster, console: Console) -> None:
+async def _tell_changes(cluster: LocalCluster, name: str, console: Console) -> None:
     before: list[str] = []
     while True:
-        lines = _lines(await look(cluster.client))
+        view = await look_or_problem(cluster.client, name)
+        lines = [view] if isinstance(view, str) else _lines(view)
         for line in lines:
             if line not in before:
                 console.print(in_line(line))
@@ -94,7 +96,7 @@ async def _tell_changes(cluster: LocalCluster, console: Console) -> None:
 
 
 def _lines(view: ClusterView) -> list[str]:
-    nodes = [f"node {node.node_id} {node.state.name}" for node in view.nodes] + complaints(view.nodes)
+    nodes = [f"node {node.node_id} {view.state_of(node)}" for node in view.nodes] + complaints(view.nodes)
     return nodes + [f"{app.application_id} {app.user} {app.queue} {app.state.name}" for app in view.applications]
 
 

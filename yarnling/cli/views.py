@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+import asyncio
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 
 from rich import box
 from rich.console import Group, RenderableType
@@ -13,10 +14,15 @@ from yarn.applications import ApplicationReport
 from yarn.nodes import NodeReport
 from yarn.queues import QueueInfo
 from yarn.states import FinalApplicationStatus, NodeState, YarnApplicationState
+from yarnling.cli.connection import ResourceManagerDown
 from yarnling.cli.terminal import cell
 from yarnling.client import Client
+from yarnling.cluster_state import ClusterState, NodeEntry, read_state
 from yarnling.node_health import complaints
 
+ANSWER_S = 2.0
+"""A ResourceManager that takes longer does not answer; it takes milliseconds."""
+ALIVE = frozenset({NodeState.RUNNING, NodeState.UNHEALTHY, NodeState.DECOMMISSIONING})
 APPLICATIONS_MAX = 20
 """Shown on a terminal, the last ones; --json has all."""
 
@@ -29,14 +35,34 @@ _STATE_STYLES = {
 
 @dataclass(frozen=True, slots=True)
 class ClusterView:
-    """What the ResourceManager says at one moment."""
+    """What the ResourceManager says at one moment.
+
+    `conditions` {node id: "paused" or "ended"} is what is known of processes before it notices.
+    """
 
     nodes: tuple[NodeReport, ...]
     root: QueueInfo
     applications: tuple[ApplicationReport, ...]
+    conditions: Mapping[str, str] = field(default_factory=dict)
+
+    def state_of(self, node: NodeReport) -> str:
+        """Its state as the ResourceManager has it, and what has become of its process if that is news."""
+        return _state_told(node, self.conditions.get(str(node.node_id), ""))
 
 
-async def look(client: Client) -> ClusterView:
+async def look_or_problem(client: Client, name: str) -> ClusterView | str:
+    """Ask for everything; if there is nobody to ask, in words why."""
+    state = read_state(name)
+    if state.rm.process() is None:
+        return ResourceManagerDown.of(state).message
+    try:
+        async with asyncio.timeout(ANSWER_S):
+            return await look(client, state)
+    except TimeoutError:
+        return f"the ResourceManager of the cluster {name!r} does not answer"
+
+
+async def look(client: Client, state: ClusterState) -> ClusterView:
     """Ask for everything."""
     nodes = await client.nodes()
     root = await client.queue("root")
@@ -44,12 +70,19 @@ async def look(client: Client) -> ClusterView:
         tuple(sorted(nodes, key=lambda node: node.node_id)),
         root,
         tuple(sorted(await client.applications(), key=lambda app: app.application_id)),
+        conditions(state.nodes),
     )
+
+
+def conditions(nodes: Iterable[NodeEntry]) -> dict[str, str]:
+    """{node id: "paused" or "ended"} of those that are."""
+    found = {entry.node_id: entry.condition for entry in nodes}
+    return {node_id: condition for node_id, condition in found.items() if condition}
 
 
 def cluster_view(view: ClusterView) -> RenderableType:
     """All three tables."""
-    parts: list[RenderableType] = [node_table(view.nodes)]
+    parts: list[RenderableType] = [node_table(view.nodes, view.conditions)]
     parts += [cell(line, "red") for line in complaints(view.nodes)]
     parts.append(queue_table(view.root))
     if view.applications:
@@ -57,14 +90,23 @@ def cluster_view(view: ClusterView) -> RenderableType:
     return Group(*parts)
 
 
-def node_table(nodes: Iterable[NodeReport]) -> Table:
+def process_table(nodes: Iterable[NodeEntry]) -> Table:
+    """What there is to tell of nodes without a ResourceManager."""
+    table = _table("Node", "Name", "Process")
+    for entry in nodes:
+        condition = entry.condition
+        table.add_row(entry.node_id, entry.name, cell(condition or f"{entry.process.pid}", "red" if condition else ""))
+    return table
+
+
+def node_table(nodes: Iterable[NodeReport], conditions: Mapping[str, str] | None = None) -> Table:
     """What containers asked for of what there is, and what they really use."""
     table = _table("Node", "State", "Rack", "Containers", "Memory MB", "Really used MB", "Vcores")
     for node in nodes:
-        style = "green" if node.state is NodeState.RUNNING else "red"
+        state = _state_told(node, (conditions or {}).get(str(node.node_id), ""))
         table.add_row(
             str(node.node_id),
-            cell(node.state.name, style),
+            cell(state, "green" if state == NodeState.RUNNING.name else "red"),
             cell(node.rack),
             str(node.containers),
             _of(node.used.memory_mb, node.capability.memory_mb),
@@ -121,6 +163,11 @@ def _table(*columns: str) -> Table:
         # On a narrow terminal a cell takes more lines; nothing of it is left out.
         table.add_column(column, no_wrap=number == 0, overflow="fold")
     return table
+
+
+def _state_told(node: NodeReport, condition: str) -> str:
+    is_news = condition == "paused" or (condition and node.state in ALIVE)
+    return f"{node.state.name}, {condition}" if is_news else node.state.name
 
 
 def _of(part: int, whole: int) -> str:

@@ -22,7 +22,6 @@ from yarn.errors import InvalidArgumentException, YarnException
 from yarn.ids import ApplicationAttemptId, ApplicationId, ContainerId
 from yarn.settings.yarnling import WATCH_DIR
 from yarnling.cli import json_form
-from yarnling.cli.down import find_node
 from yarnling.cli.terminal import in_line, notices, terminal
 from yarnling.cluster_state import ClusterState, find_cluster
 
@@ -179,7 +178,7 @@ def _printer() -> Print:
 
 def _node_id(state: ClusterState, wanted: str) -> str:
     """A node by number, name or id; an id is taken of nodes that have come since, too."""
-    return wanted if ":" in wanted else find_node(state, wanted).node_id
+    return wanted if ":" in wanted else state.node(wanted).node_id
 
 
 def _texts(value: Any) -> Iterator[str]:

@@ -100,6 +100,22 @@ def test_a_node_that_does_not_run_says_so() -> None:
     assert "127.0.0.2:41000   LOST" in lines(replace(TOP, view=ClusterView((lost,), ROOT, ())))
 
 
+@pytest.mark.parametrize(
+    ("state", "condition", "told"),
+    [
+        (NodeState.RUNNING, "paused", "RUNNING, paused"),
+        (NodeState.RUNNING, "ended", "RUNNING, ended"),
+        (NodeState.LOST, "paused", "LOST, paused"),
+        (NodeState.LOST, "ended", "LOST"),
+        (NodeState.DECOMMISSIONED, "ended", "DECOMMISSIONED"),
+    ],
+)
+def test_what_is_known_of_a_process_is_told_where_it_is_news(state: NodeState, condition: str, told: str) -> None:
+    node = replace(NODE, state=state)
+    view = ClusterView((node,), ROOT, (), {str(NODE.node_id): condition})
+    assert f"127.0.0.2:41000   {told}" in lines(replace(TOP, view=view))
+
+
 def test_names_are_no_markup() -> None:
     evil = replace(application(), queue=EVIL)
     assert any(TAMED[:20] in line for line in lines(replace(TOP, view=ClusterView((), queue(EVIL, 0, 0, 1), (evil,)))))
@@ -108,6 +124,6 @@ def test_names_are_no_markup() -> None:
 
 def test_one_object_for_programs() -> None:
     told = as_object(TOP)
-    assert list(told) == ["cluster", "time", "nodes", "root", "applications", "waiting"]
+    assert list(told) == ["cluster", "time", "nodes", "root", "applications", "conditions", "waiting"]
     ((waiting),) = told["waiting"]  # type: ignore[misc]
     assert waiting["obstacles"][0]["bound"]["memory-mb"] == 4096  # type: ignore[index]

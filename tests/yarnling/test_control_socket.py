@@ -1,0 +1,142 @@
+"""The supervisor's socket: for its user alone, bounded, and what somebody no longer waits for is given up."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import stat
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from wire.unix_socket import short_name
+from yarn.errors import YarnException
+from yarnling import control_socket
+from yarnling.control_socket import LINE_BYTES_MAX, NoSupervisor, Tell, answers, listening
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    # Longer than the address of a socket may be.
+    directory = tmp_path / ("long" * 30)
+    directory.mkdir()
+    return directory / "default.sock"
+
+
+async def asked(path: Path, request: dict[str, Any]) -> list[dict[str, Any]]:
+    return await asyncio.to_thread(lambda: list(answers(path, request)))
+
+
+@contextlib.asynccontextmanager
+async def connected(path: Path) -> AsyncIterator[tuple[asyncio.StreamReader, asyncio.StreamWriter]]:
+    with short_name(path) as short:
+        reader, writer = await asyncio.open_unix_connection(short)
+    try:
+        yield reader, writer
+    finally:
+        writer.close()
+
+
+async def echo(request: dict[str, Any], tell: Tell) -> dict[str, Any]:
+    tell("half")
+    if request["order"] == "fail":
+        raise YarnException("no such node")
+    if request["order"] == "break":
+        raise KeyError("a bug")
+    return {"facts": request, "text": "done"}
+
+
+async def test_progress_comes_before_the_end(path: Path) -> None:
+    async with listening(path, echo):
+        assert stat.S_IMODE(path.stat().st_mode) == 0o600
+        assert await asked(path, {"order": "x"}) == [
+            {"progress": "half"},
+            {"facts": {"order": "x"}, "text": "done"},
+        ]
+        assert await asked(path, {"order": "fail"}) == [{"progress": "half"}, {"error": "no such node"}]
+        (_, broken) = await asked(path, {"order": "break"})
+        assert broken == {"error": "the supervisor failed: KeyError: 'a bug'"}
+    assert not path.exists()
+
+
+async def test_without_a_supervisor_it_is_told(path: Path) -> None:
+    with pytest.raises(NoSupervisor, match="No such file"):
+        await asked(path, {"order": "x"})
+
+
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        (b"hello\n", "no order: Expecting value"),
+        (b"[1]\n", "no order: must be a JSON object"),
+        (b"x" * (2 * LINE_BYTES_MAX) + b"\n", "no order: "),
+    ],
+)
+async def test_what_is_no_order_is_refused(path: Path, line: bytes, told: str) -> None:
+    async with listening(path, echo), connected(path) as (reader, writer):
+        writer.write(line)
+        assert told.encode() in await reader.readline()
+        assert await reader.read() == b""
+
+
+async def test_who_says_nothing_is_sent_away(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(control_socket, "REQUEST_S", 0.01)
+    async with listening(path, echo), connected(path) as (reader, _):
+        assert b"no order came in 0.01 s" in await reader.readline()
+
+
+async def test_another_user_is_sent_away(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("yarnling.control_socket.os.geteuid", lambda: 4711)
+    async with listening(path, echo):
+        with pytest.raises(NoSupervisor):
+            await asked(path, {"order": "x"})
+
+
+async def test_what_nobody_waits_for_is_given_up(path: Path) -> None:
+    begun, given_up = asyncio.Event(), asyncio.Event()
+
+    async def long(request: dict[str, Any], tell: Tell) -> dict[str, Any]:
+        begun.set()
+        try:
+            await asyncio.get_running_loop().create_future()
+            return {}
+        finally:
+            given_up.set()
+
+    async with asyncio.timeout(10), listening(path, long), connected(path) as (_, writer):
+        writer.write(b'{"order": "x"}\n')
+        await begun.wait()
+        writer.close()
+        await given_up.wait()
+
+
+async def test_an_order_ends_with_its_supervisor(path: Path) -> None:
+    begun = asyncio.Event()
+
+    async def long(request: dict[str, Any], tell: Tell) -> dict[str, Any]:
+        begun.set()
+        await asyncio.get_running_loop().create_future()
+        return {}
+
+    async with asyncio.timeout(10), asyncio.TaskGroup() as tasks:
+        async with listening(path, long):
+            waiting = tasks.create_task(asked_in_vain(path))
+            await begun.wait()
+        assert "has ended meanwhile" in await waiting
+
+
+async def asked_in_vain(path: Path) -> str:
+    with pytest.raises(NoSupervisor) as refused:
+        await asked(path, {"order": "x"})
+    return refused.value.message
+
+
+async def test_connections_have_a_bound(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(control_socket, "CONNECTIONS_MAX", 1)
+    async with listening(path, echo), connected(path) as (reader, writer):
+        with pytest.raises(NoSupervisor):
+            await asked(path, {"order": "x"})
+        writer.write(b'{"order": "x"}\n')
+        assert b"half" in await reader.readline()

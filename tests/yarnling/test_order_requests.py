@@ -1,0 +1,27 @@
+"""Orders that cannot be understood; what the others do is tested on clusters."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from yarn.errors import InvalidArgumentException
+from yarnling.local_cluster import LocalCluster
+from yarnling.orders import Orders
+
+
+@pytest.mark.parametrize(
+    ("request_", "told"),
+    [
+        ({}, "order = None: must be a text"),
+        ({"order": "fly"}, "order 'fly': must be one of add-node, remove-node"),
+        ({"order": "add-node", "count": "two"}, "count = 'two': must be a number"),
+        ({"order": "add-node", "count": True}, "count = True: must be a number"),
+        ({"order": "remove-node", "node": 2}, "node = 2: must be a text"),
+        ({"order": "kill-node", "node": "2"}, "node 2: the cluster mine has none"),
+    ],
+)
+async def test_an_order_that_is_none_is_refused(request_: dict[str, Any], told: str) -> None:
+    with pytest.raises(InvalidArgumentException, match=told):
+        await Orders("mine", LocalCluster(1), lambda: None).carry_out(request_, lambda text: None)
