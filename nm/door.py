@@ -47,7 +47,7 @@ class Door:
         self._hosts = ground.hosts
         self._watch = CallWatch.read(conf)
         self._server = RpcServer(
-            ground.address,
+            ground.listening,
             further_hosts=ground.hosts[1:],
             observers=() if self._watch is None else (self._watch,),
             beyond_loopback=LISTEN_BEYOND_LOOPBACK.of(conf),

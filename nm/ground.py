@@ -31,14 +31,16 @@ _logger = logging.getLogger(__name__)
 class Ground:
     """The ground of all nodes of a process. `hosts` has one address a node; there are several only in a pack.
 
+    `address` is what masters call, and part of the node's name; `listening` may be at another host (buildNodeId).
     A packed node has a directory of its own, by the name of its host, in each of the directories of the settings.
     """
 
     def __init__(self, conf: Configuration) -> None:
-        """Raises YarnException if the hosts of a pack cannot be told from its first one."""
+        """Raises YarnException if the hosts of a pack cannot be told from its first one, or listen elsewhere."""
         self.conf = conf
         self.address = Address.read(conf, nodemanager.ADDRESS)
         self.hosts = _hosts(self.address, PACK.of(conf))
+        self.listening = _listening(conf, self.address, is_pack=self.is_pack)
         self.deleter = TreeDeleter()
         self.local_dirs = tuple(os.path.abspath(directory) for directory in nodemanager.LOCAL_DIRS.of(conf))
         self._log_dirs = nodemanager.LOG_DIRS.of(conf)
@@ -82,6 +84,15 @@ class Ground:
             return self.local_dirs
         known = frozenset(self.hosts)
         return [f"{local}/{name}" for local in self.local_dirs for name in _entries(local) if name in known]
+
+
+def _listening(conf: Configuration, address: Address, *, is_pack: bool) -> Address:
+    key, host = nodemanager.BIND_HOST.key, nodemanager.BIND_HOST.maybe_of(conf)
+    if not host:
+        return address
+    if is_pack:
+        raise YarnException(f"{key} = {host}: nodes of a pack listen where they are called (unset it, or {PACK.key})")
+    return Address(host, address.port, key)
 
 
 def _hosts(address: Address, count: int) -> tuple[str, ...]:

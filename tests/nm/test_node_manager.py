@@ -347,3 +347,21 @@ async def test_an_environment_that_no_process_can_have_is_the_containers_end(
         assert end.diagnostics.endswith("\n")
         assert len(end.diagnostics) > len("[2026-11-21 00:54:50.945]\n")
         assert (await node.run(run("true"))).exit_status == 0
+
+
+async def test_a_node_listens_on_another_host_than_it_names(tmp_path: Path) -> None:
+    """yarn.nodemanager.bind-host: what masters call may be a proxy, at the same port (ContainerManagerImpl)."""
+    async with lone_node(tmp_path, {"yarn.nodemanager.bind-host": "127.0.0.9"}) as node:
+        node_id = node.node.node_id
+        assert node_id.host == "127.0.0.1"
+        with pytest.raises(ConnectionRefusedError):
+            await asyncio.open_connection(node_id.host, node_id.port)
+        _, writer = await asyncio.open_connection("127.0.0.9", node_id.port)
+        writer.close()
+
+
+async def test_nodes_of_a_pack_listen_where_they_are_called(tmp_path: Path) -> None:
+    settings = {"yarn.nodemanager.bind-host": "127.0.0.9", "yarn.yarnling.pack": "2"}
+    with pytest.raises(YarnException, match=r"bind-host = 127.0.0.9: nodes of a pack listen where they are called"):
+        async with lone_node(tmp_path, settings):
+            pass

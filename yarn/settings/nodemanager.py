@@ -17,6 +17,11 @@ HOSTNAME = TextSetting("yarn.nodemanager.hostname", "127.0.0.1", "host of the no
 ADDRESS = AddressSetting(
     "yarn.nodemanager.address", "${yarn.nodemanager.hostname}:0", "where AMs call", refers=(HOSTNAME,)
 )
+BIND_HOST = TextSetting(
+    "yarn.nodemanager.bind-host",
+    None,
+    "host that the NM listens on, at the port of its address, if it is another than AMs call",
+)
 
 HADOOP_TMP_DIR = TextSetting("hadoop.tmp.dir", "/tmp/hadoop-${user.name}", "what other directories stand under")
 LOG_DIR = TextSetting(
