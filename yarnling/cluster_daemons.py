@@ -8,6 +8,7 @@ import signal
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Protocol
 
 from yarn.configuration import Configuration
 from yarn.errors import InvalidArgumentException
@@ -56,6 +57,23 @@ class Node:
         return self.daemon.exit_status is None
 
 
+@dataclass(frozen=True, slots=True)
+class Detour:
+    """A node's own ways to the others: `settings` of its NodeManager, and the HADOOP_CONF_DIR of its containers if it
+    is not the cluster's."""
+
+    settings: dict[str, str]
+    conf_dir: Path | None = None
+
+
+class Detours(Protocol):
+    """Ways that do not lead straight from process to process, such as through a proxy that does harm."""
+
+    async def of_node(self, place: NodePlace, values: Mapping[str, str]) -> Detour:
+        """Asked for before each start of the node; `values` {key: value} are what the cluster's files say."""
+        ...
+
+
 class ClusterDaemons:
     """What a cluster runs. `settings` {key: value} win over the files of `conf_dir`, and both over `sizes`.
 
@@ -71,12 +89,14 @@ class ClusterDaemons:
         nodes: int,
         racks: int,
         pack: int | None = None,
+        detours: Detours | None = None,
     ) -> None:
         self._conf_dir = conf_dir
         self._settings = settings
         self._sizes = sizes
         self._racks = racks
         self._pack = pack
+        self._detours = detours
         self.nodes_max = min(nodes + ADDED_MAX, NODES_MAX)
         self._launcher: Launcher | None = None
         self.addresses: dict[str, str] = {}
@@ -239,7 +259,11 @@ class ClusterDaemons:
 
     async def _launch_nodes(self, places: list[NodePlace], sizes: Mapping[str, str]) -> Daemon:
         overrides = {**node_overrides(places, self._settings), **sizes}
-        return await self._launch(places[0].process, "nm", overrides)
+        if self._detours is None:
+            return await self._launch(places[0].process, "nm", overrides)
+        (place,) = places
+        detour = await self._detours.of_node(place, self._file_values(self.addresses))
+        return await self._launch(place.process, "nm", overrides | detour.settings, detour.conf_dir)
 
     async def _kill_half_started(self, packs: list[list[NodePlace]]) -> None:
         """Their names and directories are those of the next nodes."""
@@ -249,12 +273,17 @@ class ClusterDaemons:
                 kill_with_descendants(daemon.pid)
                 await daemon.exited.wait()
 
-    async def _launch(self, name: str, package: str, overrides: dict[str, str]) -> Daemon:
-        conf = str(self.directory.conf)
+    async def _launch(
+        self, name: str, package: str, overrides: dict[str, str], containers_conf: Path | None = None
+    ) -> Daemon:
+        conf = self.directory.conf
         log_file = str(self.directory.log_file(name))
-        request = StartRequest(name, package, conf, log_file, overrides, {"HADOOP_CONF_DIR": conf})
+        environment: dict[str, str | None] = {"HADOOP_CONF_DIR": str(containers_conf or conf)}
+        request = StartRequest(name, package, str(conf), log_file, overrides, environment)
         return await self.launcher.start(request)
 
     def _write_files(self, addresses: Mapping[str, str]) -> None:
-        values = file_values(self.configuration, addresses, self.directory, racks=self._racks > 1)
-        self.directory.write_configuration(values)
+        self.directory.write_configuration(self._file_values(addresses))
+
+    def _file_values(self, addresses: Mapping[str, str]) -> dict[str, str]:
+        return file_values(self.configuration, addresses, self.directory, racks=self._racks > 1)

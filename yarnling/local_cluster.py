@@ -29,7 +29,7 @@ from yarn.states import NodeState
 from yarnling import conditions
 from yarnling.client import Client
 from yarnling.cluster_configuration import emulation_setting, node_sizes
-from yarnling.cluster_daemons import ClusterDaemons, Node
+from yarnling.cluster_daemons import ClusterDaemons, Detours, Node
 from yarnling.cluster_directory import NODES_MAX, ClusterDirectory
 from yarnling.conditions import WAIT_S
 from yarnling.decommissioning import ExcludedHosts, decommission
@@ -55,7 +55,8 @@ class LocalCluster:
     (addresses, directories, node sizes). `pack`: so many nodes share a process, for clusters of thousands; None is as
     many as yarn.yarnling.pack says. `fast` shortens every timer by FAST_TIME_FACTOR. `directory`: where its files are
     kept and stay; without one they are temporary. `emulated`: containers are played, by the ready-made table (True) or
-    by the one in a file (docs/emulated-containers.md).
+    by the one in a file (docs/emulated-containers.md). `detours`: ways between its processes that are not straight, for
+    nodes that share none.
     """
 
     def __init__(
@@ -71,6 +72,7 @@ class LocalCluster:
         pack: int | None = None,
         directory: Path | str | None = None,
         emulated: bool | Path | str = False,
+        detours: Detours | None = None,
     ) -> None:
         _check_count("nodes", nodes, 0, NODES_MAX)
         _check_count("racks", racks, 1, max(1, nodes))
@@ -88,6 +90,7 @@ class LocalCluster:
             nodes=nodes,
             racks=racks,
             pack=pack,
+            detours=detours,
         )
         self._clients: dict[str, Client] = {}
         self._blocking: BlockingCluster | None = None

@@ -196,6 +196,33 @@ def top(
 
 
 @app.command()
+def chaos(
+    plan: Annotated[str, typer.Argument(metavar="[PLAN]", help="A file, or the name of a ready-made plan.")] = "",
+    list_plans: Annotated[bool, typer.Option("--list", help="List the ready-made plans.")] = False,
+    is_random: Annotated[bool, typer.Option("--random", help="A plan drawn from the seed.")] = False,
+    seed: Annotated[
+        int | None, typer.Option(metavar="N", help="What is drawn (default: another one each time).")
+    ] = None,
+    runs: Annotated[int, typer.Option(metavar="N", help="So many, under one seed after another.", min=1)] = 1,
+    keep: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Keep all files there (else: of what does not pass).")
+    ] = None,
+    only_schedule: Annotated[
+        bool, typer.Option("--schedule", help="Tell what would be done when, and do nothing.")
+    ] = False,
+    as_json: Json = False,
+) -> None:
+    """Do harm to a cluster, and hold it to what it must keep to. Exit status: 0 it holds, 1 not, 2 cannot tell."""
+    from yarnling.cli import chaos as verb
+
+    if list_plans:
+        verb.list_plans(as_json=as_json)
+        return
+    options = verb.ChaosOptions(plan, is_random, seed, runs, keep, as_json, only_schedule)
+    raise typer.Exit(verb.run(options))
+
+
+@app.command()
 def config(
     conf: Conf = None,
     define: Define = [],  # noqa: B006  typer copies it

@@ -1,0 +1,206 @@
+"""`yarnling chaos` on real processes: what holds passes, what is broken on purpose fails, and some cannot be told."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+from yarnling.chaos.faults import SOMEBODY_S
+from yarnling.chaos.history import Role
+from yarnling.chaos.notes import SCRIPT, Notes
+from yarnling.chaos.plan import KINDS
+from yarnling.chaos.ready_made import find_plan, names
+from yarnling.chaos.runner import INTERRUPTED, run_plan
+from yarnling.chaos.verdict import Verdict
+from yarnling.processes import those_that_name
+
+pytestmark = pytest.mark.cluster
+
+ROOT = Path(__file__).resolve().parents[2]
+QUICK = """
+about: The shortest that tells something.
+cluster: {nodes: 2}
+work:
+  - {program: batch, tasks: 2, seconds: 0.5}
+faults:
+  - {fault: pause-node, node: 2, at: 0.2, for: 0.3}
+lasts: 0.6
+"""
+IN_CI = ("kill-node", "partition-replies")
+
+
+def chaos(*arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
+    """The command as a user types it."""
+    return subprocess.run(
+        [sys.executable, "-m", "yarnling", "chaos", *arguments],
+        cwd=ROOT,
+        env={**os.environ, **variables},
+        capture_output=True,
+        text=True,
+        timeout=170,
+        check=False,
+    )
+
+
+def told(result: subprocess.CompletedProcess[str]) -> dict[str, Any]:
+    (run,) = json.loads(result.stdout)
+    return dict(run)
+
+
+def write(directory: Path, text: str) -> Path:
+    path = directory / "plan.yaml"
+    path.write_text(text)
+    return path
+
+
+@pytest.mark.case("I5")
+@pytest.mark.parametrize("name", IN_CI)
+async def test_ready_made_plans_pass(name: str) -> None:
+    run = await run_plan(find_plan(name), 1)
+    assert run.judgement.verdict is Verdict.PASS, run.judgement.reasons
+
+
+# I2: nodes, I3: masters, I4: the ResourceManager, I5: all the rest.
+@pytest.mark.case("I2", "I3", "I4", "I5")
+@pytest.mark.slow
+@pytest.mark.parametrize("name", [name for name in names() if name not in IN_CI])
+def test_all_ready_made_plans_pass(name: str) -> None:
+    """Each in a process of its own: some of them make mounts."""
+    result = chaos(name, "--seed", "1", "--json")
+    assert result.returncode == 0 or "needs a mount of its own" in result.stdout, (result.stdout, result.stderr)
+
+
+@pytest.mark.case("I5")
+@pytest.mark.slow
+async def test_random_plans_pass(seed: int) -> None:
+    from yarnling.chaos.swarm import random_plan
+
+    run = await run_plan(random_plan(seed), seed)
+    assert run.judgement.verdict is not Verdict.FAIL, (run.judgement.reasons, run.directory)
+
+
+async def test_nothing_is_left_of_a_run_that_passes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    plan = replace(find_plan(str(write(tmp_path, QUICK))), name="quick")
+    run = await run_plan(plan, 1)
+    assert (run.judgement.verdict, run.directory) == (Verdict.PASS, None), run.judgement.reasons
+    assert [path.name for path in tmp_path.iterdir()] == ["plan.yaml"]
+    assert those_that_name(tmp_path) == []
+
+
+def test_an_expectation_that_is_not_met_fails_and_leaves_logs(tmp_path: Path) -> None:
+    result = chaos(str(write(tmp_path, QUICK + "expect: {nodes_lost: 1}")), "--json", "--keep", str(tmp_path / "kept"))
+    run = told(result)
+    assert (result.returncode, run["verdict"]) == (1, "fail"), run
+    assert run["reasons"] == ["nodes lost as expected: 0, expected 1"]
+    assert run["again"] == f"yarnling chaos {tmp_path}/plan.yaml --seed {run['seed']}"
+    directory = Path(run["directory"])
+    assert (directory / "cluster" / "logs" / "rm.log").stat().st_size
+    assert (directory / "events" / "resourcemanager.jsonl").stat().st_size
+    assert list((directory / "notes").iterdir())
+
+
+async def test_a_workload_that_loses_its_notes_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Lost on purpose: every second container ends well without having worked."""
+    lossy = tmp_path / "lossy.sh"
+    lossy.write_text(f'case "$2$CONTAINER_ID" in container*[02468]) exit 0;; esac\n. {SCRIPT}\n')
+    monkeypatch.setattr("yarnling.chaos.notes.SCRIPT", lossy)
+    run = await run_plan(find_plan(str(write(tmp_path, QUICK))), 1, keep=tmp_path / "kept")
+    assert run.judgement.verdict is Verdict.FAIL
+    (reason,) = run.judgement.reasons
+    assert reason.startswith("what succeeded was done: application_")
+    assert reason.endswith("succeeded with 1 of 2 containers done")
+
+
+def test_a_fault_that_finds_nobody_cannot_be_told(tmp_path: Path) -> None:
+    """The only application is submitted after the fault has given up."""
+    text = QUICK.replace("seconds: 0.5}", f"seconds: 0.5, at: {SOMEBODY_S + 2}}}")
+    text = text.replace("{fault: pause-node, node: 2, at: 0.2, for: 0.3}", "{fault: kill-master, at: 0}")
+    text += "begins: at once\n"
+    result = chaos(str(write(tmp_path, text)), "--json")
+    run = told(result)
+    assert (result.returncode, run["verdict"]) == (2, "cannot tell"), run
+    assert run["reasons"] == ["0.0 s kill-master could not be done: no master runs"]
+
+
+def test_a_cluster_that_does_not_come_up_cannot_be_told(tmp_path: Path) -> None:
+    text = QUICK.replace("{nodes: 2}", "{nodes: 2, settings: {yarn.resourcemanager.address: 192.0.2.1:1}}")
+    result = chaos(str(write(tmp_path, text)), "--json")
+    assert (result.returncode, told(result)["verdict"]) == (2, "cannot tell"), result.stdout
+
+
+def test_what_is_no_plan_is_told_in_full(tmp_path: Path) -> None:
+    result = chaos(str(write(tmp_path, "wrok: []\nlasts: soon")))
+    assert result.returncode == 2
+    assert "plan.yaml:1: wrok = 'wrok': is no key here" in result.stderr
+    assert "plan.yaml:2: lasts = 'soon': is no number from 0.1 to 3600" in result.stderr
+    nothing = chaos()
+    assert (nothing.returncode, "name a plan, or say --random" in nothing.stderr) == (2, True)
+
+
+def test_an_interrupted_run_leaves_nothing(tmp_path: Path) -> None:
+    process = subprocess.Popen(
+        [sys.executable, "-m", "yarnling", "chaos", "kill-node", "--json"],
+        cwd=ROOT,
+        env={**os.environ, "TMPDIR": str(tmp_path)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stderr is not None
+    while "working" not in process.stderr.readline():
+        pass
+    below = psutil.Process(process.pid).children(recursive=True)
+    process.send_signal(signal.SIGINT)
+    output, errors = process.communicate(timeout=60)
+    (run,) = json.loads(output)
+    assert (process.returncode, run["verdict"]) == (2, "cannot tell"), errors
+    assert any(INTERRUPTED in reason for reason in run["reasons"])
+    psutil.wait_procs(below, timeout=5)
+    assert those_that_name(tmp_path) == []
+
+
+def test_a_schedule_is_told_and_nothing_is_done() -> None:
+    first, again = chaos("storm", "--schedule", "--seed", "7"), chaos("storm", "--schedule", "--seed", "7")
+    assert first.returncode == 0
+    assert first.stdout == again.stdout
+    assert "kill-rm" in first.stdout
+    assert chaos("storm", "--schedule", "--seed", "8").stdout != first.stdout
+
+
+def test_what_the_documentation_shows(tmp_path: Path) -> None:
+    text = (ROOT / "docs" / "chaos.md").read_text()
+    (plan,) = re.findall(r"^```yaml\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)
+    (printed,) = re.findall(r"prints\n\n```\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)
+    assert chaos("flap", "--schedule", "--seed", "7").stdout == printed
+    assert chaos("kill-node", "--schedule", "--seed", "7").returncode == 0
+    result = chaos(str(write(tmp_path, plan)), "--json")
+    assert result.returncode == 0, (result.stdout, result.stderr)
+
+
+def test_the_documentation_tells_every_fault() -> None:
+    text = (ROOT / "docs" / "chaos.md").read_text()
+    assert [name for name in KINDS if f"`{name}`" not in text] == []
+
+
+def test_the_list_tells_every_plan() -> None:
+    listed = chaos("--list").stdout
+    assert all(name in listed for name in names())
+    assert [entry["name"] for entry in json.loads(chaos("--list", "--json").stdout)] == names()
+
+
+def test_notes_are_in_the_directory_that_is_kept(tmp_path: Path) -> None:
+    result = chaos(str(write(tmp_path, QUICK)), "--seed", "1", "--keep", str(tmp_path / "kept"), "--json")
+    assert result.returncode == 0, result.stdout
+    lives = Notes(tmp_path / "kept" / "plan-1" / "notes").read()
+    assert {life.role for life in lives} == {Role.MASTER, Role.CONTAINER}

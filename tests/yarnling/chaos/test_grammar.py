@@ -1,0 +1,124 @@
+"""Plans as files: what is wrong is told all at once, with line, value, bound and remedy."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from yarn.faults import ConfigurationException
+from yarnling.chaos.faults import FAULTS
+from yarnling.chaos.grammar import parse_plan, read_plan
+from yarnling.chaos.plan import KINDS, Plan, Program, Scope
+from yarnling.chaos.ready_made import find_plan, names
+
+
+def plan_of(text: str) -> Plan:
+    return parse_plan(text, "plan.yaml", "plan")
+
+
+def faults_of(text: str) -> list[str]:
+    with pytest.raises(ConfigurationException) as refusal:
+        plan_of(text)
+    return refusal.value.message.splitlines()
+
+
+def test_a_plan_is_read() -> None:
+    plan = plan_of("""
+about: Something.
+cluster: {nodes: 3, racks: 2, settings: {yarn.scheduler.minimum-allocation-mb: 64}}
+work:
+  - {program: tasks, tasks: 5, seconds: 0.5, users: "ann, bob"}
+faults:
+  - {fault: partition-node, node: rack-2, at: [1, 2], for: 3, lost: replies, how: reset}
+  - {fault: kill-master, times: 2, every: 0.5, optional: true}
+lasts: 6
+begins: at once
+expect: {nodes_lost: 1, attempts: [1, 3], fence: 2.5}
+""")
+    assert (plan.name, plan.about, plan.lasts) == ("plan", "Something.", 6.0)
+    assert (plan.cluster.nodes, plan.cluster.settings) == (3, {"yarn.scheduler.minimum-allocation-mb": "64"})
+    (work,) = plan.work
+    assert (work.program, work.tasks, work.seconds, work.users) == (Program.TASKS, 5, 0.5, ("ann", "bob"))
+    partition, kill = plan.faults
+    assert (partition.node, partition.at, partition.lasts) == ("rack-2", (1.0, 2.0), (3.0, 3.0))
+    assert partition.options == {"lost": "replies", "how": "reset"}
+    assert (kill.times, kill.every, kill.lasts, kill.optional) == (2, (0.5, 0.5), (0.0, 0.0), True)
+    assert (plan.expect.nodes_lost, plan.expect.attempts, plan.expect.fence) == ((1, 1), (1, 3), 2.5)
+    assert plan.needs_network
+    assert not plan.awaits_work
+
+
+def test_every_fault_is_told_with_its_line() -> None:
+    text = """cluster: {nodes: 0, color: red}
+wrok: []
+faults:
+  - {fault: kill-nod, at: 3}
+  - {fault: pause-node, node: 9, for: [3, 1]}
+  - {fault: pause-node, at: 99, containers: false}
+lasts: soon
+"""
+    assert faults_of(text) == [
+        "plan.yaml:1: has no work (write work: ...)",
+        "plan.yaml:1: cluster.color = 'color': is no key here "
+        "(there are nodes, racks, memory_mb, vcores, network, same_ports, settings)",
+        "plan.yaml:1: cluster.nodes = '0': is no whole number of at least 1 and at most 100 "
+        "(write a whole number of at least 1 and at most 100)",
+        "plan.yaml:2: wrok = 'wrok': is no key here (there are about, cluster, work, faults, lasts, begins, expect)",
+        "plan.yaml:4: faults[1].fault = 'kill-nod': is no fault (did you mean kill-node?) "
+        f"(there are {', '.join(KINDS)})",
+        "plan.yaml:5: faults[2].for: is neither seconds nor a span of them "
+        "(write seconds, or [least, most], up to 3600)",
+        "plan.yaml:5: faults[2].node = '9': is no node (write any, all, half, or 1 to 4)",
+        "plan.yaml:6: faults[3].containers = 'containers': is no key here "
+        "(there are fault, at, for, times, every, node, count, optional)",
+        "plan.yaml:6: faults[3].at = '99': is after the end, 8 s (let `lasts` be longer)",
+        "plan.yaml:7: lasts = 'soon': is no number from 0.1 to 3600 (write a number from 0.1 to 3600)",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("", "is empty"),
+        ("[1, 2]", "is no mapping"),
+        ("a: [", "is no YAML: "),
+        ("work: []", "plan.yaml:1: work: is none, so nothing could be lost"),
+        ("work: [{program: &p batch}]\nabout: *p", "plan.yaml:2: aliases (*name) are not read"),
+        ("work: [{may_fail: maybe}]", "may_fail = 'maybe': is not among the choices (write true or false)"),
+        ("work: [{program: spark}]", "program = 'spark': is not among the choices (write batch or service or"),
+        ("work: [{seconds: .nan}]", "seconds = '.nan': is no number from 0 to 3600"),
+        ("work: {program: batch}", "work: is no list"),
+        ("work: [{}]\nexpect: {attempts: [3, 1]}", "expect.attempts: is neither a count nor a span of them"),
+        ("work: [{}]\nexpect: {attempts: 1.5}", "expect.attempts = '1.5': is neither a count nor a span of them"),
+        ("work: [{}]\nfaults: [{fault: slow-node, loss: 2}]", "loss = '2': is no probability"),
+        ("work: [{}]\nfaults: [{at: 2}]", "faults[1]: has no fault"),
+        ("work: [{}]\nfaults: [kill-node]", "faults[1] = 'kill-node': is no mapping"),
+        ("work: [{}]\ncluster: {settings: [1]}", "cluster.settings: is no mapping"),
+    ],
+)
+def test_what_is_no_plan_is_refused(text: str, told: str) -> None:
+    assert any(told in line for line in faults_of(text)), faults_of(text)
+
+
+def test_a_file_that_is_not_there(tmp_path: Path) -> None:
+    with pytest.raises(ConfigurationException, match="No such file"):
+        read_plan(tmp_path / "none.yaml")
+
+
+@pytest.mark.parametrize("name", names())
+def test_ready_made_plans_can_be_read(name: str) -> None:
+    plan = find_plan(name)
+    assert plan.about.endswith(".")
+    assert plan.name == name
+
+
+def test_each_fault_has_a_ready_made_plan_and_can_be_done() -> None:
+    assert set(FAULTS) == set(KINDS)
+    used = {fault.kind.name for name in names() for fault in find_plan(name).faults}
+    assert used == set(KINDS)
+
+
+def test_what_hides_a_node_is_done_to_nodes_or_the_resource_manager() -> None:
+    """The fencing window is extended by the node's number, so such a fault must have one."""
+    assert all(kind.scope in (Scope.NODE, Scope.RM) for kind in KINDS.values() if kind.hides)

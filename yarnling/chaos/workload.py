@@ -1,0 +1,140 @@
+"""What runs while faults come: applications of several users, submitted one after another, each remembered."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+from am.programs.distributed_shell.client import DistributedShell
+from am.programs.elastic.client import ElasticSubmission
+from am.programs.elastic.core import ElasticPlan
+from am.programs.fixed_width import Width
+from am.programs.mapreduce.client import word_count
+from am.programs.shell_work import ShellWork
+from am.submission import ApplicationOptions, Submission
+from yarn.configuration import Configuration
+from yarn.errors import ServerUnavailable, YarnException
+from yarn.ids import ApplicationId
+from yarn.resource import Resource
+from yarnling.chaos.history import History, Role
+from yarnling.chaos.history import Submission as Submitted
+from yarnling.chaos.notes import Notes, now_s
+from yarnling.chaos.plan import Program, Work
+from yarnling.client import Client
+from yarnling.demo.input_text import count_words, read_counts
+
+SIZE = Resource(128, 1)
+AGAIN_S = 0.1
+"""Between two tries of a call that was not answered."""
+TEXT_FILES, TEXT_WORDS, TEXT_KINDS = 6, 3000, 200
+
+
+class Workload:
+    """The applications of one run. `addresses`: where its clients find the ResourceManager."""
+
+    def __init__(
+        self, addresses: Mapping[str, str], conf: Configuration, directory: Path, notes: Notes, history: History
+    ) -> None:
+        self._addresses = addresses
+        self._conf = conf
+        self._directory = directory
+        self._notes = notes
+        self._history = history
+        self._clients: dict[str, Client] = {}
+        self._text: dict[Path, int] = {}
+
+    async def close(self) -> None:
+        for client in self._clients.values():
+            await client.close()
+
+    async def run(self, work: Work) -> None:
+        """Submit its applications, each at its time; they need not be over when this returns."""
+        begun_s = now_s()
+        for number in range(work.applications):
+            await asyncio.sleep(max(0.0, begun_s + work.at + number * work.every - now_s()))
+            await self._submit(work, work.users[number % len(work.users)], f"{work.program.value}-{number + 1}")
+
+    def is_right(self, application_id: ApplicationId) -> bool:
+        """Of a word count that is over: whether its counts are those of a plain count."""
+        expected: Counter[bytes] = count_words(self._text)
+        return read_counts(self._output(application_id)) == expected
+
+    async def _submit(self, work: Work, user: str, name: str) -> None:
+        """Submit until it is acknowledged: a client that is not answered asks again, under the same id."""
+        client = self._client(user)
+        begun_s = now_s()
+        while True:
+            try:
+                new = await client.new_application()
+                break
+            except ServerUnavailable:
+                await asyncio.sleep(AGAIN_S)
+        options = ApplicationOptions(
+            name, master_resource=SIZE, keep_containers=work.keep_containers, max_app_attempts=work.attempts
+        )
+        context = self._notes.with_master(
+            self._submission(work, options, new.application_id).build(new.application_id, self._directory / "staging")
+        )
+        submitted = Submitted(
+            new.application_id,
+            work.program,
+            user or client.user,
+            work.tasks,
+            begun_s,
+            may_fail=work.may_fail,
+            keep_containers=work.keep_containers,
+        )
+        self._history.submissions.append(submitted)
+        index = len(self._history.submissions) - 1
+        while True:
+            try:
+                await client.submit(context)
+                self._history.submissions[index] = replace(submitted, acknowledged_s=now_s())
+                return
+            except ServerUnavailable:
+                await asyncio.sleep(AGAIN_S)
+            except YarnException as error:
+                self._history.submissions[index] = replace(submitted, refusal=error.message)
+                return
+
+    def _submission(self, work: Work, options: ApplicationOptions, application_id: ApplicationId) -> Submission:
+        match work.program:
+            case Program.BATCH:
+                return self._shell(work, options, work.seconds)
+            case Program.SERVICE:
+                return self._shell(work, options, None)
+            case Program.TASKS:
+                command = self._notes.command(Role.TASK, work.seconds)
+                plan = ElasticPlan((work.tasks,), SIZE, workers_max=6, backlog_ms=100, sustained_ms=100, idle_ms=1000)
+                return ElasticSubmission(ShellWork(command, SIZE), plan, options)
+            case Program.WORDCOUNT:
+                self._text = self._text or _write_text(self._directory / "text")
+                return word_count(self._text, self._output(application_id), options=options)
+
+    def _shell(self, work: Work, options: ApplicationOptions, seconds: float | None) -> DistributedShell:
+        return DistributedShell(self._notes.command(Role.CONTAINER, seconds), Width(work.tasks, SIZE), options)
+
+    def _client(self, user: str) -> Client:
+        if user not in self._clients:
+            self._clients[user] = Client(self._addresses, user=user, conf=self._conf)
+        return self._clients[user]
+
+    def _output(self, application_id: ApplicationId) -> Path:
+        return self._directory / "counts" / str(application_id)
+
+
+def _write_text(directory: Path) -> dict[Path, int]:
+    """{file: bytes} of a text whose words are counted: the same in every run."""
+    draw = random.Random(1)
+    directory.mkdir(parents=True)
+    files: dict[Path, int] = {}
+    for number in range(TEXT_FILES):
+        path = directory / f"part-{number}"
+        words = (f"word{min(draw.randrange(TEXT_KINDS), draw.randrange(TEXT_KINDS))}" for _ in range(TEXT_WORDS))
+        path.write_text("\n".join(words) + "\n")
+        files[path] = path.stat().st_size
+    return files
