@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import threading
 from collections.abc import Iterable
 from pathlib import Path
@@ -146,3 +147,15 @@ def test_a_store_needs_a_file(tmp_path: Path) -> None:
     conf = configuration(tmp_path).overridden({RECOVERY_ENABLED.key: "true"}, "test")
     with pytest.raises(ConfigurationException):
         ResourceManager(conf)
+
+
+async def test_the_collector_is_as_it_was_after_a_recovery(tmp_path: Path) -> None:
+    assert gc.isenabled()
+    async with serving(stored(tmp_path)):
+        assert gc.isenabled()
+    gc.disable()
+    try:
+        async with serving(stored(tmp_path)):
+            assert not gc.isenabled()
+    finally:
+        gc.enable()
