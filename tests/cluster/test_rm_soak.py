@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cluster.rm_soak.soak import soak
+from tests.cluster.rm_soak.soak import soak, storm_soak
 
 pytestmark = [pytest.mark.cluster, pytest.mark.slow, pytest.mark.case("I4")]
 
@@ -24,3 +24,10 @@ async def test_every_submission_outlives_the_resource_managers(seed: int, tmp_pa
     assert sum(figures.kills.values()) == KILLS
     assert figures.submissions > 0
     assert figures.containers > 0
+
+
+async def test_a_storm_of_submissions_is_there_as_it_was_told(seed: int, tmp_path: Path) -> None:
+    figures = await storm_soak(seed, KILLS, tmp_path)
+    assert figures.wrong == []
+    assert sum(figures.kills.values()) == KILLS
+    assert figures.submissions > KILLS

@@ -16,7 +16,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from tests.cluster.rm_soak.soak import Figures, soak
+from tests.cluster.rm_soak.soak import Figures, soak, storm_soak
 
 
 def main() -> int:
@@ -26,7 +26,10 @@ def main() -> int:
     for seed in range(options.seed, options.seed + options.runs):
         directory = root / f"seed-{seed}"
         shutil.rmtree(directory, ignore_errors=True)
-        figures = asyncio.run(soak(seed, options.kills, directory, record=options.record))
+        if options.storm:
+            figures = asyncio.run(storm_soak(seed, options.kills, directory))
+        else:
+            figures = asyncio.run(soak(seed, options.kills, directory, record=options.record))
         total.add(figures)
         sys.stdout.write(time.strftime("%H:%M:%S ") + json.dumps(figures.summary()) + "\n")
         sys.stdout.flush()
@@ -43,6 +46,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--kills", type=int, default=25, metavar="N", help="of one ResourceManager")
     parser.add_argument("--directory", type=Path, metavar="DIR", help="for the clusters' files (default: temporary)")
     parser.add_argument("--record", action="store_true", help="keep the daemons' event logs")
+    parser.add_argument("--storm", action="store_true", help="submissions and changes by the thousand; nothing runs")
     return parser
 
 

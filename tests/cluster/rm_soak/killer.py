@@ -8,7 +8,6 @@ import random
 import time
 from dataclasses import dataclass, field
 
-from tests.cluster.rm_soak.load import Load
 from wire.proxies import ApplicationClientProxy
 from wire.retry import RetryPolicy
 from yarn.settings import resourcemanager
@@ -24,6 +23,19 @@ QUICKLY = RetryPolicy(max_wait_ms=60_000, interval_ms=10)
 MOMENTS = ("whenever", "submitting", "acknowledged", "just back", "starting")
 
 
+class Moments:
+    """When to kill. `submitting` and `acknowledged` wake whoever waits for that; `over`: there are no more kills."""
+
+    def __init__(self) -> None:
+        self.over = asyncio.Event()
+        self.submitting = asyncio.Condition()
+        self.acknowledged = asyncio.Condition()
+
+    async def tell(self, condition: asyncio.Condition) -> None:
+        async with condition:
+            condition.notify_all()
+
+
 class Died(AssertionError):
     """The ResourceManager ended by itself."""
 
@@ -33,7 +45,7 @@ class Killer:
     """Kills until there were `kills_max`. `*_ms`: from a kill until it was ready, until it had answered a client."""
 
     cluster: LocalCluster
-    load: Load
+    load: Moments
     draw: random.Random
     kills_max: int
     kills: dict[str, int] = field(default_factory=lambda: dict.fromkeys(MOMENTS, 0))

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from tests.cluster.applications import shell
+from tests.cluster.rm_soak.killer import Moments
 from wire.proxies import ApplicationClientProxy
 from wire.retry import RetryPolicy
 from yarn.applications import ApplicationReport, ApplicationSubmissionContext
@@ -64,16 +65,14 @@ async def surely(call: Callable[[], Awaitable[T]]) -> T:
             await asyncio.sleep(LOOK_S / 2)
 
 
-class Load:
-    """What some users do until `over` is set. `submitting` and `acknowledged` wake whoever waits to kill then."""
+class Load(Moments):
+    """What some users do until it is `over`."""
 
     def __init__(self, cluster: LocalCluster, directory: Path) -> None:
+        super().__init__()
         self._cluster = cluster
         self._directory = directory
         self._address = cluster.addresses[resourcemanager.ADDRESS.key]
-        self.over = asyncio.Event()
-        self.submitting = asyncio.Condition()
-        self.acknowledged = asyncio.Condition()
         self.submitted: list[Submitted] = []
         self.lost: list[str] = []
         """What a user was told otherwise than before."""
@@ -103,11 +102,11 @@ class Load:
         note = f"echo $CONTAINER_ID $YARN_SHELL_ID $EPOCHREALTIME >> {noted}"
         work = shell(f"{note}; sleep {draw.uniform(0, WORK_S_MAX):.2f}; {note}.over; true", count)
         context = replace(work.build(new.application_id, self._directory / "staging"), queue=queue, priority=priority)
-        await self._tell(self.submitting)
+        await self.tell(self.submitting)
         await surely(lambda: rm.submit_application(context))
         one = Submitted(new.application_id, name, noted, count, f"root.{queue}", priority)
         self.submitted.append(one)
-        await self._tell(self.acknowledged)
+        await self.tell(self.acknowledged)
         if draw.random() < 0.1:
             await self._submit_again(rm, context)
         return one
@@ -167,7 +166,3 @@ class Load:
                 one.final = report
         lost = {text.split(",")[0] for text in self.lost}
         return [one for one in those if one.final is None and str(one.application_id) not in lost]
-
-    async def _tell(self, condition: asyncio.Condition) -> None:
-        async with condition:
-            condition.notify_all()

@@ -14,6 +14,7 @@ from tests.cluster.rm_soak import checks
 from tests.cluster.rm_soak.checks import Tally
 from tests.cluster.rm_soak.killer import Killer
 from tests.cluster.rm_soak.load import Load
+from tests.cluster.rm_soak.storm import Storm, storm
 from tests.cluster.test_rm_restart import SETTINGS
 from yarn.settings.yarnling import CHECK_INVARIANTS, EVENT_LOG
 from yarnling.cluster_directory import STATE_STORE
@@ -45,6 +46,15 @@ QUICK = {
     "yarn.scheduler.capacity.root.b.user-limit-factor": "4",
     CHECK_INVARIANTS.key: "true",
 }
+
+CROWDED = {
+    **QUICK,
+    "yarn.scheduler.capacity.maximum-applications": "1000000",
+    "yarn.resourcemanager.max-completed-applications": "1000000",
+    "yarn.resourcemanager.state-store.max-completed-applications": "1000000",
+    CHECK_INVARIANTS.key: "false",
+}
+"""Of thousands of applications that wait: the sums over all of them after each step would take all the time."""
 
 
 @dataclass
@@ -104,6 +114,21 @@ async def soak(seed: int, kills: int, directory: Path, *, record: bool = False) 
     wrong += checks.check_log(cluster.rm.log_file, load.submitted, tally)
     wrong += [f"still there: {process}" for process in those_that_name(where)]
     return _figures(seed, killer, load, tally, wrong)
+
+
+async def storm_soak(seed: int, kills: int, directory: Path) -> Figures:
+    """Submissions and changes alone, by the thousand, on a cluster that runs nothing."""
+    draw = random.Random(seed)
+    async with LocalCluster(0, fast=True, settings=CROWDED, directory=directory / "cluster") as cluster:
+        killer = Killer(cluster, Storm(cluster), random.Random(draw.random()), kills)
+        wrong = await storm(cluster, killer, draw)
+        assert isinstance(killer.load, Storm)
+        words = killer.load.words
+    wrong += checks.check_log(cluster.rm.log_file, [], Tally())
+    figures = Figures([seed], Counter(killer.kills), len(words), ready_ms=killer.ready_ms, served_ms=killer.served_ms)
+    figures.applications_killed = sum(word.is_killed for word in words)
+    figures.wrong = [f"seed {seed}: {text}" for text in wrong]
+    return figures
 
 
 async def _work(load: Load, killer: Killer, draws: list[random.Random]) -> list[str]:
