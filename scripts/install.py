@@ -78,6 +78,7 @@ def install(venv: Path, mode: str) -> None:
         make_environment(venv)
     target = f"{ROOT}[dev]" if mode == "dev" else str(ROOT)
     pip_install(python, target, venv / "yarnling-install.log")
+    compile_sources(python)
     stamp.write_text(json.dumps({**wanted, "mode": mode}) + "\n")
     say(f"installed yarnling ({mode}) into {venv} in {time.monotonic() - started:.1f} s\n")
 
@@ -132,6 +133,12 @@ def pip_install(python: Path, target: str, log: Path) -> None:
             raise
     if pip.returncode != 0:
         raise InstallFailed(f"{' '.join(command)} failed:\n{log.read_text(errors='replace')}")
+
+
+def compile_sources(python: Path) -> None:
+    """As pip does with what is not editable: where PYTHONDONTWRITEBYTECODE is set every start would compile anew."""
+    packages = sorted(str(init.parent) for init in ROOT.glob("*/__init__.py"))
+    subprocess.run([str(python), "-m", "compileall", "-q", *packages], check=False, stdin=subprocess.DEVNULL)
 
 
 def watch(pip: subprocess.Popen[bytes], log: Path) -> None:

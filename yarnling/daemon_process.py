@@ -37,7 +37,6 @@ def run_forked(request: StartRequest, conf: Configuration, ready_fd: int, parent
         _default_signals()
         _take_files(request.log_file, ready_fd)
         _change_environment(request.environment)
-        gc.enable()
         status = _serve(request, conf)
     except SystemExit as stop:
         status = stop.code if isinstance(stop.code, int) else 1
@@ -74,6 +73,9 @@ def start_plain(request: StartRequest, ready_fd: int) -> int:
 
 def _serve(request: StartRequest, conf: Configuration) -> int:
     serve = importlib.import_module(f"{request.package}.daemon").serve
+    # What is imported stays: collections need not look at it.
+    gc.freeze()
+    gc.enable()
     try:
         status: int = asyncio.run(serve(conf, _ready_line(READY_FD), **_reload(request)))
     except (YarnException, OSError) as error:

@@ -11,6 +11,10 @@ PACKET_BYTES_MAX = 64 * 1024
 """One message. A start request is some 2 KB; the kernel takes packets of 200 KB."""
 
 
+RM = "rm"
+"""The package of the ResourceManager, which does not wait until NodeManagers are ready: they may wait for it."""
+
+
 @dataclass(frozen=True, slots=True)
 class StartRequest:
     """A daemon to start: `package` is rm or nm, `overrides` {key: value} go over the files of `conf_dir`.

@@ -17,7 +17,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from yarnling import fork_server
+from yarnling import starters
 from yarnling.fork_server import STARTING_MAX, ForkServer
 from yarnling.launcher import DaemonFailed, Launcher
 from yarnling.start_request import (
@@ -219,8 +219,8 @@ def test_nothing_outlives_an_owner_that_was_killed(way: str, directory: Path) ->
 def test_a_thread_that_is_about_to_be_gone_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
     """A joined thread may still be counted by the kernel: seen in 2 of 60 starts on a busy machine."""
     counts = [2, 2, 1]
-    monkeypatch.setattr(fork_server, "thread_count", lambda: counts.pop(0))
-    assert fork_server._threads_left() == 1
+    monkeypatch.setattr(starters, "thread_count", lambda: counts.pop(0))
+    assert starters._threads_left() == 1
     assert counts == []
 
 
