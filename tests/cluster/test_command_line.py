@@ -83,6 +83,23 @@ def test_a_missing_command_is_127_as_in_a_shell(up: dict[str, object], yarnling:
     assert "not found" in ran.stderr
 
 
+@pytest.mark.case("H1")
+def test_an_operator_changes_a_nodes_resources_and_sees_it(up: dict[str, object], yarnling: Yarnling) -> None:
+    def capability(node_id: str) -> dict[str, int]:
+        nodes = json.loads(yarnling("status", "--json").stdout)["nodes"]
+        (found,) = [node["capability"] for node in nodes if str(node["node_id"]) == node_id]
+        return dict(found)
+
+    node_id = str(json.loads(yarnling("status", "--json").stdout)["nodes"][0]["node_id"])
+    before = capability(node_id)
+    changed = yarnling("rmadmin", "-updateNodeResource", node_id, "4096", "3")
+    assert (changed.returncode, changed.stderr) == (0, "")
+    assert capability(node_id) == {"memory-mb": 4096, "vcores": 3}
+    amounts = (str(before["memory-mb"]), str(before["vcores"]))
+    assert yarnling("rmadmin", "-updateNodeResource", node_id, *amounts).returncode == 0
+    assert capability(node_id) == before
+
+
 def test_submit_with_hadoops_options_and_logs(up: dict[str, object], yarnling: Yarnling) -> None:
     submitted = yarnling("submit", "distributed-shell", "-shell_command", "echo from the shell", "-num_containers", "2")
     assert submitted.returncode == 0, submitted.stderr

@@ -1,5 +1,15 @@
 """The command line: `yarnling VERB`, or `python -m yarnling VERB`."""
 
-from yarnling.cli.app import main
+import signal
+from typing import NoReturn
 
 __all__ = ["main"]
+
+
+def main() -> NoReturn:
+    """Run the command line. Ctrl-C while its modules load ends it as quietly as later on."""
+    interrupted = signal.signal(signal.SIGINT, signal.SIG_DFL)
+    from yarnling.cli.app import main as run
+
+    signal.signal(signal.SIGINT, interrupted)
+    run()

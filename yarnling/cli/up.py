@@ -28,6 +28,7 @@ def run_detached(options: UpOptions, *, as_json: bool) -> None:
     """Start the cluster, leave it to a supervisor and say where it is."""
     check_free(options.name)
     tell_of_keys(options.conf, options.settings)
+    _tell_of_emulation(options)
     with notices().status(_starting(options)):
         told = start_detached(options)
     if "error" in told:
@@ -48,6 +49,7 @@ def run_detached(options: UpOptions, *, as_json: bool) -> None:
 def run_foreground(options: UpOptions, *, as_json: bool) -> None:
     """Keep the cluster until Ctrl-C, and show it; with `as_json` its state on stdout once, all else on stderr."""
     tell_of_keys(options.conf, options.settings)
+    _tell_of_emulation(options)
     asyncio.run(_run(options, notices() if as_json else terminal(), as_json=as_json))
 
 
@@ -98,6 +100,12 @@ async def _tell_changes(cluster: LocalCluster, name: str, console: Console) -> N
 def _lines(view: ClusterView) -> list[str]:
     nodes = [f"node {node.node_id} {view.state_of(node)}" for node in view.nodes] + complaints(view.nodes)
     return nodes + [f"{app.application_id} {app.user} {app.queue} {app.state.name}" for app in view.applications]
+
+
+def _tell_of_emulation(options: UpOptions) -> None:
+    """Whoever waits for the output of a command is to know that there will be none."""
+    if options.emulated is not None:
+        notices().print(in_line(f"Containers are played by the table {options.emulated}: their commands do not run."))
 
 
 def _starting(options: UpOptions) -> str:
