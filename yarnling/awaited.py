@@ -9,9 +9,11 @@ from __future__ import annotations
 import asyncio
 import functools
 import inspect
+from contextlib import AbstractAsyncContextManager
 from typing import TYPE_CHECKING, Any, cast
 
 from yarnling import conditions
+from yarnling.unmanaged_master import NAME, UnmanagedMaster, unmanaged_master
 
 if TYPE_CHECKING:
     from yarnling.blocking import LoopThread
@@ -49,6 +51,14 @@ class AwaitedCluster(Awaited):
 
     def client_of(self, user: str) -> Client:
         return cast("Client", Awaited(self._original.client_of(user), self._loop))  # type: ignore[attr-defined]
+
+    def unmanaged_master(
+        self, queue: str = "default", *, name: str = NAME, user: str = ""
+    ) -> AbstractAsyncContextManager[UnmanagedMaster]:
+        """The master's own calls are made by the caller's loop."""
+        cluster = cast("LocalCluster", self._original)
+        client = self.client_of(user)
+        return unmanaged_master(client, cluster.addresses, cluster.configuration, queue=queue, name=name)
 
 
 def awaited(cluster: LocalCluster, loop: LoopThread) -> LocalCluster:

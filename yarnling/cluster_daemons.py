@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
-import signal
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -24,7 +22,7 @@ from yarnling.cluster_configuration import (
 )
 from yarnling.cluster_directory import NODES_MAX, ClusterDirectory, NodePlace
 from yarnling.launcher import Daemon, DaemonFailed, Launcher
-from yarnling.processes import kill_with_descendants
+from yarnling.loop_launcher import LoopLauncher
 from yarnling.start_request import StartRequest
 
 ADDED_MAX = 1000
@@ -77,7 +75,8 @@ class Detours(Protocol):
 class ClusterDaemons:
     """What a cluster runs. `settings` {key: value} win over the files of `conf_dir`, and both over `sizes`.
 
-    `pack`: so many nodes share a process; None for as many as the configuration says.
+    `pack`: so many nodes share a process; None for as many as the configuration says. `loopback`: daemons are no
+    processes, but tasks of the running loop.
     """
 
     def __init__(
@@ -90,6 +89,7 @@ class ClusterDaemons:
         racks: int,
         pack: int | None = None,
         detours: Detours | None = None,
+        loopback: bool = False,
     ) -> None:
         self._conf_dir = conf_dir
         self._settings = settings
@@ -97,8 +97,9 @@ class ClusterDaemons:
         self._racks = racks
         self._pack = pack
         self._detours = detours
+        self._loopback = loopback
         self.nodes_max = min(nodes + ADDED_MAX, NODES_MAX)
-        self._launcher: Launcher | None = None
+        self._launcher: Launcher | LoopLauncher | None = None
         self.addresses: dict[str, str] = {}
         self.log_dirs: list[Path] = []
         self.nodes: list[Node] = []
@@ -109,7 +110,8 @@ class ClusterDaemons:
         self.directory = ClusterDirectory.make(path)
         numbers = range(1, self.nodes_max + 1)
         self.directory.write_racks([self.directory.node(number, self._racks) for number in numbers])
-        self._launcher = Launcher(self.directory.path, temporary=self.directory.temporary)
+        kind = LoopLauncher if self._loopback else Launcher
+        self._launcher = kind(self.directory.path, temporary=self.directory.temporary)
         self._launcher.open()
 
     async def close(self) -> None:
@@ -118,7 +120,7 @@ class ClusterDaemons:
             await self._launcher.close()
 
     @property
-    def launcher(self) -> Launcher:
+    def launcher(self) -> Launcher | LoopLauncher:
         """Raises InvalidArgumentException if nothing was opened yet."""
         if self._launcher is None:
             raise InvalidArgumentException("the cluster is not up (enter its context: with LocalCluster() as cluster)")
@@ -148,7 +150,7 @@ class ClusterDaemons:
         rm = self.rm
         await rm.begun.wait()
         if rm.exit_status is None:
-            os.kill(rm.pid, signal.SIGKILL)
+            self.launcher.kill(rm, descendants=False)
         await rm.exited.wait()
 
     # NodeManagers
@@ -203,9 +205,7 @@ class ClusterDaemons:
         """Have a NodeManager end its containers, take leave of the ResourceManager and end."""
         self._check_alone(number, "be made to leave", "decommission it, or end the cluster")
         daemon = self.living(number).daemon
-        os.kill(daemon.pid, signal.SIGTERM)
-        # One that is paused hears nothing until it goes on.
-        os.kill(daemon.pid, signal.SIGCONT)
+        self.launcher.terminate(daemon)
         async with asyncio.timeout(LEAVE_S):
             await daemon.exited.wait()
 
@@ -218,18 +218,15 @@ class ClusterDaemons:
         daemon = self.node(number).daemon
         if daemon.exit_status is not None:
             return
-        if containers:
-            kill_with_descendants(daemon.pid)
-        else:
-            os.kill(daemon.pid, signal.SIGKILL)
+        self.launcher.kill(daemon, descendants=containers)
         await daemon.exited.wait()
 
     def pause_node(self, number: int) -> None:
         self._check_alone(number, "be paused", "start the cluster without packs")
-        os.kill(self.living(number).daemon.pid, signal.SIGSTOP)
+        self.launcher.pause(self.living(number).daemon)
 
     def resume_node(self, number: int) -> None:
-        os.kill(self.living(number).daemon.pid, signal.SIGCONT)
+        self.launcher.resume(self.living(number).daemon)
 
     def living(self, number: int) -> Node:
         """Node `number`. Raises InvalidArgumentException if there is none, or it has ended."""
@@ -270,7 +267,7 @@ class ClusterDaemons:
         started = [self.launcher.daemons.get(places[0].process) for places in packs]
         for daemon in started:
             if daemon is not None and daemon.pid and daemon.exit_status is None:
-                kill_with_descendants(daemon.pid)
+                self.launcher.discard(daemon)
                 await daemon.exited.wait()
 
     async def _launch(

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from yarn.errors import YarnException
-from yarnling.processes import kill, those_that_name, wait_gone
+from yarnling.processes import kill, kill_with_descendants, those_that_name, wait_gone
 from yarnling.start_request import (
     PACKET_BYTES_MAX,
     Exited,
@@ -90,7 +90,7 @@ class Launcher:
                 stdout=log,
                 stderr=log,
                 pass_fds=[theirs.fileno()],
-                env=_environment(),
+                env=environment_of_daemons(),
                 start_new_session=True,
             )
         self._socket.setblocking(False)
@@ -124,6 +124,28 @@ class Launcher:
             await self._gone.wait()
         finally:
             self._sweep(self._process)
+
+    def terminate(self, daemon: Daemon) -> None:
+        """Have a daemon end in its own way. One that is paused hears nothing until it goes on."""
+        os.kill(daemon.pid, signal.SIGTERM)
+        os.kill(daemon.pid, signal.SIGCONT)
+
+    def kill(self, daemon: Daemon, *, descendants: bool) -> None:
+        """SIGKILL, also to what it runs if `descendants`."""
+        if descendants:
+            kill_with_descendants(daemon.pid)
+        else:
+            os.kill(daemon.pid, signal.SIGKILL)
+
+    def discard(self, daemon: Daemon) -> None:
+        """End one that is not ready, by any means."""
+        self.kill(daemon, descendants=True)
+
+    def pause(self, daemon: Daemon) -> None:
+        os.kill(daemon.pid, signal.SIGSTOP)
+
+    def resume(self, daemon: Daemon) -> None:
+        os.kill(daemon.pid, signal.SIGCONT)
 
     async def wait_gone(self) -> str:
         """Return once the fork server has ended, and what it said last."""
@@ -215,7 +237,7 @@ def _ending(status: int) -> str:
     return f"exit status {status}" if status >= 0 else signal.Signals(-status).name
 
 
-def _environment() -> dict[str, str]:
+def environment_of_daemons() -> dict[str, str]:
     """What daemons inherit. gRPC's own fork handlers would wait for threads that are not there."""
     path = os.pathsep.join(part for part in (str(_PROJECT), os.environ.get("PYTHONPATH")) if part)
     return {**os.environ, "PYTHONPATH": path, "GRPC_ENABLE_FORK_SUPPORT": "false"}

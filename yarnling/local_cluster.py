@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, TypeVar, overload
@@ -35,6 +36,7 @@ from yarnling.conditions import WAIT_S
 from yarnling.decommissioning import ExcludedHosts, decommission
 from yarnling.launcher import Daemon
 from yarnling.processes import kill
+from yarnling.unmanaged_master import NAME, UnmanagedMaster, unmanaged_master
 
 if TYPE_CHECKING:
     from yarnling.blocking import BlockingCluster
@@ -56,7 +58,8 @@ class LocalCluster:
     many as yarn.yarnling.pack says. `fast` shortens every timer by FAST_TIME_FACTOR. `directory`: where its files are
     kept and stay; without one they are temporary. `emulated`: containers are played, by the ready-made table (True) or
     by the one in a file (docs/emulated-containers.md). `detours`: ways between its processes that are not straight, for
-    nodes that share none.
+    nodes that share none. `loopback`: its daemons run in this process's event loop, which is quicker; they cannot be
+    killed or paused then.
     """
 
     def __init__(
@@ -73,6 +76,7 @@ class LocalCluster:
         directory: Path | str | None = None,
         emulated: bool | Path | str = False,
         detours: Detours | None = None,
+        loopback: bool = False,
     ) -> None:
         _check_count("nodes", nodes, 0, NODES_MAX)
         _check_count("racks", racks, 1, max(1, nodes))
@@ -91,6 +95,7 @@ class LocalCluster:
             racks=racks,
             pack=pack,
             detours=detours,
+            loopback=loopback,
         )
         self._clients: dict[str, Client] = {}
         self._blocking: BlockingCluster | None = None
@@ -185,6 +190,13 @@ class LocalCluster:
     def nodes(self) -> list[Node]:
         """Its NodeManagers, by their numbers; also those that have ended."""
         return self._daemons.nodes
+
+    def unmanaged_master(
+        self, queue: str = "default", *, name: str = NAME, user: str = ""
+    ) -> AbstractAsyncContextManager[UnmanagedMaster]:
+        """An ApplicationMaster in this process: `async with cluster.unmanaged_master() as master` (see there)."""
+        client = self.client_of(user)
+        return unmanaged_master(client, self._daemons.addresses, self.configuration, queue=queue, name=name)
 
     def node(self, number: int) -> Node:
         """Node `number`, from 1. Raises InvalidArgumentException if there is none."""

@@ -24,8 +24,9 @@ if TYPE_CHECKING:
 
 MARKER = "yarn_cluster"
 MARKER_HELP = (
-    f"{MARKER}(nodes, memory_mb, vcores, conf, settings, fast, racks, scope): the cluster that the test wants; "
-    "conf is a directory of Hadoop's files or {key: value}, scope function, class, module or session"
+    f"{MARKER}(nodes, memory_mb, vcores, conf, settings, fast, racks, loopback, scope): "
+    "the cluster that the test wants; conf is a directory of Hadoop's files or {key: value}, "
+    "scope function, class, module or session"
 )
 LOG_LINES = 200
 
@@ -44,6 +45,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
     group.addoption(
         "--yarnling-real-time", action="store_true", help="do not shorten every timer to a twentieth, as tests have it"
+    )
+    group.addoption(
+        "--yarnling-loopback",
+        action="store_true",
+        help="run daemons in pytest's process: quicker, cannot be killed",
     )
     group.addoption(
         "--yarnling-scope",
@@ -188,6 +194,7 @@ def _defaults(config: pytest.Config) -> ClusterSpec:
         conf=None if conf is None else str(Path(conf).absolute()),
         fast=not _option(config, "--yarnling-real-time"),
         racks=_option(config, "--yarnling-racks"),
+        loopback=_option(config, "--yarnling-loopback"),
         scope=_option(config, "--yarnling-scope"),
     )
     return with_settings(spec, definitions(_option(config, "--yarnling-define"), "--yarnling-define"))

@@ -27,6 +27,7 @@ class ClusterSpec:
     settings: tuple[tuple[str, str], ...] = ()
     fast: bool = True
     racks: int = 1
+    loopback: bool = False
     scope: str = "function"
 
     def cluster(self, directory: Path | None = None) -> LocalCluster:
@@ -42,6 +43,7 @@ class ClusterSpec:
             fast=self.fast,
             racks=self.racks,
             directory=directory,
+            loopback=self.loopback,
         )
 
 
@@ -91,6 +93,7 @@ _KINDS: dict[str, tuple[type | tuple[type, ...], str]] = {
     "settings": (Mapping, "{key: value}"),
     "fast": (bool, "True or False"),
     "racks": (int, "a number"),
+    "loopback": (bool, "True or False"),
     "scope": (str, f"one of {', '.join(SCOPES)}"),
 }
 

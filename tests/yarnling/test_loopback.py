@@ -1,0 +1,133 @@
+"""Loopback mode: a whole cluster in this process, and masters in it beside their tests."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+
+from am.events import ContainersAllocated, ContainersCompleted
+from am.programs.distributed_shell.client import parse
+from am.requests import ContainerRequest
+from yarn.applications import ApplicationFilter
+from yarn.containers import ContainerLaunchContext
+from yarn.errors import InvalidArgumentException
+from yarn.resource import Resource
+from yarn.states import FinalApplicationStatus, NodeState, YarnApplicationState
+from yarnling.launcher import DaemonFailed
+from yarnling.local_cluster import LocalCluster
+from yarnling.unmanaged_master import UnmanagedMaster
+
+
+@contextlib.contextmanager
+def nothing_left() -> Iterator[None]:
+    """No process of this one, no port that it listens on."""
+    me = psutil.Process()
+    before = {child.pid for child in me.children()}
+    yield
+    assert {child.pid for child in me.children()} <= before
+    listening = [socket for socket in me.net_connections() if socket.status == psutil.CONN_LISTEN]
+    assert not listening
+
+
+async def run_one(master: UnmanagedMaster, command: str) -> int:
+    """The exit status of a container of 128 MB that runs `command`, in the master's own loop."""
+    await master.rm.register()
+    master.rm.add_request(ContainerRequest(Resource(128, 1), priority=0))
+    async for event in master.rm.events():
+        match event:
+            case ContainersAllocated(allocations):
+                await master.nms.start(allocations[0].container, ContainerLaunchContext(commands=(command,)))
+            case ContainersCompleted(statuses):
+                await master.rm.unregister(FinalApplicationStatus.SUCCEEDED)
+                return statuses[0].exit_status
+    raise AssertionError("events end with an order to shut down")
+
+
+async def fail_within(cluster: LocalCluster) -> None:
+    async with cluster.unmanaged_master() as master:
+        await master.rm.register()
+        raise ZeroDivisionError
+
+
+async def test_a_cluster_without_a_process_runs_applications() -> None:
+    with nothing_left():
+        async with LocalCluster(2, fast=True, loopback=True) as cluster:
+            assert {node.daemon.pid for node in cluster.nodes} == {cluster.rm.pid} == {os.getpid()}
+            shell = parse(["-shell_command", "echo from $NM_HOST", "-num_containers", "2"])
+            started = await cluster.client.start(shell)
+            report = await cluster.client.wait(started.application_id, timeout_s=60)
+            assert report.final_status is FinalApplicationStatus.SUCCEEDED
+            texts = [log.text() for log in cluster.client.logs(started.application_id) if log.name == "stdout"]
+            assert sum(text.startswith("from 127.0.0.") for text in texts) == 2
+            # Each daemon's words are in its own file.
+            assert " rm." in cluster.directory.log_file("rm").read_text()
+            assert " nm." not in cluster.directory.log_file("rm").read_text()
+            assert " nm." in cluster.directory.log_file("nm-1").read_text()
+            directory = cluster.directory.path
+        assert not directory.exists()
+
+
+async def test_a_master_beside_its_test() -> None:
+    async with LocalCluster(1, fast=True, loopback=True) as cluster:
+        async with cluster.unmanaged_master(name="mine") as master:
+            assert await run_one(master, "exit 3") == 3
+        report = await cluster.client.report(master.application_id)
+        assert (report.name, report.state) == ("mine", YarnApplicationState.FINISHED)
+        with pytest.raises(ZeroDivisionError):
+            await fail_within(cluster)
+        (failed,) = await cluster.client.applications(
+            ApplicationFilter(states=frozenset({YarnApplicationState.KILLED}))
+        )
+        assert failed.diagnostics.strip().endswith("Its master left without unregistering.")
+
+
+async def test_nodes_come_and_go_and_cannot_be_killed() -> None:
+    async with LocalCluster(1, fast=True, loopback=True) as cluster:
+        harms: list[Callable[[], object]] = [lambda: cluster.pause_node(1), lambda: cluster.resume_node(1)]
+        for harm in harms:
+            with pytest.raises(InvalidArgumentException, match="nm-1 is no process of its own in loopback mode"):
+                harm()
+        with pytest.raises(InvalidArgumentException, match=r"cannot be killed \(start the cluster without loopback"):
+            await cluster.kill_node(1)
+        with pytest.raises(InvalidArgumentException, match="rm is no process of its own"):
+            await cluster.kill_rm()
+        (joined,) = await cluster.add_nodes()
+        await cluster.wait_nodes(2)
+        await cluster.remove_node(2)
+        await cluster.wait_node(2, NodeState.SHUTDOWN)
+        assert joined.daemon.exit_status == 0
+        await cluster.restart_node(2)
+        await cluster.wait_nodes(2)
+        await cluster.decommission_node(2)
+        await cluster.wait_node(2, NodeState.DECOMMISSIONED)
+
+
+async def test_a_daemon_that_cannot_start_says_why(tmp_path: Path) -> None:
+    with (
+        nothing_left(),
+        pytest.raises(DaemonFailed, match=r"nm-\d did not start: exit status 2\n(.*\n)*.* minimum allocations"),
+    ):
+        async with LocalCluster(2, memory_mb=1, fast=True, loopback=True):
+            pass
+
+
+def test_without_asyncio() -> None:
+    with nothing_left(), LocalCluster(1, fast=True, loopback=True) as cluster:
+        started = cluster.client.start(parse(["-shell_command", "true"]))
+        master = cluster.kill_master(started.application_id)
+        assert master.attempt_id.attempt == 1
+        report = cluster.client.wait(started.application_id, timeout_s=60)
+        assert report.final_status is FinalApplicationStatus.SUCCEEDED
+        assert report.current_attempt_id.attempt == 2
+
+
+async def test_a_master_in_another_loop_than_the_clusters() -> None:
+    """As with the fixture async_yarn_cluster."""
+    with LocalCluster(1, fast=True, loopback=True) as cluster:
+        async with cluster.awaited().unmanaged_master() as master:
+            assert await run_one(master, "true") == 0
