@@ -10,12 +10,18 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
+from rm.core import ResourceManagerCore
+from rm.events import StateLoaded
+from rm.stored_state import RMState
 from tests.am.programs.mapreduce.test_on_cluster import MAPS, books, counting, gate, three_maps_done
 from tests.am.programs.on_cluster import Cluster, counts_in, plain_counts
 from tests.cluster.applications import shell
 from tests.cluster.heartbeats import HeartbeatLog
+from wire.event_log import earlier_log, read_event_log
+from wire.json_records import to_json
 from yarn.errors import ApplicationNotFoundException
 from yarn.settings.resourcemanager import RECOVERY_ENABLED, WORK_PRESERVING_RECOVERY_ENABLED
+from yarn.settings.yarnling import EVENT_LOG
 from yarn.states import FinalApplicationStatus, YarnApplicationState
 from yarnling.launcher import DaemonFailed
 from yarnling.local_cluster import LocalCluster
@@ -120,6 +126,34 @@ async def test_one_that_is_starting_is_killed_too(three: Cluster) -> None:
     await three.local.restart_rm()
     report = await three.client.wait(app, timeout_s=DEADLINE_S)
     assert report.final_status is FinalApplicationStatus.SUCCEEDED
+
+
+async def test_each_of_its_starts_can_be_replayed(tmp_path: Path) -> None:
+    """Its event logs outlive it, one for each start; what was loaded from the store is an event like any."""
+    events = tmp_path / "events"
+    events.mkdir()
+    async with local(tmp_path, **{EVENT_LOG.key: str(events)}) as cluster:
+        three = Cluster(cluster, tmp_path / "staging", HeartbeatLog(tmp_path / "unused"))
+        for _ in range(3):
+            app = await three.submit(shell("true", 1))
+            await three.client.wait(app, timeout_s=DEADLINE_S)
+            await restart(three)
+    log = events / "resourcemanager.jsonl"
+    loaded = [replayed(earlier_log(log, number)) for number in range(4)]
+    assert [len(state.applications) for state in loaded] == [3, 2, 1, 0]
+
+
+def replayed(log: Path) -> RMState:
+    """What the ResourceManager had loaded whose effects come again from its events, each as it was."""
+    start, steps = read_event_log(log)
+    core = ResourceManagerCore(start.configuration, cluster_timestamp=start.cluster_timestamp, user=start.user)
+    states = []
+    for step in steps:
+        states += [step.event.state] if isinstance(step.event, StateLoaded) else []
+        effects = core.handle(step.event, step.now_ms)
+        assert to_json(tuple(effects)) == to_json(step.effects), step.event
+    (state,) = states
+    return state  # type: ignore[no-any-return]
 
 
 async def test_a_finished_application_is_still_known(three: Cluster) -> None:

@@ -2,7 +2,7 @@
 
 When it is killed, and what users do meanwhile, is drawn from a seed. Many runs, and the figures of all of them:
 
-    PYTHONPATH=. .venv/bin/python -P -m tests.cluster.rm_soak --seed 1 --runs 40 --kills 25
+    scripts/soak --seed 1 --runs 40 --kills 25
 """
 
 from __future__ import annotations

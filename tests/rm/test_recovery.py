@@ -6,12 +6,20 @@ from dataclasses import replace
 
 import pytest
 
-from rm.events import ApplicationSaveFailed, FailApplicationAttempt, MoveApplication, UpdateApplicationPriority
+from rm.events import (
+    ApplicationSaveFailed,
+    FailApplicationAttempt,
+    MoveApplication,
+    UpdateApplicationPriority,
+    UpdateApplicationTimeouts,
+)
 from rm.reports import application_report, attempt_report
 from tests.rm.builders import START_MS, done
 from tests.rm.stored import NOT_PRESERVING, StoredRM
+from yarn.asks import ANY, ResourceRequest
 from yarn.errors import ApplicationAttemptNotFoundException
 from yarn.ids import ApplicationId
+from yarn.resource import Resource
 from yarn.states import FinalApplicationStatus, QueueState, YarnApplicationState
 
 NO_SETTLING = {"yarn.resourcemanager.work-preserving-recovery.scheduling-wait-ms": "0"}
@@ -185,6 +193,26 @@ def test_moves_and_priorities_are_kept() -> None:
     report = application_report(again.core.context, app)
     assert (report.queue, report.priority) == ("root.other", 5)
     assert again.core.scheduler.applications[app].queue == "root.other"
+
+
+def test_a_lifetime_that_was_changed_is_kept(rm: StoredRM) -> None:
+    app = rm.submit(lifetime_s=1000)
+    rm.run_master(app)
+    until_ms = rm.now_ms + 50_000
+    rm.send(UpdateApplicationTimeouts(rm.call(), app, until_ms))
+    again = rm.restart()
+    assert again.core.context.apps[app].lifetime_ends_ms == until_ms
+    again.wait(100_000)
+    assert again.state(app) == "KILLED"
+
+
+def test_a_master_that_was_asked_for_by_its_label_and_place_is_asked_for_so_again(rm: StoredRM) -> None:
+    asks = (ResourceRequest(0, ANY, Resource(2048, 1), 1), ResourceRequest(0, "n1", Resource(2048, 1), 1))
+    app = rm.submit(am_requests=asks)
+    again = rm.restart()
+    found = again.core.context.apps[app].am_requests
+    assert found == rm.core.context.apps[app].am_requests
+    assert [ask.resource_name for ask in found] == [ANY, "n1"]
 
 
 def test_an_application_whose_queue_is_gone_is_killed() -> None:

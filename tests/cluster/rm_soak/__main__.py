@@ -1,6 +1,7 @@
 """Kill the ResourceManager of many clusters, and say what came of it.
 
-    python -P -m tests.cluster.rm_soak --seed 1 --runs 40 --kills 25 --directory /tmp/soak
+    scripts/soak --seed 1 --runs 40 --kills 25 --directory /tmp/soak
+    scripts/soak --storm --runs 10                          submissions and changes by the thousand, nothing runs
 
 A run is a cluster of its own; its line tells its seed, which repeats what is drawn. What was wrong keeps its files.
 """
@@ -40,7 +41,7 @@ def main() -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -P -m tests.cluster.rm_soak", description=__doc__)
+    parser = argparse.ArgumentParser(prog="scripts/soak", description=__doc__)
     parser.add_argument("--seed", type=int, default=1, metavar="N", help="the first seed")
     parser.add_argument("--runs", type=int, default=1, metavar="N", help="so many seeds, one after another")
     parser.add_argument("--kills", type=int, default=25, metavar="N", help="of one ResourceManager")
