@@ -22,9 +22,9 @@ from yarn.states import FinalApplicationStatus
 from yarnling.local_cluster import LocalCluster
 
 NODES = 4
-WINDOW = 400
-WARM_UP = 1_000
-MEASURED = 8_000
+WINDOW = 1_000
+WARM_UP = 2_000
+MEASURED = 10_000
 TRUE_CONTAINERS = 50
 TRUE_RUNS = 5
 DASK_TASKS = 5_000
@@ -34,12 +34,11 @@ rules:
   - {match: {kind: master}, run: real}
   - {stages: [{lasts: 10ms, jitter: 10ms}]}
 """
+TRUE_MEMORY_MB = 64
 SETTINGS = {
     # As many containers as there is room for with one heartbeat of a node, not one.
     "yarn.scheduler.capacity.per-node-heartbeat.maximum-offswitch-assignments": "1000",
     "yarn.scheduler.minimum-allocation-mb": "1",
-    "yarn.nodemanager.resource.memory-mb": "100000",
-    "yarn.nodemanager.resource.cpu-vcores": "1000",
 }
 
 
@@ -61,7 +60,8 @@ async def emulated(window: int = WINDOW, warm_up: int = WARM_UP, measured: int =
     with tempfile.TemporaryDirectory() as name:
         table, result = Path(name) / "table.yaml", Path(name) / "result.json"
         table.write_text(TABLE)
-        async with LocalCluster(nodes=NODES, fast=True, settings=SETTINGS, emulated=table) as cluster:
+        room = {"memory_mb": 100_000, "vcores": 1_000}
+        async with LocalCluster(nodes=NODES, fast=True, settings=SETTINGS, emulated=table, **room) as cluster:
             daemons = [f"rm={cluster.rm.pid}", *(f"nm={node.daemon.pid}" for node in cluster.nodes)]
             arguments = [str(window), str(warm_up), str(measured), str(result), *daemons]
             context = python_launch_context("benchmarks.churning_master", arguments)
@@ -82,8 +82,11 @@ async def emulated(window: int = WINDOW, warm_up: int = WARM_UP, measured: int =
 
 async def true_s() -> float:
     """Seconds from the submission of the containers to the end of their application."""
-    arguments = ["-shell_command", "true", "-num_containers", str(TRUE_CONTAINERS), "-container_memory", "64"]
-    async with LocalCluster(nodes=NODES, fast=True, settings=SETTINGS) as cluster:
+    arguments = ["-shell_command", "true", "-num_containers", str(TRUE_CONTAINERS)]
+    arguments += ["-container_memory", str(TRUE_MEMORY_MB)]
+    # Sixteen a node: one alone would else take them all.
+    memory_mb = TRUE_MEMORY_MB * 16
+    async with LocalCluster(nodes=NODES, fast=True, settings=SETTINGS, memory_mb=memory_mb, vcores=64) as cluster:
         started_s = time.perf_counter()
         started = await cluster.client.start(parse(arguments))
         report = await cluster.client.wait(started.application_id)

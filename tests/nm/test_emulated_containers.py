@@ -22,6 +22,7 @@ from nm.events import ContainerExited, ContainerLaunched, StopContainers, Tick
 from nm.settings import CoreSettings
 from tests.nm.lone_node import lone_node
 from tests.nm.nodes import Node, container_id, container_token, nm_token
+from wire.json_records import from_json, to_json
 from yarn.containers import ContainerLaunchContext, LocalResource
 from yarn.nodes import ResourceUtilization
 from yarn.states import ContainerType
@@ -154,3 +155,10 @@ async def test_a_node_that_stops_ends_its_emulated_containers(tmp_path: Path) ->
         await node.start(ContainerLaunchContext(("greedy",)))
         parts = node.node.shell.parts
     assert parts.launcher.emulated.running == {}  # type: ignore[union-attr]
+
+
+def test_an_event_log_holds_the_table_and_what_is_launched_by_it(node: Node) -> None:
+    """So a node that emulates can be replayed as any other."""
+    node.start(1, launch=MAP)
+    for record in (SETTINGS, node.one(LaunchContainer)):
+        assert from_json(to_json(record)) == record
