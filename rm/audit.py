@@ -15,6 +15,9 @@ from rm.scheduler.invariants import BROKEN_BY_HADOOP, violations
 from rm.scheduler.notices import Notice
 from yarn.protocols.master import AllocateResponse
 
+REMEMBERED_MAX = 1000
+"""Responses that may be told again, the last one of each master; of more masters a lost one is looked at anew."""
+
 
 class Audit:
     """Looks at one scheduler. Its cost grows with all that the scheduler holds, at each step."""
@@ -23,6 +26,7 @@ class Audit:
         self._scheduler = scheduler
         self._watch = CommitWatch(scheduler.context)
         self._warned: frozenset[str] = frozenset()
+        self._told: dict[int, AllocateResponse] = {}
 
     def look_at_notice(self, notice: Notice) -> None:
         """Called with all that the scheduler tells."""
@@ -42,13 +46,24 @@ class Audit:
         return [*told, InvariantsBroken(broken)] if broken else told
 
     def _faults_of_replies(self, effects: Iterable[Effect]) -> Iterator[str]:
-        """I-12: no headroom below nothing, none above the cluster."""
+        """I-12: no headroom below nothing, none above the cluster; a reply that got lost is told again as it was."""
         cluster = self._scheduler.cluster_resource.memory_mb
         for effect in effects:
-            if isinstance(effect, Reply) and isinstance(effect.value, AllocateResponse):
+            if isinstance(effect, Reply) and isinstance(effect.value, AllocateResponse) and self._is_new(effect.value):
                 told = effect.value.headroom.memory_mb
                 if not 0 <= told <= max(cluster, 0):
                     yield f"I-12: call {effect.call}: a headroom of {told} MB was told in a cluster of {cluster} MB"
+
+    def _is_new(self, response: AllocateResponse) -> bool:
+        """Whether this very response was not told before."""
+        key = id(response)
+        if self._told.pop(key, None) is response:
+            self._told[key] = response
+            return False
+        self._told[key] = response
+        if len(self._told) > REMEMBERED_MAX:
+            del self._told[next(iter(self._told))]
+        return True
 
 
 def _number(violation: str) -> str:

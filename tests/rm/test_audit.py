@@ -12,12 +12,13 @@ from rm import daemon
 from rm.audit import Audit
 from rm.core import ResourceManagerCore
 from rm.effects import InvariantsBroken, Reply, Warn
-from rm.events import GetNewApplication, Tick
+from rm.events import GetNewApplication, Tick, UnregisterNode
 from tests.rm.builders import ONE_QUEUE, RM, START_MS, ask
 from tests.rm.served_cluster import SOON_S, configuration
 from wire.event_log import read_event_log
 from wire.proxies import ApplicationClientProxy
 from yarn.configuration import Configuration
+from yarn.ids import NodeId
 from yarn.protocols.master import AllocateResponse
 from yarn.resource import Resource
 
@@ -64,6 +65,19 @@ def test_a_headroom_that_cannot_be_is_found(rm: RM, told_mb: int) -> None:
     assert audit.look_at_step([Reply(1, AllocateResponse(1, Resource(8192, 1), 1))]) == []
     found = audit.look_at_step([Reply(2, AllocateResponse(1, Resource(told_mb, 1), 1))])
     assert found == [InvariantsBroken((f"I-12: call 2: a headroom of {told_mb} MB was told in a cluster of 8192 MB",))]
+
+
+def test_a_lost_reply_is_told_again_as_it_was(rm: RM) -> None:
+    """The cluster has become smaller since."""
+    audit = Audit(rm.core.scheduler)
+    rm.node("n2")
+    lost = AllocateResponse(1, Resource(16384, 1), 2)
+    assert audit.look_at_step([Reply(1, lost)]) == []
+    rm.send(UnregisterNode(rm.call(), NodeId("n2", 45454)))
+    assert rm.core.scheduler.cluster_resource.memory_mb == 8192
+    assert audit.look_at_step([Reply(2, lost)]) == []
+    new = AllocateResponse(1, Resource(16384, 1), 2)
+    assert [type(effect) for effect in audit.look_at_step([Reply(3, new)])] == [InvariantsBroken]
 
 
 async def test_the_daemon_says_what_is_wrong_keeps_its_event_log_and_ends(

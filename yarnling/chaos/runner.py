@@ -10,7 +10,7 @@ from collections.abc import Callable, Coroutine
 from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from yarn.errors import YarnException
 from yarn.settings import nodemanager, resourcemanager, scheduler, yarnling
@@ -20,7 +20,7 @@ from yarnling.chaos.disks import NoDisk, SmallDisk, own_mounts
 from yarnling.chaos.faults import FAULTS
 from yarnling.chaos.history import History, Injected, Outcome, Role
 from yarnling.chaos.network import Network, SamePorts
-from yarnling.chaos.notes import Notes, now_s
+from yarnling.chaos.notes import FRESH_S, Notes, now_s
 from yarnling.chaos.observer import Observer
 from yarnling.chaos.plan import Plan, Program, Work
 from yarnling.chaos.schedule import Blow, schedule
@@ -29,6 +29,8 @@ from yarnling.chaos.verdict import Judgement, judge
 from yarnling.chaos.workload import Workload
 from yarnling.client import Client
 from yarnling.local_cluster import LocalCluster
+
+T = TypeVar("T")
 
 LOOK_S = 0.1
 END_S = 5.0
@@ -223,9 +225,9 @@ class _Running:
         index = len(self.history.injected)
         self.history.injected.append(Injected(blow, start_s))
         try:
-            whom = await fault.start()
+            whom = await _done(fault.start())
         except YarnException as error:
-            # Nobody was there to do it to, or it could not be done: of no matter where that was to be expected.
+            # Nobody was there to do it to, or has just gone: of no matter where that was to be expected.
             problem = "" if blow.optional else error.message
             self.history.injected[index] = Injected(blow, start_s, now_s(), problem=problem, skipped=blow.optional)
             self.tell("problem", f"{blow}: {error.message}")
@@ -237,7 +239,7 @@ class _Running:
             return
         await self._wait_until(blow.until_ms)
         try:
-            await fault.heal()
+            await _done(fault.heal())
         except YarnException as error:
             self.history.unhealed.append(f"{blow.kind.name} {whom}: {error.message}")
         self.history.injected[index] = replace(injected, healed_s=now_s())
@@ -262,7 +264,11 @@ class _Running:
         self.history.healed_s = now_s()
 
     async def _drain(self, site: Site, workload: Workload) -> None:
-        """End the services, wait for all ends, and for all that was held to be free."""
+        """End the services, wait for all ends, and for all that was held to be free.
+
+        Services run until the last fencing window is over: what ran twice would end with them, and not be seen.
+        """
+        await asyncio.sleep(max(0.0, self._last_window_s() - now_s()))
         self.tell("phase", "draining")
         client = site.cluster.client
         try:
@@ -284,6 +290,12 @@ class _Running:
         except YarnException as error:
             self.history.undrained.append(error.message)
         await self._note_outcomes(client, workload)
+
+    def _last_window_s(self) -> float:
+        """When all that was given up while a fault hid its node has to have ended, and a sign of life more."""
+        hidden = [one.healed_s for one in self.history.injected if one.blow.kind.hides and not one.skipped]
+        ends = [healed_s for healed_s in hidden if healed_s is not None]
+        return max(ends, default=0.0) + self.plan.expect.fence + FRESH_S
 
     async def _note_outcomes(self, client: Client, workload: Workload) -> None:
         for one in self.history.submissions:
@@ -321,10 +333,18 @@ async def _unless(stop: asyncio.Event, work: Coroutine[Any, Any, None]) -> None:
             raise Interrupted(INTERRUPTED)
 
 
+async def _done(work: Coroutine[Any, Any, T]) -> T:
+    """The result of a fault's step. Raises YarnException for what the cluster makes of it, or one that has gone."""
+    try:
+        return await work
+    except* (YarnException, ProcessLookupError, TimeoutError) as errors:
+        raise YarnException(_told(errors)) from None
+
+
 def _told(error: BaseException) -> str:
     if isinstance(error, BaseExceptionGroup):
         return "; ".join(_told(inner) for inner in error.exceptions)
-    return f"{type(error).__name__}: {error}"
+    return error.message if isinstance(error, YarnException) else f"{type(error).__name__}: {error}"
 
 
 async def _held(site: Site) -> list[str]:

@@ -14,7 +14,7 @@ from yarn.states import DecommissionType
 from yarnling.chaos.disks import SmallDisk
 from yarnling.chaos.network import Network
 from yarnling.chaos.notes import Notes
-from yarnling.launcher import Daemon
+from yarnling.launcher import Daemon, DaemonFailed
 from yarnling.local_cluster import LocalCluster
 
 
@@ -35,8 +35,9 @@ class Site:
     _starting: dict[int, asyncio.Lock] = field(default_factory=dict)
 
     def is_up(self, number: int) -> bool:
-        """Whether a daemon runs: 0 is the ResourceManager, the others are nodes."""
-        return self._daemon(number).exit_status is None
+        """Whether a daemon runs: 0 is the ResourceManager, the others are nodes. One without a process does not yet."""
+        daemon = self._daemon(number)
+        return daemon.begun.is_set() and daemon.exit_status is None
 
     def may_end(self, number: int) -> None:
         """That this daemon ends is somebody's doing from now on."""
@@ -57,21 +58,22 @@ class Site:
             if number in self.leaving or self.is_up(number):
                 return
             self.note_ends()
-            if number:
-                await self.cluster.restart_node(number)
-            else:
-                await self.cluster.restart_rm()
+            try:
+                await (self.cluster.restart_node(number) if number else self.cluster.restart_rm())
+            except DaemonFailed:
+                # Killed once more while it started: who did that brings it back.
+                if self._daemon(number).pid not in self._may_end:
+                    raise
 
     def pause(self, number: int) -> None:
+        self._signal(number, signal.SIGSTOP)
         self._paused[number] += 1
-        os.kill(self._daemon(number).pid, signal.SIGSTOP)
 
     def resume(self, number: int) -> None:
         """Let a daemon go on that nobody else has paused."""
         self._paused[number] -= 1
-        if self._paused[number] <= 0 and self.is_up(number):
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(self._daemon(number).pid, signal.SIGCONT)
+        if self._paused[number] <= 0:
+            self._signal(number, signal.SIGCONT)
 
     async def tell_leaving(self, timeout_s: int) -> None:
         """Have the ResourceManager know which nodes are to leave."""
@@ -87,14 +89,19 @@ class Site:
             disk.empty()
         for number in range(len(self.cluster.nodes) + 1):
             self._paused[number] = 0
-            if self.is_up(number):
-                os.kill(self._daemon(number).pid, signal.SIGCONT)
+            self._signal(number, signal.SIGCONT)
         await self.bring_back(0)
         if self.leaving:
             self.leaving.clear()
             await self.tell_leaving(0)
         for number in range(1, len(self.cluster.nodes) + 1):
             await self.bring_back(number)
+
+    def _signal(self, number: int, signum: signal.Signals) -> None:
+        """To a daemon that runs; to no process id but its own (0 would be this very process and its group)."""
+        if self.is_up(number):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(self._daemon(number).pid, signum)
 
     def _daemon(self, number: int) -> Daemon:
         return self.cluster.node(number).daemon if number else self.cluster.rm
