@@ -5,11 +5,13 @@ from __future__ import annotations
 import asyncio
 import gc
 import importlib
+import logging
 import os
 import tempfile
 import time
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Protocol
@@ -110,7 +112,7 @@ def _rehearse() -> None:
     rehearse = importlib.import_module("nm.rehearsal").rehearse
     forget_types()
     try:
-        with tempfile.TemporaryDirectory(prefix="yarnling-") as directory:
+        with tempfile.TemporaryDirectory(prefix="yarnling-") as directory, _unheard():
             first, *others = (partial(rehearse, Path(directory) / str(run)) for run in range(1 + WARM_UP_RUNS))
             codes = executed(first)
             fill_holes()
@@ -120,6 +122,19 @@ def _rehearse() -> None:
     except Exception:
         traceback.print_exc()
     fill_holes()
+
+
+@contextmanager
+def _unheard() -> Iterator[None]:
+    """Log to nowhere meanwhile."""
+    streams = [handler for handler in logging.getLogger().handlers if isinstance(handler, logging.StreamHandler)]
+    with open(os.devnull, "w") as nowhere:
+        heard = [(handler, handler.setStream(nowhere)) for handler in streams]
+        try:
+            yield
+        finally:
+            for handler, stream in heard:
+                handler.setStream(stream)
 
 
 def _threads_left() -> int:

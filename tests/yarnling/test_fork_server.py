@@ -224,6 +224,28 @@ def test_a_thread_that_is_about_to_be_gone_is_waited_for(monkeypatch: pytest.Mon
     assert counts == []
 
 
+REHEARSAL = """
+import logging, os
+from nm.disks import DiskChecker
+from yarnling import starters
+
+starters.Forking()
+before = DiskChecker.look.__code__
+starters._rehearse()
+logging.getLogger("later").info("heard")
+print(DiskChecker.look.__code__ is not before, len(os.listdir("/proc/self/task")))
+"""
+
+
+def test_the_rehearsal_moves_what_it_executed_and_is_not_heard_in_the_log() -> None:
+    command = [sys.executable, "-P", "-c", REHEARSAL]
+    environment = {**os.environ, "PYTHONPATH": str(PROJECT)}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    assert done.stdout == "True 1\n"
+    (line,) = done.stderr.splitlines()
+    assert line.endswith("INFO later heard")
+
+
 class PlayedStarter:
     """Starts no process: pids count from 1, and `pipes` holds where each daemon would write its ready line."""
 
