@@ -26,6 +26,7 @@ from yarn.configuration import Configuration
 from yarn.containers import AMRMTokenIdentifier, NMTokenIdentifier
 from yarn.errors import YarnException
 from yarn.ids import NodeId
+from yarn.protocols.pack import Pack
 from yarn.settings.yarnling import WATCH_DIR
 
 SUFFIX = ".sock"
@@ -157,6 +158,8 @@ def _who(caller: Caller[Any]) -> str:
     verified = caller.verified
     if isinstance(verified, NodeId):
         return str(verified)
+    if isinstance(verified, Pack):
+        return f"{verified.first}+{verified.count - 1}"
     if isinstance(verified, NMTokenIdentifier | AMRMTokenIdentifier):
         return f"{RM_CALLER} for {verified.attempt_id}" if caller.user == RM_CALLER else str(verified.attempt_id)
     return f"user {caller.user}" if caller.user else "nobody known"

@@ -1,0 +1,212 @@
+"""What a large fleet costs the ResourceManager: many NodeManagers at Hadoop's heartbeat interval, idle and with work.
+
+Once each with a process of its own, once packed. The masters are this process's: they keep emulated containers running
+and take the time of their allocate calls. Shares of a core are CPU time, so that other work on the machine counts
+little; the times of calls are wall time, and it counts.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import statistics
+import time
+from collections.abc import AsyncIterator, Callable, Iterable
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, field
+from functools import partial
+
+import psutil
+
+from wire.caller import RM_CALLER
+from wire.channel import Channels
+from wire.proxies import ApplicationMasterProxy, ContainerManagementProxy
+from wire.retry import RetryPolicy
+from wire.watching import calls_of
+from yarn.applications import ApplicationSubmissionContext
+from yarn.asks import ANY, ResourceRequest
+from yarn.containers import Container, ContainerLaunchContext, Token
+from yarn.ids import ApplicationId, NodeId
+from yarn.protocols.container_management import StartContainerRequest
+from yarn.protocols.master import AllocateRequest, AllocateResponse, RegisterApplicationMasterRequest
+from yarn.resource import Resource
+from yarn.settings import resourcemanager, yarnling
+from yarn.states import FINAL_APPLICATION_STATES
+from yarnling.local_cluster import LocalCluster
+
+FLEETS = {"processes": (500, 1), "packed": (10_000, 500)}
+"""{figure's name: (nodes, nodes a process)}"""
+SETTLE_S = 5.0
+MEASURED_S = 20.0
+COUNTED_S = 5.0
+PROBE_INTERVAL_S = 0.02
+MASTERS = 10
+MASTER_INTERVAL_S = 0.1
+WINDOW = 20
+"""Containers that a master keeps running; each lasts a second, half of it more or less."""
+TASK = Resource(1024, 1)
+START_RETRY = RetryPolicy(max_wait_ms=20_000, interval_ms=100)
+SETTINGS = {
+    yarnling.EMULATION_TABLE.key: "default",
+    "yarn.scheduler.capacity.maximum-am-resource-percent": "1",
+}
+
+
+def measure(progress: Callable[[str], None]) -> dict[str, float]:
+    """{"<figure>_<fleet>_<idle or loaded>": value}: see `_figures`."""
+    figures: dict[str, float] = {}
+    for name, (nodes, pack) in FLEETS.items():
+        found = asyncio.run(fleet(nodes, pack, lambda text, name=name: progress(f"{name}: {text}")))  # type: ignore[misc]
+        figures |= {f"{figure}_{name}": value for figure, value in found.items()}
+    return figures
+
+
+async def fleet(nodes: int, pack: int, progress: Callable[[str], None]) -> dict[str, float]:
+    """The figures of one fleet."""
+    progress(f"{nodes} NodeManagers start")
+    started = time.perf_counter()
+    async with LocalCluster(nodes=nodes, pack=pack, settings=SETTINGS) as cluster:
+        figures = {"ready_s": round(time.perf_counter() - started, 2)}
+        await asyncio.sleep(SETTLE_S)
+        progress(f"idle, {MEASURED_S:g} s")
+        async with _masters(cluster, 1, interval_s=PROBE_INTERVAL_S, window=0) as idle:
+            figures |= await _figures(cluster, idle, "idle")
+            figures["heartbeats_per_s"] = await _heartbeats_per_s(cluster)
+        progress(f"{MASTERS} applications, {MEASURED_S:g} s")
+        async with _masters(cluster, MASTERS, interval_s=MASTER_INTERVAL_S, window=WINDOW) as loaded:
+            await asyncio.sleep(SETTLE_S)
+            figures |= await _figures(cluster, loaded, "loaded")
+        figures["rm_mb"] = round(psutil.Process(cluster.rm.pid).memory_info().rss / (1 << 20), 1)
+    return figures
+
+
+async def _figures(cluster: LocalCluster, taken: _Taken, name: str) -> dict[str, float]:
+    """Percents of a core that the RM and all NodeManagers take, ms of allocate calls, containers a second."""
+    rm = [psutil.Process(cluster.rm.pid)]
+    nodes = [psutil.Process(pid) for pid in {node.daemon.pid for node in cluster.nodes}]
+    taken.clear()
+    started, rm_s, nodes_s = time.perf_counter(), _cpu_s(rm), _cpu_s(nodes)
+    await asyncio.sleep(MEASURED_S)
+    passed_s = time.perf_counter() - started
+    calls = statistics.quantiles(taken.allocate_ms, n=100)
+    figures = {
+        f"rm_percent_{name}": round((_cpu_s(rm) - rm_s) / passed_s * 100, 1),
+        f"nodes_percent_{name}": round((_cpu_s(nodes) - nodes_s) / passed_s * 100, 1),
+        f"allocate_p50_ms_{name}": round(calls[49], 2),
+        f"allocate_p99_ms_{name}": round(calls[98], 2),
+    }
+    if taken.ended:
+        figures[f"containers_per_s_{name}"] = round(taken.ended / passed_s, 1)
+    return figures
+
+
+def _cpu_s(processes: Iterable[psutil.Process]) -> float:
+    return sum(times.user + times.system for process in processes for times in (process.cpu_times(),))
+
+
+async def _heartbeats_per_s(cluster: LocalCluster) -> float:
+    """As the ResourceManager's calls are told to who watches them."""
+    beats = 0
+
+    async def count() -> None:
+        nonlocal beats
+        async for call in calls_of(cluster.directory.watch, RM_CALLER):
+            if call["rpc"] == "nodeHeartbeat":
+                beats += 1
+            elif call["rpc"] == "packHeartbeat":
+                beats += len(call["request"]["nodes"])
+
+    started = time.perf_counter()
+    with suppress(TimeoutError):
+        async with asyncio.timeout(COUNTED_S):
+            await count()
+    return round(beats / (time.perf_counter() - started))
+
+
+@dataclass
+class _Taken:
+    """What masters saw: the time of each allocate call, and how many of their containers ended."""
+
+    allocate_ms: list[float] = field(default_factory=list)
+    ended: int = 0
+
+    def clear(self) -> None:
+        self.allocate_ms.clear()
+        self.ended = 0
+
+
+@asynccontextmanager
+async def _masters(cluster: LocalCluster, count: int, *, interval_s: float, window: int) -> AsyncIterator[_Taken]:
+    """So many applications whose masters run here, while the context is open; what they see from now on."""
+    taken = _Taken()
+    async with Channels() as channels, asyncio.TaskGroup() as tasks:
+        running = []
+        for _ in range(count):
+            app_id = (await cluster.client.new_application()).application_id
+            await cluster.client.submit(ApplicationSubmissionContext(app_id, unmanaged_am=True, max_app_attempts=1))
+            token = await cluster.until(partial(_token, cluster, app_id))
+            proxy = ApplicationMasterProxy(
+                cluster.addresses[resourcemanager.SCHEDULER_ADDRESS.key], token=token, channels=channels
+            )
+            master = _Master(proxy, channels, taken, tasks, window)
+            running.append(tasks.create_task(master.run(interval_s)))
+        try:
+            yield taken
+        finally:
+            for task in running:
+                task.cancel()
+        for app in await cluster.client.applications():
+            if app.state not in FINAL_APPLICATION_STATES:
+                await cluster.client.kill(app.application_id)
+
+
+async def _token(cluster: LocalCluster, app_id: ApplicationId) -> Token | None:
+    """What an unmanaged master shows the ResourceManager, once it is expected."""
+    return (await cluster.client.report(app_id)).am_rm_token
+
+
+class _Master:
+    """Keeps `window` containers running."""
+
+    def __init__(
+        self, proxy: ApplicationMasterProxy, channels: Channels, taken: _Taken, tasks: asyncio.TaskGroup, window: int
+    ) -> None:
+        self._proxy = proxy
+        self._channels = channels
+        self._taken = taken
+        self._tasks = tasks
+        self._missing = window
+        self._node_tokens: dict[NodeId, Token] = {}
+
+    async def run(self, interval_s: float) -> None:
+        await self._proxy.register_application_master(RegisterApplicationMasterRequest())
+        response_id, asks = 0, self._asks()
+        while True:
+            started = time.perf_counter()
+            response = await self._proxy.allocate(AllocateRequest(response_id, 0.5, asks))
+            self._taken.allocate_ms.append((time.perf_counter() - started) * 1000)
+            response_id = response.response_id
+            self._take(response)
+            # An ask replaces the one before, and is repeated only when there is more to ask for.
+            asks = self._asks() if response.completed else ()
+            await asyncio.sleep(interval_s)
+
+    def _asks(self) -> tuple[ResourceRequest, ...]:
+        """What was placed meanwhile comes on top: there may be some more than wanted for a moment."""
+        return (ResourceRequest(1, ANY, TASK, self._missing),) if self._missing > 0 else ()
+
+    def _take(self, response: AllocateResponse) -> None:
+        self._node_tokens |= {token.node_id: token.token for token in response.nm_tokens}
+        self._missing += len(response.completed) - len(response.allocated)
+        self._taken.ended += len(response.completed)
+        for container in response.allocated:
+            self._tasks.create_task(self._start(container))
+
+    async def _start(self, container: Container) -> None:
+        assert container.token is not None, "the ResourceManager signs what it gives"
+        proxy = ContainerManagementProxy(
+            str(container.node_id),
+            token=self._node_tokens[container.node_id],
+            retry=START_RETRY,
+            channels=self._channels,
+        )
+        await proxy.start_containers((StartContainerRequest(ContainerLaunchContext(("true",)), container.token),))
