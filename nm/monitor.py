@@ -67,7 +67,10 @@ class _Watched:
 
 
 class ContainersMonitor:
-    """The watched containers of a node. `vcores` are those that the node offers; `emulating`: it has a table for it."""
+    """The watched containers of a node. `vcores` are those that the node offers; `emulating`: it has a table for it.
+
+    `packed`: what the machine uses is told for all nodes of the process at once.
+    """
 
     def __init__(
         self,
@@ -77,6 +80,7 @@ class ContainersMonitor:
         vcores: int,
         *,
         emulating: bool = False,
+        packed: bool = False,
     ) -> None:
         self._launcher = launcher
         self._send = send
@@ -84,6 +88,7 @@ class ContainersMonitor:
         self._vcores = vcores
         self._processors = psutil.cpu_count() or 1
         self._emulating = emulating
+        self._packed = packed
         self._idle_told = False
         self._watched: dict[ContainerId, _Watched] = {}
 
@@ -108,9 +113,9 @@ class ContainersMonitor:
     def look(self, processes: Processes, machine: ResourceUtilization) -> None:
         """One look at all: MemoryExceeded for each container over a limit, then UtilizationSampled.
 
-        An emulating node without containers has nothing new to say after it has said so once.
+        An emulating or packed node without containers has nothing new to say after it has said so once.
         """
-        idle = self._emulating and not self._watched
+        idle = (self._emulating or self._packed) and not self._watched
         if idle and self._idle_told:
             return
         self._idle_told = idle

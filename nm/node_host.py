@@ -174,7 +174,7 @@ class _Way:
             nm_keys=door.nm_keys,
             interval_ms=host.nodes[0].settings.heartbeat_interval_ms,
             tasks=tasks,
-            utilization=lambda: host.monitors.machine,
+            utilization=lambda: host.monitors.machine if host.nodes[0].settings.emulation is None else None,
         )
         self.ends.append(tracker)
         for node, service in zip(host.nodes, door.services, strict=True):

@@ -95,7 +95,12 @@ class NodeManager:
         self.launcher = Launchers(self._make_launcher(common, directories), emulated)
         vcores = self.facts.resource.vcores
         self.monitor = ContainersMonitor(
-            self.launcher, send, common.monitor_settings, vcores, emulating=table is not None
+            self.launcher,
+            send,
+            common.monitor_settings,
+            vcores,
+            emulating=table is not None,
+            packed=common.ground.is_pack,
         )
         self._localizer = Localizer(directories, send, nodemanager.LOCALIZER_FETCH_THREAD_COUNT.of(common.conf))
         self._deletion = DeletionService(directories, common.ground.deleter)

@@ -53,9 +53,9 @@ class PackTracker:
         nm_keys: KeyRing,
         interval_ms: int,
         tasks: asyncio.TaskGroup,
-        utilization: Callable[[], ResourceUtilization],
+        utilization: Callable[[], ResourceUtilization | None],
     ) -> None:
-        """`utilization` is the machine's; `interval_ms` that between two heartbeats."""
+        """`interval_ms` is that between two heartbeats; `utilization` the machine's, None if each node has its own."""
         self._proxy = proxy
         self._retry = retry
         self._container_keys, self._nm_keys = container_keys, nm_keys
@@ -177,7 +177,7 @@ class PackTracker:
         told = {
             number: _completed(request, machine, *key_ids)
             for number, request in beats.items()
-            if not _is_as(request, self._answered.get(number))
+            if not _is_as(request, self._answered.get(number), with_machine=machine is None)
         }
         call = PackHeartbeat(
             tuple(beats), tuple([request.response_id for request in beats.values()]), told, machine, *key_ids
@@ -269,11 +269,12 @@ def first_beat_after_s(number: int, count: int, interval_s: float) -> float:
     return interval_s * (number % turns) / turns
 
 
-def _is_as(request: NodeHeartbeatRequest, answered: NodeHeartbeatRequest | None) -> bool:
+def _is_as(request: NodeHeartbeatRequest, answered: NodeHeartbeatRequest | None, *, with_machine: bool) -> bool:
     """Whether the node has nothing to say that its answered heartbeat did not say, but what is said for all nodes."""
     return answered is not None and (
         request.containers == answered.containers
         and request.containers_utilization == answered.containers_utilization
+        and (not with_machine or request.node_utilization == answered.node_utilization)
         and request.health == answered.health
         and request.keep_alive_applications == answered.keep_alive_applications
         and not request.increased_containers
@@ -282,8 +283,11 @@ def _is_as(request: NodeHeartbeatRequest, answered: NodeHeartbeatRequest | None)
 
 
 def _completed(
-    request: NodeHeartbeatRequest, machine: ResourceUtilization, container_key_id: int, nm_key_id: int
+    request: NodeHeartbeatRequest, machine: ResourceUtilization | None, container_key_id: int, nm_key_id: int
 ) -> NodeHeartbeatRequest:
     return replace(
-        request, node_utilization=machine, container_token_key_id=container_key_id, nm_token_key_id=nm_key_id
+        request,
+        node_utilization=machine or request.node_utilization,
+        container_token_key_id=container_key_id,
+        nm_token_key_id=nm_key_id,
     )

@@ -53,7 +53,7 @@ class _KnownPack:
             heard.health,
             heard.keep_alive_applications,
             heard.containers_utilization,
-            beat.node_utilization,
+            beat.node_utilization or heard.node_utilization,
             (),
             beat.container_token_key_id,
             beat.nm_token_key_id,

@@ -61,6 +61,8 @@ class CoreShell(ABC, Generic[Event, Effect]):
         self._waiting: dict[int, asyncio.Future[Any]] = {}
         self._timer: asyncio.TimerHandle | None = None
         self._timer_ms = 0
+        self._timer_wanted = False
+        self._is_closed = False
         self._within = False
 
     @abstractmethod
@@ -85,11 +87,15 @@ class CoreShell(ABC, Generic[Event, Effect]):
         """The same for one of many: the answer is there at once, unless it has to wait for something."""
         call, answer = self._expect()
         try:
-            self.handle(event_of(call))
+            self._step(event_of(call))
         except Exception as bug:
             del self._waiting[call]
             _logger.exception("a step failed call=%d", call)
             answer.set_exception(RemoteError(f"{type(bug).__name__}; the server's log has the trace"))
+        if not self._timer_wanted:
+            # Once for all that begin in this turn of the loop: to ask for the deadline is a fifth of a quiet step.
+            self._timer_wanted = True
+            asyncio.get_running_loop().call_soon(self._set_timer_at_last)
         return answer
 
     def _expect(self) -> tuple[int, asyncio.Future[Any]]:
@@ -100,6 +106,12 @@ class CoreShell(ABC, Generic[Event, Effect]):
 
     def handle(self, event: Event) -> None:
         """One step: the core's, and all of its effects."""
+        try:
+            self._step(event)
+        finally:
+            self._set_timer()
+
+    def _step(self, event: Event) -> None:
         assert not self._within, f"{event} was sent from within a step"
         self._within = True
         now_ms = self._clock()
@@ -109,7 +121,6 @@ class CoreShell(ABC, Generic[Event, Effect]):
             self.carry_out_step(effects)
         finally:
             self._within = False
-            self._set_timer()
 
     def send(self, event: Event) -> None:
         """A step that nobody waits for; if it fails, which is a bug of ours, the daemon says so and goes on."""
@@ -132,6 +143,7 @@ class CoreShell(ABC, Generic[Event, Effect]):
 
     def close(self) -> None:
         """Send no more ticks; calls that wait get no answer any more."""
+        self._is_closed = True
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
@@ -163,6 +175,11 @@ class CoreShell(ABC, Generic[Event, Effect]):
         self._timer_ms = deadline_ms
         delay_s = max(1, deadline_ms - self._clock()) / 1000
         self._timer = asyncio.get_running_loop().call_later(delay_s, self._on_timer)
+
+    def _set_timer_at_last(self) -> None:
+        self._timer_wanted = False
+        if not self._is_closed:
+            self._set_timer()
 
     def _on_timer(self) -> None:
         self._timer = None

@@ -100,9 +100,13 @@ class RMNode:
 
     def respond(self, interval_ms: int) -> NodeHeartbeatResponse:
         """The next heartbeat reply, with all orders moved into it; kept in case the NM does not get it."""
+        response_id = next_response_id(self.last_response.response_id)
+        if not self._has_orders():
+            self.last_response = NodeHeartbeatResponse(response_id, NodeAction.NORMAL, interval_ms)
+            return self.last_response
         self.completed -= self.to_forget
         response = NodeHeartbeatResponse(
-            response_id=next_response_id(self.last_response.response_id),
+            response_id=response_id,
             action=NodeAction.NORMAL,
             next_heartbeat_ms=interval_ms,
             containers_to_clean_up=tuple(sorted(self.to_clean_up)) if self.to_clean_up else (),
@@ -120,6 +124,16 @@ class RMNode:
         self.capability_changed = False
         self.last_response = response
         return response
+
+    def _has_orders(self) -> bool:
+        return bool(
+            self.to_clean_up
+            or self.apps_to_clean_up
+            or self.to_forget
+            or self.to_signal
+            or self.to_update
+            or self.capability_changed
+        )
 
     def reset_response_id(self) -> None:
         """The NM's process began anew, and so does its counting."""

@@ -142,6 +142,7 @@ class PlayedNode:
 class Conversation:
     def __init__(self, count: int, tasks: asyncio.TaskGroup) -> None:
         pack = Pack(FIRST, count)
+        self.machine: ResourceUtilization | None = MACHINE
         self.manager = PlayedManager()
         self.between = Between(self.manager, pack)
         self.nodes = [PlayedNode(node_id) for node_id in pack.nodes()]
@@ -153,7 +154,7 @@ class Conversation:
             nm_keys=KeyRing(),
             interval_ms=INTERVAL_MS,
             tasks=tasks,
-            utilization=lambda: MACHINE,
+            utilization=lambda: self.machine,
         )
 
     def begin(self) -> None:

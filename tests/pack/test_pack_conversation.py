@@ -8,12 +8,12 @@ from dataclasses import replace
 import pytest
 
 from nm.effects import UnregisterNode
-from nm.events import HealthChecked
+from nm.events import HealthChecked, UtilizationSampled
 from nm.pack_tracker import first_beat_after_s
 from tests.pack.conversation import FIRST, MACHINE, PlayedManager, PlayedNode, conversation
 from wire.caller import Caller
 from yarn.errors import AccessControlException, InvalidArgumentException
-from yarn.nodes import NodeHealth
+from yarn.nodes import NodeHealth, ResourceUtilization
 from yarn.protocols.pack import Pack, PackHeartbeat
 from yarn.protocols.tracker import NodeHeartbeatRequest, RegisterNodeManagerRequest
 from yarn.resource import Resource
@@ -64,6 +64,20 @@ async def test_only_who_has_news_tells_them() -> None:
         assert [list(beat.told) for beat in talk.between.beats[before:] if beat.told] == [[3]]
         check_heard(talk.nodes[3], talk.manager.heard[talk.nodes[3].node_id])
         assert talk.manager.heard[talk.nodes[3].node_id][-1].health == NodeHealth(False, "disk 7 is full", 77)
+
+
+async def test_nodes_that_emulate_tell_what_each_of_them_uses() -> None:
+    """Without a word on the machine, a node's use is news of its own, and stays what it was while it is quiet."""
+    async with conversation(3) as talk:
+        talk.machine = None
+        await talk.beats(2)
+        used = ResourceUtilization(7, 8, 0.25)
+        talk.nodes[1].shell.send(UtilizationSampled(ResourceUtilization(), used))
+        before = len(talk.between.beats)
+        await talk.beats(4)
+        assert [list(beat.told) for beat in talk.between.beats[before:] if beat.told] == [[1]]
+        heard = [talk.manager.heard[node.node_id][-1].node_utilization for node in talk.nodes]
+        assert heard == [ResourceUtilization(), used, ResourceUtilization()]
 
 
 async def test_nodes_have_their_chances_in_the_order_of_the_call() -> None:

@@ -18,7 +18,7 @@ from tests.rm.served_cluster import until
 from wire.event_log import EventLog, Step, read_event_log
 from yarn.applications import ApplicationSubmissionContext
 from yarn.containers import Container
-from yarn.errors import ApplicationNotFoundException
+from yarn.errors import ApplicationNotFoundException, RemoteError
 from yarn.ids import ApplicationAttemptId, ApplicationId, ContainerId, NodeId
 from yarn.resource import Resource
 
@@ -114,6 +114,20 @@ async def test_a_step_that_fails_is_its_callers_and_the_next_one_works() -> None
     assert await shell.ask(GetNewApplication) == "fine"
 
 
+async def test_calls_that_begin_together_are_each_answered_and_one_that_fails_is_its_own() -> None:
+    core = ScriptedCore([Reply(1, "one")], AssertionError("invariant"), [], [Reply(3, "three")])
+    shell = ResourceManagerShell(core, Clock())
+    first, second, third = (shell.begin(GetNewApplication) for _ in range(3))
+    assert first.done()
+    assert first.result() == "one"
+    with pytest.raises(RemoteError, match="AssertionError; the server's log has the trace"):
+        await second
+    assert not third.done()
+    shell.handle(Tick())
+    assert await third == "three"
+    shell.close()
+
+
 # Timers
 
 
@@ -128,6 +142,29 @@ async def test_a_tick_is_sent_at_the_cores_deadline() -> None:
     await until(lambda: len(core.events) >= 2)
     core.deadline_ms = None
     assert core.events[1] == (Tick(), 1005)
+    shell.close()
+
+
+async def test_the_deadline_of_calls_that_begin_together_is_asked_for_once_and_kept() -> None:
+    asked = []
+
+    class Asked(ScriptedCore):
+        def next_deadline_ms(self) -> int | None:
+            asked.append(len(self.events))
+            return super().next_deadline_ms()
+
+    clock, core = Clock(), Asked()
+    shell = ResourceManagerShell(core, clock)
+    core.deadline_ms = 1005
+    for _ in range(5):
+        shell.begin(GetNewApplication)
+    assert asked == []
+    await asyncio.sleep(0)
+    assert asked == [5]
+    clock.now_ms = 1005
+    await until(lambda: len(core.events) >= 6)
+    core.deadline_ms = None
+    assert core.events[5] == (Tick(), 1005)
     shell.close()
 
 
