@@ -70,7 +70,7 @@ async def fleet(nodes: int, pack: int, progress: Callable[[str], None]) -> dict[
         progress(f"idle, {MEASURED_S:g} s")
         async with _masters(cluster, 1, interval_s=PROBE_INTERVAL_S, window=0) as idle:
             figures |= await _figures(cluster, idle, "idle")
-            figures["heartbeats_per_s"] = await _heartbeats_per_s(cluster)
+            figures |= await _heartbeats(cluster)
         progress(f"{MASTERS} applications, {MEASURED_S:g} s")
         async with _masters(cluster, MASTERS, interval_s=MASTER_INTERVAL_S, window=WINDOW) as loaded:
             await asyncio.sleep(SETTLE_S)
@@ -103,8 +103,8 @@ def _cpu_s(processes: Iterable[psutil.Process]) -> float:
     return sum(times.user + times.system for process in processes for times in (process.cpu_times(),))
 
 
-async def _heartbeats_per_s(cluster: LocalCluster) -> float:
-    """As the ResourceManager's calls are told to who watches them."""
+async def _heartbeats(cluster: LocalCluster) -> dict[str, float]:
+    """So many a second, as the RM's calls are told to who watches them, and the RM's CPU for one, telling included."""
     beats = 0
 
     async def count() -> None:
@@ -115,11 +115,16 @@ async def _heartbeats_per_s(cluster: LocalCluster) -> float:
             elif call["rpc"] == "packHeartbeat":
                 beats += len(call["request"]["nodes"])
 
-    started = time.perf_counter()
+    rm = [psutil.Process(cluster.rm.pid)]
+    started, rm_s = time.perf_counter(), _cpu_s(rm)
     with suppress(TimeoutError):
         async with asyncio.timeout(COUNTED_S):
             await count()
-    return round(beats / (time.perf_counter() - started))
+    passed_s = time.perf_counter() - started
+    return {
+        "heartbeats_per_s": round(beats / passed_s),
+        "rm_us_a_heartbeat": round((_cpu_s(rm) - rm_s) / max(beats, 1) * 1e6, 1),
+    }
 
 
 @dataclass

@@ -23,7 +23,9 @@ T = TypeVar("T")
 WAIT_S = 30.0
 """How long is waited unless a caller says otherwise: far above what a healthy cluster takes on a busy machine."""
 LOOK_S = 0.02
-"""Between two looks. A look is a call or two of the ResourceManager, a millisecond of its time."""
+"""Between two looks, at least: a look is a call or two of the ResourceManager, a millisecond of its time.
+
+One that takes longer, as at the list of ten thousand nodes, is followed by a pause as long."""
 
 
 @overload
@@ -40,11 +42,12 @@ async def until(condition: Callable[[], Any], timeout_s: float = WAIT_S) -> Any:
     try:
         async with scope:
             while True:
+                looked_s = time.monotonic()
                 given = condition()
                 value = await given if inspect.isawaitable(given) else given
                 if value:
                     return value
-                await asyncio.sleep(LOOK_S)
+                await asyncio.sleep(max(LOOK_S, time.monotonic() - looked_s))
     except TimeoutError:
         if not scope.expired():
             raise

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
@@ -65,8 +66,10 @@ async def _show(name: str, interval_s: float, *, once: bool, as_json: bool) -> N
             return
         with Live(console=console, auto_refresh=False, screen=True, vertical_overflow="crop") as live:
             while True:
+                looked_s = time.monotonic()
                 live.update(await _text(name, client, min(console.width, WIDTH_MAX)), refresh=True)
-                await asyncio.sleep(interval_s)
+                # To look at ten thousand nodes takes the ResourceManager a second: it is not to do that all the time.
+                await asyncio.sleep(max(interval_s, time.monotonic() - looked_s))
 
 
 async def _text(name: str, client: Client, width: int) -> Text:

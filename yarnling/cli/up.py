@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import sys
+import time
 
 from rich.console import Console
 from rich.live import Live
@@ -80,21 +81,23 @@ async def _show(cluster: LocalCluster, name: str, console: Console) -> None:
         return
     with Live(console=console, auto_refresh=False, transient=True) as live:
         while True:
+            looked_s = time.monotonic()
             view = await look_or_problem(cluster.client, name)
             live.update(cell(view, "red") if isinstance(view, str) else cluster_view(view), refresh=True)
-            await asyncio.sleep(REFRESH_S)
+            await asyncio.sleep(max(REFRESH_S, time.monotonic() - looked_s))
 
 
 async def _tell_changes(cluster: LocalCluster, name: str, console: Console) -> None:
-    before: list[str] = []
+    before: frozenset[str] = frozenset()
     while True:
+        looked_s = time.monotonic()
         view = await look_or_problem(cluster.client, name)
         lines = [view] if isinstance(view, str) else _lines(view)
         for line in lines:
             if line not in before:
                 console.print(in_line(line))
-        before = lines
-        await asyncio.sleep(REFRESH_S)
+        before = frozenset(lines)
+        await asyncio.sleep(max(REFRESH_S, time.monotonic() - looked_s))
 
 
 def _lines(view: ClusterView) -> list[str]:
