@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import getpass
 import logging
+from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping
 from pathlib import Path
 
@@ -235,10 +236,10 @@ class Client:
 
     async def _leaf_queues_beside(self, wanted: str) -> str:
         """What could have been asked for, in parentheses, if `wanted` is no leaf queue."""
-        leaves = list(_leaves(await self.queue("root")))
-        if any(wanted in (leaf.name, leaf.path) for leaf in leaves):
+        root = await self.queue("root")
+        if any(wanted in (queue.name, queue.path) for queue in _queues(root) if not queue.children):
             return ""
-        names = [leaf.path.removeprefix("root.") for leaf in leaves]
+        names = leaf_queue_names(root)
         more = ", ..." if len(names) > LEAF_QUEUES_TOLD_MAX else ""
         return f" (submit to a leaf queue: {', '.join(names[:LEAF_QUEUES_TOLD_MAX])}{more})"
 
@@ -261,11 +262,17 @@ class Client:
         return find_logs(self._log_dirs, app_id)
 
 
-def _leaves(queue: QueueInfo) -> Iterator[QueueInfo]:
-    if not queue.children:
-        yield queue
+def leaf_queue_names(root: QueueInfo) -> list[str]:
+    """What may be submitted to: a queue's own name if no other has it, else its path."""
+    every = list(_queues(root))
+    named = Counter(queue.name for queue in every)
+    return [queue.name if named[queue.name] == 1 else queue.path for queue in every if not queue.children]
+
+
+def _queues(queue: QueueInfo) -> Iterator[QueueInfo]:
+    yield queue
     for child in queue.children:
-        yield from _leaves(child)
+        yield from _queues(child)
 
 
 def _diagnosed(report: ApplicationReport | None) -> str:
