@@ -5,20 +5,18 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TypeVar
 
 import psutil
 import pytest
 
 from yarnling.blocking import BlockingCluster
+from yarnling.conditions import until_blocking
 from yarnling.local_cluster import LocalCluster
 
-T = TypeVar("T")
-
-POLL_S = 0.02
+eventually = until_blocking
+"""The condition's value as soon as it is true; its WaitTimeout, which fails a test, tells what it was last."""
 EXPIRY_MS = 2000
 """A node's expiry in these clusters, after the time factor: as short as a loaded machine allows."""
 
@@ -35,15 +33,6 @@ COMMAND = [sys.executable, "-m", "yarnling"]
 DEFINITIONS = [part for key, value in QUICK.items() for part in ("-D", f"{key}={value}")]
 
 Yarnling = Callable[..., subprocess.CompletedProcess[str]]
-
-
-def eventually(condition: Callable[[], T], timeout_s: float = 10.0) -> T:
-    """The condition's value as soon as it is true. Fails after `timeout_s` with what it was last."""
-    deadline = time.monotonic() + timeout_s
-    while not (value := condition()):
-        assert time.monotonic() < deadline, f"after {timeout_s:g} s: {value!r}"
-        time.sleep(POLL_S)
-    return value
 
 
 def gone(pid: int) -> bool:

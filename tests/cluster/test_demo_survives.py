@@ -12,7 +12,7 @@ import asyncio
 import dataclasses
 import random
 import shlex
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -24,6 +24,7 @@ from tests.cluster.applications import processes_of
 from tests.cluster.conftest import QUICK, names
 from yarn.ids import ContainerId, NodeId
 from yarn.states import FINAL_APPLICATION_STATES, FinalApplicationStatus, NodeState
+from yarnling.conditions import until
 from yarnling.demo.input_text import InputText
 from yarnling.demo.observation import live_containers
 from yarnling.demo.outcome import judge
@@ -67,7 +68,7 @@ class Demonstration:
             client = self.cluster.client_of(work.user)
             report = await client.start(work.submission)
             self.submitted.append(Submitted(work, report.application_id, client))
-        await until(self._is_at_the_gate)
+        await until(self._is_at_the_gate, TIMEOUT_S)
 
     def _held_up(self, counting: Work) -> Work:
         """Of each four maps the first `4 * share` go on, the others wait."""
@@ -119,7 +120,7 @@ class Demonstration:
         async def are_lost() -> bool:
             return {node.node_id for node in await self.cluster.client.nodes(frozenset({NodeState.LOST}))} == killed
 
-        await until(are_lost)
+        await until(are_lost, TIMEOUT_S)
 
     async def check(self) -> None:
         """Open the gate: every application succeeds, the counts are right, and the nodes that live are empty."""
@@ -130,8 +131,8 @@ class Demonstration:
         verdict = judge(self.text, self.output)
         assert verdict.is_right, verdict.text
         assert {path.name for path in self.output.iterdir()} == {"_SUCCESS", "part-r-00000", "part-r-00001"}
-        await until(self._is_idle)
-        await until(self._is_swept)
+        await until(self._is_idle, TIMEOUT_S)
+        await until(self._is_swept, TIMEOUT_S)
 
     async def _is_idle(self) -> bool:
         """Nobody holds or wants anything, as the ResourceManager sees it."""
@@ -156,13 +157,6 @@ async def demonstration(nodes: int, share: float, text: InputText, directory: Pa
         await run.start()
         yield run
     assert not names(directory)
-
-
-async def until(condition: Callable[[], Awaitable[bool]]) -> None:
-    """Wait for something outside this process; TimeoutError if it does not come."""
-    async with asyncio.timeout(TIMEOUT_S):
-        while not await condition():  # noqa: ASYNC110  files, processes and the RM set no event
-            await asyncio.sleep(POLL_S)
 
 
 async def test_any_one_node_manager_is_killed(seed: int, text: InputText, tmp_path: Path) -> None:
@@ -216,7 +210,7 @@ async def until_attempt(one: Submitted, attempt: int) -> None:
         report = await one.client.report(one.application_id)
         return report.current_attempt_id is not None and report.current_attempt_id.attempt >= attempt
 
-    await until(is_there)
+    await until(is_there, TIMEOUT_S)
 
 
 def number_of(cluster: LocalCluster, node_id: NodeId) -> int:

@@ -18,6 +18,7 @@ import psutil
 import pytest
 
 from yarnling import starters
+from yarnling.conditions import until_blocking
 from yarnling.fork_server import STARTING_MAX, ForkServer
 from yarnling.launcher import DaemonFailed, Launcher
 from yarnling.start_request import (
@@ -78,13 +79,6 @@ async def launcher(way: str, directory: Path) -> AsyncIterator[Launcher]:
 
 def gone(pid: int) -> bool:
     return not psutil.pid_exists(pid) or psutil.Process(pid).status() == psutil.STATUS_ZOMBIE
-
-
-def wait_until(condition: Callable[[], bool], timeout_s: float = 5.0) -> None:
-    deadline = time.monotonic() + timeout_s
-    while not condition():
-        assert time.monotonic() < deadline, "the condition did not come true"
-        time.sleep(0.01)
 
 
 async def test_a_daemon_has_its_own_session_files_environment_and_configuration(
@@ -168,7 +162,7 @@ async def test_the_killed_fork_server_takes_its_daemons_along_and_closing_ends_t
     daemon = await launcher.start(request_for("parent"))
     os.kill(launcher.pid, signal.SIGKILL)
     await daemon.exited.wait()
-    wait_until(lambda: gone(daemon.pid))
+    until_blocking(lambda: gone(daemon.pid))
     with pytest.raises(DaemonFailed, match="the fork server has ended"):
         await launcher.start(request_for())
     assert not gone(daemon.facts["child"])
@@ -213,7 +207,7 @@ def test_nothing_outlives_an_owner_that_was_killed(way: str, directory: Path) ->
         pids = [int(word) for word in owner.stdout.readline().split()]
         assert len(pids) == 3
         owner.kill()
-    wait_until(lambda: all(gone(pid) for pid in pids) and not directory.exists(), timeout_s=2.0)
+    until_blocking(lambda: all(gone(pid) for pid in pids) and not directory.exists(), timeout_s=2.0)
 
 
 def test_a_thread_that_is_about_to_be_gone_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
