@@ -112,7 +112,7 @@ def frame(top: TopView, width: int) -> Iterator[Text]:
 def _lines(top: TopView, width: int) -> Iterator[Text]:
     nodes, live = top.view.nodes, [app for app in top.view.applications if app.state not in FINAL_APPLICATION_STATES]
     running = sum(node.state is NodeState.RUNNING for node in nodes)
-    counts = f"{running} of {len(nodes)} nodes run, {len(live)} applications"
+    counts = f"{running} of {len(nodes)} nodes run, {len(live)} application{'' if len(live) == 1 else 's'}"
     yield Text(in_line(f"{top.cluster}  {top.time[11:19]}  {counts}"), "bold")
     yield Text("queue: used / guaranteed / at most", "dim")
     for depth, queue in queue_tree(top.view.root):
@@ -120,6 +120,8 @@ def _lines(top: TopView, width: int) -> Iterator[Text]:
     yield Text("node: memory and vcores in use", "dim")
     for node in nodes[:NODES_MAX]:
         yield _node_line(node, top.view.state_of(node), width)
+    for line in top.view.strangers():
+        yield Text(in_line(line), "red")
     if len(nodes) > NODES_MAX:
         yield Text(f"... and {len(nodes) - NODES_MAX} more", "dim")
     if live:

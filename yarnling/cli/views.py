@@ -49,6 +49,14 @@ class ClusterView:
         """Its state as the ResourceManager has it, and what has become of its process if that is news."""
         return _state_told(node, self.conditions.get(str(node.node_id), ""))
 
+    def strangers(self) -> list[str]:
+        """A line for each paused node that a ResourceManager which was started meanwhile has never heard of."""
+        known = {str(node.node_id) for node in self.nodes}
+        paused = [node_id for node_id, condition in self.conditions.items() if condition == "paused"]
+        return [
+            f"{node_id} is paused, and unknown to the ResourceManager" for node_id in paused if node_id not in known
+        ]
+
 
 async def look_or_problem(client: Client, name: str) -> ClusterView | str:
     """Ask for everything; if there is nobody to ask, in words why."""
@@ -83,7 +91,7 @@ def conditions(nodes: Iterable[NodeEntry]) -> dict[str, str]:
 def cluster_view(view: ClusterView) -> RenderableType:
     """All three tables."""
     parts: list[RenderableType] = [node_table(view.nodes, view.conditions)]
-    parts += [cell(line, "red") for line in complaints(view.nodes)]
+    parts += [cell(line, "red") for line in (*view.strangers(), *complaints(view.nodes))]
     parts.append(queue_table(view.root))
     if view.applications:
         parts.append(application_table(view.applications))

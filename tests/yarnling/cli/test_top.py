@@ -46,7 +46,7 @@ def test_a_frame_of_sixty_columns() -> None:
     drawn = lines()
     assert max(map(len, drawn)) <= 60
     assert drawn == [
-        "default  12:00:01  1 of 1 nodes run, 1 applications",
+        "default  12:00:01  1 of 1 nodes run, 1 application",
         "queue: used / guaranteed / at most",
         "root              ████████░░░░░░░░░░░░░░   35% / 100% / 100%",
         "  a               ███████░░░░░░            30% /  20% /  60%",
@@ -114,6 +114,13 @@ def test_what_is_known_of_a_process_is_told_where_it_is_news(state: NodeState, c
     node = replace(NODE, state=state)
     view = ClusterView((node,), ROOT, (), {str(NODE.node_id): condition})
     assert f"127.0.0.2:41000   {told}" in lines(replace(TOP, view=view))
+
+
+def test_a_paused_node_that_a_new_resource_manager_does_not_know_is_told() -> None:
+    view = ClusterView((NODE,), ROOT, (), {"127.0.0.9:1": "paused", "127.0.0.8:1": "ended"})
+    drawn = lines(replace(TOP, view=view))
+    assert "127.0.0.9:1 is paused, and unknown to the ResourceManager" in drawn
+    assert not any("127.0.0.8" in line for line in drawn)
 
 
 def test_names_are_no_markup() -> None:
