@@ -119,12 +119,6 @@ class InvalidAuxServiceException(YarnException):
     java_class = f"{_YARN}.InvalidAuxServiceException"
 
 
-class ApplicationIdNotProvidedException(YarnException):
-    """A call that needs an application id has none."""
-
-    java_class = f"{_YARN}.ApplicationIdNotProvidedException"
-
-
 class ResourceNotFoundException(YarnException):
     """A resource type that the cluster does not know."""
 

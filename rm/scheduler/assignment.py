@@ -74,14 +74,6 @@ class Proposal:
         """What goes for it, of whichever queue."""
         return self.to_kill if self.to_release is None else [*self.to_kill, self.to_release]
 
-    @property
-    def fills_reservation(self) -> bool:
-        return self.is_allocation and self.reserved is not None
-
-    @property
-    def is_re_reservation(self) -> bool:
-        return not self.is_allocation and self.reserved is not None
-
 
 class Excess:
     """A reservation that nobody asks for any more: to be released."""

@@ -54,20 +54,6 @@ class User:
         return self.pending_applications + self.active_applications
 
 
-class _Product:
-    """The last result of an amount and a factor that rarely change; amounts are told apart by identity."""
-
-    __slots__ = ("_amount", "_factor", "result")
-
-    def __init__(self, amount: Resource, factor: float, result: Resource) -> None:
-        self._amount = amount
-        self._factor = factor
-        self.result = result
-
-    def is_of(self, amount: Resource, factor: float) -> bool:
-        return self._amount is amount and self._factor == factor
-
-
 class QueueShape:
     """What of its queue the users' limits depend on; the leaf keeps it up to date.
 
@@ -92,11 +78,9 @@ class UsersManager:
         "_active_weights",
         "_all_weights",
         "_applications",
-        "_bound",
         "_context",
         "_idle",
         "_limits",
-        "_minimum_share",
         "_ratios",
         "_shape",
         "_used_by_active",
@@ -126,7 +110,6 @@ class UsersManager:
         self._used_by_idle = ResourceUsage(context.none)
         self._ratios: dict[str, float] = {}
         self._limits: dict[tuple[str, bool, bool], tuple[int, Resource]] = {}
-        self._bound = self._minimum_share = _Product(context.none, 0.0, context.none)
 
     # Entries
 
@@ -294,19 +277,14 @@ class UsersManager:
         else:
             base, weights = current, self._all_weights
         fair_share = calculator.divide_and_ceil(base, weights)
-        if not self._minimum_share.is_of(current, shape.user_limit):
-            share = calculator.divide_and_ceil_by(multiplied(current, shape.user_limit), 100)
-            self._minimum_share = _Product(current, shape.user_limit, share)
-        limit = calculator.max_of(whole, fair_share, self._minimum_share.result)
+        minimum_share = calculator.divide_and_ceil_by(multiplied(current, shape.user_limit), 100)
+        limit = calculator.max_of(whole, fair_share, minimum_share)
         if mode is not RESPECT:
             bound = whole
         elif shape.user_limit_factor == -1 or guaranteed.is_none():
             bound = own.effective_maximum_down
         else:
-            if not self._bound.is_of(capacity, shape.user_limit_factor):
-                product = multiplied(capacity, shape.user_limit_factor)
-                self._bound = _Product(capacity, shape.user_limit_factor, product)
-            bound = self._bound.result
+            bound = multiplied(capacity, shape.user_limit_factor)
         return calculator.round_up(calculator.min_of(whole, limit, bound), required)
 
     def _all_weights_now(self) -> float:
