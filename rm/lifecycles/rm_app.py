@@ -11,12 +11,12 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from rm.am_blacklist import MasterBlacklist
-from rm.lifecycles.events import AttemptFailed, RMAppAttemptEventType, RMAppEventType, RMNodeEventType
+from rm.lifecycles import rm_app_steps as steps
+from rm.lifecycles.events import RMAppEventType
 from rm.lifecycles.rm_app_attempt import RMAppAttempt
-from rm.lifecycles.states import FINAL_APP_STATES, RMAppAttemptState, RMAppState
+from rm.lifecycles.states import RMAppState
 from rm.scheduler.access_control_list import AccessControlList
 from rm.scheduler.preemption.losses import Losses
-from rm.stored_state import StoredApplication
 from yarn.applications import ApplicationSubmissionContext
 from yarn.asks import ResourceRequest
 from yarn.ids import ApplicationAttemptId, ApplicationId, NodeId
@@ -143,278 +143,92 @@ def _am_blacklist(context: RMContext, submission: ApplicationSubmissionContext) 
     return None if threshold is None or submission.unmanaged_am else MasterBlacklist(threshold)
 
 
-# On the way in
-
-
-def _store(app: RMApp, _: object) -> None:
-    app.lifetime_s = app.context.scheduler.application_lifetime(app.queue, app.submission.lifetime_s or 0)
-    if app.lifetime_s:
-        app.end_lifetime_at(app.submit_ms + app.lifetime_s * 1000)
-    app.context.store.store_application(app)
-
-
-def _add_to_scheduler(app: RMApp, _: object) -> None:
-    app.context.send(app.context.add_application, app)
-
-
-def _start_first_attempt(app: RMApp, _: object) -> None:
-    _start_attempt(app, transfers_containers=False)
-
-
-def _start_attempt(app: RMApp, *, transfers_containers: bool) -> RMAppAttempt:
-    attempt = _new_attempt(app, ApplicationAttemptId(app.application_id, len(app.attempts) + 1))
-    app.context.send_attempt(attempt.attempt_id, RMAppAttemptEventType.START, transfers_containers)
-    return attempt
-
-
-def _new_attempt(app: RMApp, attempt_id: ApplicationAttemptId) -> RMAppAttempt:
-    attempt = RMAppAttempt(app.context, app, attempt_id)
-    app.attempts[attempt_id] = attempt
-    app.current_attempt = attempt
-    return attempt
-
-
-# After a restart of the ResourceManager
-
-
-def _recover(app: RMApp, stored: StoredApplication) -> RMAppState:
-    """Be what an earlier ResourceManager stored; RUNNING only once the master says so (RMAppRecoveredTransition)."""
-    data = stored.application
-    app.diagnostics = data.diagnostics
-    app.stored_finish_ms = data.finish_ms
-    app.launch_ms = data.launch_ms
-    app.recovered_final_state = data.state
-    app.lifetime_ends_ms = data.lifetime_ends_ms
-    for attempt_data in stored.attempts:
-        _new_attempt(app, attempt_data.attempt_id).recover(attempt_data)
-    if data.state is not None:
-        _recover_attempts(app)
-        _end(app, data.state, "")
-        return data.state
-    if data.lifetime_ends_ms is not None:
-        app.end_lifetime_at(data.lifetime_ends_ms)
-    app.context.add_application(app, recovering=bool(app.attempts))
-    if not app.attempts:
-        return RMAppState.SUBMITTED
-    _recover_attempts(app)
-    return RMAppState.ACCEPTED
-
-
-def _recover_attempts(app: RMApp) -> None:
-    """Each at once. An end that was not stored is a failure, but for the last attempt's: that may go on."""
-    for attempt in app.attempts.values():
-        if attempt is not app.current_attempt and attempt.recovered_final_state is None:
-            attempt.recovered_final_state = RMAppAttemptState.FAILED
-        app.context.step_attempt(attempt, RMAppAttemptEventType.RECOVER, None)
-
-
-# While it lives
-
-
-def _note_launch(app: RMApp, _: object) -> None:
-    if app.launch_ms == 0:
-        app.launch_ms = app.context.now_ms
-        app.context.store.change_application(app)
-
-
-def _note_node_update(app: RMApp, detail: tuple[RMNode, NodeUpdateType]) -> None:
-    node, update = detail
-    app.updated_nodes[node.node_id] = (node, update)
-
-
-def _note_running_on_node(app: RMApp, node_id: NodeId) -> None:
-    if app.state in FINAL_APP_STATES:
-        app.context.send_node(node_id, RMNodeEventType.CLEANUP_APP, app.application_id)
-    else:
-        app.ran_nodes[node_id] = None
-
-
-def _attempt_failed(app: RMApp, failure: AttemptFailed) -> RMAppState:
-    """Try again, or give up (AttemptFailedTransition)."""
-    failures = app.max_attempts if app.max_attempts == 1 else app.failed_attempts()
-    if app.submission.unmanaged_am or failures >= app.max_attempts:
-        return _save_final(app, RMAppState.FAILED, _exhausted(app, failure))
-    if app.state is RMAppState.KILLING:
-        return _save_final(app, RMAppState.KILLED, failure.diagnostics)
-    old = app.current_attempt
-    assert old is not None
-    new = _start_attempt(app, transfers_containers=failure.transfers_containers)
-    new.finished_containers = old.finished_containers.handed_on()
-    return RMAppState.ACCEPTED
-
-
-def _exhausted(app: RMApp, failure: AttemptFailed) -> str:
-    """Why the application fails with its last attempt, in Hadoop's words."""
-    if app.submission.unmanaged_am:
-        return f"Unmanaged application {app} failed due to {failure.diagnostics}. Failing the application."
-    interval_ms = app.submission.attempt_failures_validity_interval_ms
-    interval = f" in previous {interval_ms} milliseconds" if interval_ms > 0 else ""
-    limit = app.context.settings.global_max_attempts
-    limits = "" if limit == app.max_attempts else f" (global limit ={limit}; local limit is ={app.max_attempts})"
-    return (
-        f"Application {app} failed {app.max_attempts} times{interval}{limits} due to {failure.diagnostics}. "
-        "Failing the application."
-    )
-
-
-# On the way out
-
-
-def _kill(app: RMApp, diagnostics: str) -> None:
-    """The attempt ends first and hands the reason back with ATTEMPT_KILLED."""
-    assert app.current_attempt is not None
-    app.state_before_killing = app.state
-    app.context.send_attempt(app.current_attempt.attempt_id, RMAppAttemptEventType.KILL, diagnostics)
-
-
-def _killed_at_once(app: RMApp, diagnostics: str) -> None:
-    _end(app, RMAppState.KILLED, diagnostics)
-
-
-def _save_killed(app: RMApp, diagnostics: str) -> RMAppState:
-    return _save_final(app, RMAppState.KILLED, diagnostics)
-
-
-def _save_rejected(app: RMApp, diagnostics: str) -> RMAppState:
-    return _save_final(app, RMAppState.FAILED, diagnostics)
-
-
-def _save_finished(app: RMApp, diagnostics: str) -> RMAppState:
-    return _save_final(app, RMAppState.FINISHED, diagnostics)
-
-
-def _save_finishing(app: RMApp, _: object) -> RMAppState:
-    """The outcome is stored as FINISHED; what is to be told of it comes with the attempt's end."""
-    app.target = RMAppState.FINISHING
-    app.after_saving = lambda: _note_finish(app)
-    return _save(app, RMAppState.FINISHED, "")
-
-
-def _save_failed(app: RMApp, diagnostics: str) -> None:
-    """The store could not take the application: it never began."""
-    _end(app, RMAppState.FAILED, diagnostics)
-
-
-def _save_final(app: RMApp, target: RMAppState, diagnostics: str) -> RMAppState:
-    app.target = target
-    app.after_saving = lambda: _end(app, target, diagnostics)
-    return _save(app, target, diagnostics)
-
-
-def _save(app: RMApp, stored_as: RMAppState, diagnostics: str) -> RMAppState:
-    app.state_before_final_saving = app.state
-    app.stored_finish_ms = app.context.now_ms
-    app.context.store.end_application(app, stored_as, diagnostics)
-    return RMAppState.FINAL_SAVING
-
-
-def _final_saved(app: RMApp, _: object) -> RMAppState:
-    app.context.lifetimes.unregister(app.application_id)
-    assert app.after_saving is not None
-    app.after_saving()
-    return app.target
-
-
-def _attempt_finished_while_saving(app: RMApp, diagnostics: str) -> None:
-    """The master's container ended before its unregistering was stored: skip FINISHING."""
-    if app.target in (RMAppState.FAILED, RMAppState.KILLED):
-        return
-    app.target = RMAppState.FINISHED
-    app.after_saving = lambda: _end(app, RMAppState.FINISHED, diagnostics)
-
-
-def _finished(app: RMApp, diagnostics: str) -> None:
-    app.context.lifetimes.unregister(app.application_id)
-    _end(app, RMAppState.FINISHED, diagnostics)
-
-
-def _note_finish(app: RMApp) -> None:
-    app.finish_ms = app.stored_finish_ms
-
-
-def _end(app: RMApp, final_state: RMAppState, diagnostics: str) -> None:
-    """Tell nodes, scheduler and the RM's own list (FinalTransition)."""
-    app.diagnostics += diagnostics
-    for node_id in app.ran_nodes:
-        app.context.send_node(node_id, RMNodeEventType.CLEANUP_APP, app.application_id)
-    app.ran_nodes.clear()
-    app.context.send(app.context.scheduler.remove_application, app.application_id, final_state.name)
-    app.context.send(app.context.complete_application, app.application_id)
-    app.finish_ms = app.stored_finish_ms or app.context.now_ms
-
-
 _S = RMAppState
 _E = RMAppEventType
 
 _ROWS: list[Row[RMAppState, RMAppEventType]] = [
-    Row(_S.NEW, _E.NODE_UPDATE, _S.NEW, _note_node_update, "the AM will hear of it"),
-    Row(_S.NEW, _E.START, _S.NEW_SAVING, _store, "submitted: stored before the scheduler knows it"),
+    Row(_S.NEW, _E.NODE_UPDATE, _S.NEW, steps.note_node_update, "the AM will hear of it"),
+    Row(_S.NEW, _E.START, _S.NEW_SAVING, steps.store, "submitted: stored before the scheduler knows it"),
     Row(
         _S.NEW,
         _E.RECOVER,
         (_S.SUBMITTED, _S.ACCEPTED, _S.FINISHED, _S.FAILED, _S.KILLED),
-        _recover,
+        steps.recover,
         "an earlier ResourceManager stored it",
     ),
-    Row(_S.NEW, _E.KILL, _S.KILLED, _killed_at_once, "nothing of it is stored yet"),
-    Row(_S.NEW, _E.APP_REJECTED, _S.FINAL_SAVING, _save_rejected, "refused before it was stored"),
-    Row(_S.NEW_SAVING, _E.NODE_UPDATE, _S.NEW_SAVING, _note_node_update, "the AM will hear of it"),
-    Row(_S.NEW_SAVING, _E.APP_NEW_SAVED, _S.SUBMITTED, _add_to_scheduler, "stored"),
-    Row(_S.NEW_SAVING, _E.APP_SAVE_FAILED, _S.FAILED, _save_failed, "the store cannot take it"),
-    Row(_S.NEW_SAVING, _E.KILL, _S.FINAL_SAVING, _save_killed, "killed before the scheduler knew it"),
-    Row(_S.NEW_SAVING, _E.APP_REJECTED, _S.FINAL_SAVING, _save_rejected, "refused before the scheduler knew it"),
-    Row(_S.SUBMITTED, _E.NODE_UPDATE, _S.SUBMITTED, _note_node_update, "the AM will hear of it"),
-    Row(_S.SUBMITTED, _E.APP_REJECTED, _S.FINAL_SAVING, _save_rejected, "no queue takes it"),
-    Row(_S.SUBMITTED, _E.APP_ACCEPTED, _S.ACCEPTED, _start_first_attempt, "its queue took it"),
-    Row(_S.SUBMITTED, _E.KILL, _S.FINAL_SAVING, _save_killed, "killed before a queue took it"),
-    Row(_S.ACCEPTED, _E.NODE_UPDATE, _S.ACCEPTED, _note_node_update, "the AM will hear of it"),
-    Row(_S.ACCEPTED, _E.ATTEMPT_LAUNCHED, _S.ACCEPTED, _note_launch, "the first launch is the application's"),
+    Row(_S.NEW, _E.KILL, _S.KILLED, steps.killed_at_once, "nothing of it is stored yet"),
+    Row(_S.NEW, _E.APP_REJECTED, _S.FINAL_SAVING, steps.save_rejected, "refused before it was stored"),
+    Row(_S.NEW_SAVING, _E.NODE_UPDATE, _S.NEW_SAVING, steps.note_node_update, "the AM will hear of it"),
+    Row(_S.NEW_SAVING, _E.APP_NEW_SAVED, _S.SUBMITTED, steps.add_to_scheduler, "stored"),
+    Row(_S.NEW_SAVING, _E.APP_SAVE_FAILED, _S.FAILED, steps.save_failed, "the store cannot take it"),
+    Row(_S.NEW_SAVING, _E.KILL, _S.FINAL_SAVING, steps.save_killed, "killed before the scheduler knew it"),
+    Row(_S.NEW_SAVING, _E.APP_REJECTED, _S.FINAL_SAVING, steps.save_rejected, "refused before the scheduler knew it"),
+    Row(_S.SUBMITTED, _E.NODE_UPDATE, _S.SUBMITTED, steps.note_node_update, "the AM will hear of it"),
+    Row(_S.SUBMITTED, _E.APP_REJECTED, _S.FINAL_SAVING, steps.save_rejected, "no queue takes it"),
+    Row(_S.SUBMITTED, _E.APP_ACCEPTED, _S.ACCEPTED, steps.start_first_attempt, "its queue took it"),
+    Row(_S.SUBMITTED, _E.KILL, _S.FINAL_SAVING, steps.save_killed, "killed before a queue took it"),
+    Row(_S.ACCEPTED, _E.NODE_UPDATE, _S.ACCEPTED, steps.note_node_update, "the AM will hear of it"),
+    Row(_S.ACCEPTED, _E.ATTEMPT_LAUNCHED, _S.ACCEPTED, steps.note_launch, "the first launch is the application's"),
     Row(_S.ACCEPTED, _E.ATTEMPT_REGISTERED, _S.RUNNING, None, "its master is at work"),
-    Row(_S.ACCEPTED, _E.ATTEMPT_FAILED, (_S.ACCEPTED, _S.FINAL_SAVING), _attempt_failed, "try again, or give up"),
-    Row(_S.ACCEPTED, _E.ATTEMPT_FINISHED, _S.FINAL_SAVING, _save_finished, "its end overtook its registering"),
-    Row(_S.ACCEPTED, _E.ATTEMPT_KILLED, _S.FINAL_SAVING, _save_killed, "its attempt was killed"),
-    Row(_S.ACCEPTED, _E.KILL, _S.KILLING, _kill, "the attempt ends first"),
-    Row(_S.ACCEPTED, _E.APP_RUNNING_ON_NODE, _S.ACCEPTED, _note_running_on_node, "that node must forget it in the end"),
-    Row(_S.RUNNING, _E.NODE_UPDATE, _S.RUNNING, _note_node_update, "the AM will hear of it"),
-    Row(_S.RUNNING, _E.ATTEMPT_UNREGISTERED, _S.FINAL_SAVING, _save_finishing, "the master said its last word"),
-    Row(_S.RUNNING, _E.ATTEMPT_FINISHED, _S.FINISHED, _finished, "an unmanaged master needs no container to end"),
-    Row(_S.RUNNING, _E.ATTEMPT_FAILED, (_S.ACCEPTED, _S.FINAL_SAVING), _attempt_failed, "try again, or give up"),
-    Row(_S.RUNNING, _E.KILL, _S.KILLING, _kill, "the attempt ends first"),
-    Row(_S.RUNNING, _E.APP_RUNNING_ON_NODE, _S.RUNNING, _note_running_on_node, "that node must forget it in the end"),
+    Row(_S.ACCEPTED, _E.ATTEMPT_FAILED, (_S.ACCEPTED, _S.FINAL_SAVING), steps.attempt_failed, "try again, or give up"),
+    Row(_S.ACCEPTED, _E.ATTEMPT_FINISHED, _S.FINAL_SAVING, steps.save_finished, "its end overtook its registering"),
+    Row(_S.ACCEPTED, _E.ATTEMPT_KILLED, _S.FINAL_SAVING, steps.save_killed, "its attempt was killed"),
+    Row(_S.ACCEPTED, _E.KILL, _S.KILLING, steps.kill, "the attempt ends first"),
+    Row(
+        _S.ACCEPTED,
+        _E.APP_RUNNING_ON_NODE,
+        _S.ACCEPTED,
+        steps.note_running_on_node,
+        "that node must forget it in the end",
+    ),
+    Row(_S.RUNNING, _E.NODE_UPDATE, _S.RUNNING, steps.note_node_update, "the AM will hear of it"),
+    Row(_S.RUNNING, _E.ATTEMPT_UNREGISTERED, _S.FINAL_SAVING, steps.save_finishing, "the master said its last word"),
+    Row(_S.RUNNING, _E.ATTEMPT_FINISHED, _S.FINISHED, steps.finished, "an unmanaged master needs no container to end"),
+    Row(_S.RUNNING, _E.ATTEMPT_FAILED, (_S.ACCEPTED, _S.FINAL_SAVING), steps.attempt_failed, "try again, or give up"),
+    Row(_S.RUNNING, _E.KILL, _S.KILLING, steps.kill, "the attempt ends first"),
+    Row(
+        _S.RUNNING,
+        _E.APP_RUNNING_ON_NODE,
+        _S.RUNNING,
+        steps.note_running_on_node,
+        "that node must forget it in the end",
+    ),
     Row(
         _S.FINAL_SAVING,
         _E.APP_UPDATE_SAVED,
         (_S.FINISHING, _S.FAILED, _S.KILLED, _S.FINISHED),
-        _final_saved,
+        steps.final_saved,
         "stored: now everybody is told",
     ),
     Row(
         _S.FINAL_SAVING,
         _E.ATTEMPT_FINISHED,
         _S.FINAL_SAVING,
-        _attempt_finished_while_saving,
+        steps.attempt_finished_while_saving,
         "the master's container was quick",
     ),
-    Row(_S.FINAL_SAVING, _E.APP_RUNNING_ON_NODE, _S.FINAL_SAVING, _note_running_on_node, "to be forgotten there"),
+    Row(_S.FINAL_SAVING, _E.APP_RUNNING_ON_NODE, _S.FINAL_SAVING, steps.note_running_on_node, "to be forgotten there"),
     *ignored(_S.FINAL_SAVING, (_E.NODE_UPDATE, _E.KILL, _E.APP_NEW_SAVED), "its outcome is being stored"),
-    Row(_S.FINISHING, _E.ATTEMPT_FINISHED, _S.FINISHED, _finished, "the master's container ended"),
-    Row(_S.FINISHING, _E.APP_RUNNING_ON_NODE, _S.FINISHING, _note_running_on_node, "to be forgotten there"),
+    Row(_S.FINISHING, _E.ATTEMPT_FINISHED, _S.FINISHED, steps.finished, "the master's container ended"),
+    Row(_S.FINISHING, _E.APP_RUNNING_ON_NODE, _S.FINISHING, steps.note_running_on_node, "to be forgotten there"),
     *ignored(_S.FINISHING, (_E.NODE_UPDATE, _E.KILL), "its outcome is stored"),
-    Row(_S.KILLING, _E.APP_RUNNING_ON_NODE, _S.KILLING, _note_running_on_node, "to be forgotten there"),
-    Row(_S.KILLING, _E.ATTEMPT_KILLED, _S.FINAL_SAVING, _save_killed, "the attempt is gone"),
-    Row(_S.KILLING, _E.ATTEMPT_UNREGISTERED, _S.FINAL_SAVING, _save_finishing, "the master won the race"),
-    Row(_S.KILLING, _E.ATTEMPT_FINISHED, _S.FINISHED, _finished, "an unmanaged master won the race"),
-    Row(_S.KILLING, _E.ATTEMPT_FAILED, _S.FINAL_SAVING, _attempt_failed, "no new attempt for what is being killed"),
+    Row(_S.KILLING, _E.APP_RUNNING_ON_NODE, _S.KILLING, steps.note_running_on_node, "to be forgotten there"),
+    Row(_S.KILLING, _E.ATTEMPT_KILLED, _S.FINAL_SAVING, steps.save_killed, "the attempt is gone"),
+    Row(_S.KILLING, _E.ATTEMPT_UNREGISTERED, _S.FINAL_SAVING, steps.save_finishing, "the master won the race"),
+    Row(_S.KILLING, _E.ATTEMPT_FINISHED, _S.FINISHED, steps.finished, "an unmanaged master won the race"),
+    Row(
+        _S.KILLING, _E.ATTEMPT_FAILED, _S.FINAL_SAVING, steps.attempt_failed, "no new attempt for what is being killed"
+    ),
     *ignored(
         _S.KILLING,
         (_E.NODE_UPDATE, _E.ATTEMPT_REGISTERED, _E.APP_UPDATE_SAVED, _E.KILL),
         "the attempt is already on its way out",
     ),
-    Row(_S.FINISHED, _E.APP_RUNNING_ON_NODE, _S.FINISHED, _note_running_on_node, "that node is told at once"),
+    Row(_S.FINISHED, _E.APP_RUNNING_ON_NODE, _S.FINISHED, steps.note_running_on_node, "that node is told at once"),
     *ignored(_S.FINISHED, (_E.NODE_UPDATE, _E.ATTEMPT_UNREGISTERED, _E.ATTEMPT_FINISHED, _E.KILL), "it is over"),
-    Row(_S.FAILED, _E.APP_RUNNING_ON_NODE, _S.FAILED, _note_running_on_node, "that node is told at once"),
+    Row(_S.FAILED, _E.APP_RUNNING_ON_NODE, _S.FAILED, steps.note_running_on_node, "that node is told at once"),
     *ignored(_S.FAILED, (_E.KILL, _E.NODE_UPDATE), "it is over"),
-    Row(_S.KILLED, _E.APP_RUNNING_ON_NODE, _S.KILLED, _note_running_on_node, "that node is told at once"),
+    Row(_S.KILLED, _E.APP_RUNNING_ON_NODE, _S.KILLED, steps.note_running_on_node, "that node is told at once"),
     *ignored(
         _S.KILLED,
         (

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from rm.diagnostics import BoundedText
 from rm.finished_containers import FinishedContainers, Heard
+from rm.lifecycles import rm_app_attempt_ends as ends
 from rm.lifecycles import rm_app_attempt_steps as steps
 from rm.lifecycles.events import RMAppAttemptEventType, RMNodeEventType
 from rm.lifecycles.states import RMAppAttemptState
@@ -50,9 +51,9 @@ class RMAppAttempt:
         self.app = app
         self.attempt_id = attempt_id
         self.master: Container | None = None
-        self.host = steps.UNAVAILABLE
+        self.host = ends.UNAVAILABLE
         self.rpc_port = -1
-        self.original_tracking_url = steps.UNAVAILABLE
+        self.original_tracking_url = ends.UNAVAILABLE
         self.proxied_tracking_url = f"http://{context.settings.web_address}/proxy/{app}/"
         self.progress = 0.0
         self.is_preempted = False
@@ -116,7 +117,7 @@ class RMAppAttempt:
         self.master = data.master
         self.start_ms = data.start_ms
         self.finish_ms = data.finish_ms
-        self.original_tracking_url = data.tracking_url or steps.UNAVAILABLE
+        self.original_tracking_url = data.tracking_url or ends.UNAVAILABLE
         self.final_status = data.final_status
         self.master_exit_status = data.exit_status
         self.is_preempted = data.exit_status == ContainerExitStatus.PREEMPTED
@@ -147,9 +148,9 @@ _ROWS: list[Row[RMAppAttemptState, RMAppAttemptEventType]] = [
         steps.recovered,
         "an earlier ResourceManager stored it: over, or perhaps at work",
     ),
-    Row(_S.NEW, _E.KILL, _S.FINAL_SAVING, steps.save_killed, "killed before it began"),
-    Row(_S.NEW, _E.FAIL, _S.FINAL_SAVING, steps.save_failed, "failed by its user"),
-    Row(_S.NEW, _E.REGISTERED, _S.FINAL_SAVING, steps.save_registered_too_early, "an unmanaged master did not wait"),
+    Row(_S.NEW, _E.KILL, _S.FINAL_SAVING, ends.save_killed, "killed before it began"),
+    Row(_S.NEW, _E.FAIL, _S.FINAL_SAVING, ends.save_failed, "failed by its user"),
+    Row(_S.NEW, _E.REGISTERED, _S.FINAL_SAVING, ends.save_registered_too_early, "an unmanaged master did not wait"),
     Row(
         _S.SUBMITTED,
         _E.ATTEMPT_ADDED,
@@ -157,9 +158,9 @@ _ROWS: list[Row[RMAppAttemptState, RMAppAttemptEventType]] = [
         steps.schedule,
         "the scheduler knows it: ask for the master's container, or wait for an unmanaged master",
     ),
-    Row(_S.SUBMITTED, _E.KILL, _S.FINAL_SAVING, steps.save_killed, "killed before the scheduler answered"),
-    Row(_S.SUBMITTED, _E.FAIL, _S.FINAL_SAVING, steps.save_failed, "failed by its user"),
-    Row(_S.SUBMITTED, _E.REGISTERED, _S.FINAL_SAVING, steps.save_registered_too_early, "did not wait"),
+    Row(_S.SUBMITTED, _E.KILL, _S.FINAL_SAVING, ends.save_killed, "killed before the scheduler answered"),
+    Row(_S.SUBMITTED, _E.FAIL, _S.FINAL_SAVING, ends.save_failed, "failed by its user"),
+    Row(_S.SUBMITTED, _E.REGISTERED, _S.FINAL_SAVING, ends.save_registered_too_early, "did not wait"),
     Row(
         _S.SCHEDULED,
         _E.CONTAINER_ALLOCATED,
@@ -167,25 +168,23 @@ _ROWS: list[Row[RMAppAttemptState, RMAppAttemptEventType]] = [
         steps.fetch_master_container,
         "fetch it; gone again with its node: wait for the next",
     ),
-    Row(_S.SCHEDULED, _E.KILL, _S.FINAL_SAVING, steps.save_killed, "killed while it waited"),
-    Row(_S.SCHEDULED, _E.FAIL, _S.FINAL_SAVING, steps.save_failed, "failed by its user"),
-    Row(_S.SCHEDULED, _E.CONTAINER_FINISHED, _S.FINAL_SAVING, steps.save_crashed_early, "lost before it was fetched"),
+    Row(_S.SCHEDULED, _E.KILL, _S.FINAL_SAVING, ends.save_killed, "killed while it waited"),
+    Row(_S.SCHEDULED, _E.FAIL, _S.FINAL_SAVING, ends.save_failed, "failed by its user"),
+    Row(_S.SCHEDULED, _E.CONTAINER_FINISHED, _S.FINAL_SAVING, ends.save_crashed_early, "lost before it was fetched"),
     Row(_S.ALLOCATED_SAVING, _E.ATTEMPT_NEW_SAVED, _S.ALLOCATED, steps.launch, "stored: have it started"),
-    Row(_S.ALLOCATED_SAVING, _E.KILL, _S.FINAL_SAVING, steps.save_killed, "killed before it was started"),
-    Row(_S.ALLOCATED_SAVING, _E.FAIL, _S.FINAL_SAVING, steps.save_failed, "failed by its user"),
-    Row(_S.ALLOCATED_SAVING, _E.CONTAINER_FINISHED, _S.FINAL_SAVING, steps.save_crashed_early, "lost before it ran"),
+    Row(_S.ALLOCATED_SAVING, _E.KILL, _S.FINAL_SAVING, ends.save_killed, "killed before it was started"),
+    Row(_S.ALLOCATED_SAVING, _E.FAIL, _S.FINAL_SAVING, ends.save_failed, "failed by its user"),
+    Row(_S.ALLOCATED_SAVING, _E.CONTAINER_FINISHED, _S.FINAL_SAVING, ends.save_crashed_early, "lost before it ran"),
     Row(_S.LAUNCHED_UNMANAGED_SAVING, _E.ATTEMPT_NEW_SAVED, _S.LAUNCHED, steps.launched, "stored: it may register"),
-    Row(_S.LAUNCHED_UNMANAGED_SAVING, _E.REGISTERED, _S.FINAL_SAVING, steps.save_registered_too_early, "did not wait"),
-    Row(_S.LAUNCHED_UNMANAGED_SAVING, _E.KILL, _S.FINAL_SAVING, steps.save_killed, "killed before it registered"),
-    Row(_S.LAUNCHED_UNMANAGED_SAVING, _E.FAIL, _S.FINAL_SAVING, steps.save_failed, "failed by its user"),
+    Row(_S.LAUNCHED_UNMANAGED_SAVING, _E.REGISTERED, _S.FINAL_SAVING, ends.save_registered_too_early, "did not wait"),
+    Row(_S.LAUNCHED_UNMANAGED_SAVING, _E.KILL, _S.FINAL_SAVING, ends.save_killed, "killed before it registered"),
+    Row(_S.LAUNCHED_UNMANAGED_SAVING, _E.FAIL, _S.FINAL_SAVING, ends.save_failed, "failed by its user"),
     Row(_S.ALLOCATED, _E.LAUNCHED, _S.LAUNCHED, steps.launched, "the NM accepted its start"),
-    Row(_S.ALLOCATED, _E.LAUNCH_FAILED, _S.FINAL_SAVING, steps.save_failed, "the NM refused its start"),
-    Row(_S.ALLOCATED, _E.KILL, _S.FINAL_SAVING, steps.save_killed_with_container, "killed while it was started"),
-    Row(_S.ALLOCATED, _E.FAIL, _S.FINAL_SAVING, steps.save_failed, "failed by its user"),
+    Row(_S.ALLOCATED, _E.LAUNCH_FAILED, _S.FINAL_SAVING, ends.save_failed, "the NM refused its start"),
+    Row(_S.ALLOCATED, _E.KILL, _S.FINAL_SAVING, ends.save_killed_with_container, "killed while it was started"),
+    Row(_S.ALLOCATED, _E.FAIL, _S.FINAL_SAVING, ends.save_failed, "failed by its user"),
     Row(_S.ALLOCATED, _E.REGISTERED, _S.RUNNING, steps.registered_before_launched, "quicker than the launcher's word"),
-    Row(
-        _S.ALLOCATED, _E.CONTAINER_FINISHED, _S.FINAL_SAVING, steps.save_crashed_early, "it ended before it registered"
-    ),
+    Row(_S.ALLOCATED, _E.CONTAINER_FINISHED, _S.FINAL_SAVING, ends.save_crashed_early, "it ended before it registered"),
     Row(_S.LAUNCHED, _E.REGISTERED, _S.RUNNING, steps.registered, "its master is at work"),
     Row(
         _S.LAUNCHED,
@@ -194,12 +193,12 @@ _ROWS: list[Row[RMAppAttemptState, RMAppAttemptEventType]] = [
         steps.container_finished_before_registering,
         "the master's: it crashed; another (kept): for the master to hear",
     ),
-    Row(_S.LAUNCHED, _E.EXPIRE, _S.FINAL_SAVING, steps.save_expired, "it never registered"),
-    Row(_S.LAUNCHED, _E.KILL, _S.FINAL_SAVING, steps.save_killed_for_good, "killed before it registered"),
-    Row(_S.LAUNCHED, _E.FAIL, _S.FINAL_SAVING, steps.save_failed, "failed by its user"),
+    Row(_S.LAUNCHED, _E.EXPIRE, _S.FINAL_SAVING, ends.save_expired, "it never registered"),
+    Row(_S.LAUNCHED, _E.KILL, _S.FINAL_SAVING, ends.save_killed_for_good, "killed before it registered"),
+    Row(_S.LAUNCHED, _E.FAIL, _S.FINAL_SAVING, ends.save_failed, "failed by its user"),
     *ignored(_S.RUNNING, (_E.LAUNCHED, _E.REGISTERED, _E.CONTAINER_ALLOCATED), "nothing new: its master works"),
     Row(_S.RUNNING, _E.STATUS_UPDATE, _S.RUNNING, steps.status_update, "the master's heartbeat"),
-    Row(_S.RUNNING, _E.UNREGISTERED, _S.FINAL_SAVING, steps.save_unregistered, "the master said its last word"),
+    Row(_S.RUNNING, _E.UNREGISTERED, _S.FINAL_SAVING, ends.save_unregistered, "the master said its last word"),
     Row(
         _S.RUNNING,
         _E.CONTAINER_FINISHED,
@@ -207,12 +206,12 @@ _ROWS: list[Row[RMAppAttemptState, RMAppAttemptEventType]] = [
         steps.container_finished_while_running,
         "the master's: it crashed; another: for the master to hear",
     ),
-    Row(_S.RUNNING, _E.EXPIRE, _S.FINAL_SAVING, steps.save_expired, "its master fell silent"),
-    Row(_S.RUNNING, _E.KILL, _S.FINAL_SAVING, steps.save_killed_for_good, "killed by its user or the RM"),
-    Row(_S.RUNNING, _E.FAIL, _S.FINAL_SAVING, steps.save_failed, "failed by its user"),
-    Row(_S.FINAL_SAVING, _E.ATTEMPT_UPDATE_SAVED, _SAVED, steps.final_saved, "stored: now everybody is told"),
+    Row(_S.RUNNING, _E.EXPIRE, _S.FINAL_SAVING, ends.save_expired, "its master fell silent"),
+    Row(_S.RUNNING, _E.KILL, _S.FINAL_SAVING, ends.save_killed_for_good, "killed by its user or the RM"),
+    Row(_S.RUNNING, _E.FAIL, _S.FINAL_SAVING, ends.save_failed, "failed by its user"),
+    Row(_S.FINAL_SAVING, _E.ATTEMPT_UPDATE_SAVED, _SAVED, ends.final_saved, "stored: now everybody is told"),
     Row(_S.FINAL_SAVING, _E.CONTAINER_FINISHED, _S.FINAL_SAVING, steps.container_finished_while_saving, "it was quick"),
-    Row(_S.FINAL_SAVING, _E.EXPIRE, _S.FINAL_SAVING, steps.expired_while_saving, "no need to wait for its container"),
+    Row(_S.FINAL_SAVING, _E.EXPIRE, _S.FINAL_SAVING, ends.expired_while_saving, "no need to wait for its container"),
     *ignored(
         _S.FINAL_SAVING,
         (
@@ -251,7 +250,7 @@ _ROWS: list[Row[RMAppAttemptState, RMAppAttemptEventType]] = [
         steps.container_finished_while_finishing,
         "the master's: now it is over",
     ),
-    Row(_S.FINISHING, _E.EXPIRE, _S.FINISHED, steps.finish_without_container, "its container does not end by itself"),
+    Row(_S.FINISHING, _E.EXPIRE, _S.FINISHED, ends.finish_without_container, "its container does not end by itself"),
     *ignored(
         _S.FINISHING,
         (_E.LAUNCHED, _E.UNREGISTERED, _E.STATUS_UPDATE, _E.CONTAINER_ALLOCATED, _E.KILL, _E.FAIL),

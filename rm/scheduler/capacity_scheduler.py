@@ -5,42 +5,39 @@ through `notify`, in order. Everything runs at once, in the caller's step: there
 Nothing is placed but in `node_update`: an AM's call notes what is wanted and hands over what was placed since.
 
 The work is done behind the door: nodes in cluster_nodes.py, applications and the ends of containers in
-applications.py, sizes in container_sizes.py.
+applications.py, masters' calls in master_heartbeat.py, sizes in container_sizes.py, refreshes in queue_refresh.py.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
-from functools import partial
 
-from rm.lifecycles.rm_container import RMContainer, RMContainerEvent
+from rm.lifecycles.rm_container import RMContainer
 from rm.scheduler.allocation import Allocation
 from rm.scheduler.application import FiCaSchedulerApp, SchedulerApplication
 from rm.scheduler.application_usage import usage_of
 from rm.scheduler.applications import Applications
 from rm.scheduler.cluster_nodes import ClusterNodes
-from rm.scheduler.completion import RELEASED_BY_AM, aborted_status
 from rm.scheduler.configuration import CapacitySchedulerConfiguration
 from rm.scheduler.container_sizes import ContainerSizes
-from rm.scheduler.container_updates import apply_updates, check_updates
 from rm.scheduler.context import SchedulerContext
 from rm.scheduler.dynamic_queues import paths_to_create
 from rm.scheduler.explanation import Obstacle, obstacles_of
 from rm.scheduler.leaf_queue import LeafQueue
+from rm.scheduler.master_heartbeat import MasterHeartbeat
 from rm.scheduler.node import NodeTracker, SchedulerNode
 from rm.scheduler.node_labels import LabelChanges, NodeLabels
 from rm.scheduler.notices import Notice
 from rm.scheduler.policies import Policies
 from rm.scheduler.preemption.monitor import SchedulingMonitor
 from rm.scheduler.queue import CSQueue
+from rm.scheduler.queue_refresh import QueueRefresh
 from rm.scheduler.queue_tree import QueueTree
 from rm.scheduler.recovery import Recovery
 from yarn.applications import ApplicationResourceUsage
 from yarn.asks import ResourceRequest, UpdateContainerError, UpdateContainerRequest
 from yarn.configuration import Configuration
 from yarn.containers import Container, ContainerStatus
-from yarn.faults import ConfigurationException
 from yarn.ids import ApplicationAttemptId, ApplicationId, ContainerId, NodeId
 from yarn.resource import Resource, ResourceTypes
 
@@ -54,12 +51,12 @@ class CapacityScheduler:
 
     __slots__ = (
         "_applications",
-        "_configuration",
         "_context",
+        "_masters",
         "_monitor",
         "_nodes",
+        "_refresh",
         "_sizes",
-        "_tracker",
         "_tree",
         "cluster_timestamp",
         "policies",
@@ -71,15 +68,16 @@ class CapacityScheduler:
     ) -> None:
         """Raises ConfigurationException with every fault of the configuration."""
         settings = CapacitySchedulerConfiguration.read(configuration)
-        self._configuration = configuration
         context = self._context = SchedulerContext(settings, notify)
         context.now_ms = cluster_timestamp
-        self._tracker = NodeTracker(context.nodes, settings.maximum_allocation, cluster_timestamp)
+        tracker = NodeTracker(context.nodes, settings.maximum_allocation, cluster_timestamp)
         self._tree = QueueTree(context)
         self.policies = Policies(context, self._tree)
         self._applications = Applications(context, self._tree)
-        self._nodes = ClusterNodes(context, self._tracker, self._tree, self._applications)
-        self._sizes = ContainerSizes(context, self._tracker, self._tree)
+        self._nodes = ClusterNodes(context, tracker, self._tree, self._applications)
+        self._sizes = ContainerSizes(context, tracker, self._tree)
+        self._masters = MasterHeartbeat(context, self._applications, self._sizes)
+        self._refresh = QueueRefresh(configuration, context, tracker, self._tree, self._applications)
         self.recovery = Recovery(context, self._applications)
         self._monitor = SchedulingMonitor(context, self._tree, self._applications)
         self.cluster_timestamp = cluster_timestamp
@@ -263,35 +261,8 @@ class CapacityScheduler:
 
         `updates` have passed `check_updates`.
         """
-        context = self._context
-        context.now_ms = now_ms
-        if asks or releases or blacklist_additions or blacklist_removals or updates:
-            context.revision += 1
-        attempt = self._applications.attempt_of(attempt_id.application_id)
-        if attempt is None or attempt.attempt_id != attempt_id:
-            return Allocation(headroom=context.none)
-        found = ((update, self.container(update.container_id)) for update in updates)
-        apply_updates(attempt, [(update, container) for update, container in found if container is not None])
-        for container_id in releases:
-            container = self.container(container_id)
-            if container is not None:
-                self._release(container)
-            elif now_ms < context.releases_remembered_until_ms:
-                attempt.pending_release[container_id] = None
-        normalized = [self._sizes.ask(ask) for ask in asks]
-        if attempt.is_stopped:
-            return Allocation(headroom=context.none)
-        demand_changed = attempt.asks.update(normalized)
-        attempt.update_blacklist(blacklist_additions, blacklist_removals)
-        containers = attempt.pull_allocated()
-        updated = attempt.updates.pull()
-        preemption = attempt.pull_preemption()
-        if containers or updated:
-            context.revision += 1
-        if demand_changed and not attempt.is_waiting_for_master:
-            attempt.leaf.active.demand_changed(attempt)
-        refused = attempt.updates.pull_refused()
-        return Allocation(containers, attempt.headroom(), updated, refused, preemption)
+        self._context.now_ms = now_ms
+        return self._masters.allocate(attempt_id, asks, releases, blacklist_additions, blacklist_removals, updates)
 
     def check_updates(
         self, queue: str, updates: Sequence[UpdateContainerRequest]
@@ -300,21 +271,12 @@ class CapacityScheduler:
 
         Raises YARNFeatureNotEnabledException for a demotion where there are no opportunistic containers.
         """
-        return check_updates(
-            updates,
-            find=self.container,
-            normalized=partial(self._sizes.update, queue),
-            may_demote=self._context.settings.opportunistic_containers,
-        )
+        return self._masters.check_updates(queue, updates)
 
     def release_temporary(self, container: RMContainer, now_ms: int) -> None:
         """RELEASE_CONTAINER: a temporary container gives back what it took over."""
         self._at(now_ms)
-        self._release(container)
-
-    def _release(self, container: RMContainer) -> None:
-        status = aborted_status(container.id, RELEASED_BY_AM)
-        self._applications.complete(container, status, RMContainerEvent.RELEASED)
+        self._masters.release(container)
 
     def mark_am_container(self, container_id: ContainerId) -> None:
         """The attempt of this container took it for its master."""
@@ -394,32 +356,12 @@ class CapacityScheduler:
     ) -> None:
         """refreshQueues: takes the configuration whole, or raises ConfigurationException with every fault.
 
-        After a refusal the old one is applied anew, as Hadoop does; only the order of queues may show it. What was
-        taken before there were nodes may not be taken now, and then nothing happens at all. `check` may refuse too.
+        `check` may refuse too; see QueueRefresh.
         """
         self._at(now_ms)
-        try:
-            settings = self._checked(configuration)
-            if check is not None:
-                check(settings)
-        except ConfigurationException:
-            with suppress(ConfigurationException):
-                self._checked(self._configuration)
-                self._tree.refresh()
-            raise
-        self._configuration = configuration
-        self._context.settings = settings
-        self._tracker.configured_maximum = settings.maximum_allocation
-        self._tree.refresh()
-        self._applications.recheck_parallel()
+        self._refresh.apply(configuration, check)
         self.policies.configure(now_ms)
         self._monitor.refresh()
-
-    def _checked(self, configuration: Configuration) -> CapacitySchedulerConfiguration:
-        yardstick, dynamic = self._context.yardstick(), self._tree.dynamic_queues()
-        settings = CapacitySchedulerConfiguration.read(configuration, yardstick, dynamic)
-        self._tree.check(settings, configuration)
-        return settings
 
     # For reports and checks: to be read, not changed
 

@@ -13,7 +13,7 @@ the container's new size, and a temporary container of a decrease was never coun
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -22,9 +22,9 @@ from rm.scheduler.asks import AskTerms, NodeType, SchedulerKey
 from rm.scheduler.java_order import container_hash, hash_order
 from rm.scheduler.node import SchedulerNode
 from rm.scheduler.notices import ReleaseTemporary, UpdateContainer
+from rm.scheduler.update_checks import OUTSTANDING
 from yarn.asks import ANY, UpdateContainerError, UpdateContainerRequest
 from yarn.containers import Container
-from yarn.errors import YARNFeatureNotEnabledException
 from yarn.ids import ContainerId, NodeId
 from yarn.protocols.master import UpdatedContainer
 from yarn.resource import Resource, componentwise_max
@@ -34,10 +34,6 @@ if TYPE_CHECKING:
     from rm.scheduler.application import FiCaSchedulerApp
     from rm.scheduler.context import SchedulerContext
 
-OUTSTANDING = "UPDATE_OUTSTANDING_ERROR"
-INCORRECT_VERSION = "INCORRECT_CONTAINER_VERSION_ERROR"
-INVALID_ID = "INVALID_CONTAINER_ID"
-OUTSIDE_RANGE = "RESOURCE_OUTSIDE_ALLOWED_RANGE"
 
 _INCREASE, _DECREASE = ContainerUpdateType.INCREASE_RESOURCE, ContainerUpdateType.DECREASE_RESOURCE
 _PROMOTE, _DEMOTE = ContainerUpdateType.PROMOTE_EXECUTION_TYPE, ContainerUpdateType.DEMOTE_EXECUTION_TYPE
@@ -291,62 +287,3 @@ def _key_of(container: RMContainer) -> SchedulerKey:
 def _terms(container: RMContainer, node: SchedulerNode, size: Resource) -> tuple[AskTerms, ...]:
     names = (container.node_id.host, node.rack, ANY)
     return tuple(AskTerms(name, size, False, container.partition) for name in names)
-
-
-def check_updates(
-    updates: Iterable[UpdateContainerRequest],
-    *,
-    find: Callable[[ContainerId], RMContainer | None],
-    normalized: Callable[[Resource], Resource | None],
-    may_demote: bool,
-) -> tuple[list[UpdateContainerRequest], list[UpdateContainerError]]:
-    """The requests that may go on, with their sizes normalised, and why the others may not.
-
-    `find` gives a live container; `normalized` a size, None for one out of range. A change of the execution type to
-    what it is already is neither; what it is to be decides, whatever the request calls it. Raises
-    YARNFeatureNotEnabledException for a demotion unless `may_demote` (validateAndSplitUpdateResourceRequests).
-    """
-    accepted: list[UpdateContainerRequest] = []
-    errors: list[UpdateContainerError] = []
-    for request in updates:
-        container = find(request.container_id)
-        reason = _mismatch(request, container, accepted)
-        if reason is None and request.type in (_INCREASE, _DECREASE):
-            size = normalized(request.capability) if request.capability is not None else None
-            if size is None:
-                reason = OUTSIDE_RANGE
-            else:
-                accepted.append(replace(request, capability=size))
-        elif reason is None and container is not None:
-            accepted += _change_of_type(request, container, may_demote=may_demote)
-        if reason is not None:
-            version = container.container.version if container is not None else -1
-            errors.append(UpdateContainerError(reason, request, version))
-    return accepted, errors
-
-
-def _change_of_type(
-    request: UpdateContainerRequest, container: RMContainer, *, may_demote: bool
-) -> list[UpdateContainerRequest]:
-    if request.execution_type in (None, container.container.execution_type):
-        return []
-    if request.execution_type is ExecutionType.GUARANTEED:
-        return [replace(request, type=_PROMOTE)]
-    if not may_demote:
-        raise YARNFeatureNotEnabledException(
-            f"{request.container_id} cannot be demoted: there are no opportunistic containers "
-            "(set yarn.resourcemanager.opportunistic-container-allocation.enabled to true)"
-        )
-    return [replace(request, type=_DEMOTE)]
-
-
-def _mismatch(
-    request: UpdateContainerRequest, container: RMContainer | None, accepted: Iterable[UpdateContainerRequest]
-) -> str | None:
-    if container is None:
-        return INVALID_ID
-    if request.version != container.container.version:
-        return INCORRECT_VERSION
-    if any(earlier.container_id == request.container_id for earlier in accepted):
-        return OUTSTANDING
-    return None

@@ -14,8 +14,8 @@ from rm.lifecycles.rm_container import RMContainer
 from rm.scheduler.activation import activate_applications, change_am_used
 from rm.scheduler.allocator import assign_to_application
 from rm.scheduler.application import FiCaSchedulerApp
+from rm.scheduler.application_limits import check_room, maximum_applications, maximum_for_a_user
 from rm.scheduler.assignment import Assignment, Excess, Proposal, Skipped
-from rm.scheduler.binary32 import f32, truncated
 from rm.scheduler.context import RESPECT, SchedulerContext, SchedulingMode
 from rm.scheduler.effective_capacity import update_absolute_capacities
 from rm.scheduler.headroom import HeadroomProvider
@@ -323,17 +323,7 @@ class LeafQueue(CSQueue):
 
     def _check_room(self, application_id: ApplicationId, user: str) -> None:
         """The limits on applications, of the queue and of each user."""
-        if self.application_total() >= self.maximum_applications:
-            raise AccessControlException(
-                f"Queue {self.path} already has {self.application_total()} applications, "
-                f"cannot accept submission of application: {application_id}"
-            )
-        count = self.users.get_or_add(user).application_count
-        if count >= self.maximum_applications_per_user:
-            raise AccessControlException(
-                f"Queue {self.path} already has {count} applications from user {user} "
-                f"cannot accept submission of application: {application_id}"
-            )
+        check_room(self, application_id, user)
 
     def submit_attempt(self, application: FiCaSchedulerApp) -> None:
         """An attempt waits for activation, and gets it if the limits for masters let it; or it is parked."""
@@ -418,14 +408,18 @@ class LeafQueue(CSQueue):
             return
         update_absolute_capacities(self)
         self.update_effective_resources()
-        self._update_maximum_applications(is_capacity_known=True)
+        self._limit_applications(is_capacity_known=True)
         self._follow_limit(limits)
 
     def refresh_after_calculation(self, limits: ResourceLimits) -> None:
         """Of a cluster of nothing there are no shares yet by which applications could be limited."""
         cluster = self.context.cluster_resource
-        self._update_maximum_applications(is_capacity_known=any(value > 0 for value in cluster.values()))
+        self._limit_applications(is_capacity_known=any(value > 0 for value in cluster.values()))
         self._follow_limit(limits)
+
+    def _limit_applications(self, *, is_capacity_known: bool) -> None:
+        most = self.maximum_applications = maximum_applications(self, is_capacity_known=is_capacity_known)
+        self.maximum_applications_per_user = maximum_for_a_user(self, most)
 
     def _follow_limit(self, limits: ResourceLimits) -> None:
         self.last_cluster_resource = self.context.cluster_resource
@@ -455,21 +449,3 @@ class LeafQueue(CSQueue):
         maximum = configuration.maximum_allocation
         self.minimum_allocation_factor = context.calculator.ratio(maximum - context.minimum_allocation, maximum)
         self.users.refresh_weights()
-
-    def _update_maximum_applications(self, *, is_capacity_known: bool) -> None:
-        """Configured, or the queue's share of the system's limit, cut off; and one user's part of it."""
-        settings, most = self.context.settings, self.configuration.maximum_applications
-        if most < 0:
-            base = settings.maximum_applications
-            if settings.global_queue_max_application > 0:
-                base = min(settings.global_queue_max_application, base)
-            by_queue = settings.global_queue_max_application > 0 and not self.is_absolute
-            if by_queue or not is_capacity_known:
-                most = base
-            else:
-                shares = [self.capacities.at(p).absolute_capacity for p in self.configured_partitions]
-                most = max([most, *(truncated(f32(base * share)) for share in shares)])
-        self.maximum_applications = self.maximum_applications_per_user = most
-        if self.shape.user_limit_factor != -1:
-            part = f32(f32(most * f32(self.shape.user_limit / 100)) * self.shape.user_limit_factor)
-            self.maximum_applications_per_user = min(most, truncated(part))

@@ -18,7 +18,8 @@ from collections.abc import Iterable, Iterator
 from math import log, log1p
 from typing import TYPE_CHECKING, TypeAlias
 
-from rm.scheduler.queue_configuration import FAIR, FIFO_FOR_PENDING, FIFO_WITH_PARTITIONS, QueueConfiguration
+from rm.scheduler.queue_configuration import QueueConfiguration
+from rm.scheduler.queue_values import FAIR, FIFO_FOR_PENDING, FIFO_WITH_PARTITIONS
 
 if TYPE_CHECKING:
     from rm.scheduler.application import FiCaSchedulerApp

@@ -12,7 +12,8 @@ from rm.scheduler.effective_capacity import Ratios, minimum_ratios, normalize_we
 from rm.scheduler.limits import ResourceLimits
 from rm.scheduler.node import SchedulerNode
 from rm.scheduler.queue import CSQueue
-from rm.scheduler.queue_configuration import PRIORITY_UTILIZATION, QueueConfiguration
+from rm.scheduler.queue_configuration import QueueConfiguration
+from rm.scheduler.queue_values import PRIORITY_UTILIZATION
 from rm.scheduler.reasons import Reason
 from rm.scheduler.resource_calculation import CapacityWarning, calculate_children, calculate_root
 from rm.scheduler.usage import NO_LABEL
