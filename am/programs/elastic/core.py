@@ -161,7 +161,11 @@ class Elastic:
         if seen.ended == self._end_of_stage():
             return [self._begin_stage()]
         self._set_target(seen, now_ms)
-        return [*self._sync(), *self._give_back_idle(seen, now_ms)]
+        return [*self._put_back_strays(seen), *self._sync(), *self._give_back_idle(seen, now_ms)]
+
+    def _put_back_strays(self, seen: BacklogSeen) -> list[ElasticAction]:
+        """What workers have taken that were given up: one whose node was lost may live, and nobody tells of its end."""
+        return [PutBack(worker) for worker in seen.busy if worker not in self._idle_since and worker not in self._going]
 
     def _end_of_stage(self) -> int:
         """The tasks that have ended when the stages begun so far are done."""

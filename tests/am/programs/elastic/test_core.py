@@ -172,6 +172,19 @@ def test_the_tasks_of_a_lost_worker_wait_again_and_its_place_is_asked_for() -> N
     assert asked(see(made, 1300, 1)) == 1
 
 
+def test_what_a_worker_takes_that_was_given_up_waits_again() -> None:
+    """Its node was lost and the worker was not: it goes on taking tasks until somebody can end it."""
+    made = begun(2)
+    see(made, 0, 2)
+    see(made, 1000, 2)
+    give(made, 2)
+    see(made, 1100, 0, 2, ended=1)
+    assert made.handle(ContainersCompleted((ended(2, -100),)), 1200) == [PutBack(container_id(2))]
+    give(made, 3)
+    assert PutBack(container_id(2)) in see(made, 1300, 0, 2, 3)
+    assert not any(isinstance(action, PutBack) for action in see(made, 1400, 0, 3, ended=1))
+
+
 def test_a_worker_given_back_may_have_taken_a_task_meanwhile() -> None:
     made = begun(2)
     see(made, 0, 2)
