@@ -256,11 +256,13 @@ class _Running:
         try:
             async with asyncio.timeout(self.plan.expect.heal):
                 await site.heal()
-                await site.cluster.wait_nodes(
-                    len(site.cluster.nodes), NodeState.RUNNING, timeout_s=self.plan.expect.heal
-                )
+                while not await _all_run(site):
+                    # One that was told to leave just before it was taken back ends only now.
+                    await site.bring_all_back()
+                    await asyncio.sleep(LOOK_S)
         except (YarnException, TimeoutError) as error:
             self.history.unhealed.append(str(error) or f"not within {self.plan.expect.heal:g} s")
+            self.history.unhealed += await _away(site)
         self.history.healed_s = now_s()
 
     async def _drain(self, site: Site, workload: Workload) -> None:
@@ -345,6 +347,21 @@ def _told(error: BaseException) -> str:
     if isinstance(error, BaseExceptionGroup):
         return "; ".join(_told(inner) for inner in error.exceptions)
     return error.message if isinstance(error, YarnException) else f"{type(error).__name__}: {error}"
+
+
+async def _all_run(site: Site) -> bool:
+    running = await site.cluster.client.nodes(frozenset({NodeState.RUNNING}))
+    return len(running) == len(site.cluster.nodes)
+
+
+async def _away(site: Site) -> list[str]:
+    """The nodes that are not RUNNING, if there is anybody to ask."""
+    try:
+        async with asyncio.timeout(END_S):
+            nodes = await site.cluster.client.nodes()
+    except (YarnException, TimeoutError):
+        return ["the ResourceManager does not answer"]
+    return [f"{node.node_id} is {node.state.name}" for node in nodes if node.state is not NodeState.RUNNING]
 
 
 async def _held(site: Site) -> list[str]:

@@ -94,6 +94,10 @@ class Site:
         if self.leaving:
             self.leaving.clear()
             await self.tell_leaving(0)
+        await self.bring_all_back()
+
+    async def bring_all_back(self) -> None:
+        """Start every node that has ended."""
         for number in range(1, len(self.cluster.nodes) + 1):
             await self.bring_back(number)
 
