@@ -106,6 +106,9 @@ async def soak(seed: int, kills: int, directory: Path, *, record: bool = False) 
         load = Load(cluster, directory)
         killer = Killer(cluster, load, random.Random(draw.random()), kills)
         wrong = await _work(load, killer, [random.Random(draw.random()) for _ in USERS])
+        if cluster.rm.exit_status is not None:
+            # Another process may have taken one of its ports meanwhile. Nobody is there to be asked.
+            return _figures(seed, killer, load, tally, [*wrong, "the ResourceManager does not run"])
         for one in load.submitted:
             wrong += await checks.check_application(cluster, one, tally)
         wrong += await _settled(cluster)
