@@ -32,12 +32,13 @@ class Proposal:
 
     `reserved` is the reservation that it fills or that is looked at again. `to_release` is a reservation elsewhere
     that is given up for it, `to_kill` are killable containers that make the room. Nothing is
-    booked before `commit` has accepted it.
+    booked before `commit` has accepted it; then `is_booked` says so.
     """
 
     __slots__ = (
         "application",
         "is_allocation",
+        "is_booked",
         "key",
         "kind",
         "mode",
@@ -64,6 +65,7 @@ class Proposal:
         self.resource = resource
         self.kind = kind
         self.is_allocation = is_allocation
+        self.is_booked = False
         self.reserved: RMContainer | None = None
         self.to_release: RMContainer | None = None
         self.to_kill: list[RMContainer] = []

@@ -16,6 +16,11 @@ from rm.scheduler.reasons import Reason
 from rm.scheduler.usage import NO_LABEL
 from yarn.ids import ApplicationId
 
+REFUSED_IN_A_ROW_MAX = 100
+"""Proposals that are refused one after the other are mostly one and the same. Without a limit on the containers of a
+heartbeat Hadoop goes on for ever with one that is not off-switch. It is not the first refusal that ends the visit, since
+chances that are counted meanwhile may make another proposal of it, but as many as a heartbeat places by default."""
+
 
 def allocate_containers_to_node(
     node: SchedulerNode,
@@ -41,9 +46,9 @@ def visit(
     applications: Mapping[ApplicationId, SchedulerApplication],
     context: SchedulerContext,
 ) -> None:
-    """A proposal that the commit refused counts like a placed one, as in Hadoop."""
+    """A proposal that the commit refused counts like a placed one, as in Hadoop, up to REFUSED_IN_A_ROW_MAX."""
     settings = context.settings
-    off_switch = placed = 0
+    off_switch = placed = refused = 0
     while True:
         if node.reserved_container is not None:
             _serve_reservation(node, applications, context)
@@ -52,6 +57,9 @@ def visit(
         if proposal is None or not proposal.is_allocation or not settings.multiple_assignments_enabled:
             return
         placed += 1
+        refused = 0 if proposal.is_booked else refused + 1
+        if refused == REFUSED_IN_A_ROW_MAX:
+            return
         if proposal.kind is NodeType.OFF_SWITCH:
             off_switch += 1
         most = settings.maximum_container_assignments
@@ -80,7 +88,7 @@ def _pass(
     assignment = tree.root.assign_containers(node, limits, mode)
     if not isinstance(assignment, Proposal):
         return None
-    commit(assignment, context)
+    assignment.is_booked = commit(assignment, context)
     return assignment
 
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from rm.scheduler.asks import SchedulerKey
+from rm.scheduler.reasons import Reason
 from tests.rm.scheduler.cluster import GB, ONE_QUEUE, row
 from tests.rm.scheduler.conftest import StartCluster
+from yarn.ids import NodeId
 
 ALL = {
     "per-node-heartbeat.maximum-offswitch-assignments": "1000",
@@ -96,3 +98,29 @@ def test_a_node_below_the_minimum_is_not_looked_at(start_cluster: StartCluster) 
     cluster.ask("app1", 1)
     assert cluster.beat("n1") == []
     assert list(cluster.attempt("app1").opportunities) == [SchedulerKey(False, 0, -1)], "that of the master alone"
+
+
+def test_what_is_refused_again_and_again_ends_the_visit(start_cluster: StartCluster) -> None:
+    """Of the leaf's maximum and what others leave of the cluster the smaller counts, by dominant share: not the vcores.
+
+    They are looked at when the container is booked. Hadoop proposes it on its own host for ever then, if nothing bounds
+    the containers of a heartbeat.
+    """
+    cluster = start_cluster(
+        {
+            "resource-calculator": "org.apache.hadoop.yarn.util.resource.DominantResourceCalculator",
+            "root.queues": "a,b",
+            "root.a.capacity": "[memory=10240,vcores=2]",
+            "root.a.maximum-capacity": "[memory=20480,vcores=2]",
+            "root.a.user-limit-factor": "10",
+            "root.b.capacity": "[memory=1024,vcores=1]",
+            **ALL,
+        },
+        alone=True,
+    )
+    cluster.node("n1", 20 * GB, 20)
+    cluster.run("app1", "n1")
+    cluster.run("other", "n1", queue="b")
+    cluster.send("app1", [row(9, GB, 2, name=name) for name in ("n1", "/r1", "*")])
+    assert cluster.beat("n1") == []
+    assert cluster.attempt("app1").last_refusals()[NodeId("n1", 1)].reason is Reason.COMMIT_QUEUE_MAXIMUM
