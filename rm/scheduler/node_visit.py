@@ -18,8 +18,8 @@ from yarn.ids import ApplicationId
 
 REFUSED_IN_A_ROW_MAX = 100
 """Proposals that are refused one after the other are mostly one and the same. Without a limit on the containers of a
-heartbeat Hadoop goes on for ever with one that is not off-switch. It is not the first refusal that ends the visit, since
-chances that are counted meanwhile may make another proposal of it, but as many as a heartbeat places by default."""
+heartbeat Hadoop goes on for ever with one that is not off-switch. It is not the first refusal that ends the visit,
+since chances that are counted meanwhile may make another of it, but as many as a heartbeat places by default."""
 
 
 def allocate_containers_to_node(
