@@ -173,12 +173,17 @@ class ClusterDaemons:
         first = len(self.nodes) + 1
         packs = self._packs(first, first + count - 1)
         own_sizes = sizes or {}
+        failed: DaemonFailed | None = None
+        starting: list[asyncio.Task[Daemon]] = []
         try:
             async with asyncio.TaskGroup() as tasks:
-                starting = [tasks.create_task(self._launch_nodes(places, own_sizes)) for places in packs]
+                starting += [tasks.create_task(self._launch_nodes(places, own_sizes)) for places in packs]
         except* DaemonFailed as failures:
+            failed = next(error for error in failures.exceptions if isinstance(error, DaemonFailed))
+        if failed is not None:
+            # Not from within `except*`: Python 3.11.2 would make a group of it.
             await self._kill_half_started(packs)
-            raise failures.exceptions[0] from None
+            raise failed
         daemons = [(place, task.result()) for places, task in zip(packs, starting, strict=True) for place in places]
         started = [Node(place, daemon, own_sizes) for place, daemon in daemons]
         self.nodes += started

@@ -341,7 +341,9 @@ async def _done(work: Coroutine[Any, Any, T]) -> T:
     try:
         return await work
     except* (YarnException, ProcessLookupError, TimeoutError) as errors:
-        raise YarnException(_told(errors)) from None
+        problem = _told(errors)
+    # Not from within `except*`: Python 3.11.2 would make a group of it.
+    raise YarnException(problem)
 
 
 def _told(error: BaseException) -> str:
