@@ -13,6 +13,14 @@ import pytest
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 
 
+def assert_says_hello_three_times(done: subprocess.CompletedProcess[str]) -> None:
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.splitlines()
+    assert lines[0] == "SUCCEEDED 3 ended, 0 failed"
+    assert len(lines) == 4
+    assert all(line.startswith("hello from 127.0.0.") for line in lines[1:])
+
+
 @pytest.mark.cluster
 @pytest.mark.slow
 def test_the_minimal_master_says_hello_from_each_container() -> None:
@@ -26,11 +34,7 @@ def test_the_minimal_master_says_hello_from_each_container() -> None:
         timeout=60,
         check=False,
     )
-    assert done.returncode == 0, done.stderr
-    lines = done.stdout.splitlines()
-    assert lines[0] == "SUCCEEDED 3 ended, 0 failed"
-    assert len(lines) == 4
-    assert all(line.startswith("hello from 127.0.0.") for line in lines[1:])
+    assert_says_hello_three_times(done)
 
 
 NO_NETWORK = ("ENOTFOUND", "EAI_AGAIN", "ECONNREFUSED", "ECONNRESET", "ETIMEDOUT", "ENETUNREACH", "network")
@@ -66,8 +70,4 @@ def test_a_master_in_another_language_says_hello_from_each_container(tmp_path: P
         timeout=80,
         check=False,
     )
-    assert done.returncode == 0, done.stderr
-    lines = done.stdout.splitlines()
-    assert lines[0] == "SUCCEEDED 3 ended, 0 failed"
-    assert len(lines) == 4
-    assert all(line.startswith("hello from 127.0.0.") for line in lines[1:])
+    assert_says_hello_three_times(done)
