@@ -14,6 +14,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from enum import Enum
 
 from yarn.ids import ContainerId, NodeId
 
@@ -24,11 +25,22 @@ TOKENS = "container_tokens"
 PRELAUNCH_OUT = "prelaunch.out"
 PRELAUNCH_ERR = "prelaunch.err"
 DIRECTORY_INFO = "directory.info"
+LS_TITLE = "ls -l:"
+TREE_TITLE = "find -L . -maxdepth 5 -ls:"
+BROKEN_LINKS_TITLE = "broken symlinks(find -L . -maxdepth 5 -type l -ls):"
 WRITE_CGROUP_FAILED = 27
 """What Hadoop's container-executor ends with."""
 
 _ADMIN_VARIABLE = re.compile(r"(?:^|,)\s*([A-Za-z_][A-Za-z0-9_]*)=([^,]*)")
 _REFERENCE = re.compile(r"\$([A-Za-z_][A-Za-z0-9_]*)")
+
+
+class DebugFiles(Enum):
+    """Who puts a copy of the script and a listing of the work directory beside the logs (nm.launcher.debug_files)."""
+
+    NOBODY = 0
+    SCRIPT = 1
+    NODE_MANAGER = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,9 +131,9 @@ def launch_script(
     inherited: Mapping[str, str],
     links: Mapping[str, str],
     log_dir: str,
-    debug: bool,
+    debug: DebugFiles,
 ) -> str:
-    """The text of launch_container.sh. `debug`: copy the script and the directory's listing beside the logs."""
+    """The text of launch_container.sh."""
     own = {**variables.other, **variables.of_node}
     lines = [
         "#!/bin/bash",
@@ -137,7 +149,8 @@ def launch_script(
         *(f'export {name}="{variables.other[name]}"' for name in _in_order_of_reference(variables.other)),
         'echo "Setting up job resources"',
         *_link_lines(links),
-        *(_debug_lines(log_dir) if debug else ()),
+        *(['echo "Copying debugging information"'] if debug is not DebugFiles.NOBODY else ()),
+        *(_debug_lines(log_dir) if debug is DebugFiles.SCRIPT else ()),
         'echo "Launching container"',
         f'exec /bin/bash -c "{" ".join(expand(command, log_dir) for command in commands)}"',
     ]
@@ -146,22 +159,17 @@ def launch_script(
 
 def wrapper_script(session: str, exit_code_file: str) -> str:
     """default_container_executor.sh: its second line is the one that bash names when a signal ends the container."""
-    return (
-        f'#!/bin/bash\n/bin/bash "{session}"\nrc=$?\necho $rc > "{exit_code_file}.tmp"\n'
-        f'/bin/mv -f "{exit_code_file}.tmp" "{exit_code_file}"\nexit $rc\n'
-    )
+    return f'#!/bin/bash\n/bin/bash "{session}"\nrc=$?\necho $rc > "{exit_code_file}"\nexit $rc\n'
 
 
 def session_script(script: str, pid_file: str, cgroup_procs: str = "") -> str:
-    """default_container_executor_session.sh: the pid file comes by a rename, so that it is whole when it is there.
+    """default_container_executor_session.sh: the pid file is whole once it ends in a line's end.
 
+    Hadoop renames this file and that of the exit code into place, with a program each.
     `cgroup_procs`: the file by which it goes into its cgroup before anything of the container runs.
     """
     enter = f'echo $$ > "{cgroup_procs}" || exit {WRITE_CGROUP_FAILED}\n' if cgroup_procs else ""
-    return (
-        f'#!/bin/bash\n\n{enter}echo $$ > "{pid_file}.tmp"\n/bin/mv -f "{pid_file}.tmp" "{pid_file}"\n'
-        f'exec setsid /bin/bash "{script}"\n'
-    )
+    return f'#!/bin/bash\n\n{enter}echo $$ > "{pid_file}"\nexec setsid /bin/bash "{script}"\n'
 
 
 def _link_lines(links: Mapping[str, str]) -> list[str]:
@@ -177,15 +185,14 @@ def _link_lines(links: Mapping[str, str]) -> list[str]:
 def _debug_lines(log_dir: str) -> list[str]:
     info = f'"{log_dir}/{DIRECTORY_INFO}"'
     lines = [
-        'echo "Copying debugging information"',
         f'cp "{SCRIPT}" "{log_dir}/{SCRIPT}"',
         f'chmod 640 "{log_dir}/{SCRIPT}"',
-        f'echo "ls -l:" 1>{info}',
+        f'echo "{LS_TITLE}" 1>{info}',
         f"ls -l 1>>{info}",
     ]
     for title, command in (
-        ("find -L . -maxdepth 5 -ls:", "find -L . -maxdepth 5 -ls"),
-        ("broken symlinks(find -L . -maxdepth 5 -type l -ls):", "find -L . -maxdepth 5 -type l -ls"),
+        (TREE_TITLE, "find -L . -maxdepth 5 -ls"),
+        (BROKEN_LINKS_TITLE, "find -L . -maxdepth 5 -type l -ls"),
     ):
         lines += [f'echo "{title}" 1>>{info}', f"{command} 1>>{info}"]
     return lines

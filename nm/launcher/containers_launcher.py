@@ -29,7 +29,7 @@ from nm.events import (
 from nm.launch_script import Directories, NodeEnvironment
 from nm.launcher.cgroups import CpuCgroups
 from nm.launcher.directories import DisksFailed, NodeDirectories
-from nm.launcher.files import PreparedLaunch, prepare_launch, read_error_logs
+from nm.launcher.files import PreparedLaunch, prepare_launch, read_error_logs, read_pid
 from nm.launcher.processes import group_exists, is_group_of, signal_group, stat_of
 from yarn.ids import ContainerId
 from yarn.states import ContainerExitStatus
@@ -209,7 +209,7 @@ class ContainersLauncher:
         code = launched.wrapper.wait()
         # The pid is read for the last time: what the container left behind is found by its group.
         if launched.pid is None:
-            launched.pid = _read_pid(launched.prepared.pid_file)
+            launched.pid = read_pid(launched.prepared.pid_file)
         launched.exited = True
         error, output = _drain(launched.error_fd), _drain(launched.output_fd)
         for descriptor in (launched.wrapper_fd, launched.stdin_fd):
@@ -264,7 +264,7 @@ class ContainersLauncher:
 
     def _find_pid(self, launched: LaunchedContainer) -> int | None:
         """The session leader, known by the pid file and by being the wrapper's child in a session of its own."""
-        pid = launched.pid if launched.pid is not None else _read_pid(launched.prepared.pid_file)
+        pid = launched.pid if launched.pid is not None else read_pid(launched.prepared.pid_file)
         if pid is None:
             return None
         found = stat_of(pid)
@@ -307,14 +307,6 @@ def _start_wrapper(effect: LaunchContainer, prepared: PreparedLaunch) -> Launche
         output_fd,
         time.monotonic(),
     )
-
-
-def _read_pid(pid_file: str) -> int | None:
-    try:
-        with open(pid_file, encoding="ascii") as file:
-            return int(file.read(32))
-    except (OSError, ValueError):
-        return None
 
 
 def _drain(descriptor: int) -> str:

@@ -15,6 +15,7 @@ from nm.launch_script import (
     SESSION,
     TOKENS,
     WRAPPER,
+    DebugFiles,
     Directories,
     Environment,
     NodeEnvironment,
@@ -23,6 +24,7 @@ from nm.launch_script import (
     session_script,
     wrapper_script,
 )
+from nm.launcher.debug_files import debug_files
 from nm.launcher.directories import CONTAINER_MODE, NodeDirectories, make_dir, private_dir
 
 _SCRIPT_MODE = 0o700
@@ -54,19 +56,20 @@ def prepare_launch(
 
     Raises OSError if a disk does not let it, DisksFailed if none is good.
     """
-    container_id, user = launch.container_id, launch.user
+    container_id, work_dir = launch.container_id, chosen.work_dir
+    # Links are made by the script, and what an earlier start left may be anything: listing that takes its programs.
+    by_script = bool(launch.links) or os.path.lexists(work_dir)
     private = private_dir(directories.choose_local(), container_id)
     make_dir(private, 0o755)
     for application_dir in chosen.application_dirs:
         make_dir(f"{application_dir}/{container_id}", CONTAINER_MODE)
     for log_dir in chosen.log_dirs:
         make_dir(log_dir, CONTAINER_MODE)
-    work_dir = chosen.work_dir
     make_dir(f"{work_dir}/tmp", CONTAINER_MODE)
     _remove_links(work_dir, launch.links)
     variables = environment(
         container_id,
-        user,
+        launch.user,
         launch.environment,
         node=node,
         directories=chosen,
@@ -78,21 +81,28 @@ def prepare_launch(
         inherited=node.inherited,
         links=launch.links,
         log_dir=chosen.log_dir,
-        debug=debug,
-    )
+        debug=DebugFiles.NOBODY if not debug else DebugFiles.SCRIPT if by_script else DebugFiles.NODE_MANAGER,
+    ).encode()
     pid_file = f"{private}/{container_id}.pid"
-    tokens = launch.tokens or NO_CREDENTIALS
-    _write(f"{private}/{SCRIPT}", script.encode(), _READABLE_MODE)
-    _write(f"{private}/{container_id}.tokens", tokens, _READABLE_MODE)
-    _write(f"{work_dir}/{TOKENS}", tokens, _READABLE_MODE)
-    _write(f"{work_dir}/{SCRIPT}", script.encode(), _SCRIPT_MODE)
-    session = session_script(f"{work_dir}/{SCRIPT}", pid_file, cgroup_procs)
-    _write(f"{work_dir}/{SESSION}", session.encode(), _SCRIPT_MODE)
-    wrapper = wrapper_script(f"{work_dir}/{SESSION}", f"{pid_file}.exitcode")
-    _write(f"{work_dir}/{WRAPPER}", wrapper.encode(), _SCRIPT_MODE)
     for stale in (pid_file, f"{pid_file}.exitcode"):
         _remove(stale)
+    tokens = launch.tokens or NO_CREDENTIALS
+    _write(f"{private}/{SCRIPT}", script, _READABLE_MODE)
+    _write(f"{private}/{container_id}.tokens", tokens, _READABLE_MODE)
+    _write(f"{work_dir}/{TOKENS}", tokens, _READABLE_MODE)
+    _write_scripts(work_dir, script, pid_file, cgroup_procs)
+    if debug and not by_script:
+        for path, content, mode in debug_files(work_dir, chosen.log_dir, script):
+            _write(path, content, mode)
     return PreparedLaunch(f"{work_dir}/{WRAPPER}", chosen, variables, pid_file)
+
+
+def _write_scripts(work_dir: str, script: bytes, pid_file: str, cgroup_procs: str) -> None:
+    session = session_script(f"{work_dir}/{SCRIPT}", pid_file, cgroup_procs)
+    wrapper = wrapper_script(f"{work_dir}/{SESSION}", f"{pid_file}.exitcode")
+    _write(f"{work_dir}/{SCRIPT}", script, _SCRIPT_MODE)
+    _write(f"{work_dir}/{SESSION}", session.encode(), _SCRIPT_MODE)
+    _write(f"{work_dir}/{WRAPPER}", wrapper.encode(), _SCRIPT_MODE)
 
 
 def read_error_logs(log_dir: str, pattern: str, tail_bytes: int) -> ErrorLogs:
@@ -118,6 +128,16 @@ def read_error_logs(log_dir: str, pattern: str, tail_bytes: int) -> ErrorLogs:
             newest, newest_ms = name, modified_ms
     tail = _tail(f"{log_dir}/{newest}", tail_bytes)
     return ErrorLogs(prelaunch, tuple(name for name, _ in files), newest, tail or "")
+
+
+def read_pid(pid_file: str) -> int | None:
+    """The process that the session script wrote there; None if it has not, or not all of it yet."""
+    try:
+        with open(pid_file, encoding="ascii") as file:
+            text = file.read(32)
+        return int(text) if text.endswith("\n") else None
+    except (OSError, ValueError):
+        return None
 
 
 def alternatives(pattern: str) -> Sequence[str]:

@@ -119,7 +119,7 @@ async def test_what_a_killed_node_left_is_gone_before_the_next_one_registers(tmp
         assert len(left) >= 3
         # Whoever has a pid that a stale pid file names is not the container: it stays.
         pid_file = next((tmp_path / "local").glob("nmPrivate/*/*/*.pid"))
-        pid_file.write_text(str(bystander.pid))
+        pid_file.write_text(f"{bystander.pid}\n")
 
         async with daemon(tmp_path, port) as process:
             await ready_line(process)

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from nm.launch_script import (
+    DebugFiles,
     Directories,
     Environment,
     NodeEnvironment,
@@ -15,7 +16,9 @@ from nm.launch_script import (
     expand,
     launch_script,
     references,
+    session_script,
 )
+from nm.launcher.files import read_pid
 from tests.nm.nodes import NODE, container_id
 
 DIRECTORIES = Directories(
@@ -38,7 +41,9 @@ def made(given: dict[str, str], nm: NodeEnvironment | None = None) -> Environmen
 
 
 def exports(given: dict[str, str]) -> list[str]:
-    script = launch_script(Environment({}, given), ("true",), inherited={}, links={}, log_dir="/g", debug=False)
+    script = launch_script(
+        Environment({}, given), ("true",), inherited={}, links={}, log_dir="/g", debug=DebugFiles.NOBODY
+    )
     return [line.split("=")[0].removeprefix("export ") for line in script.splitlines() if line.startswith("export V")]
 
 
@@ -75,7 +80,7 @@ def test_a_whitelisted_variable_gives_way_to_the_masters() -> None:
         inherited={"PATH": "/nm", "LANG": "C"},
         links={},
         log_dir="/g",
-        debug=False,
+        debug=DebugFiles.NOBODY,
     )
     assert 'export LANG=${LANG:-"C"}' in script
     assert 'export PATH="/mine"' in script
@@ -118,7 +123,7 @@ def test_the_script_does_what_it_says(tmp_path: Path) -> None:
         inherited={},
         links={"d/e/link": str(tmp_path / "copy")},
         log_dir=str(logs),
-        debug=True,
+        debug=DebugFiles.SCRIPT,
     )
     (work / "launch_container.sh").write_text(script)
     subprocess.run(["bash", "launch_container.sh"], cwd=work, check=True, env={})
@@ -131,3 +136,16 @@ def test_the_script_does_what_it_says(tmp_path: Path) -> None:
     assert info.startswith("ls -l:\n")
     assert "\nfind -L . -maxdepth 5 -ls:\n" in info
     assert info.endswith("broken symlinks(find -L . -maxdepth 5 -type l -ls):\n")
+
+
+def test_a_pid_is_believed_once_its_line_is_whole(tmp_path: Path) -> None:
+    """The session script writes it in place: nobody may take the half of a number for a process."""
+    pid_file, script = tmp_path / "c.pid", tmp_path / "launch_container.sh"
+    assert read_pid(str(pid_file)) is None
+    pid_file.write_text("12")
+    assert read_pid(str(pid_file)) is None
+    script.write_text("echo $$")
+    session = subprocess.run(
+        ["bash", "-c", session_script(str(script), str(pid_file))], check=True, stdout=subprocess.PIPE, text=True
+    )
+    assert read_pid(str(pid_file)) == int(session.stdout)

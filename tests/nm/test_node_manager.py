@@ -142,7 +142,7 @@ async def test_a_process_that_has_the_old_id_of_a_container_is_not_signalled(tmp
         launched = node.node.shell.parts.launcher.real.launched[container_id]  # type: ignore[union-attr]
         real = launched.pid or int(Path(launched.prepared.pid_file).read_text())
         launched.pid = None
-        Path(launched.prepared.pid_file).write_text(str(stranger.pid))
+        Path(launched.prepared.pid_file).write_text(f"{stranger.pid}\n")
         await stop(node, container_id)
         await asyncio.sleep(0.5)
         assert stranger.returncode is None
