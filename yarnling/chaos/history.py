@@ -81,6 +81,11 @@ class Injected:
         """Whether it keeps the ResourceManager from having what runs on the node ended."""
         return self.blow.kind.hides and (self.blow.kind.scope is Scope.RM or node in self.blow.nodes)
 
+    def silences(self, master: Life) -> bool:
+        """Whether it keeps that master from hearing what the ResourceManager says."""
+        is_hit = master.node in self.blow.nodes or self.whom == str(master.container_id)
+        return self.blow.kind.silences and is_hit
+
 
 @dataclass(frozen=True, slots=True)
 class Change:
@@ -140,11 +145,15 @@ class History:
 
     def hidden(self, node: int) -> list[tuple[float, float]]:
         """When the ResourceManager could not reach the node, or was not there itself: (from, to), in order."""
-        return sorted(
-            (one.start_s, self.ended_s if one.healed_s is None else one.healed_s)
-            for one in self.injected
-            if not one.skipped and one.hides(node)
-        )
+        return sorted(self._span(one) for one in self.injected if not one.skipped and one.hides(node))
+
+    def silenced(self, master: Life) -> list[tuple[float, float]]:
+        """When the master could not hear the ResourceManager, or its node was hidden: (from, to), in order."""
+        silent = [self._span(one) for one in self.injected if not one.skipped and one.silences(master)]
+        return sorted([*silent, *self.hidden(master.node)])
 
     def changes_of(self, subject: str) -> Iterator[Change]:
         return (change for change in self.changes if change.subject == subject)
+
+    def _span(self, one: Injected) -> tuple[float, float]:
+        return one.start_s, self.ended_s if one.healed_s is None else one.healed_s

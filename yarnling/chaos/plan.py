@@ -48,7 +48,8 @@ class FaultKind:
     """A fault by name. `needs_network`: it is done by the proxies between the processes.
 
     `hides`: while it lasts, the ResourceManager cannot have the node's containers ended (of all nodes, if the scope
-    is RM). `parameters`: what a plan may set beside time and target.
+    is RM). `silences`: while it lasts, a master cannot hear that its application is over; the ResourceManager waits for
+    it then. `parameters`: what a plan may set beside time and target.
     """
 
     name: str
@@ -56,6 +57,7 @@ class FaultKind:
     scope: Scope
     needs_network: bool = False
     hides: bool = False
+    silences: bool = False
     parameters: tuple[str, ...] = ()
     has_end: bool = True
 
@@ -97,7 +99,7 @@ KINDS: Mapping[str, FaultKind] = {
             hides=True,
         ),
         FaultKind("kill-master", "SIGKILL to an ApplicationMaster", Scope.MASTER, has_end=False),
-        FaultKind("pause-master", "SIGSTOP to an ApplicationMaster", Scope.MASTER),
+        FaultKind("pause-master", "SIGSTOP to an ApplicationMaster", Scope.MASTER, silences=True),
         FaultKind("kill-container", "SIGKILL to a container that is no master", Scope.CONTAINER, has_end=False),
         FaultKind(
             "partition-node",
@@ -120,6 +122,7 @@ KINDS: Mapping[str, FaultKind] = {
             "the masters on a node are cut off from the ResourceManager, its NodeManager is not",
             Scope.NODE,
             needs_network=True,
+            silences=True,
             parameters=("lost", "how"),
         ),
         FaultKind(

@@ -54,9 +54,16 @@ class Story:
         return self.lives(from_s, to_s, role=Role.MASTER, attempt=attempt, number=1, node=node)
 
     def struck(
-        self, kind: str, from_s: float, to_s: float | None, *nodes: int, problem: str = "", skipped: bool = False
+        self,
+        kind: str,
+        from_s: float,
+        to_s: float | None,
+        *nodes: int,
+        whom: str = "somebody",
+        problem: str = "",
+        skipped: bool = False,
     ) -> Story:
         until_ms = None if to_s is None else round(to_s * 1000)
         blow = Blow(len(self.history.injected) + 1, KINDS[kind], round(from_s * 1000), until_ms, nodes)
-        self.history.injected.append(Injected(blow, from_s, to_s, "somebody", problem, skipped))
+        self.history.injected.append(Injected(blow, from_s, to_s, whom, problem, skipped))
         return self

@@ -168,6 +168,23 @@ def test_what_runs_on_when_its_application_is_over() -> None:
     assert "ran on for 6.0 s after its application was over" in line
 
 
+@pytest.mark.parametrize("kind", ["partition-masters-from-rm", "pause-master"])
+def test_a_master_that_cannot_hear_that_all_is_over_asks_on(kind: str) -> None:
+    """It has unregistered and never heard the answer: the ResourceManager leaves it the time to ask again."""
+
+    def story(to_s: float, state: YarnApplicationState = YarnApplicationState.FINISHED) -> Story:
+        told = Story().ends(10.0, state).master(3.0, to_s)
+        nodes = (1,) if kind != "pause-master" else ()
+        return told.struck(kind, 9.0, 20.0, *nodes, whom="container_1_0001_01_000001")
+
+    assert not found(checks.check_nothing_after_the_end, story(24.0))
+    assert found(checks.check_nothing_after_the_end, story(26.0))
+    assert found(checks.check_nothing_after_the_end, story(24.0, YarnApplicationState.KILLED))
+    assert found(checks.check_nothing_after_the_end, story(24.0).lives(3.0, 16.0))
+    elsewhere = Story().ends(10.0).master(3.0, 24.0, node=2).struck(kind, 9.0, 20.0, 1, whom="another")
+    assert found(checks.check_nothing_after_the_end, elsewhere)
+
+
 @pytest.mark.parametrize(
     ("field", "check"),
     [
