@@ -21,13 +21,13 @@ from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 
 from am.core import AskBook
 from am.environment import AMEnvironment
-from am.events import Event, HeartbeatFailed, Registered, ShutdownOrdered
+from am.events import Event, HeartbeatFailed, Registered, Resynced, ShutdownOrdered
 from am.requests import ContainerRequest, RackOf, default_rack_of
 from wire.proxies import ApplicationMasterProxy
 from wire.retry import RetryPolicy
 from wire.topology import Topology
 from yarn.asks import UpdateContainerRequest
-from yarn.containers import Token
+from yarn.containers import ContainerStatus, Token
 from yarn.errors import (
     ApplicationAttemptNotFoundException,
     ApplicationMasterNotRegisteredException,
@@ -137,6 +137,10 @@ class AMRMClient:
         """Keep away from hosts or racks, or come back to them."""
         self._book.change_blacklist(additions, removals)
 
+    def take_as_ended(self, statuses: tuple[ContainerStatus, ...], *, give_back: bool) -> list[Event]:
+        """Ends that somebody else has found; as events, but for those that were told already (AskBook)."""
+        return self._book.take_as_ended(statuses, give_back=give_back)
+
     async def register(self, host: str = "", rpc_port: int = -1, tracking_url: str = "") -> Registered:
         """Register this attempt and begin to send heartbeats; the answer is the first event too."""
         self._address = RegisterApplicationMasterRequest(host, rpc_port, tracking_url)
@@ -231,6 +235,7 @@ class AMRMClient:
             await asyncio.sleep(self._interval_s)
         except YarnException as error:
             return [HeartbeatFailed(error)]
+        await self._events.put(Resynced())
         return []
 
     async def _allocate_until_answered(self, request: AllocateRequest) -> AllocateResponse:

@@ -94,6 +94,18 @@ class AskBook:
             self._releases[container_id] = None
             self._unconfirmed_releases[container_id] = None
 
+    def take_as_ended(self, statuses: tuple[ContainerStatus, ...], *, give_back: bool) -> list[Event]:
+        """Ends that the RM has not told and may never tell; should it do so, they are not told again.
+
+        `give_back`: nobody knows that they have ended. The RM is told to end them, until it tells that they have.
+        """
+        fresh = self._newly_ended(statuses)
+        if give_back:
+            for status in fresh:
+                self._releases[status.container_id] = None
+                self._unconfirmed_releases[status.container_id] = None
+        return [ContainersCompleted(fresh)] if fresh else []
+
     def update(self, request: UpdateContainerRequest) -> None:
         """Ask for a change of a running container; a newer wish for the same container replaces it."""
         self._updates[request.container_id] = request
@@ -198,12 +210,11 @@ class AskBook:
         """The ends not told before; an end confirms a release of its container, and settles its updates."""
         fresh: list[ContainerStatus] = []
         for status in statuses:
-            if status.container_id in self._ended:
-                continue
-            self._ended.add(status.container_id)
             for wishes in (self._releases, self._unconfirmed_releases, self._updates, self._unconfirmed_updates):
                 wishes.pop(status.container_id, None)
-            fresh.append(status)
+            if status.container_id not in self._ended:
+                self._ended.add(status.container_id)
+                fresh.append(status)
         return tuple(fresh)
 
     def _settle_updates(self, response: AllocateResponse) -> ContainersUpdated:

@@ -24,6 +24,11 @@ class Registered:
 
 
 @dataclass(frozen=True, slots=True)
+class Resynced:
+    """The RM has restarted and knows this AM again. It may never tell what ended meanwhile (am.reconciliation)."""
+
+
+@dataclass(frozen=True, slots=True)
 class ContainersFromPreviousAttempts:
     """Containers that an earlier attempt left running; only with keep-containers."""
 
@@ -113,6 +118,7 @@ class ContainerStartFailed:
 
 Event: TypeAlias = (
     Registered
+    | Resynced
     | ContainersFromPreviousAttempts
     | NodesUpdated
     | ContainersCompleted

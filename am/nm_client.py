@@ -117,6 +117,10 @@ class NMClient:
                 return status
         raise response.failed.get(container_id) or YarnException(f"{node_id} says nothing of {container_id}")
 
+    async def statuses(self, container_ids: tuple[ContainerId, ...], node_id: NodeId) -> tuple[ContainerStatus, ...]:
+        """How those of the containers do that the NM has. Raises YarnException if it cannot be asked."""
+        return (await self._proxy(node_id).get_container_statuses(container_ids)).statuses
+
     async def signal(self, container_id: ContainerId, node_id: NodeId, command: SignalContainerCommand) -> None:
         """Send a signal to a container's processes."""
         await self._proxy(node_id).signal_to_container(SignalContainerRequest(container_id, command))
@@ -140,8 +144,7 @@ class NMClient:
 
     async def _has(self, container_id: ContainerId, node_id: NodeId) -> bool:
         """True if the NM has the container. Raises YarnException if it cannot be asked."""
-        response = await self._proxy(node_id).get_container_statuses((container_id,))
-        return any(status.container_id == container_id for status in response.statuses)
+        return any(status.container_id == container_id for status in await self.statuses((container_id,), node_id))
 
     def _proxy(self, node_id: NodeId) -> ContainerManagementProxy:
         token = self._tokens.get(node_id)

@@ -31,7 +31,9 @@ from am.programs.actions import (
     Stop,
     Withdraw,
 )
+from am.reconciler import Reconciler
 from yarn.errors import YarnException
+from yarn.settings.resourcemanager import NM_EXPIRY_INTERVAL
 
 EXIT_CRASH = 1
 
@@ -52,19 +54,23 @@ def run_master(make_program: Callable[[AMEnvironment], Program]) -> int:
 
 async def _run(environment: AMEnvironment, program: Program) -> int:
     async with AMRMClient.connect(environment) as rm, NMClient.connect(environment, rm.nm_tokens) as nms:
-        master = Master(program, rm, nms)
+        master = Master(program, rm, nms, NM_EXPIRY_INTERVAL.of(environment.configuration))
         await rm.register(host=environment.host)
         return await master.run()
 
 
 class Master:
-    """One program between the clients of the RM and the NMs; the RM's must be registered."""
+    """One program between the clients of the RM and the NMs; the RM's must be registered.
 
-    def __init__(self, program: Program, rm: AMRMClient, nms: NMClient) -> None:
+    `node_expiry_ms`: how long a NM may be silent, after a restart of the RM, before its containers count as lost.
+    """
+
+    def __init__(self, program: Program, rm: AMRMClient, nms: NMClient, node_expiry_ms: int = 600_000) -> None:
         self._program = program
         self._rm = rm
         self._nms = nms
         self._events: asyncio.Queue[Event] = asyncio.Queue()
+        self._reconciler = Reconciler(rm, nms, node_expiry_ms, self._events.put_nowait)
         self._running: set[asyncio.Task[None]] = set()
         # Monotonic, but told as wall-clock time, so that what programs write down can be read by people.
         self._epoch_s = time.time() - time.monotonic()
@@ -74,6 +80,7 @@ class Master:
         """Handle events until the program finishes or leaves; its exit code."""
         async with asyncio.TaskGroup() as tasks:
             self._start_task(tasks, self._read_events())
+            self._start_task(tasks, self._reconciler.run())
             try:
                 while True:
                     event = await self._events.get()
@@ -93,7 +100,11 @@ class Master:
 
     async def _read_events(self) -> None:
         async for event in self._rm.events():
-            await self._events.put(event)
+            self._happened(event)
+
+    def _happened(self, event: Event) -> None:
+        self._reconciler.note(event)
+        self._events.put_nowait(event)
 
     async def _finish(self, finish: Finish) -> int:
         _logger.info("finishing status=%s diagnostics=%s", finish.final_status.name, finish.diagnostics)
@@ -127,10 +138,10 @@ class Master:
             await self._nms.start(container, launch.launch_context)
         except YarnException as error:
             _logger.warning("start failed container=%s node=%s: %s", container.id, container.node_id, error)
-            await self._events.put(ContainerStartFailed(container.id, str(error)))
+            self._happened(ContainerStartFailed(container.id, str(error)))
             return
         _logger.info("started container=%s node=%s", container.id, container.node_id)
-        await self._events.put(ContainerStarted(container.id))
+        self._happened(ContainerStarted(container.id))
 
     async def _stop(self, stop: Stop) -> None:
         try:

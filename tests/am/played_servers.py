@@ -121,6 +121,8 @@ class PlayedNode:
     signalled: list[SignalContainerRequest] = field(default_factory=list)
     tokens: list[Token | None] = field(default_factory=list)
     sizes: dict[ContainerId, Resource] = field(default_factory=dict)
+    has_gone: bool = False
+    """Another process has its place, and none of its containers."""
 
     async def start_containers(
         self, caller: Caller[None], requests: tuple[StartContainerRequest, ...]
@@ -146,9 +148,9 @@ class PlayedNode:
         known = tuple(
             replace(ended(found.number), capability=self.sizes.get(found))
             for found in container_ids
-            if found in self.started
+            if self._has(found)
         )
-        failed = {found: self.unknown(found) for found in container_ids if found not in self.started}
+        failed = {found: self.unknown(found) for found in container_ids if not self._has(found)}
         return GetContainerStatusesResponse(known, failed)
 
     async def update_container(self, caller: Caller[None], tokens: tuple[Token, ...]) -> UpdateContainersResponse:
@@ -161,6 +163,9 @@ class PlayedNode:
 
     async def signal_to_container(self, caller: Caller[None], request: SignalContainerRequest) -> None:
         self.signalled.append(request)
+
+    def _has(self, container_id: ContainerId) -> bool:
+        return container_id in self.started and not self.has_gone
 
     @staticmethod
     def unknown(container_id: ContainerId) -> YarnException:

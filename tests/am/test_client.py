@@ -19,6 +19,7 @@ from am.events import (
     HeartbeatDone,
     HeartbeatFailed,
     Registered,
+    Resynced,
     ShutdownOrdered,
 )
 from am.requests import ContainerRequest
@@ -157,6 +158,7 @@ async def test_after_a_restart_of_the_rm_it_registers_and_asks_again() -> None:
         manager.forget()
         await heard(manager, lambda requests: len(requests) > count)
         again = manager.heard[count]
+        assert isinstance((await events_until(rm, Resynced))[-1], Resynced)
     assert manager.registered == 2
     assert [ask.count for ask in again.asks] == [1]
     assert again.releases == (container_id(5),)

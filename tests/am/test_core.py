@@ -44,6 +44,41 @@ def allocation(events: list[object]) -> tuple[Allocation, ...]:
     return next(event.allocations for event in events if isinstance(event, ContainersAllocated))
 
 
+def completed(events: list[object]) -> list[int]:
+    return [
+        status.container_id.number
+        for event in events
+        if isinstance(event, ContainersCompleted)
+        for status in event.statuses
+    ]
+
+
+def test_an_end_that_was_found_elsewhere_is_told_once() -> None:
+    book = AskBook()
+    assert completed(list(book.take_as_ended((ended(2, -100), ended(3)), give_back=False))) == [2, 3]
+    assert book.take_as_ended((ended(2),), give_back=False) == []
+    assert completed(exchange(book, reply(completed=(ended(2), ended(4))))) == [4]
+    assert book.next_request(0.0).releases == ()
+
+
+def test_what_was_told_by_the_rm_is_not_found_elsewhere() -> None:
+    book = AskBook()
+    exchange(book, reply(completed=(ended(2),)))
+    assert book.take_as_ended((ended(2, -100),), give_back=True) == []
+    assert book.next_request(0.0).releases == ()
+
+
+def test_what_is_taken_as_ended_but_may_run_is_given_back_until_the_rm_tells_its_end() -> None:
+    book = AskBook()
+    assert completed(list(book.take_as_ended((ended(2, -100),), give_back=True))) == [2]
+    assert book.next_request(0.0).releases == (container_id(2),)
+    book.handle_not_registered()
+    assert book.next_request(0.0).releases == (container_id(2),)
+    assert completed(list(book.handle_reply(reply(completed=(ended(2, -100),))))) == []
+    book.handle_not_registered()
+    assert book.next_request(0.0).releases == ()
+
+
 def test_the_response_id_follows_the_replies() -> None:
     book = AskBook()
     assert book.next_request(0.0).response_id == 0

@@ -201,7 +201,9 @@ def check_services_are_no_wider(history: History, expect: Expectations) -> Check
         lives = history.of(one.application_id, Role.CONTAINER)
         for index, new in enumerate(lives):
             beside = [life for life in lives[:index] if life.last_s > new.start_s]
-            lasting = [life for life in beside if life.last_s > _deadline(expect, new.start_s, history.hidden(life.node))]
+            lasting = [
+                life for life in beside if life.last_s > _deadline(expect, new.start_s, history.hidden(life.node))
+            ]
             if len(lasting) + 1 > one.tasks:
                 wrong.append(
                     f"{one.application_id}: {new.container_id} began beside {len(lasting)} containers that ran on, "

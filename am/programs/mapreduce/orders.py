@@ -19,6 +19,7 @@ from am.events import (
     NodesUpdated,
     PreemptionAsked,
     Registered,
+    Resynced,
     ShutdownOrdered,
 )
 from am.programs.actions import Action
@@ -75,6 +76,7 @@ class JobCommitFailed:
 
 JobEvent: TypeAlias = (
     Registered
+    | Resynced
     | ContainersFromPreviousAttempts
     | NodesUpdated
     | ContainersUpdated

@@ -6,16 +6,16 @@ import asyncio
 from dataclasses import replace
 
 from am.client import AMRMClient
-from am.events import ContainerStarted, Event, HeartbeatDone
+from am.events import ContainersCompleted, ContainerStarted, Event, HeartbeatDone
 from am.nm_client import NMClient
-from am.programs.actions import ChangeBlacklist, Finish, Leave, Program, Stop
+from am.programs.actions import Action, ChangeBlacklist, Finish, Leave, Program, Stop
 from am.programs.fixed_width import FixedWidth, Width
 from am.programs.master import Master
 from tests.am.builders import GB, container, container_id, ended, reply
 from tests.am.played_servers import PlayedManager, PlayedNode, served
 from wire.proxies import ApplicationMasterProxy
 from wire.retry import RetryPolicy
-from yarn.containers import Container, ContainerLaunchContext, Token
+from yarn.containers import Container, ContainerLaunchContext, ContainerStatus, Token
 from yarn.errors import ApplicationAttemptNotFoundException, InvalidContainerException
 from yarn.ids import NodeId
 from yarn.protocols.master import AllocateResponse, NMToken
@@ -59,6 +59,34 @@ async def test_a_start_that_is_refused_reaches_the_program_and_the_container_is_
     manager, node = PlayedManager(), PlayedNode(refusals=[InvalidContainerException("no")])
     assert await run(manager, node, shell(), reply(), allocated_on) == 2
     assert "failed = 1" in manager.finished[0].diagnostics
+
+
+async def test_a_container_that_went_with_its_node_while_the_rm_was_away_runs_again() -> None:
+    """Nobody tells of its end: the ResourceManager has forgotten it, the NodeManager is another one."""
+    manager, node = PlayedManager(), PlayedNode()
+
+    class Restarting(FixedWidth):
+        def handle(self, event: Event, now_ms: int) -> list[Action]:
+            if isinstance(event, ContainerStarted) and not node.has_gone:
+                node.has_gone = True
+                manager.forget()
+            if isinstance(event, ContainersCompleted) and not lost:
+                lost.extend(event.statuses)
+                manager.replies = [allocated_on(event_node[0], 3), reply(completed=(ended(2), ended(3)))]
+            return super().handle(event, now_ms)
+
+    lost: list[ContainerStatus] = []
+    event_node: list[NodeId] = []
+
+    def first(node_id: NodeId) -> AllocateResponse:
+        event_node.append(node_id)
+        return allocated_on(node_id)
+
+    program = Restarting(Width(1, GB, priority=1), lambda number: HELLO)
+    assert await run(manager, node, program, reply(), first) == 0
+    assert [(one.container_id, one.exit_status) for one in lost] == [(container_id(2), -100)]
+    assert node.started == [container_id(2), container_id(3)]
+    assert (program.completed, program.failed) == (1, 0), "its end is not counted twice"
 
 
 async def test_without_the_rm_it_leaves_and_does_not_unregister() -> None:
