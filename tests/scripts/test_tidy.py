@@ -48,6 +48,25 @@ def test_sizes(tidy: Tidy) -> None:
     ]
 
 
+def test_what_is_raised_within_a_handler_of_groups(tidy: Tidy) -> None:
+    """Wherever in it; but a function that is defined there raises for itself, and a plain handler may."""
+    handler = (
+        "try:\n    f()\nexcept* OSError as group:\n    if group:\n        raise\n"
+        "    try:\n        g()\n    except KeyError as error:\n        raise ValueError from error\n"
+        "    match group:\n        case _:\n            raise\n"
+    )
+    fine = (
+        "try:\n    f()\nexcept* OSError as group:\n"
+        "    def g():\n        raise KeyError\nelse:\n    raise KeyError\n"
+        "try:\n    f()\nexcept OSError:\n    raise\n"
+    )
+    refusals = tidy({"a.py": handler, "b.py": fine})
+    assert [refusal.split(": some")[0] for refusal in refusals] == [
+        f"a.py:{line}: raise within except*" for line in (5, 9, 12)
+    ]
+    assert "raise it after the try" in refusals[0]
+
+
 def test_generated_files_may_be_of_any_size(tidy: Tidy) -> None:
     assert tidy({"protos/x_pb2.py": "x = 1\n" * 501}) == []
 
