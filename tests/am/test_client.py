@@ -39,7 +39,7 @@ from yarn.protocols.master import AllocateRequest, AllocateResponse
 from yarn.states import FinalApplicationStatus
 
 REQUEST = ContainerRequest(GB, priority=1)
-TIMEOUT_S = 10.0
+TIMEOUT_S = 60.0
 
 
 @asynccontextmanager

@@ -35,7 +35,7 @@ PATIENT = RetryPolicy(max_wait_ms=10_000, interval_ms=1)
 
 @asynccontextmanager
 async def connected(node: PlayedNode, retry: RetryPolicy = QUICK) -> AsyncIterator[tuple[NMClient, NodeId]]:
-    async with asyncio.timeout(10), served(node) as node_id, NMClient({node_id: NM_TOKEN}, retry) as nms:
+    async with asyncio.timeout(60), served(node) as node_id, NMClient({node_id: NM_TOKEN}, retry) as nms:
         yield nms, node_id
 
 
@@ -125,7 +125,7 @@ async def test_an_nm_that_is_gone_is_given_up_after_the_wait() -> None:
     node = PlayedNode()
     async with served(node) as node_id:
         pass
-    async with asyncio.timeout(10), NMClient({node_id: NM_TOKEN}, QUICK) as nms:
+    async with asyncio.timeout(60), NMClient({node_id: NM_TOKEN}, QUICK) as nms:
         with pytest.raises(ServerUnavailable):
             await nms.start(container_on(node_id), SLEEP)
 

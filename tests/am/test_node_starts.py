@@ -56,7 +56,7 @@ class PlayedNode:
 
 @asynccontextmanager
 async def starts_on(node: PlayedNode) -> AsyncIterator[NodeStarts]:
-    async with asyncio.timeout(10), asyncio.TaskGroup() as tasks:
+    async with asyncio.timeout(60), asyncio.TaskGroup() as tasks:
         yield NodeStarts(node.send, node.has, tasks)
 
 

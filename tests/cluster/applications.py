@@ -72,7 +72,7 @@ def wait_tasks(client: BlockingClient, report: ApplicationReport, count: int) ->
         tasks = tasks_of(client, report)
         return tasks if len(tasks) == count and all(processes_of(task.container_id) for task in tasks) else []
 
-    return eventually(running, 20.0)
+    return eventually(running, 60.0)
 
 
 def kill_container(container_id: ContainerId) -> None:

@@ -19,6 +19,8 @@ eventually = until_blocking
 """The condition's value as soon as it is true; its WaitTimeout, which fails a test, tells what it was last."""
 EXPIRY_MS = 2000
 """A node's expiry in these clusters, after the time factor: as short as a loaded machine allows."""
+SOON_LOST_S = EXPIRY_MS / 100
+"""Far above that and a third, and below the half minute that Hadoop's own expiry would be by the time factor."""
 
 # The time factor makes a twentieth of them.
 QUICK = {

@@ -39,7 +39,7 @@ TASK = Resource(256, 1)
 TOO_LARGE = Resource(1024, 4)
 """It is reserved, which counts as used: so the recorded queues are as full as they are."""
 TASK_COMMAND = ContainerLaunchContext(("trap '' QUIT; echo hello 1><LOG_DIR>/stdout; sleep 900",))
-WAIT_S = 20.0
+WAIT_S = 60.0
 RETRY = RetryPolicy(max_wait_ms=10_000, interval_ms=100)
 
 _ROOT = "yarn.scheduler.capacity.root"

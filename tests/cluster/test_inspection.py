@@ -16,6 +16,7 @@ import pytest
 
 from tests.cluster.conftest import COMMAND, Yarnling, eventually
 from tests.cluster.test_command_line import up
+from tests.processes import running
 from yarn.ids import ApplicationId
 
 __all__ = ["up"]
@@ -84,15 +85,15 @@ def test_watch_shows_calls_from_whom_to_whom(up: dict[str, object], yarnling: Ya
 
 def test_watch_shows_what_was_refused(up: dict[str, object], yarnling: Yarnling, environment: dict[str, str]) -> None:
     command = [*COMMAND, "watch", "--errors", "--count", "1", "--json"]
-    watching = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True)
+    with running(*command, env=environment, stdout=subprocess.PIPE, text=True) as watching:
 
-    def told() -> bool:
-        """It may take a moment until the watcher is connected."""
-        yarnling("explain", "application_1_0001")
-        return watching.poll() is not None
+        def told() -> bool:
+            """It may take a moment until the watcher is connected."""
+            yarnling("explain", "application_1_0001")
+            return watching.poll() is not None
 
-    eventually(told, timeout_s=60)
-    output, _ = watching.communicate()
+        eventually(told, timeout_s=60)
+        output, _ = watching.communicate()
     (line,) = output.splitlines()
     call = json.loads(line)
     assert (call["rpc"], call["request"], call["reply"]) == ("explain", "application_1_0001", None)
@@ -116,15 +117,15 @@ def test_top_on_a_terminal_goes_on_until_it_is_interrupted(waiting: ApplicationI
     fcntl.ioctl(worker, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 60, 0, 0))
     command = [*COMMAND, "top", "--interval", "0.1"]
     variables = {**environment, "TERM": "xterm"}
-    process = subprocess.Popen(command, env=variables, stdin=worker, stdout=worker, stderr=worker)
-    os.close(worker)
-    output = b""
-    while output.count(b"queue: used / guaranteed") < 3:
-        output += os.read(master, 65536)
-    process.send_signal(signal.SIGINT)
-    with contextlib.suppress(OSError):
-        while output_more := os.read(master, 65536):
-            output += output_more
-    assert process.wait(timeout=30) == 0
+    with running(*command, env=variables, stdin=worker, stdout=worker, stderr=worker) as process:
+        os.close(worker)
+        output = b""
+        while output.count(b"queue: used / guaranteed") < 3:
+            output += os.read(master, 65536)
+        process.send_signal(signal.SIGINT)
+        with contextlib.suppress(OSError):
+            while output_more := os.read(master, 65536):
+                output += output_more
+        assert process.wait(timeout=30) == 0
     os.close(master)
     assert "█".encode() in output

@@ -80,7 +80,7 @@ def test_the_node_of_11_gb(tmp_path: Path) -> None:
         a, b = cluster.client_of("a"), cluster.client_of("b")
         first = a.start(shell(hold, 1, resource=Resource(10 * GB, 1)))
         wait_tasks(a, first, 1)
-        eventually(resident.exists, 20.0)
+        eventually(resident.exists, 60.0)
         second = b.start(shell(until(go), 1, resource=Resource(10 * GB, 1)))
         eventually(lambda: b.report(second.application_id).state is YarnApplicationState.RUNNING)
         eventually(lambda: b.queue("root").statistics.pending_memory_mb == 10 * GB)
@@ -93,14 +93,14 @@ def test_the_node_of_11_gb(tmp_path: Path) -> None:
 
         go.touch()
         for client, report in ((a, first), (b, second)):
-            assert client.wait(report.application_id, timeout_s=30).final_status is FinalApplicationStatus.SUCCEEDED
+            assert client.wait(report.application_id, timeout_s=60).final_status is FinalApplicationStatus.SUCCEEDED
         go.unlink()
         both = [(user, user.start(shell(until(go), 1, resource=Resource(5 * GB, 1)))) for user in (a, b)]
         for client, report in both:
             wait_tasks(client, report, 1)
         go.touch()
         for client, report in both:
-            assert client.wait(report.application_id, timeout_s=30).final_status is FinalApplicationStatus.SUCCEEDED
+            assert client.wait(report.application_id, timeout_s=60).final_status is FinalApplicationStatus.SUCCEEDED
 
 
 @pytest.mark.case("H3")
@@ -115,17 +115,17 @@ def test_what_an_elastic_master_gives_back_goes_to_who_waits(tmp_path: Path) -> 
     with LocalCluster(1, memory_mb=11 * 128, vcores=16, settings=QUICK, fast=True) as cluster:
         a, b = cluster.client_of("a"), cluster.client_of("b")
         grows = a.start(elastic.parse([*options, *times])).application_id
-        eventually(lambda: len(tasks_of(a, a.report(grows))) >= 8, 30.0)
+        eventually(lambda: len(tasks_of(a, a.report(grows))) >= 8, 60.0)
         waits = b.start(shell("true", 1, resource=Resource(512, 1)))
         eventually(lambda: b.report(waits.application_id).state is YarnApplicationState.RUNNING)
         eventually(lambda: b.queue("root").statistics.pending_memory_mb == 512)
         assert tasks_of(b, waits) == []
         many.touch()
-        assert b.wait(waits.application_id, timeout_s=30).final_status is FinalApplicationStatus.SUCCEEDED
+        assert b.wait(waits.application_id, timeout_s=60).final_status is FinalApplicationStatus.SUCCEEDED
         assert len(tasks_of(a, a.report(grows))) < 8
         assert a.report(grows).state is YarnApplicationState.RUNNING
         rest.touch()
-        assert a.wait(grows, timeout_s=30).final_status is FinalApplicationStatus.SUCCEEDED
+        assert a.wait(grows, timeout_s=60).final_status is FinalApplicationStatus.SUCCEEDED
 
 
 def table_text(node: NodeReport) -> str:
@@ -146,7 +146,7 @@ def test_a_container_above_its_memory_is_killed_with_the_numbers(cluster: Blocki
     hog = python("import time; held = bytearray(300 << 20); time.sleep(60)")
     app_id = client.new_application().application_id
     client.submit(bare_master(app_id, hog, Resource(128, 1)))
-    ended = client.wait(app_id, timeout_s=30)
+    ended = client.wait(app_id, timeout_s=60)
     assert ended.state is YarnApplicationState.FAILED
     assert "exitCode: -104" in ended.diagnostics
     assert re.search(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import subprocess
 from collections.abc import Iterator
@@ -11,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from tests import processes
 from tests.cluster.applications import shell, until
 from tests.cluster.conftest import COMMAND, DEFINITIONS, Yarnling, eventually, gone
 from wire.hadoop_xml import load_configuration
@@ -71,7 +71,7 @@ def states(client: BlockingClient) -> dict[str, str]:
 def started(client: BlockingClient, command: str, containers: int) -> ApplicationId:
     """A distributed shell whose containers of 128 MB all run."""
     app_id = client.start(shell(command, containers)).application_id
-    eventually(lambda: len(running(client, app_id)) == containers + 1, 30.0)
+    eventually(lambda: len(running(client, app_id)) == containers + 1, 60.0)
     return app_id
 
 
@@ -82,18 +82,7 @@ def running(client: BlockingClient, app_id: ApplicationId) -> list[ContainerId]:
 
 
 def succeeded(client: BlockingClient, app_id: ApplicationId) -> bool:
-    return client.wait(app_id, timeout_s=30).final_status is FinalApplicationStatus.SUCCEEDED
-
-
-@contextlib.contextmanager
-def begun(*command: str, **options: Any) -> Iterator[subprocess.Popen[str]]:
-    """A command that runs on; killed if the test does not come to its end."""
-    with subprocess.Popen(command, text=True, **options) as process:
-        try:
-            yield process
-        except BaseException:
-            process.kill()
-            raise
+    return client.wait(app_id, timeout_s=60).final_status is FinalApplicationStatus.SUCCEEDED
 
 
 def test_nodes_join_and_leave_when_their_work_is_done(
@@ -107,14 +96,15 @@ def test_nodes_join_and_leave_when_their_work_is_done(
     # 17 of 128 MB fill 1024 + 1024 and one is on the third.
     app_id = started(client, until(tmp_path / "go"), 18)
     command = [*COMMAND, "remove-node", "3"]
-    with begun(*command, env=environment, stderr=subprocess.PIPE) as removing:
+    with processes.running(*command, env=environment, stderr=subprocess.PIPE, text=True) as removing:
         assert removing.stderr is not None
         assert "nm-3: waits for " in next(line for line in removing.stderr if "waits" in line)
         assert states(client)[joined["node_id"]] == "DECOMMISSIONING"
         assert "nm-3: remove-node is under way" in refused(yarnling, "remove-node", "nm-3")
         removing.terminate()
+        removing.wait(30)
     eventually(lambda: states(client)[joined["node_id"]] == "RUNNING")
-    with begun(*command, "--json", env=environment, stdout=subprocess.PIPE) as removing:
+    with processes.running(*command, "--json", env=environment, stdout=subprocess.PIPE) as removing:
         eventually(lambda: states(client)[joined["node_id"]] == "DECOMMISSIONING")
         assert len(running(client, app_id)) == 19, "nothing is taken away"
         (tmp_path / "go").touch()
@@ -162,7 +152,7 @@ def test_a_node_that_hangs_is_told_from_one_that_runs(
     eventually(lambda: states(client)[node_id] == "LOST", 20.0)
     assert "LOST, paused" in yarnling("status").stdout
     assert done(yarnling, "resume-node", node_id)["number"] == 2
-    eventually(lambda: states(client)[node_id] == "RUNNING", 20.0)
+    eventually(lambda: states(client)[node_id] == "RUNNING", 60.0)
     assert "nm-2 is not paused (pause-node 2 does that)" in refused(yarnling, "resume-node", "2")
 
 
@@ -213,7 +203,7 @@ def test_a_master_and_a_container_are_killed(yarnling: Yarnling, client: Blockin
     assert f"{task} does not run: it has ended or never was" in refused(yarnling, "kill-container", str(task))
     killed = done(yarnling, "kill-master", str(app_id))
     assert killed == {"application": str(app_id), "container": str(master)}
-    eventually(lambda: len(running(client, app_id)) == 3, 30.0)
+    eventually(lambda: len(running(client, app_id)) == 3, 60.0)
     (tmp_path / "go").touch()
     assert succeeded(client, app_id)
     assert f"{app_id} is FINISHED: it has no master (running: none)" in refused(yarnling, "kill-master", str(app_id))

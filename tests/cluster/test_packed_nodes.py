@@ -42,7 +42,7 @@ def test_containers_run_on_several_nodes_of_a_process(packed: BlockingCluster, t
     assert {task.node_id for task in tasks} == {node.id for node in packed.nodes}
     node_of = {task.container_id: task.node_id.host for task in tasks}
     go.touch()
-    assert client.wait(report.application_id, timeout_s=30).final_status is FinalApplicationStatus.SUCCEEDED
+    assert client.wait(report.application_id, timeout_s=60).final_status is FinalApplicationStatus.SUCCEEDED
     said = {log.container_id: log.text() for log in client.logs(report.application_id) if log.name == "stdout"}
     assert {container_id: said[container_id] for container_id in node_of} == {
         container_id: f"on {host}\n" for container_id, host in node_of.items()
@@ -56,7 +56,7 @@ def test_a_container_that_is_killed_fails_on_its_node(packed: BlockingCluster, t
     kill_container(victim.container_id)
     eventually(lambda: victim.container_id not in {task.container_id for task in tasks_of(client, report)})
     go.touch()
-    ended = client.wait(report.application_id, timeout_s=30)
+    ended = client.wait(report.application_id, timeout_s=60)
     assert ended.final_status is FinalApplicationStatus.FAILED
     assert ended.diagnostics.endswith("failed = 1")
 
@@ -89,7 +89,7 @@ def test_one_node_of_a_process_is_decommissioned(packed: BlockingCluster) -> Non
     client.refresh_nodes(DecommissionType.GRACEFUL, 60)
     eventually(lambda: leaving.id in {node.node_id for node in client.nodes(frozenset({NodeState.DECOMMISSIONED}))})
     report = client.start(shell("true", 3))
-    assert client.wait(report.application_id, timeout_s=30).final_status is FinalApplicationStatus.SUCCEEDED
+    assert client.wait(report.application_id, timeout_s=60).final_status is FinalApplicationStatus.SUCCEEDED
     assert packed.nodes[3].id in {node.node_id for node in client.nodes(frozenset({NodeState.RUNNING}))}
 
 
@@ -129,5 +129,5 @@ def test_a_restarted_resource_manager_gets_the_nodes_back_with_their_work(tmp_pa
         eventually(lambda: client.metrics().active == 4)
         eventually(lambda: {task.container_id for task in tasks_of(client, report)} == {t.container_id for t in tasks})
         go.touch()
-        ended = client.wait(report.application_id, timeout_s=30)
+        ended = client.wait(report.application_id, timeout_s=60)
         assert (ended.final_status, ended.current_attempt_id.attempt) == (FinalApplicationStatus.SUCCEEDED, 1)

@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 
 from tests.cluster.conftest import eventually, gone
+from tests.processes import running
 
 pytest_plugins = ["pytester"]
 
@@ -210,15 +211,12 @@ def test_two_at_once_and_nothing_is_left_after_an_interrupt(tester: pytest.Pytes
         "2048",
     ]
     files = [tester.path / "1.json", tester.path / "2.json"]
-    with subprocess.Popen(command, cwd=tester.path, start_new_session=True, stdout=subprocess.DEVNULL) as run:
-        try:
-            eventually(lambda: all(file.exists() for file in files) or run.poll() is not None, TIMEOUT_S)
-            told = [json.loads(file.read_text()) for file in files]
-            # As a terminal does: to every process of the group.
-            os.killpg(run.pid, signal.SIGINT)
-            run.wait(TIMEOUT_S)
-        finally:
-            run.kill()
+    with running(*command, cwd=tester.path, start_new_session=True, stdout=subprocess.DEVNULL) as run:
+        eventually(lambda: all(file.exists() for file in files) or run.poll() is not None, TIMEOUT_S)
+        told = [json.loads(file.read_text()) for file in files]
+        # As a terminal does: to every process of the group.
+        os.killpg(run.pid, signal.SIGINT)
+        run.wait(TIMEOUT_S)
     addresses = [address for one in told for address in one["addresses"].values()]
     assert len(set(addresses)) == len(addresses) == 8
     deadline = time.monotonic() + TIMEOUT_S

@@ -29,7 +29,7 @@ from yarnling.local_cluster import LocalCluster
 __all__ = ["books", "gate"]
 
 pytestmark = [pytest.mark.cluster, pytest.mark.case("I4")]
-DEADLINE_S = 20.0
+DEADLINE_S = 60.0
 SETTINGS = {
     RECOVERY_ENABLED.key: "true",
     "yarn.scheduler.minimum-allocation-mb": "128",

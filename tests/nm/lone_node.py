@@ -39,7 +39,7 @@ from yarn.resource import Resource
 from yarn.states import ContainerState, NodeAction
 
 RM_IDENTIFIER = 1_795_222_023_200
-WAIT_S = 20.0
+WAIT_S = 60.0
 
 
 class PlayedResourceManager:

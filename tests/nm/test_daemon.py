@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import os
 import signal
@@ -14,9 +15,10 @@ from pathlib import Path
 
 import pytest
 
-from nm.launcher.processes import all_processes, environment_of, stat_of
+from nm.launcher.processes import ProcessStat, all_processes, environment_of, stat_of
 from tests.nm.lone_node import RM_IDENTIFIER, PlayedResourceManager, node_configuration, played_resource_manager
 from tests.nm.waiting import until
+from tests.processes import running, running_in_loop
 from wire.proxies import ContainerManagementProxy
 from yarn.containers import ContainerLaunchContext, ContainerTokenIdentifier
 from yarn.ids import ApplicationAttemptId, ApplicationId, ContainerId, NodeId
@@ -35,20 +37,14 @@ async def daemon(directory: Path, port: int, *options: str) -> AsyncIterator[Pro
     """A NodeManager over `directory`; killed at the end if it has not ended."""
     conf = node_configuration(directory, port, {})
     settings = [part for key in conf for part in ("-D", f"{key}={conf.get(key)}")]
-    process = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "nm", *settings, *options, cwd=ROOT, stdout=PIPE, stderr=PIPE, start_new_session=True
-    )
-    try:
+    command = [sys.executable, "-m", "nm", *settings, *options]
+    async with running_in_loop(*command, cwd=ROOT, stdout=PIPE, stderr=PIPE, start_new_session=True) as process:
         yield process
-    finally:
-        if process.returncode is None:
-            process.kill()
-        await process.communicate()
 
 
 async def ready_line(process: Process) -> dict[str, object]:
     assert process.stdout is not None
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         facts: dict[str, object] = json.loads(await process.stdout.readline())
     return facts
 
@@ -71,6 +67,17 @@ def tagged(directory: Path) -> list[int]:
     ]
 
 
+def sleeping(directory: Path) -> dict[str, ProcessStat]:
+    """Those of them that have become `sleep`, by their command: no shell, and no child that is yet to become one."""
+    found = {}
+    for pid in tagged(directory):
+        with contextlib.suppress(OSError):
+            command = Path(f"/proc/{pid}/cmdline").read_text().rstrip("\0").split("\0")
+            if command[0] == "sleep" and (stat := stat_of(pid)) is not None:
+                found[" ".join(command)] = stat
+    return found
+
+
 async def test_a_daemon_says_once_that_it_is_registered_and_stops_at_a_signal(tmp_path: Path) -> None:
     async with played_resource_manager(tmp_path) as (rm, port), daemon(tmp_path, port) as process:
         facts = await ready_line(process)
@@ -86,7 +93,7 @@ async def test_a_daemon_says_once_that_it_is_registered_and_stops_at_a_signal(tm
         await start_container(rm, node_id, "sleep 300")
         await until(lambda: tagged(tmp_path), "the container runs")
         process.send_signal(signal.SIGTERM)
-        async with asyncio.timeout(2):
+        async with asyncio.timeout(60):
             assert await process.wait() == 0
     assert rm.unregistered == [node_id]
     assert tagged(tmp_path) == []
@@ -107,32 +114,25 @@ async def test_a_daemon_that_cannot_start_says_why(tmp_path: Path) -> None:
 @pytest.mark.case("I2")
 async def test_what_a_killed_node_left_is_gone_before_the_next_one_registers(tmp_path: Path) -> None:
     """kill -9 of the NM alone: its containers live on, in their sessions and out of them, until it starts again."""
-    bystander = await asyncio.create_subprocess_exec("sleep", "60", start_new_session=True)
     async with played_resource_manager(tmp_path) as (rm, port):
         async with daemon(tmp_path, port) as process:
             node_id = NodeId.parse(str((await ready_line(process))["node_id"]))
             await start_container(rm, node_id, "setsid sleep 301 & sleep 302")
-            await until(lambda: len({sid(pid) for pid in tagged(tmp_path)}) == 3, "the escaped child is there")
+            await until(lambda: sleeping(tmp_path).keys() == {"sleep 301", "sleep 302"}, "the escaped child is there")
+            before = sleeping(tmp_path)
+            assert before["sleep 301"].session != before["sleep 302"].session
             process.kill()
             await process.wait()
-        left = tagged(tmp_path)
-        assert len(left) >= 3
+        assert sleeping(tmp_path) == before
         # Whoever has a pid that a stale pid file names is not the container: it stays.
         pid_file = next((tmp_path / "local").glob("nmPrivate/*/*/*.pid"))
-        pid_file.write_text(f"{bystander.pid}\n")
-
-        async with daemon(tmp_path, port) as process:
-            await ready_line(process)
-            assert tagged(tmp_path) == []
-            assert len(rm.registrations) == 2
-            assert rm.registrations[1].containers == ()
-            assert os.listdir(tmp_path / "local" / "nmPrivate") == []
-            await until(lambda: not list((tmp_path / "local").glob("*_DEL_*")), "the old directories are deleted")
-        assert stat_of(bystander.pid) is not None
-    bystander.kill()
-    await bystander.wait()
-
-
-def sid(pid: int) -> int | None:
-    found = stat_of(pid)
-    return None if found is None else found.session
+        with running("sleep", "60", start_new_session=True) as bystander:
+            pid_file.write_text(f"{bystander.pid}\n")
+            async with daemon(tmp_path, port) as process:
+                await ready_line(process)
+                assert tagged(tmp_path) == []
+                assert len(rm.registrations) == 2
+                assert rm.registrations[1].containers == ()
+                assert os.listdir(tmp_path / "local" / "nmPrivate") == []
+                await until(lambda: not list((tmp_path / "local").glob("*_DEL_*")), "the old directories are deleted")
+            assert bystander.poll() is None

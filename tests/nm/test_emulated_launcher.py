@@ -65,7 +65,7 @@ class Heard:
 
     async def until(self, count: int) -> list[Event]:
         """The events, once there are so many; two more turns of the loop show that there are no more."""
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             while len(self.events) < count:
                 self._news.clear()
                 await self._news.wait()

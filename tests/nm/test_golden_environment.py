@@ -128,7 +128,7 @@ async def probed(node: LoneNode, launch: ContainerLaunchContext) -> AsyncIterato
     """A container whose probe has spoken, and what it said by heading; it goes on until the context ends."""
     container_id = await node.start(launch)
     stdout = node.logs_of(container_id) / "stdout"
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         while not (stdout.exists() and "== end\n" in stdout.read_text()):  # noqa: ASYNC110  a file has no event
             await asyncio.sleep(0.01)
     parts = re.split(r"^== (\w+)\n", "== env\n" + stdout.read_text(), flags=re.MULTILINE)
@@ -244,7 +244,7 @@ async def test_two_disks_are_used_as_hadoop_does(tmp_path: Path) -> None:
     command = "env > <LOG_DIR>/stdout; while [ ! -e go ]; do sleep 0.05; done"
     async with lone_node(tmp_path, places) as node:
         container_id = await node.start(ContainerLaunchContext((command,)))
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             # `_` is the last that env tells.
             while "\n_=" not in (told := _told(tmp_path, container_id)):  # noqa: ASYNC110  a file has no event
                 await asyncio.sleep(0.01)

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import re
-import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -20,6 +18,7 @@ from nm.launcher.launchers import Launchers
 from nm.monitor import ContainersMonitor, MonitorSettings, Processes
 from tests.nm.lone_node import lone_node
 from tests.nm.nodes import container_id
+from tests.processes import running
 from yarn.configuration import Configuration
 from yarn.containers import ContainerLaunchContext
 from yarn.nodes import ResourceUtilization
@@ -116,19 +115,14 @@ async def test_heartbeats_tell_what_containers_and_the_node_really_use(tmp_path:
 def test_a_tree_holds_orphans_of_its_session() -> None:
     """A child whose parent has ended belongs to init, or to who takes orphans, and still to its container's session."""
     script = "(sleep 30 & echo $!); echo ended; exec sleep 30"
-    process = subprocess.Popen(["bash", "-c", script], stdout=subprocess.PIPE, start_new_session=True)
-    try:
+    with running("bash", "-c", script, stdout=subprocess.PIPE, start_new_session=True) as process:
         assert process.stdout is not None
         orphan = int(process.stdout.readline())
         assert process.stdout.readline() == b"ended\n"
-        with process.stdout:
-            assert set(Processes().trees([process.pid])[process.pid]) == {process.pid, orphan}
-    finally:
-        os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
+        assert set(Processes().trees([process.pid])[process.pid]) == {process.pid, orphan}
 
 
 def test_a_root_that_is_gone_has_no_tree() -> None:
-    process = subprocess.Popen(["true"])
-    process.wait()
+    with running("true") as process:
+        process.wait()
     assert Processes().trees([process.pid]) == {}

@@ -9,9 +9,9 @@ import pytest
 
 
 async def until(condition: Callable[[], object], what: str) -> None:
-    """Return as soon as it is true; fail after 10 s with what was waited for."""
+    """Return as soon as it is true; fail after a minute with what was waited for."""
     try:
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             while not condition():  # noqa: ASYNC110
                 await asyncio.sleep(0.01)
     except TimeoutError:

@@ -9,7 +9,7 @@ import signal
 import socket
 import sys
 from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,7 @@ import pytest
 
 from rm.core import ResourceManagerCore
 from rm.daemon import CoreStart
+from tests.processes import running_in_loop
 from tests.rm.builders import ask, done
 from tests.rm.served_cluster import ADMIN, CLIENT, SOON_S, Node, configuration, submit, until
 from tests.rm.served_cluster import Cluster as ServedCluster
@@ -34,7 +35,7 @@ from yarn.states import FinalApplicationStatus, YarnApplicationState
 pytestmark = pytest.mark.cluster
 
 ROOT = Path(__file__).resolve().parents[2]
-START_S = 20.0
+START_S = 60.0
 
 
 def write_files(directory: Path, conf: Configuration) -> None:
@@ -62,39 +63,24 @@ class Process:
             return await self.process.wait()
 
 
-async def _spawn(directory: Path, *options: str) -> asyncio.subprocess.Process:
-    return await asyncio.create_subprocess_exec(
-        sys.executable,
-        "-m",
-        "rm",
-        "--conf",
-        str(directory),
-        *options,
-        cwd=ROOT,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.PIPE,
-    )
+def daemon(directory: Path, *options: str) -> AbstractAsyncContextManager[asyncio.subprocess.Process]:
+    command = [sys.executable, "-m", "rm", "--conf", str(directory), *options]
+    return running_in_loop(*command, cwd=ROOT, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE)
 
 
 @asynccontextmanager
 async def running(directory: Path, *options: str) -> AsyncIterator[Process]:
-    process = await _spawn(directory, *options)
-    assert process.stdout is not None
-    try:
+    async with daemon(directory, *options) as process:
+        assert process.stdout is not None
         async with asyncio.timeout(START_S):
             line = await process.stdout.readline()
         assert line, (await process.communicate())[1].decode()
         yield Process(process, json.loads(line))
-    finally:
-        if process.returncode is None:
-            process.kill()
-        await process.communicate()
 
 
 async def refusal(directory: Path, *options: str) -> str:
     """What a daemon that will not start says on standard error."""
-    process = await _spawn(directory, *options)
-    async with asyncio.timeout(START_S):
+    async with daemon(directory, *options) as process, asyncio.timeout(START_S):
         out, err = await process.communicate()
     assert process.returncode == 2, err.decode()
     assert out == b""

@@ -26,6 +26,7 @@ from rm.stored_state import (
     Saving,
     StoredApplication,
 )
+from tests.processes import running
 from yarn.applications import ApplicationSubmissionContext
 from yarn.containers import Container, ContainerLaunchContext
 from yarn.errors import YarnException
@@ -206,14 +207,12 @@ def test_what_was_durable_survives_kill_9_in_whole_transactions(path: Path, seed
     draw, next_number = random.Random(seed), 1
     for _ in range(KILLS):
         words = [sys.executable, "-c", WRITER, str(path), str(next_number)]
-        process = subprocess.Popen(words, cwd=ROOT, stdout=subprocess.PIPE)
-        assert process.stdout is not None
-        said = [process.stdout.readline() for _ in range(20)]
-        time.sleep(draw.uniform(0, 0.01))
-        process.kill()
-        said += process.stdout.readlines()
-        process.wait()
-        process.stdout.close()
+        with running(*words, cwd=ROOT, stdout=subprocess.PIPE) as process:
+            assert process.stdout is not None
+            said = [process.stdout.readline() for _ in range(20)]
+            time.sleep(draw.uniform(0, 0.01))
+            process.kill()
+            said += process.stdout.readlines()
         store = opened(path)
         numbers = [stored.application.application_id.id for stored in store.load().applications]
         store.close()

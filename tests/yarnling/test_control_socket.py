@@ -105,7 +105,7 @@ async def test_what_nobody_waits_for_is_given_up(path: Path) -> None:
         finally:
             given_up.set()
 
-    async with asyncio.timeout(10), listening(path, long), connected(path) as (_, writer):
+    async with asyncio.timeout(60), listening(path, long), connected(path) as (_, writer):
         writer.write(b'{"order": "x"}\n')
         await begun.wait()
         writer.close()
@@ -120,7 +120,7 @@ async def test_an_order_ends_with_its_supervisor(path: Path) -> None:
         await asyncio.get_running_loop().create_future()
         return {}
 
-    async with asyncio.timeout(10), asyncio.TaskGroup() as tasks:
+    async with asyncio.timeout(60), asyncio.TaskGroup() as tasks:
         async with listening(path, long):
             waiting = tasks.create_task(asked_in_vain(path))
             await begun.wait()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import subprocess
 import sys
@@ -10,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.processes import running
 from yarnling.cluster_state import ClusterState, NodeEntry, ProcessIdentity, state_path
 from yarnling.leftovers import clean_up
 
@@ -24,16 +26,13 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def start() -> Iterator[Start]:
-    started: list[subprocess.Popen[bytes]] = []
+    with contextlib.ExitStack() as started:
 
-    def popen(*command: str, **variables: str) -> subprocess.Popen[bytes]:
-        started.append(subprocess.Popen(command, env={"PATH": os.environ["PATH"], **variables}, start_new_session=True))
-        return started[-1]
+        def popen(*command: str, **variables: str) -> subprocess.Popen[bytes]:
+            environment = {"PATH": os.environ["PATH"], **variables}
+            return started.enter_context(running(*command, env=environment, start_new_session=True))
 
-    yield popen
-    for process in started:
-        process.kill()
-        process.wait()
+        yield popen
 
 
 def state(directory: Path, *nodes: NodeEntry, temporary: bool = False) -> ClusterState:

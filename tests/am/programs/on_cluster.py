@@ -20,7 +20,7 @@ QUICK_EXPIRY = {
     # Times the fast factor: a dead node is lost after one second.
     "yarn.nm.liveness-monitor.expiry-interval-ms": "20000",
 }
-DEADLINE_S = 30.0
+DEADLINE_S = 60.0
 
 
 async def until(condition: Callable[[], bool]) -> None:

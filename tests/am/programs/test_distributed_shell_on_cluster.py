@@ -61,7 +61,7 @@ async def test_failed_containers_fail_the_application_with_the_counts(three_node
 @pytest.mark.case("I3")
 async def test_a_killed_master_is_tried_again(three_nodes: Cluster) -> None:
     application_id = await three_nodes.submit(sleep_submission(2, 1.0))
-    await three_nodes.client.wait(application_id, states=RUNNING, timeout_s=20)
+    await three_nodes.client.wait(application_id, states=RUNNING, timeout_s=60)
     await three_nodes.local.kill_master(application_id)
     report = await three_nodes.end_of(application_id)
     assert report.final_status is FinalApplicationStatus.SUCCEEDED, report.diagnostics
@@ -95,7 +95,7 @@ async def test_containers_are_kept_across_attempts(three_nodes: Cluster, tmp_pat
 async def test_containers_of_a_lost_node_run_elsewhere(three_nodes: Cluster) -> None:
     """-100 is asked for again: DistributedShell ends with all containers completed."""
     application_id = await three_nodes.submit(sleep_submission(4, 1.0))
-    report = await three_nodes.client.wait(application_id, states=RUNNING, timeout_s=20)
+    report = await three_nodes.client.wait(application_id, states=RUNNING, timeout_s=60)
     await until_containers(three_nodes, report.current_attempt_id, 5)
     victim = await three_nodes.node_of_master(application_id) % 3 + 1
     await three_nodes.local.kill_node(victim)

@@ -36,7 +36,7 @@ def allocated_on(node_id: NodeId, number: int = 2) -> AllocateResponse:
 
 async def run(manager: PlayedManager, node: PlayedNode, program: Program, *replies: object) -> int:
     """Run a program; a callable among the replies is given the node's id."""
-    async with asyncio.timeout(10), served(manager) as rm_address, served(node) as node_id:
+    async with asyncio.timeout(60), served(manager) as rm_address, served(node) as node_id:
         manager.replies = [answer(node_id) if callable(answer) else answer for answer in replies]  # type: ignore[misc]
         proxy = ApplicationMasterProxy(str(rm_address))
         async with (
