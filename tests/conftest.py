@@ -6,6 +6,8 @@ what is not known yet:  scripts/test --hypothesis-profile=explore  (a failure pr
 A test that asks for `seed` draws from it what it does and when: which node it kills, for one. So too it is the same in
 every run, until there are more runs or another seed:  scripts/test tests/cluster/test_demo_survives.py --runs 20
 (a failure names its seed, and --seed replays it).
+
+A test marked `soak` runs only if -m names it:  scripts/test -m soak
 """
 
 import pytest
@@ -20,6 +22,15 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("seeds", "what tests draw")
     group.addoption("--seed", type=int, default=1, metavar="N", help="the first seed (default: 1)")
     group.addoption("--runs", type=int, default=1, metavar="N", help="so many seeds, one after another (default: 1)")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if "soak" in config.option.markexpr:
+        return
+    soaks = [item for item in items if item.get_closest_marker("soak") is not None]
+    if soaks:
+        config.hook.pytest_deselected(items=soaks)
+        items[:] = [item for item in items if item not in soaks]
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:

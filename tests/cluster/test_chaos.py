@@ -36,7 +36,8 @@ faults:
   - {fault: pause-node, node: 2, at: 0.2, for: 0.3}
 lasts: 0.6
 """
-IN_CI = ("kill-node", "partition-replies")
+ALWAYS = ("kill-node", "kill-master", "kill-rm", "partition-replies")
+"""A node, a master, the ResourceManager, the network; the others only as a soak."""
 
 
 def chaos(*arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
@@ -64,7 +65,7 @@ def write(directory: Path, text: str) -> Path:
 
 
 @pytest.mark.case("I5")
-@pytest.mark.parametrize("name", IN_CI)
+@pytest.mark.parametrize("name", ALWAYS)
 async def test_ready_made_plans_pass(name: str) -> None:
     run = await run_plan(find_plan(name), 1)
     assert run.judgement.verdict is Verdict.PASS, run.judgement.reasons
@@ -72,8 +73,8 @@ async def test_ready_made_plans_pass(name: str) -> None:
 
 # I2: nodes, I3: masters, I4: the ResourceManager, I5: all the rest.
 @pytest.mark.case("I2", "I3", "I4", "I5")
-@pytest.mark.slow
-@pytest.mark.parametrize("name", [name for name in names() if name not in IN_CI])
+@pytest.mark.soak
+@pytest.mark.parametrize("name", [name for name in names() if name not in ALWAYS])
 def test_all_ready_made_plans_pass(name: str) -> None:
     """Each in a process of its own: some of them make mounts."""
     result = chaos(name, "--seed", "1", "--json")
@@ -81,7 +82,7 @@ def test_all_ready_made_plans_pass(name: str) -> None:
 
 
 @pytest.mark.case("I5")
-@pytest.mark.slow
+@pytest.mark.soak
 async def test_random_plans_pass(seed: int) -> None:
     from yarnling.chaos.swarm import random_plan
 

@@ -1,6 +1,7 @@
 """kill -9 of the ResourceManager at any moment, again and again: nothing acknowledged is lost, nothing runs twice.
 
-When it is killed, and what users do meanwhile, is drawn from a seed. Many runs, and the figures of all of them:
+When it is killed, and what users do meanwhile, is drawn from a seed. A few kills always, more with `-m soak`; many
+runs, and the figures of all of them:
 
     scripts/soak --seed 1 --runs 40 --kills 25
 """
@@ -15,19 +16,21 @@ from tests.cluster.rm_soak.soak import soak, storm_soak
 
 pytestmark = [pytest.mark.cluster, pytest.mark.slow, pytest.mark.case("I4")]
 
-KILLS = 12
+KILLS = pytest.mark.parametrize("kills", [4, pytest.param(25, marks=pytest.mark.soak)])
 
 
-async def test_every_submission_outlives_the_resource_managers(seed: int, tmp_path: Path) -> None:
-    figures = await soak(seed, KILLS, tmp_path)
+@KILLS
+async def test_every_submission_outlives_the_resource_managers(seed: int, kills: int, tmp_path: Path) -> None:
+    figures = await soak(seed, kills, tmp_path)
     assert figures.wrong == []
-    assert sum(figures.kills.values()) == KILLS
+    assert sum(figures.kills.values()) == kills
     assert figures.submissions > 0
     assert figures.containers > 0
 
 
-async def test_a_storm_of_submissions_is_there_as_it_was_told(seed: int, tmp_path: Path) -> None:
-    figures = await storm_soak(seed, KILLS, tmp_path)
+@KILLS
+async def test_a_storm_of_submissions_is_there_as_it_was_told(seed: int, kills: int, tmp_path: Path) -> None:
+    figures = await storm_soak(seed, kills, tmp_path)
     assert figures.wrong == []
-    assert sum(figures.kills.values()) == KILLS
-    assert figures.submissions > KILLS
+    assert sum(figures.kills.values()) == kills
+    assert figures.submissions > kills
