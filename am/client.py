@@ -23,7 +23,7 @@ from am.core import AskBook
 from am.environment import AMEnvironment
 from am.events import Event, HeartbeatFailed, Registered, Resynced, ShutdownOrdered
 from am.requests import ContainerRequest, RackOf, default_rack_of
-from wire.proxies import ApplicationMasterProxy
+from wire.proxies.master import ApplicationMasterProxy
 from wire.retry import RetryPolicy
 from wire.topology import Topology
 from yarn.asks import UpdateContainerRequest

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from wire.credentials import Credentials
 from wire.hadoop_xml import load_configuration
-from wire.tokens import AMRM_KIND
+from wire.token_kinds import AMRM_KIND
 from yarn.configuration import Configuration
 from yarn.containers import Token
 from yarn.errors import YarnException

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from am.environment import AMEnvironment
 from am.node_starts import NodeStarts
 from wire.channel import Channels
-from wire.proxies import ContainerManagementProxy
+from wire.proxies.container_management import ContainerManagementProxy
 from wire.retry import FOR_EVER, RetryPolicy
 from yarn.containers import Container, ContainerLaunchContext, ContainerStatus, Token
 from yarn.errors import CallOutcomeUnknown, InvalidToken, NMNotYetReadyException, YarnException

@@ -19,7 +19,8 @@ import psutil
 
 from wire.caller import RM_CALLER
 from wire.channel import Channels
-from wire.proxies import ApplicationMasterProxy, ContainerManagementProxy
+from wire.proxies.container_management import ContainerManagementProxy
+from wire.proxies.master import ApplicationMasterProxy
 from wire.retry import RetryPolicy
 from wire.watching import calls_of
 from yarn.applications import ApplicationSubmissionContext

@@ -20,7 +20,7 @@ from rm.effects import SaveApplication, SaveAttempt, StoreEffect
 from rm.lifecycles.states import RMAppAttemptState, RMAppState
 from rm.sqlite_store import SQLiteStateStore
 from rm.stored_state import ApplicationAttemptStateData, ApplicationStateData, Saving
-from wire.proxies import ApplicationClientProxy
+from wire.proxies.client import ApplicationClientProxy
 from wire.retry import RetryPolicy
 from yarn.applications import ApplicationSubmissionContext
 from yarn.containers import Container, ContainerLaunchContext

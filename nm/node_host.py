@@ -21,7 +21,8 @@ from nm.pack_tracker import PackTracker
 from nm.resource_tracker import ResourceTrackerCalls
 from wire.channel import Channels
 from wire.cluster_secret import read_cluster_secret
-from wire.proxies import PackTrackerProxy, ResourceTrackerProxy
+from wire.proxies.pack import PackTrackerProxy
+from wire.proxies.tracker import ResourceTrackerProxy
 from wire.retry import RetryPolicy
 from wire.tokens import NodeTokenSecretManager, PackTokenSecretManager
 from yarn.configuration import Configuration

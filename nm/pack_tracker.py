@@ -15,7 +15,7 @@ from typing import Any
 from nm.effects import RegisterNode, SendHeartbeat, UnregisterNode
 from nm.events import Event, HeartbeatAnswered, HeartbeatFailed, NodeRegistered, RegistrationFailed
 from nm.resource_tracker import UNREGISTER_TIMEOUT_S, registered_until_answered, updates_of
-from wire.proxies import PackTrackerProxy
+from wire.proxies.pack import PackTrackerProxy
 from wire.retry import RetryPolicy
 from wire.tokens import ContainerTokenSecretManager, KeyRing
 from yarn.errors import ServerUnavailable, YarnException

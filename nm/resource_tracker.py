@@ -11,7 +11,7 @@ from typing import TypeVar
 
 from nm.effects import RegisterNode, SendHeartbeat, UnregisterNode
 from nm.events import Event, HeartbeatAnswered, HeartbeatFailed, NodeRegistered, RegistrationFailed
-from wire.proxies import ResourceTrackerProxy
+from wire.proxies.tracker import ResourceTrackerProxy
 from wire.retry import FOR_EVER, RetryPolicy
 from wire.tokens import ContainerTokenSecretManager, KeyRing
 from yarn.containers import ContainerTokenIdentifier

@@ -19,7 +19,7 @@ from rm.response_signer import ResponseSigner
 from wire.caller import RM_CALLER
 from wire.channel import Channels
 from wire.credentials import Credentials
-from wire.proxies import ContainerManagementProxy
+from wire.proxies.container_management import ContainerManagementProxy
 from wire.retry import RetryPolicy
 from yarn.configuration import Configuration
 from yarn.containers import ContainerLaunchContext, Token

@@ -11,23 +11,16 @@ Source: org.apache.hadoop.conf.Configuration.Parser.
 from __future__ import annotations
 
 import getpass
-import html
 import os
 import re
 import tempfile
-import xml.sax.handler  # noqa: TID251  the handler's base; the parser is defusedxml's
 from collections.abc import Iterable, Mapping
-from importlib import resources
 from pathlib import Path
-from xml.sax import SAXParseException  # noqa: TID251  what that parser raises
-from xml.sax.xmlreader import AttributesImpl  # noqa: TID251  for its type alone
-
-import defusedxml.sax
-from defusedxml import DTDForbidden, EntitiesForbidden, ExternalReferenceForbidden
+from xml.parsers import expat  # noqa: TID251  no entity without a DOCTYPE, and that is refused; a start has no time for SAX
 
 from yarn.configuration import Configuration, Entry, find_variable
 from yarn.faults import ConfigurationException, Fault, Origin, Severity, refuse_if_faulty
-from yarn.settings import HadoopKeys, check_settings, defaults, scaled
+from yarn.settings import check_settings, defaults, scaled
 
 FILE_BYTES_MAX = 8 * 1024 * 1024
 """A capacity-scheduler.xml of ten thousand queues is some 4 MB."""
@@ -108,12 +101,10 @@ def parse(content: bytes, name: str) -> Configuration:
     handler = _Handler(name)
     fault: Fault | None = None
     try:
-        defusedxml.sax.parseString(content, handler, forbid_dtd=True)
-    except SAXParseException as error:
-        origin = Origin(name, error.getLineNumber())
-        fault = Fault("", None, origin, f"malformed XML: {error.getMessage()}", "correct it there or just before")
-    except (DTDForbidden, EntitiesForbidden, ExternalReferenceForbidden):
-        fault = handler.fault("has a DOCTYPE or entities, which are refused", "write the values out")
+        handler.read(content)
+    except expat.ExpatError as error:
+        problem = f"malformed XML: {expat.ErrorString(error.code)}"
+        fault = Fault("", None, Origin(name, error.lineno), problem, "correct it there or just before")
     except (ValueError, LookupError) as error:
         fault = handler.fault(f"cannot be decoded: {error}", "save it as UTF-8")
     except _Abandoned:
@@ -129,26 +120,22 @@ def to_xml(values: Mapping[str, str]) -> str:
     for key, value in values.items():
         if re.search(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]", key + value):
             raise ValueError(f"{key} = {value!r}: holds a character that XML cannot (remove it)")
-        name, text = html.escape(key, quote=False), html.escape(value, quote=False)
-        lines.append(f"  <property><name>{name}</name><value>{text}</value></property>")
+        lines.append(f"  <property><name>{_escaped(key)}</name><value>{_escaped(value)}</value></property>")
     return "\n".join([*lines, "</configuration>", ""])
 
 
-def hadoop_keys() -> HadoopKeys:
-    """The keys that Hadoop 3.4.1 knows."""
-    text = resources.files("wire").joinpath("hadoop_keys.txt").read_text()
-    return HadoopKeys(line for line in text.splitlines() if line and not line.startswith("#"))
+def _escaped(text: str) -> str:
+    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 
 class _Abandoned(Exception):
     """The file is not worth reading on; the fault is noted."""
 
 
-class _Handler(xml.sax.handler.ContentHandler):
+class _Handler:
     """Gathers properties; `faults` holds errors and notes, `entries` what is set."""
 
     def __init__(self, name: str) -> None:
-        super().__init__()
         self.entries: dict[str, Entry] = {}
         self.faults: list[Fault] = []
         self._file = name
@@ -156,13 +143,26 @@ class _Handler(xml.sax.handler.ContentHandler):
         self._path: list[str] = []
         self._text: list[str] = []
         self._property: dict[str, str] = {}
+        self._parser = expat.ParserCreate()
+        self._parser.buffer_text = True
+        self._parser.StartDoctypeDeclHandler = self._refuse_doctype
+        self._parser.StartElementHandler = self._start_element
+        self._parser.EndElementHandler = self._end_element
+        self._parser.CharacterDataHandler = self._text.append
+
+    def read(self, content: bytes) -> None:
+        """Raises ExpatError, ValueError, LookupError for what is no XML, _Abandoned for what is refused."""
+        self._parser.Parse(content, True)
 
     def fault(self, problem: str, remedy: str, *, severity: Severity = Severity.ERROR, key: str = "") -> Fault:
         """A fault at the element that is being read."""
-        locator = self._locator  # type: ignore[attr-defined]
-        return Fault(key, None, Origin(self._file, locator.getLineNumber()), problem, remedy, severity)
+        return Fault(key, None, Origin(self._file, self._parser.CurrentLineNumber), problem, remedy, severity)
 
-    def startElement(self, name: str, attrs: AttributesImpl) -> None:  # noqa: N802  its name in SAX
+    def _refuse_doctype(self, *declaration: object) -> None:
+        """Without one there are no entities, but for XML's own five."""
+        self._give_up("has a DOCTYPE or entities, which are refused", "write the values out")
+
+    def _start_element(self, name: str, attributes: dict[str, str]) -> None:
         self._path.append(name)
         if len(self._path) > DEPTH_MAX:
             self._give_up(f"more than {DEPTH_MAX} elements inside one another", "write name and value only")
@@ -173,15 +173,12 @@ class _Handler(xml.sax.handler.ContentHandler):
         elif name not in _KNOWN_ELEMENTS:
             self.faults.append(self.fault(f"<{name}> is not understood", "remove it", severity=Severity.WARNING))
         if name == "property":
-            self._line = self._locator.getLineNumber()  # type: ignore[attr-defined]
-            self._property = {key: value for key, value in attrs.items() if key in _TEXT_ELEMENTS}
+            self._line = self._parser.CurrentLineNumber
+            self._property = {key: value for key, value in attributes.items() if key in _TEXT_ELEMENTS}
         if name in _TEXT_ELEMENTS:
             self._text.clear()
 
-    def characters(self, content: str) -> None:
-        self._text.append(content)
-
-    def endElement(self, name: str) -> None:  # noqa: N802  its name in SAX
+    def _end_element(self, name: str) -> None:
         self._path.pop()
         if name in _TEXT_ELEMENTS and (text := "".join(self._text)):
             self._property[name] = text

@@ -33,6 +33,7 @@ from wire.codec.tokens import (
     write_container_identifier,
     write_nm_identifier,
 )
+from wire.token_kinds import AMRM_KIND, CONTAINER_KIND, NM_KIND, NODE_KIND, PACK_KIND
 from yarn.containers import AMRMTokenIdentifier, ContainerTokenIdentifier, NMTokenIdentifier, Token
 from yarn.errors import InvalidArgumentException, InvalidToken
 from yarn.ids import ApplicationAttemptId, NodeId
@@ -40,11 +41,6 @@ from yarn.protocols.pack import Pack
 from yarn.protocols.tracker import MasterKey
 from yarn.resource import INT32_MAX
 
-AMRM_KIND = "YARN_AM_RM_TOKEN"
-NM_KIND = "NMToken"
-CONTAINER_KIND = "ContainerToken"
-NODE_KIND = "YarnlingNodeToken"
-PACK_KIND = "YarnlingPackToken"
 SECRET_BYTES = 32
 
 Proven = TypeVar("Proven")

@@ -16,7 +16,9 @@ from pathlib import Path
 from am.staging import default_staging_root
 from am.submission import Submission
 from wire.channel import Channels
-from wire.proxies import AdminProxy, ApplicationClientProxy, InspectionProxy
+from wire.proxies.admin import AdminProxy
+from wire.proxies.client import ApplicationClientProxy
+from wire.proxies.inspection import InspectionProxy
 from wire.retry import RetryPolicy
 from yarn.applications import (
     ApplicationAttemptReport,

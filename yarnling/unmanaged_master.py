@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 from am.client import AMRMClient
 from am.nm_client import NMClient
-from wire.proxies import ApplicationMasterProxy
+from wire.proxies.master import ApplicationMasterProxy
 from wire.retry import RetryPolicy
 from yarn.applications import ApplicationReport, ApplicationSubmissionContext
 from yarn.configuration import Configuration

@@ -25,7 +25,7 @@ from am.events import (
 from am.requests import ContainerRequest
 from tests.am.builders import GB, container, container_id, ended, reply
 from tests.am.played_servers import PlayedManager, served
-from wire.proxies import ApplicationMasterProxy
+from wire.proxies.master import ApplicationMasterProxy
 from yarn.configuration import Configuration
 from yarn.containers import Token
 from yarn.errors import (

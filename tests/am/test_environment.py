@@ -10,7 +10,7 @@ from am.environment import AMEnvironment
 from tests.am.builders import ATTEMPT
 from wire.credentials import Credentials
 from wire.hadoop_xml import to_xml
-from wire.tokens import AMRM_KIND
+from wire.token_kinds import AMRM_KIND
 from yarn.containers import Token
 from yarn.errors import YarnException
 

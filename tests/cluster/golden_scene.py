@@ -12,7 +12,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from wire.hadoop_xml import read_file, to_xml
-from wire.proxies import ApplicationMasterProxy, ContainerManagementProxy
+from wire.proxies.container_management import ContainerManagementProxy
+from wire.proxies.master import ApplicationMasterProxy
 from wire.retry import RetryPolicy
 from yarn.applications import ApplicationSubmissionContext
 from yarn.asks import ANY, ResourceRequest

@@ -15,7 +15,7 @@ import pytest
 import pytest_asyncio
 
 from tests.cluster.conftest import QUICK
-from wire.proxies import ApplicationMasterProxy
+from wire.proxies.master import ApplicationMasterProxy
 from yarn.applications import ApplicationSubmissionContext, ContainerReport
 from yarn.asks import ANY, ResourceRequest
 from yarn.containers import ContainerLaunchContext

@@ -14,7 +14,7 @@ from wire.address import Address
 from wire.caller import Caller
 from wire.cluster_secret import read_cluster_secret, write_cluster_secret
 from wire.protocols import pack, tracker
-from wire.proxies import ContainerManagementProxy
+from wire.proxies.container_management import ContainerManagementProxy
 from wire.server import RpcServer
 from wire.tokens import (
     ContainerTokenSecretManager,

@@ -19,7 +19,7 @@ from nm.launcher.processes import ProcessStat, all_processes, environment_of, st
 from tests.nm.lone_node import RM_IDENTIFIER, PlayedResourceManager, node_configuration, played_resource_manager
 from tests.nm.waiting import until
 from tests.processes import running, running_in_loop
-from wire.proxies import ContainerManagementProxy
+from wire.proxies.container_management import ContainerManagementProxy
 from yarn.containers import ContainerLaunchContext, ContainerTokenIdentifier
 from yarn.ids import ApplicationAttemptId, ApplicationId, ContainerId, NodeId
 from yarn.protocols.container_management import StartContainerRequest

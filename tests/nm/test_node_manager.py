@@ -19,7 +19,7 @@ from tests.nm.lone_node import LoneNode, lone_node, node_configuration, played_r
 from tests.nm.waiting import until
 from tests.processes import running
 from wire.event_log import read_event_log
-from wire.proxies import ContainerManagementProxy
+from wire.proxies.container_management import ContainerManagementProxy
 from wire.tokens import ContainerTokenSecretManager, KeyRing, NMTokenSecretManager, new_master_key
 from yarn.containers import ContainerLaunchContext, ContainerRetryContext, LocalResource
 from yarn.errors import InvalidToken, YarnException

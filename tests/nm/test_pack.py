@@ -9,7 +9,7 @@ import pytest
 
 from nm.node_host import NodeHost
 from tests.nm.lone_node import WAIT_S, lone_nodes, node_configuration, played_resource_manager
-from wire.proxies import ContainerManagementProxy
+from wire.proxies.container_management import ContainerManagementProxy
 from wire.server import RpcServer
 from yarn.containers import ContainerLaunchContext
 from yarn.errors import InvalidToken, YarnException

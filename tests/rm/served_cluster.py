@@ -14,12 +14,10 @@ from wire.caller import Caller
 from wire.cluster_secret import read_cluster_secret, write_cluster_secret
 from wire.credentials import Credentials
 from wire.protocols import container_management
-from wire.proxies import (
-    AdminProxy,
-    ApplicationClientProxy,
-    ApplicationMasterProxy,
-    ResourceTrackerProxy,
-)
+from wire.proxies.admin import AdminProxy
+from wire.proxies.client import ApplicationClientProxy
+from wire.proxies.master import ApplicationMasterProxy
+from wire.proxies.tracker import ResourceTrackerProxy
 from wire.server import RpcServer
 from wire.tokens import (
     AMRM_KIND,

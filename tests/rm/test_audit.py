@@ -16,7 +16,7 @@ from rm.events import GetNewApplication, Tick, UnregisterNode
 from tests.rm.builders import ONE_QUEUE, RM, START_MS, ask
 from tests.rm.served_cluster import SOON_S, configuration
 from wire.event_log import read_event_log
-from wire.proxies import ApplicationClientProxy
+from wire.proxies.client import ApplicationClientProxy
 from yarn.configuration import Configuration
 from yarn.ids import NodeId
 from yarn.protocols.master import AllocateResponse

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.rm.served_cluster import ADMIN, Cluster, configuration, serving
-from wire.proxies import AdminProxy
+from wire.proxies.admin import AdminProxy
 from yarn.errors import YarnException
 from yarn.ids import NodeId
 from yarn.nodes import NodeLabel

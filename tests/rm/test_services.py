@@ -13,7 +13,8 @@ from rm.master_launcher import SUBMIT_TIME, WEB_PROXY_BASE
 from tests.rm.builders import ask, done
 from tests.rm.served_cluster import CLIENT, SOON_S, Cluster, Node, configuration, serving, submit, until
 from wire.credentials import Credentials
-from wire.proxies import ApplicationClientProxy, ApplicationMasterProxy
+from wire.proxies.client import ApplicationClientProxy
+from wire.proxies.master import ApplicationMasterProxy
 from wire.tokens import NodeTokenSecretManager
 from yarn.applications import ApplicationReport, ApplicationSubmissionContext
 from yarn.configuration import Configuration

@@ -21,15 +21,13 @@ from wire.codec.ids import read_container_id, read_node_id
 from wire.codec.launch import LAUNCH_CONTEXT_BYTES_MAX, write_launch_context
 from wire.codec.urls import read_url, write_url
 from wire.protocols import admin, client, container_management, inspection, master, tracker
-from wire.proxies import (
-    AdminProxy,
-    ApplicationClientProxy,
-    ApplicationMasterProxy,
-    ContainerManagementProxy,
-    InspectionProxy,
-    Proxy,
-    ResourceTrackerProxy,
-)
+from wire.proxies.admin import AdminProxy
+from wire.proxies.client import ApplicationClientProxy
+from wire.proxies.container_management import ContainerManagementProxy
+from wire.proxies.inspection import InspectionProxy
+from wire.proxies.master import ApplicationMasterProxy
+from wire.proxies.tracker import ResourceTrackerProxy
+from wire.proxy import Proxy
 from wire.rpc import Form, Rpc
 from yarn.asks import ResourceRequest
 from yarn.containers import (

@@ -13,7 +13,7 @@ from tests.wire.serving import NODE, Recorder, serving, target
 from wire.caller import Caller
 from wire.errors import CONCURRENCY_TEXT, ERROR_KEY, error_metadata, error_of, status_of, status_text
 from wire.protocols import tracker
-from wire.proxies import ResourceTrackerProxy
+from wire.proxies.tracker import ResourceTrackerProxy
 from yarn.errors import (
     AccessControlException,
     ApplicationNotFoundException,

@@ -13,12 +13,10 @@ from wire.address import Address
 from wire.caller import Caller
 from wire.channel import MESSAGE_BYTES_MAX, Channels
 from wire.protocols import admin, client, master, tracker
-from wire.proxies import (
-    AdminProxy,
-    ApplicationClientProxy,
-    ApplicationMasterProxy,
-    ResourceTrackerProxy,
-)
+from wire.proxies.admin import AdminProxy
+from wire.proxies.client import ApplicationClientProxy
+from wire.proxies.master import ApplicationMasterProxy
+from wire.proxies.tracker import ResourceTrackerProxy
 from wire.retry import RetryPolicy
 from wire.server import RpcServer, anybody
 from yarn.errors import (

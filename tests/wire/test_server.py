@@ -22,14 +22,12 @@ from wire.address import Address
 from wire.caller import Caller, caller_metadata
 from wire.errors import ERROR_KEY
 from wire.protocols import admin, client, container_management, master, tracker
-from wire.proxies import (
-    AdminProxy,
-    ApplicationClientProxy,
-    ApplicationMasterProxy,
-    ContainerManagementProxy,
-    Proxy,
-    ResourceTrackerProxy,
-)
+from wire.proxies.admin import AdminProxy
+from wire.proxies.client import ApplicationClientProxy
+from wire.proxies.container_management import ContainerManagementProxy
+from wire.proxies.master import ApplicationMasterProxy
+from wire.proxies.tracker import ResourceTrackerProxy
+from wire.proxy import Proxy
 from wire.rpc import Rpc
 from wire.server import RpcServer, anybody
 from wire.tokens import AMRMTokenSecretManager, KeyRing, NodeTokenSecretManager, new_master_key
@@ -328,7 +326,7 @@ assert len(os.listdir("/proc/self/task")) == 1, "importing must not start thread
 
 from wire.address import Address
 from wire.protocols import admin
-from wire.proxies import AdminProxy
+from wire.proxies.admin import AdminProxy
 from wire.server import RpcServer, anybody
 
 class Handler:

@@ -7,10 +7,8 @@ from yarn.faults import Fault, Origin, Severity
 from yarn.settings import (
     BY_KEY,
     FAST_TIME_FACTOR,
-    HadoopKeys,
     check_settings,
     defaults,
-    describe,
     nodemanager,
     resourcemanager,
     scaled,
@@ -19,6 +17,7 @@ from yarn.settings import (
     with_further,
 )
 from yarn.settings.kinds import TimeSetting
+from yarn.settings.report import HadoopKeys, describe
 
 NOTHING = Configuration().with_defaults(defaults() | {"user.name": "ann"})
 

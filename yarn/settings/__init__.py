@@ -9,16 +9,12 @@ what is read. To add a key, add a setting to the module it belongs to.
 
 from yarn.settings.pace import FAST_TIME_FACTOR, scaled
 from yarn.settings.registry import BY_KEY, check_settings, defaults, setting_of, with_further
-from yarn.settings.report import ConfigurationReport, HadoopKeys, describe
 
 __all__ = [
     "BY_KEY",
     "FAST_TIME_FACTOR",
-    "ConfigurationReport",
-    "HadoopKeys",
     "check_settings",
     "defaults",
-    "describe",
     "scaled",
     "setting_of",
     "with_further",

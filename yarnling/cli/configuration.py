@@ -10,9 +10,10 @@ from rich.table import Table
 from rich.text import Text
 
 from rm.scheduler.configuration import check_scheduler
-from wire.hadoop_xml import hadoop_keys, read_configuration
+from wire.hadoop_keys import hadoop_keys
+from wire.hadoop_xml import read_configuration
 from yarn.faults import ConfigurationException, Severity
-from yarn.settings import ConfigurationReport, describe
+from yarn.settings.report import ConfigurationReport, describe
 from yarnling.cli import json_form
 from yarnling.cli.terminal import cell, in_line, terminal
 from yarnling.cluster_configuration import definitions, with_defaults

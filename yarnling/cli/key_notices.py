@@ -6,9 +6,10 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from rm.scheduler.configuration import check_scheduler
-from wire.hadoop_xml import hadoop_keys, read_configuration
+from wire.hadoop_keys import hadoop_keys
+from wire.hadoop_xml import read_configuration
 from yarn.faults import refuse_if_faulty
-from yarn.settings import describe
+from yarn.settings.report import describe
 from yarnling.cli.terminal import in_line, notices
 from yarnling.cluster_configuration import replaced, with_defaults
 

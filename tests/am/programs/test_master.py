@@ -13,7 +13,7 @@ from am.programs.fixed_width import FixedWidth, Width
 from am.programs.master import Master
 from tests.am.builders import GB, container, container_id, ended, reply
 from tests.am.played_servers import PlayedManager, PlayedNode, served
-from wire.proxies import ApplicationMasterProxy
+from wire.proxies.master import ApplicationMasterProxy
 from wire.retry import RetryPolicy
 from yarn.containers import Container, ContainerLaunchContext, ContainerStatus, Token
 from yarn.errors import ApplicationAttemptNotFoundException, InvalidContainerException

@@ -8,7 +8,7 @@ import random
 import time
 from dataclasses import dataclass, field
 
-from wire.proxies import ApplicationClientProxy
+from wire.proxies.client import ApplicationClientProxy
 from wire.retry import RetryPolicy
 from yarn.settings import resourcemanager
 from yarnling.launcher import DaemonFailed

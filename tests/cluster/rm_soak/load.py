@@ -12,7 +12,7 @@ from typing import TypeVar
 
 from tests.cluster.applications import shell
 from tests.cluster.rm_soak.killer import Moments
-from wire.proxies import ApplicationClientProxy
+from wire.proxies.client import ApplicationClientProxy
 from wire.retry import RetryPolicy
 from yarn.applications import ApplicationReport, ApplicationSubmissionContext
 from yarn.errors import CallOutcomeUnknown, YarnException

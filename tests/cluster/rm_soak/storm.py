@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from tests.cluster.rm_soak.killer import Killer, Moments
 from tests.cluster.rm_soak.load import PRIORITY_MAX, QUEUES, RETRY, surely
-from wire.proxies import ApplicationClientProxy
+from wire.proxies.client import ApplicationClientProxy
 from yarn.applications import ApplicationReport, ApplicationSubmissionContext
 from yarn.errors import CallOutcomeUnknown, YarnException
 from yarn.ids import ApplicationId

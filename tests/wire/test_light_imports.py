@@ -1,0 +1,34 @@
+"""What a process does not speak it does not import: most of a master's start is imports."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+PROTOCOLS = {"admin", "client", "client_cluster", "container_management", "inspection", "master", "pack", "tracker"}
+HEAVY = {"argparse", "difflib", "email", "html", "http.client", "rich", "typer", "urllib.request", "xml.sax", "yaml"}
+
+
+def imported(module: str) -> set[str]:
+    """The names of all that is there once a new process has imported the module."""
+    command = [sys.executable, "-c", f"import sys, {module}; print(*sys.modules)"]
+    return set(subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout.split())
+
+
+def spoken(modules: set[str]) -> set[str]:
+    return {name for name in PROTOCOLS if f"wire.protocols.{name}" in modules}
+
+
+@pytest.mark.parametrize("program", ["distributed_shell", "elastic", "gang"])
+def test_a_master_imports_its_two_protocols_and_nothing_heavy(program: str) -> None:
+    modules = imported(f"am.programs.{program}.__main__")
+    assert spoken(modules) == {"master", "container_management"}
+    assert HEAVY & modules == set()
+
+
+def test_a_node_manager_imports_its_protocols_and_nothing_heavy() -> None:
+    modules = imported("nm.daemon")
+    assert spoken(modules) == {"container_management", "pack", "tracker"}
+    assert HEAVY & modules == set()
