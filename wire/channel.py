@@ -17,6 +17,13 @@ METADATA_BYTES_MAX = 64 * 1024
 CHANNELS_MAX = 1000
 """Open channels of one process; above it the one unused for longest is closed, if no call is on it."""
 
+NO_PROBES = ("grpc.http2.bdp_probe", 0)
+"""Both sides. Else whoever receives a message sends a ping to measure the bandwidth: three times the packets of a
+heartbeat, and what they wake costs a third of its CPU."""
+
+CONNECT_TIMEOUT_MS = 5000
+"""How long one try may take, which gRPC calls the least back-off. A server that is busy or paused accepts late: who
+gives up early leaves it a connection to accept and to drop, and begins anew."""
 RECONNECT_BACKOFF_MS_MAX = 1000
 FAILED_WAIT_S = 1.5 * RECONNECT_BACKOFF_MS_MAX / 1000
 """How long a channel that has failed may take to connect: gRPC's longest pause between two tries (varied by a fifth),
@@ -29,10 +36,11 @@ _OPTIONS: tuple[tuple[str, int], ...] = (
     # Retries are ours (wire.retry): gRPC's own would send a call twice without telling.
     ("grpc.enable_retries", 0),
     ("grpc.initial_reconnect_backoff_ms", 100),
-    ("grpc.min_reconnect_backoff_ms", 100),
+    ("grpc.min_reconnect_backoff_ms", CONNECT_TIMEOUT_MS),
     ("grpc.max_reconnect_backoff_ms", RECONNECT_BACKOFF_MS_MAX),
     ("grpc.keepalive_time_ms", 60_000),
     ("grpc.keepalive_timeout_ms", 20_000),
+    NO_PROBES,
     # A proxy from the environment would get calls that are meant for loopback.
     ("grpc.enable_http_proxy", 0),
 )

@@ -16,7 +16,7 @@ import grpc.aio
 
 from wire.address import Address, resolve
 from wire.caller import Caller, read_caller
-from wire.channel import MESSAGE_BYTES_MAX, METADATA_BYTES_MAX
+from wire.channel import MESSAGE_BYTES_MAX, METADATA_BYTES_MAX, NO_PROBES
 from wire.errors import error_metadata, status_of, status_text
 from wire.observer import RpcObserver, WireLog
 from wire.rpc import Rpc
@@ -41,6 +41,7 @@ _OPTIONS: tuple[tuple[str, int], ...] = (
     ("grpc.so_reuseport", 0),
     ("grpc.keepalive_time_ms", 60_000),
     ("grpc.keepalive_timeout_ms", 20_000),
+    NO_PROBES,
     ("grpc.http2.min_recv_ping_interval_without_data_ms", 10_000),
 )
 

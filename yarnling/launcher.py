@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from wire.grpc_environment import grpc_environment
 from yarn.errors import YarnException
 from yarnling.processes import kill, kill_with_descendants, those_that_name, wait_gone
 from yarnling.start_request import (
@@ -238,6 +239,6 @@ def _ending(status: int) -> str:
 
 
 def environment_of_daemons() -> dict[str, str]:
-    """What daemons inherit. gRPC's own fork handlers would wait for threads that are not there."""
+    """What daemons inherit."""
     path = os.pathsep.join(part for part in (str(_PROJECT), os.environ.get("PYTHONPATH")) if part)
-    return {**os.environ, "PYTHONPATH": path, "GRPC_ENABLE_FORK_SUPPORT": "false"}
+    return {**os.environ, "PYTHONPATH": path, **grpc_environment(os.environ)}

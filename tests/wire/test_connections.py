@@ -1,0 +1,127 @@
+"""What goes over a connection beside calls (nothing), one that is slow to begin, and what gRPC is told before."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import subprocess
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+
+import grpc
+import pytest
+
+from tests.wire.serving import Recorder, serving
+from wire.channel import Channels
+from wire.grpc_environment import grpc_environment
+from wire.protocols import admin
+from wire.proxies import AdminProxy
+
+PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
+EMPTY_SETTINGS = bytes([0, 0, 0, 4, 0, 0, 0, 0, 0])
+PING = 6
+CALLS = 10
+
+
+def frame_types(sent: bytes) -> list[int]:
+    """The types of HTTP/2's frames, in their order."""
+    types, rest = [], sent.removeprefix(PREFACE)
+    while rest:
+        types.append(rest[3])
+        rest = rest[9 + int.from_bytes(rest[:3], "big") :]
+    return types
+
+
+@asynccontextmanager
+async def listening_between(port: int) -> AsyncIterator[tuple[int, tuple[bytearray, bytearray]]]:
+    """A port that leads to `port`, and what went there and back."""
+    sent = bytearray(), bytearray()
+    ended: list[asyncio.Event] = []
+
+    async def copy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, kept: bytearray) -> None:
+        while data := await reader.read(1 << 16):
+            kept += data
+            writer.write(data)
+        writer.close()
+
+    async def lead(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        ended.append(asyncio.Event())
+        there, back = await asyncio.open_connection("127.0.0.1", port)
+        await asyncio.gather(copy(reader, back, sent[0]), copy(there, writer, sent[1]))
+        ended[-1].set()
+
+    server = await asyncio.start_server(lead, "127.0.0.1", 0)
+    try:
+        yield server.sockets[0].getsockname()[1], sent
+    finally:
+        server.close()
+        for event in ended:
+            await event.wait()
+
+
+async def test_calls_bring_no_pings() -> None:
+    """A ping with each message would be more packets than the messages of an idle cluster."""
+    async with (
+        serving((admin.REFRESH_QUEUES,), Recorder({})) as server,
+        listening_between(server.port) as (port, sent),
+        AdminProxy(f"127.0.0.1:{port}") as proxy,
+    ):
+        for _ in range(CALLS):
+            await proxy.refresh_queues()
+        for types in map(frame_types, map(bytes, sent)):
+            assert types
+            assert PING not in types
+
+
+async def test_a_server_that_is_slow_to_begin_is_waited_for() -> None:
+    """Who gave up after a tenth of a second would begin anew all the time while the server is busy."""
+    connections = 0
+    begun, ended = asyncio.Event(), asyncio.Event()
+
+    async def begin_late(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        nonlocal connections
+        connections += 1
+        await asyncio.sleep(0.4)
+        with suppress(ConnectionError):
+            writer.write(EMPTY_SETTINGS)
+            await writer.drain()
+        begun.set()
+        await reader.read()
+        writer.close()
+        ended.set()
+
+    server = await asyncio.start_server(begin_late, "127.0.0.1", 0)
+    async with Channels() as channels, asyncio.timeout(20):
+        channel = channels.get(f"127.0.0.1:{server.sockets[0].getsockname()[1]}")
+        call = asyncio.create_task(channel.send("/a/b", b"", metadata=(), timeout_s=20))
+        await begun.wait()
+        assert connections == 1
+        call.cancel()
+    await ended.wait()
+    server.close()
+
+
+def test_what_is_said_to_grpc_is_understood_by_the_installed_one() -> None:
+    """It writes an error for an experiment that it does not have, and goes on."""
+    environment = {key: value for key, value in os.environ.items() if key != "GRPC_EXPERIMENTS"}
+    added = grpc_environment(environment)
+    done = subprocess.run(
+        [sys.executable, "-c", "import grpc; grpc.insecure_channel('127.0.0.1:1').close()"],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        env=environment | added,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "GRPC_EXPERIMENTS" in added or not grpc.__version__.startswith("1.85.")
+
+
+def test_a_choice_of_experiments_that_is_made_already_stays() -> None:
+    assert "GRPC_EXPERIMENTS" not in grpc_environment({"GRPC_EXPERIMENTS": ""})
+
+
+def test_other_versions_of_grpc_are_left_as_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(grpc, "__version__", "1.850.0")
+    assert grpc_environment({}) == {"GRPC_ENABLE_FORK_SUPPORT": "false"}
