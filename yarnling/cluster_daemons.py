@@ -223,7 +223,8 @@ class ClusterDaemons:
         daemon = self.node(number).daemon
         if daemon.exit_status is not None:
             return
-        self.launcher.kill(daemon, descendants=containers)
+        # It looks at every process of the machine, which is no work for the loop.
+        await asyncio.to_thread(self.launcher.kill, daemon, descendants=containers)
         await daemon.exited.wait()
 
     def pause_node(self, number: int) -> None:

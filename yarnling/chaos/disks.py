@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ctypes
 import errno
+import io
 import os
 from pathlib import Path
 
@@ -36,15 +37,26 @@ class SmallDisk:
         _call("mount", b"tmpfs", os.fsencode(self.directory), b"tmpfs", 0, f"size={SIZE_BYTES},mode=0755".encode())
 
     def fill(self) -> None:
-        """Leave no byte free."""
-        with (self.directory / FILLER).open("ab", buffering=0) as file:
-            for chunk in (_CHUNK, b"\0"):
-                try:
-                    while file.write(chunk) == len(chunk):
-                        pass
-                except OSError as error:
-                    if error.errno != errno.ENOSPC:
-                        raise
+        """Leave no byte free. Raises NoDisk, with nothing left, if this is another file system.
+
+        A thread that is older than `own_mounts` sees what is below: the disk of the machine, which others use.
+        """
+        try:
+            with (self.directory / FILLER).open("ab", buffering=0) as file:
+                for chunk in (_CHUNK, b"\0"):
+                    self._write_until_full(file, chunk)
+        except NoDisk:
+            self.empty()
+            raise
+
+    def _write_until_full(self, file: io.FileIO, chunk: bytes) -> None:
+        try:
+            while file.write(chunk) == len(chunk):
+                if file.tell() > SIZE_BYTES:
+                    raise NoDisk(f"{self.directory} is no disk of {SIZE_BYTES} bytes: it took more")
+        except OSError as error:
+            if error.errno != errno.ENOSPC:
+                raise
 
     def empty(self) -> None:
         (self.directory / FILLER).unlink(missing_ok=True)

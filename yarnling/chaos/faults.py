@@ -7,6 +7,8 @@ import os
 import signal
 import time
 from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import TypeVar
 
 import psutil
 
@@ -21,8 +23,11 @@ from yarnling.container_processes import processes_of
 from yarnling.processes import kill
 
 SOMEBODY_S = 10.0
-"""How long a fault waits for a master or container to be done to, unless it is optional."""
+"""How long a fault waits for a master, container or ResourceManager to be done to, unless it is optional."""
 LOOK_S = 0.05
+
+
+T = TypeVar("T")
 
 
 class NothingThere(YarnException):
@@ -113,9 +118,10 @@ class DecommissionNode(Fault):
 
 
 class KillResourceManager(Fault):
+    """One that is only starting is there, too."""
+
     async def start(self) -> str:
-        if not self.site.is_up(0):
-            raise NothingThere("the ResourceManager is down already")
+        await _resource_manager(self.site, self.blow)
         self.site.may_end(0)
         await self.site.cluster.kill_rm()
         return "rm"
@@ -126,8 +132,7 @@ class KillResourceManager(Fault):
 
 class PauseResourceManager(Fault):
     async def start(self) -> str:
-        if not self.site.is_up(0):
-            raise NothingThere("the ResourceManager is down already")
+        await _resource_manager(self.site, self.blow)
         self.site.pause(0)
         return "rm"
 
@@ -276,13 +281,26 @@ async def _bring_back(site: Site, numbers: tuple[int, ...]) -> None:
 
 async def _somebody(site: Site, blow: Blow) -> Life:
     """The master or container that the blow's pick says; waits for one, unless the blow is optional."""
-    roles = (Role.MASTER,) if blow.kind.scope is Scope.MASTER else (Role.CONTAINER, Role.TASK)
-    given_up_s = time.monotonic() + (0.0 if blow.optional else SOMEBODY_S)
-    while not (alive := site.notes.alive(*roles)):
-        if time.monotonic() >= given_up_s:
-            raise NothingThere(f"no {'master' if blow.kind.scope is Scope.MASTER else 'container'} runs")
-        await asyncio.sleep(LOOK_S)
+    is_master = blow.kind.scope is Scope.MASTER
+    roles = (Role.MASTER,) if is_master else (Role.CONTAINER, Role.TASK)
+    missing = f"no {'master' if is_master else 'container'} runs"
+    alive = await _once_there(lambda: site.notes.alive(*roles), blow, missing)
     return alive[min(int(blow.pick * len(alive)), len(alive) - 1)]
+
+
+async def _resource_manager(site: Site, blow: Blow) -> None:
+    """Returns when it is up: where a fault has just ended, it may be a moment away."""
+    await _once_there(lambda: site.is_up(0), blow, "the ResourceManager is down already")
+
+
+async def _once_there(look: Callable[[], T], blow: Blow, missing: str) -> T:
+    """What `look` finds, as soon as that is something. Raises NothingThere; at once, if the blow is optional."""
+    given_up_s = time.monotonic() + (0.0 if blow.optional else SOMEBODY_S)
+    while not (found := look()):
+        if time.monotonic() >= given_up_s:
+            raise NothingThere(missing)
+        await asyncio.sleep(LOOK_S)
+    return found
 
 
 async def _processes(container_id: ContainerId) -> list[psutil.Process]:

@@ -34,7 +34,7 @@ _WORK_KEYS = (
     "program", "applications", "tasks", "seconds", "at", "every", "users", "may_fail", "keep_containers", "attempts",
 )  # fmt: skip
 _FAULT_KEYS = ("fault", "at", "for", "times", "every", "node", "count", "optional")
-_EXPECT_KEYS = ("nodes_lost", "attempts", "failed", "lost_within", "fence", "heal", "drain")
+_EXPECT_KEYS = ("nodes_lost", "attempts", "failed", "refused", "lost_within", "fence", "heal", "drain")
 
 
 def read_plan(path: Path) -> Plan:
@@ -153,6 +153,7 @@ class PlanReader(YamlReader):
             nodes_lost=self._bounds(fields.get("nodes_lost")),
             attempts=self._bounds(fields.get("attempts")),
             failed=self._bounds(fields.get("failed")),
+            refused=self._bounds(fields.get("refused")),
             lost_within=self._number(fields.get("lost_within"), 0.0) or None,
             fence=self._number(fields.get("fence"), usual.fence),
             heal=self._number(fields.get("heal"), usual.heal),

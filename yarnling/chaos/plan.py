@@ -204,7 +204,8 @@ class FaultPlan:
 
 @dataclass(frozen=True, slots=True)
 class Expectations:
-    """`nodes_lost` and `attempts`: bounds (least, most), None: no matter. `attempts`: of all applications, the highest.
+    """`nodes_lost` to `refused`: bounds (least, most), None: no matter. `attempts`: of all applications, the highest.
+    `refused`: submissions that had an answer, and it was no.
 
     `lost_within`: a node that is killed or hangs is LOST so many seconds later.
     """
@@ -212,6 +213,7 @@ class Expectations:
     nodes_lost: tuple[int, int] | None = None
     attempts: tuple[int, int] | None = None
     failed: tuple[int, int] | None = None
+    refused: tuple[int, int] | None = None
     lost_within: float | None = None
     fence: float = FENCE_S
     heal: float = HEAL_S

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import random
 import shutil
-import tempfile
 from collections.abc import Callable, Coroutine
 from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass, replace
@@ -16,6 +15,7 @@ from yarn.errors import YarnException
 from yarn.settings import nodemanager, resourcemanager, scheduler, yarnling
 from yarn.states import FINAL_APPLICATION_STATES, NodeState
 from yarnling.chaos.aftermath import busy_nodes, leftovers, live_containers, sockets_of_this_process, work_files
+from yarnling.chaos.directories import new_directory, remove_orphans, settle
 from yarnling.chaos.disks import NoDisk, SmallDisk, own_mounts
 from yarnling.chaos.faults import FAULTS
 from yarnling.chaos.history import History, Injected, Outcome, Role
@@ -83,7 +83,8 @@ async def run_plan(
 
     `stop` set: the cluster ends at once, and nothing can be told.
     """
-    directory = Path(tempfile.mkdtemp(prefix="yarnling-chaos-")) if keep is None else keep
+    remove_orphans()
+    directory = new_directory() if keep is None else keep
     directory.mkdir(parents=True, exist_ok=True)
     history = History()
     blows = schedule(plan, seed)
@@ -100,7 +101,9 @@ async def run_plan(
     history.left += await leftovers(directory, before, END_S)
     judgement = judge(plan, history)
     stays = keep is not None or judgement.verdict
-    if not stays:
+    if stays:
+        settle(directory)
+    else:
         shutil.rmtree(directory)
     return Run(plan, seed, blows, history, judgement, directory if stays else None)
 

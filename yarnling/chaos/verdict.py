@@ -68,6 +68,9 @@ def _expected(plan: Plan, history: History) -> Iterator[Checked]:
     if expect.failed is not None:
         failed = sum(1 for one in history.outcomes.values() if one.final_status is FinalApplicationStatus.FAILED)
         yield _bounded("applications that failed as expected", failed, expect.failed)
+    if expect.refused is not None:
+        refused = sum(1 for one in history.submissions if one.refusal)
+        yield _bounded("submissions refused as expected", refused, expect.refused)
     if expect.lost_within is not None:
         late = [
             f"{one.blow}: lost after {took_s:.1f} s, expected within {expect.lost_within:g} s"

@@ -85,6 +85,7 @@ def test_what_the_plan_expects() -> None:
         ({"nodes_lost": (0, 0)}, "nodes lost as expected: 1, expected 0"),
         ({"attempts": (2, 3)}, "attempts as expected: 1, expected 2 to 3"),
         ({"failed": (1, 1)}, "applications that failed as expected: 0, expected 1"),
+        ({"refused": (1, 2)}, "submissions refused as expected: 0, expected 1 to 2"),
         ({"lost_within": 3.5}, "lost in time: 5.0 s kill-node 2 for 4.0 s: lost after 3.6 s, expected within 3.5 s"),
     ]:
         judgement = judge(plan_of(**expected), story.history)

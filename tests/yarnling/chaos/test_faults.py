@@ -1,0 +1,43 @@
+"""Faults at daemons that are not there yet."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from tests.yarnling.chaos.test_site import PlayedCluster, daemon, site_of
+from yarnling.chaos.faults import FAULTS, NothingThere
+from yarnling.chaos.plan import KINDS
+from yarnling.chaos.schedule import Blow
+from yarnling.launcher import Daemon
+
+
+class Killed(PlayedCluster):
+    """Whom `kill_rm` ended."""
+
+    killed: Daemon | None = None
+
+    async def kill_rm(self) -> None:
+        self.killed = self.rm
+
+
+async def test_a_resource_manager_that_another_fault_has_just_killed_is_waited_for(tmp_path: Path) -> None:
+    cluster = Killed(daemon(7, exit_status=-9))
+    fault = FAULTS["kill-rm"](site_of(cluster, tmp_path), Blow(1, KINDS["kill-rm"], 0, 0))
+    async with asyncio.timeout(5), asyncio.TaskGroup() as tasks:
+        killing = tasks.create_task(fault.start())
+        await asyncio.sleep(0)
+        assert cluster.killed is None
+        cluster.rm = next_one = daemon(8)
+    assert (killing.result(), cluster.killed) == ("rm", next_one)
+
+
+async def test_an_optional_fault_waits_for_nobody(tmp_path: Path) -> None:
+    cluster = Killed(daemon(7, exit_status=-9))
+    blow = replace(Blow(1, KINDS["kill-rm"], 0, 0), optional=True)
+    with pytest.raises(NothingThere, match="the ResourceManager is down already"):
+        await FAULTS["kill-rm"](site_of(cluster, tmp_path), blow).start()
+    assert cluster.killed is None
