@@ -7,8 +7,9 @@
             ...
         await rm.unregister(FinalApplicationStatus.SUCCEEDED)
 
-Heartbeats go out at a fixed interval from `register` to `unregister`, whatever the program does meanwhile. All
-bookkeeping is the AskBook's; here are the clock, the network and the errors.
+Heartbeats go out at a fixed interval from `register` to `unregister`, whatever the program does meanwhile: the first
+one as soon as something is asked for, or after an interval. All bookkeeping is the AskBook's; here are the clock, the
+network and the errors.
 """
 
 from __future__ import annotations
@@ -47,8 +48,11 @@ from yarn.settings.applicationmaster import AM_HEARTBEAT_INTERVAL
 from yarn.settings.resourcemanager import CONNECT_MAX_WAIT
 from yarn.states import FinalApplicationStatus
 
-UNREGISTER_POLL_S = 0.1
-"""The pause between two calls of finishApplicationMaster until it says true (AMRMClientImpl)."""
+UNREGISTER_PAUSES_S = (0.005, 0.01, 0.02, 0.04, 0.08, 0.1)
+"""The pauses between calls of finishApplicationMaster until it says true; the last for ever, which is AMRMClientImpl's.
+
+The first answer is always false, and most of the time the end is stored right after it.
+"""
 
 EVENTS_MAX = 10_000
 """Events that wait to be read. Above it heartbeats wait too: an AM that reads none for so long is better given up."""
@@ -80,6 +84,7 @@ class AMRMClient:
         self._events: asyncio.Queue[Event] = asyncio.Queue(EVENTS_MAX)
         self._tasks = asyncio.TaskGroup()
         self._heartbeats: asyncio.Task[None] | None = None
+        self._asked = asyncio.Event()
 
     @classmethod
     def connect(cls, environment: AMEnvironment, rack_of: RackOf | None = None) -> AMRMClient:
@@ -120,6 +125,7 @@ class AMRMClient:
     def add_request(self, request: ContainerRequest) -> None:
         """Ask for one container more with the next heartbeat. Raises InvalidResourceRequestException."""
         self._book.add_request(request)
+        self._asked.set()
 
     def remove_request(self, request: ContainerRequest) -> bool:
         """Withdraw one such request; False if none is outstanding."""
@@ -166,8 +172,9 @@ class AMRMClient:
         """End the heartbeats and tell the RM the outcome, until it has stored it."""
         await self._stop_heartbeats()
         request = FinishApplicationMasterRequest(final_status, diagnostics, tracking_url)
+        pauses_s = iter(UNREGISTER_PAUSES_S)
         while not await self._finish(request):  # noqa: ASYNC110  the RM has to be asked; nothing here would set an event
-            await asyncio.sleep(UNREGISTER_POLL_S)
+            await asyncio.sleep(next(pauses_s, UNREGISTER_PAUSES_S[-1]))
 
     # The exchange with the RM
 
@@ -197,6 +204,9 @@ class AMRMClient:
             return False
 
     async def _send_heartbeats(self) -> None:
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(self._interval_s):
+                await self._asked.wait()
         while True:
             begun_s = time.monotonic()
             events = await self._exchange()

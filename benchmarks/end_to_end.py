@@ -18,6 +18,7 @@ from pathlib import Path
 from am.launching import python_launch_context
 from am.programs.distributed_shell.client import parse
 from am.submission import ApplicationOptions, build_context
+from benchmarks.bytecode import compile_sources
 from yarn.states import FinalApplicationStatus
 from yarnling.local_cluster import LocalCluster
 
@@ -44,6 +45,7 @@ SETTINGS = {
 
 def measure(progress: Callable[[str], None]) -> dict[str, float]:
     """{"containers_per_s", "us_rm", "us_nm", "us_am", "true_50_s", "dask_tasks_per_s"}; us: CPU per container."""
+    compile_sources()
     progress(f"{WARM_UP + MEASURED} emulated containers on {NODES} NodeManagers")
     figures = asyncio.run(emulated())
     times = []

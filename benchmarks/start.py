@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import compileall
 import statistics
 import time
 from collections.abc import Callable
-from pathlib import Path
 
+from benchmarks.bytecode import compile_sources
 from yarnling.local_cluster import LocalCluster
 
 RUNS = {1: 5, 4: 5, 10: 5, 100: 3, 300: 1, 500: 1}
@@ -17,7 +16,7 @@ RUNS = {1: 5, 4: 5, 10: 5, 100: 3, 300: 1, 500: 1}
 
 def measure(progress: Callable[[str], None]) -> dict[str, float]:
     """{"ready_s_N": seconds, median} for each size; the fork server's own cold start is in it."""
-    _compile()
+    compile_sources()
     figures = {}
     for nodes, runs in RUNS.items():
         times = []
@@ -32,10 +31,3 @@ async def _ready_s(nodes: int) -> float:
     started = time.perf_counter()
     async with LocalCluster(nodes=nodes):
         return time.perf_counter() - started
-
-
-def _compile() -> None:
-    """As it is installed: compiled. A checkout may not be, where PYTHONDONTWRITEBYTECODE is set."""
-    root = Path(__file__).resolve().parent.parent
-    for package in ("nm", "protos", "rm", "wire", "yarn", "yarnling"):
-        compileall.compile_dir(root / package, quiet=1)

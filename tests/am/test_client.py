@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from am import client
 from am.client import AMRMClient
 from am.environment import AMEnvironment
 from am.events import (
@@ -197,6 +198,20 @@ async def test_unregister_asks_until_the_rm_has_stored_the_end() -> None:
     assert [(request.final_status, request.diagnostics) for request in manager.finished] == [
         (FinalApplicationStatus.SUCCEEDED, "done")
     ] * 3
+
+
+async def test_unregister_asks_again_soon_and_then_less_often(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The last of the pauses is the one that repeats."""
+    monkeypatch.setattr(client, "UNREGISTER_PAUSES_S", (0.0, 0.001))
+    manager = PlayedManager(finishes_needed=6)
+    async with registered(manager) as rm:
+        await rm.unregister(FinalApplicationStatus.SUCCEEDED)
+    assert len(manager.finished) == 6
+    monkeypatch.setattr(client, "UNREGISTER_PAUSES_S", (0.0, 3600.0))
+    manager = PlayedManager(finishes_needed=2)
+    async with registered(manager) as rm:
+        await rm.unregister(FinalApplicationStatus.SUCCEEDED)
+    assert len(manager.finished) == 2
 
 
 async def test_unregister_registers_again_with_an_rm_that_has_restarted() -> None:

@@ -215,11 +215,14 @@ CONNECT_MAX_WAIT = TimeSetting(
 CONNECT_RETRY_INTERVAL = TimeSetting(
     "yarn.resourcemanager.connect.retry-interval.ms", "30000", "wait between two such tries", minimum=1
 )
+CLIENT_POLL_LEAST_MS = 25
+"""What the pace of a cluster never goes below: each look costs client and RM some 2 ms, which the work could use."""
 CLIENT_POLL_INTERVAL = TimeSetting(
     "yarn.client.application-client-protocol.poll-interval-ms",
     "200",
     "how often a client that waits for a submission or a kill asks",
     minimum=1,
+    least_ms=CLIENT_POLL_LEAST_MS,
 )
 NM_CLIENT_CONNECT_MAX_WAIT = TimeSetting(
     "yarn.client.nodemanager-connect.max-wait-ms",

@@ -34,13 +34,15 @@ def allocated_on(node_id: NodeId, number: int = 2) -> AllocateResponse:
     return replace(reply(allocated=(given,)), nm_tokens=(NMToken(node_id, Token(b"i", b"p", "NMToken", "")),))
 
 
-async def run(manager: PlayedManager, node: PlayedNode, program: Program, *replies: object) -> int:
+async def run(
+    manager: PlayedManager, node: PlayedNode, program: Program, *replies: object, heartbeat_interval_ms: int = 5
+) -> int:
     """Run a program; a callable among the replies is given the node's id."""
     async with asyncio.timeout(60), served(manager) as rm_address, served(node) as node_id:
         manager.replies = [answer(node_id) if callable(answer) else answer for answer in replies]  # type: ignore[misc]
         proxy = ApplicationMasterProxy(str(rm_address))
         async with (
-            AMRMClient(proxy, heartbeat_interval_ms=5) as rm,
+            AMRMClient(proxy, heartbeat_interval_ms=heartbeat_interval_ms) as rm,
             NMClient(rm.nm_tokens, RetryPolicy(200, 10)) as nms,
         ):
             await rm.register("host")
@@ -53,6 +55,21 @@ async def test_a_program_runs_its_container_and_unregisters() -> None:
     assert node.started == [container_id(2)]
     assert [request.final_status for request in manager.finished] == [FinalApplicationStatus.SUCCEEDED]
     assert next(ask.count for request in manager.heard for ask in request.asks) == 1
+
+
+async def test_what_a_program_asks_for_when_it_is_registered_goes_with_the_first_heartbeat() -> None:
+    """Heartbeats may be long apart: there is no second one here in which it could go."""
+
+    class OneBeat(FixedWidth):
+        def handle(self, event: Event, now_ms: int) -> list[Action]:
+            if isinstance(event, HeartbeatDone):
+                return [Finish(FinalApplicationStatus.SUCCEEDED)]
+            return super().handle(event, now_ms)
+
+    manager = PlayedManager()
+    program = OneBeat(Width(3, GB, priority=1), lambda number: HELLO)
+    assert await run(manager, PlayedNode(), program, heartbeat_interval_ms=3_600_000) == 0
+    assert [ask.count for ask in manager.heard[0].asks] == [3]
 
 
 async def test_a_start_that_is_refused_reaches_the_program_and_the_container_is_given_back() -> None:
