@@ -21,6 +21,7 @@ from yarnling.cluster_configuration import (
     node_overrides,
 )
 from yarnling.cluster_directory import NODES_MAX, ClusterDirectory, NodePlace
+from yarnling.held_ports import HeldPorts
 from yarnling.launcher import Daemon, DaemonFailed, Launcher
 from yarnling.loop_launcher import LoopLauncher
 from yarnling.start_request import StartRequest
@@ -100,6 +101,7 @@ class ClusterDaemons:
         self._loopback = loopback
         self.nodes_max = min(nodes + ADDED_MAX, NODES_MAX)
         self._launcher: Launcher | LoopLauncher | None = None
+        self._held = HeldPorts()
         self.addresses: dict[str, str] = {}
         self.log_dirs: list[Path] = []
         self.nodes: list[Node] = []
@@ -116,8 +118,11 @@ class ClusterDaemons:
 
     async def close(self) -> None:
         """End every process; again is no error."""
-        if self._launcher is not None:
-            await self._launcher.close()
+        try:
+            if self._launcher is not None:
+                await self._launcher.close()
+        finally:
+            self._held.close()
 
     @property
     def launcher(self) -> Launcher | LoopLauncher:
@@ -134,7 +139,8 @@ class ClusterDaemons:
 
     async def start_rm(self) -> None:
         """The first one; its addresses are everybody's from then on."""
-        self._write_files(first_addresses(self._settings))
+        first = first_addresses(self._settings)
+        self._write_files({key: self._held.hold(address) for key, address in first.items()})
         rm = await self._launch("rm", "rm", {})
         self.addresses |= {key: rm.facts["addresses"][key] for key in RM_ADDRESSES}
         self._write_files(self.addresses)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 from collections import Counter
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -126,6 +127,16 @@ async def test_one_that_is_starting_is_killed_too(three: Cluster) -> None:
     await three.local.restart_rm()
     report = await three.client.wait(app, timeout_s=DEADLINE_S)
     assert report.final_status is FinalApplicationStatus.SUCCEEDED
+
+
+async def test_its_ports_are_nobody_elses_while_it_is_away(three: Cluster) -> None:
+    ports = [int(address.rpartition(":")[2]) for address in three.local.addresses.values()]
+    await three.local.kill_rm()
+    for port in ports:
+        with socket.socket() as other, pytest.raises(OSError, match="in use"):
+            other.bind(("127.0.0.1", port))
+    await three.local.restart_rm()
+    assert await three.local.wait_nodes(3)
 
 
 async def test_each_of_its_starts_can_be_replayed(tmp_path: Path) -> None:
