@@ -14,6 +14,9 @@ from asyncio.subprocess import Process
 from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
+HEARING = ("env", "--default-signal=INT,HUP,TERM")
+"""Before a command that a signal is to end: who runs the tests in the background has some of them ignored."""
+
 
 @contextlib.contextmanager
 def running(*command: str | os.PathLike[str], **options: Any) -> Iterator[subprocess.Popen[Any]]:

@@ -15,7 +15,6 @@ from typing import Any
 import psutil
 import pytest
 
-from yarnling.chaos.faults import SOMEBODY_S
 from yarnling.chaos.history import Role
 from yarnling.chaos.notes import SCRIPT, Notes
 from yarnling.chaos.plan import KINDS
@@ -123,15 +122,15 @@ async def test_a_workload_that_loses_its_notes_fails(tmp_path: Path, monkeypatch
     assert reason.endswith("succeeded with 1 of 2 containers done")
 
 
-def test_a_fault_that_finds_nobody_cannot_be_told(tmp_path: Path) -> None:
+async def test_a_fault_that_finds_nobody_cannot_be_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The only application is submitted after the fault has given up."""
-    text = QUICK.replace("seconds: 0.5}", f"seconds: 0.5, at: {SOMEBODY_S + 2}}}")
+    monkeypatch.setattr("yarnling.chaos.faults.SOMEBODY_S", 0.5)
+    text = QUICK.replace("seconds: 0.5}", "seconds: 0.5, at: 2.5}")
     text = text.replace("{fault: pause-node, node: 2, at: 0.2, for: 0.3}", "{fault: kill-master, at: 0}")
     text += "begins: at once\n"
-    result = chaos(str(write(tmp_path, text)), "--json")
-    run = told(result)
-    assert (result.returncode, run["verdict"]) == (2, "cannot tell"), run
-    assert run["reasons"] == ["0.0 s kill-master could not be done: no master runs"]
+    judgement = (await run_plan(find_plan(str(write(tmp_path, text))), 1)).judgement
+    assert judgement.verdict is Verdict.CANNOT_TELL
+    assert list(judgement.reasons) == ["0.0 s kill-master could not be done: no master runs"]
 
 
 def test_a_cluster_that_does_not_come_up_cannot_be_told(tmp_path: Path) -> None:

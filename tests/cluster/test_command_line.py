@@ -16,7 +16,7 @@ import psutil
 import pytest
 
 from tests.cluster.conftest import COMMAND, DEFINITIONS, Yarnling, eventually, gone, names
-from tests.processes import running
+from tests.processes import HEARING, running
 
 pytestmark = pytest.mark.cluster
 
@@ -173,7 +173,7 @@ def test_kill_node(up: dict[str, object], yarnling: Yarnling) -> None:
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_a_signal_ends_the_foreground(environment: dict[str, str], number: signal.Signals) -> None:
     command = [*COMMAND, "up", "--nodes", "2", "--fast", "--name", "front", "--json", *DEFINITIONS]
-    with running(*command, env=environment, stdout=subprocess.PIPE, text=True) as process:
+    with running(*HEARING, *command, env=environment, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         told = ""
         while not told.endswith("\n}\n"):

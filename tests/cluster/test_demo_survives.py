@@ -1,9 +1,10 @@
 """Killing -9 any one NodeManager, any master, or half of ten nodes at once loses no application, and no word.
 
 The demonstration's three applications run at once, from less text; what is killed, and when, is drawn from a seed. A
-gate holds them up at that moment, until the harm is done. Twenty runs of each:
+gate holds them up at that moment, until the harm is done. One node and one master always; the others, and twenty
+runs of each:
 
-    scripts/test tests/cluster/test_demo_survives.py --runs 20
+    scripts/test tests/cluster/test_demo_survives.py -m "soak or not soak" --runs 20
 """
 
 from __future__ import annotations
@@ -167,6 +168,7 @@ async def test_any_one_node_manager_is_killed(seed: int, text: InputText, tmp_pa
         await run.check()
 
 
+@pytest.mark.soak
 async def test_the_node_of_the_word_counts_master_is_killed(seed: int, text: InputText, tmp_path: Path) -> None:
     """And the master with it."""
     draw = random.Random(seed)
@@ -189,6 +191,7 @@ async def test_any_master_is_killed(seed: int, text: InputText, tmp_path: Path) 
         await run.check()
 
 
+@pytest.mark.soak
 async def test_every_master_is_killed(seed: int, text: InputText, tmp_path: Path) -> None:
     draw = random.Random(seed)
     async with demonstration(5, draw.choice(MOMENTS[:-1]), text, tmp_path / "cluster") as run:
@@ -198,6 +201,7 @@ async def test_every_master_is_killed(seed: int, text: InputText, tmp_path: Path
         assert len(masters) == 3
 
 
+@pytest.mark.soak
 async def test_half_of_ten_nodes_are_killed_at_once(seed: int, text: InputText, tmp_path: Path) -> None:
     draw = random.Random(seed)
     async with demonstration(10, draw.choice(MOMENTS), text, tmp_path / "cluster") as run:

@@ -16,7 +16,7 @@ import pytest
 
 from tests.cluster.conftest import COMMAND, Yarnling, eventually
 from tests.cluster.test_command_line import up
-from tests.processes import running
+from tests.processes import HEARING, running
 from yarn.ids import ApplicationId
 
 __all__ = ["up"]
@@ -117,7 +117,7 @@ def test_top_on_a_terminal_goes_on_until_it_is_interrupted(waiting: ApplicationI
     fcntl.ioctl(worker, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 60, 0, 0))
     command = [*COMMAND, "top", "--interval", "0.1"]
     variables = {**environment, "TERM": "xterm"}
-    with running(*command, env=variables, stdin=worker, stdout=worker, stderr=worker) as process:
+    with running(*HEARING, *command, env=variables, stdin=worker, stdout=worker, stderr=worker) as process:
         os.close(worker)
         output = b""
         while output.count(b"queue: used / guaranteed") < 3:

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from tests.cluster.conftest import eventually, gone
-from tests.processes import running
+from tests.processes import HEARING, running
 
 pytest_plugins = ["pytester"]
 
@@ -211,7 +211,7 @@ def test_two_at_once_and_nothing_is_left_after_an_interrupt(tester: pytest.Pytes
         "2048",
     ]
     files = [tester.path / "1.json", tester.path / "2.json"]
-    with running(*command, cwd=tester.path, start_new_session=True, stdout=subprocess.DEVNULL) as run:
+    with running(*HEARING, *command, cwd=tester.path, start_new_session=True, stdout=subprocess.DEVNULL) as run:
         eventually(lambda: all(file.exists() for file in files) or run.poll() is not None, TIMEOUT_S)
         told = [json.loads(file.read_text()) for file in files]
         # As a terminal does: to every process of the group.
