@@ -107,8 +107,8 @@ def _report(context: RMContext, attempt: FiCaSchedulerApp, obstacle: Obstacle, r
 
 def _place(report: ObstacleReport, levels: dict[str, int]) -> tuple[object, ...]:
     """Those of every node first; on a node the application's, its user's, its queues' upwards."""
-    is_somewhere = report.node_id is not None
-    return (is_somewhere, report.node_id or (), report.scope.value, levels.get(report.subject, -1))
+    place = () if report.node_id is None else report.node_id.reading_order
+    return (place, report.scope.value, levels.get(report.subject, -1))
 
 
 def _upwards(leaf: CSQueue) -> Iterable[CSQueue]:

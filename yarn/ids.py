@@ -18,6 +18,7 @@ _APPLICATION = re.compile(r"application_(\d{1,19})_(\d{1,10})")
 _ATTEMPT = re.compile(r"appattempt_(\d{1,19})_(\d{1,10})_(\d{1,10})")
 _CONTAINER = re.compile(r"container_(?:e(\d{1,10})_)?(\d{1,19})_(\d{1,10})_(\d{1,10})_(\d{1,13})")
 _NODE = re.compile(r"([^:\s]+):(\d{1,5})")
+_NUMBER = re.compile(r"(\d{1,9})", re.ASCII)
 
 
 class ApplicationId(NamedTuple):
@@ -96,6 +97,12 @@ class NodeId(NamedTuple):
 
     def __str__(self) -> str:
         return f"{self.host}:{self.port}"
+
+    @property
+    def reading_order(self) -> tuple[tuple[str | int, ...], int]:
+        """What lists for people are sorted by: 127.0.0.2 before 127.0.0.10, as numbers in a name count as such."""
+        parts = _NUMBER.split(self.host)
+        return tuple(int(part) if index % 2 else part for index, part in enumerate(parts)), self.port
 
     @staticmethod
     def parse(text: str) -> NodeId:

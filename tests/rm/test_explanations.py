@@ -204,3 +204,16 @@ def test_what_is_over_or_unknown_has_no_obstacles(rm: RM) -> None:
     assert (found.state, found.asks, found.obstacles) == (YarnApplicationState.FINISHED, (), ())
     with pytest.raises(ApplicationNotFoundException, match="application_1_0099"):
         explain(rm, ApplicationId(1, 99))
+
+
+def test_nodes_are_told_in_the_order_of_their_numbers() -> None:
+    rm = RM({f"{CAPACITY}root.queues": "a", f"{CAPACITY}root.a.capacity": "100"})
+    for host in ("n10", "n2", "n1"):
+        rm.node(host, 2048)
+    app = rm.submit(queue="a")
+    rm.run_master(app)
+    rm.allocate(app, asks=[ask(1, 4096)])
+    for host in ("n10", "n2", "n1"):
+        rm.beat(host)
+    places = [report.node_id.host for report in explain(rm, app).obstacles if report.node_id is not None]
+    assert list(dict.fromkeys(places)) == ["n1", "n2", "n10"]

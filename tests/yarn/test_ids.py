@@ -64,3 +64,10 @@ def test_what_is_no_id_is_refused_with_an_example_of_one(parse, text) -> None:  
 def test_a_node_id_is_host_and_port() -> None:
     assert NodeId.parse("h1:45454") == NodeId("h1", 45454)
     assert str(NodeId("h1", 45454)) == "h1:45454"
+
+
+def test_lists_of_nodes_are_in_the_order_of_the_numbers_in_them() -> None:
+    hosts = ["127.0.0.2", "127.0.0.10", "127.0.1.1", "host", "host2", "host2b", "host10", "host" + "9" * 5000]
+    nodes = [NodeId(host, port) for host in hosts for port in (80, 443)]
+    backwards = nodes[::-1]
+    assert sorted(backwards, key=lambda node: node.reading_order) == nodes

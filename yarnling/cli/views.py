@@ -75,7 +75,7 @@ async def look(client: Client, state: ClusterState) -> ClusterView:
     nodes = await client.nodes()
     root = await client.queue("root")
     return ClusterView(
-        tuple(sorted(nodes, key=lambda node: node.node_id)),
+        tuple(sorted(nodes, key=lambda node: node.node_id.reading_order)),
         root,
         tuple(sorted(await client.applications(), key=lambda app: app.application_id)),
         conditions(state.nodes),
