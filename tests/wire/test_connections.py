@@ -92,9 +92,9 @@ async def test_a_server_that_is_slow_to_begin_is_waited_for() -> None:
         ended.set()
 
     server = await asyncio.start_server(begin_late, "127.0.0.1", 0)
-    async with Channels() as channels, asyncio.timeout(20):
+    async with Channels() as channels, asyncio.timeout(60), asyncio.TaskGroup() as tasks:
         channel = channels.get(f"127.0.0.1:{server.sockets[0].getsockname()[1]}")
-        call = asyncio.create_task(channel.send("/a/b", b"", metadata=(), timeout_s=20))
+        call = tasks.create_task(channel.send("/a/b", b"", metadata=(), timeout_s=20))
         await begun.wait()
         assert connections == 1
         call.cancel()
