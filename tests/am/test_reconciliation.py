@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from hypothesis import given
+from hypothesis import strategies as st
+
+from am.core import AskBook
 from am.events import (
     Allocation,
     ContainersAllocated,
@@ -13,8 +17,10 @@ from am.events import (
     Resynced,
 )
 from am.reconciliation import (
+    ASKS_AN_EXPIRY,
     AskNode,
     Effect,
+    News,
     NodeAnswered,
     NodeSilent,
     Reconciliation,
@@ -22,8 +28,9 @@ from am.reconciliation import (
     TakeAsEnded,
     Tick,
 )
-from tests.am.builders import container, container_id, ended, node_id
+from tests.am.builders import container, container_id, ended, node_id, reply
 from yarn.containers import ContainerStatus
+from yarn.ids import NodeId
 from yarn.states import ContainerExitStatus, ContainerState
 
 EXPIRY_MS = 4000
@@ -179,3 +186,89 @@ def test_what_was_given_up_is_stopped_when_its_node_answers_again() -> None:
     assert core.handle(Tick(), 30_000) == [AskNode(N1, (THREE,))]
     assert core.handle(NodeAnswered(N1, (THREE,), (ended(3, -105),)), 30_001) == []
     assert core.next_deadline_ms() is None
+
+
+class World:
+    """An RM that restarts, two nodes that die with what they run, and an AM's side: its book and its questions."""
+
+    def __init__(self) -> None:
+        self.book = AskBook()
+        self.core = started(2, 3)
+        self.told: list[int] = []
+        self.alive = {2: N1, 3: N1, 4: N2, 5: N2}
+        self.ended: set[int] = set()
+        self.known = set(self.alive)
+        """To the RM that runs."""
+        self.up = {N1, N2}
+        self.now_ms = 0
+        self.hear(allocated(4, 5, host="n2"))
+        for number in (4, 5):
+            self.hear(ContainerStarted(container_id(number)))
+
+    def hear(self, news: News) -> None:
+        for effect in self.core.handle(news, self.now_ms):
+            match effect:
+                case AskNode(node, ids) if node in self.up:
+                    runs = tuple(running(one.number) for one in ids if self.alive.get(one.number) == node)
+                    self.hear(NodeAnswered(node, ids, runs))
+                case AskNode(node, _):
+                    self.hear(NodeSilent(node))
+                case TakeAsEnded(statuses, give_back):
+                    self.learn(self.book.take_as_ended(statuses, give_back=give_back))
+                case StopStray():
+                    raise AssertionError("a node that is silent here has gone with all it had")
+
+    def learn(self, events: list[Event]) -> None:
+        for event in events:
+            if isinstance(event, ContainersCompleted):
+                self.told += [status.container_id.number for status in event.statuses]
+            self.hear(event)
+
+    def die(self, node: NodeId) -> None:
+        self.up.discard(node)
+        self.ended |= {number for number, place in self.alive.items() if place == node}
+        self.alive = {number: place for number, place in self.alive.items() if place != node}
+
+    def restart(self) -> None:
+        self.known = set()
+        self.book.handle_not_registered()
+        self.hear(Resynced())
+
+    def register(self) -> None:
+        """The nodes that are there tell the RM what they have."""
+        self.known |= {number for number, place in self.alive.items() if place in self.up}
+
+    def tell(self) -> None:
+        """The RM tells the ends that it knows of."""
+        self.book.next_request(0.0)
+        self.learn(
+            self.book.handle_reply(reply(completed=tuple(ended(one) for one in sorted(self.known & self.ended))))
+        )
+        self.known -= self.ended
+
+    def wait(self) -> None:
+        self.now_ms += INTERVAL_MS
+        self.hear(Tick())
+
+
+STEPS = {
+    "n1 dies": lambda world: world.die(N1),
+    "n2 dies": lambda world: world.die(N2),
+    "n1 is another one": lambda world: world.up.add(N1),
+    "the RM restarts": World.restart,
+    "nodes register": World.register,
+    "the RM tells": World.tell,
+    "time": World.wait,
+}
+
+
+@given(st.lists(st.sampled_from(sorted(STEPS)), max_size=20))
+def test_each_end_is_told_once_whoever_dies_when(steps: list[str]) -> None:
+    world = World()
+    for step in steps:
+        STEPS[step](world)
+    for _ in range(2 * ASKS_AN_EXPIRY):
+        world.wait()
+    world.register()
+    world.tell()
+    assert sorted(world.told) == sorted(world.ended)
