@@ -16,7 +16,7 @@ from tests.wire.serving import Recorder, serving
 from wire.channel import Channels
 from wire.grpc_environment import grpc_environment
 from wire.protocols import admin
-from wire.proxies import AdminProxy
+from wire.proxies.admin import AdminProxy
 
 PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 EMPTY_SETTINGS = bytes([0, 0, 0, 4, 0, 0, 0, 0, 0])
