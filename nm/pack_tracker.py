@@ -14,6 +14,7 @@ from typing import Any
 
 from nm.effects import RegisterNode, SendHeartbeat, UnregisterNode
 from nm.events import Event, HeartbeatAnswered, HeartbeatFailed, NodeRegistered, RegistrationFailed
+from nm.pack_gathering import NODES_A_CALL, Beats, Gathering
 from nm.resource_tracker import UNREGISTER_TIMEOUT_S, registered_until_answered, updates_of
 from wire.proxies.pack import PackTrackerProxy
 from wire.retry import RetryPolicy
@@ -32,13 +33,6 @@ from yarn.protocols.tracker import (
 from yarn.states import NodeAction
 
 _logger = logging.getLogger(__name__)
-
-NODES_A_CALL = 100
-"""What is registered at once, and what beats together while all is quiet."""
-CALLS_AN_INTERVAL = 20
-"""Heartbeats that have come apart are gathered for a part of the interval: a pack makes so many calls in it at most."""
-AT_ONCE_S = 0.005
-"""Those that somebody waits for are gathered for less."""
 
 
 class PackTracker:
@@ -60,18 +54,15 @@ class PackTracker:
         self._retry = retry
         self._container_keys, self._nm_keys = container_keys, nm_keys
         self._interval_s = interval_ms / 1000
+        self._gathering = Gathering(self._interval_s, lambda beats: self._start(self._beat_all(beats)))
         self._tasks = tasks
         self._utilization = utilization
         self._nodes: list[PackedCalls] = []
         self._running: set[asyncio.Task[None]] = set()
         self._registrations: dict[int, RegisterNodeManagerRequest] = {}
-        self._beats: dict[int, NodeHeartbeatRequest] = {}
         self._answered: dict[int, NodeHeartbeatRequest] = {}
         self._fresh: set[int] = set()
         self._goodbyes: list[int] = []
-        self._timer: asyncio.TimerHandle | None = None
-        self._last_s = 0.0
-        self._is_over = False
 
     def add(
         self, node_id: NodeId, container_tokens: ContainerTokenSecretManager, send: Callable[[Event], None]
@@ -83,9 +74,7 @@ class PackTracker:
 
     def cancel(self) -> None:
         """Send no more heartbeats, and wait for no more answers."""
-        self._is_over = True
-        if self._timer is not None:
-            self._timer.cancel()
+        self._gathering.cancel()
         for task in self._running:
             task.cancel()
 
@@ -110,28 +99,14 @@ class PackTracker:
         if number in self._fresh:
             self._fresh.discard(number)
             delay_s = first_beat_after_s(number, len(self._nodes), self._interval_s)
-            asyncio.get_running_loop().call_later(delay_s, self._put, number, request)
+            asyncio.get_running_loop().call_later(delay_s, self._gathering.put, number, request)
         else:
-            self._put(number, request, at_once=at_once)
+            self._gathering.put(number, request, at_once=at_once)
 
     def unregister(self, number: int) -> None:
         if not self._goodbyes:
             asyncio.get_running_loop().call_soon(self._send_goodbyes)
         self._goodbyes.append(number)
-
-    # Gathering
-
-    def _put(self, number: int, request: NodeHeartbeatRequest, *, at_once: bool = False) -> None:
-        if self._is_over:
-            return
-        self._beats[number] = request
-        gathered_s = AT_ONCE_S if at_once else self._interval_s / CALLS_AN_INTERVAL
-        loop = asyncio.get_running_loop()
-        when_s = max(loop.time(), self._last_s + gathered_s)
-        if self._timer is None or self._timer.when() > when_s:
-            if self._timer is not None:
-                self._timer.cancel()
-            self._timer = loop.call_at(when_s, self._send_beats)
 
     def _start(self, work: Coroutine[Any, Any, None]) -> None:
         task = self._tasks.create_task(work)
@@ -164,13 +139,7 @@ class PackTracker:
 
     # Heartbeats
 
-    def _send_beats(self) -> None:
-        self._timer = None
-        self._last_s = asyncio.get_running_loop().time()
-        beats, self._beats = self._beats, {}
-        self._start(self._beat_all(beats))
-
-    async def _beat_all(self, beats: dict[int, NodeHeartbeatRequest]) -> None:
+    async def _beat_all(self, beats: Beats) -> None:
         machine = self._utilization()
         container_key, nm_key = self._container_keys.current, self._nm_keys.current
         key_ids = container_key.key_id if container_key else 0, nm_key.key_id if nm_key else 0
@@ -192,12 +161,13 @@ class PackTracker:
         else:
             self._take_reply(beats, reply)
 
-    def _take_reply(self, beats: dict[int, NodeHeartbeatRequest], reply: PackHeartbeatReply) -> None:
+    def _take_reply(self, beats: Beats, reply: PackHeartbeatReply) -> None:
+        self._gathering.expect(beats.keys() - reply.unknown - reply.failed.keys(), len(self._nodes))
         for (number, request), response_id in zip(beats.items(), reply.response_ids, strict=True):
             node, told = self._nodes[number], reply.told.get(number)
             if number in reply.unknown:
                 self._answered.pop(number, None)
-                self._put(number, request, at_once=True)
+                self._gathering.put(number, request, at_once=True)
             elif number in reply.failed:
                 self._answered.pop(number, None)
                 node.send(HeartbeatFailed(reply.failed[number].message, unreachable=False))
