@@ -10,12 +10,16 @@ from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from yarn.errors import CallOutcomeUnknown
 from yarn.states import DecommissionType
 from yarnling.chaos.disks import SmallDisk
 from yarnling.chaos.network import Network
 from yarnling.chaos.notes import Notes
 from yarnling.launcher import Daemon, DaemonFailed
 from yarnling.local_cluster import LocalCluster
+
+AGAIN_S = 0.1
+"""Between two calls where the first was not answered."""
 
 
 @dataclass
@@ -76,10 +80,15 @@ class Site:
             self._signal(number, signal.SIGCONT)
 
     async def tell_leaving(self, timeout_s: int) -> None:
-        """Have the ResourceManager know which nodes are to leave."""
+        """Have the ResourceManager know which nodes are to leave; again, if one was killed that was just asked."""
         hosts = [self.cluster.node(number).place.host for number in sorted(self.leaving)]
         self.excluded.write_text("".join(f"{host}\n" for host in hosts))
-        await self.cluster.client.refresh_nodes(DecommissionType.GRACEFUL, timeout_s)
+        while True:
+            try:
+                await self.cluster.client.refresh_nodes(DecommissionType.GRACEFUL, timeout_s)
+                return
+            except CallOutcomeUnknown:
+                await asyncio.sleep(AGAIN_S)
 
     async def heal(self) -> None:
         """Undo what is left of everything, and start what has ended. Raises YarnException if that cannot be."""

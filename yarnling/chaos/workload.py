@@ -24,12 +24,11 @@ from yarnling.chaos.history import History, Role
 from yarnling.chaos.history import Submission as Submitted
 from yarnling.chaos.notes import Notes, now_s
 from yarnling.chaos.plan import Program, Work
+from yarnling.chaos.site import AGAIN_S
 from yarnling.client import Client
 from yarnling.demo.input_text import count_words, read_counts
 
 SIZE = Resource(128, 1)
-AGAIN_S = 0.1
-"""Between two tries of a call that was not answered."""
 TEXT_FILES, TEXT_WORDS, TEXT_KINDS = 6, 3000, 200
 
 

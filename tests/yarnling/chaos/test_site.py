@@ -10,6 +10,8 @@ from typing import Any
 
 import pytest
 
+from yarn.errors import CallOutcomeUnknown
+from yarn.states import DecommissionType
 from yarnling.chaos.notes import Notes
 from yarnling.chaos.site import Site
 from yarnling.launcher import Daemon, DaemonFailed
@@ -22,6 +24,7 @@ class PlayedCluster:
     rm: Daemon
     starts: list[Daemon] = field(default_factory=list)
     nodes: list[Any] = field(default_factory=list)
+    client: Any = None
 
     async def restart_rm(self) -> None:
         self.rm = self.starts.pop(0)
@@ -86,3 +89,22 @@ async def test_one_that_was_killed_while_it_started_is_brought_back_by_who_did_i
     await site.bring_back(0)
     with pytest.raises(DaemonFailed):
         await site.bring_back(0)
+
+
+class Refreshed:
+    """A client whose ResourceManager is killed when it has been asked the first time."""
+
+    def __init__(self) -> None:
+        self.asked: list[tuple[DecommissionType, int | None]] = []
+
+    async def refresh_nodes(self, kind: DecommissionType, timeout_s: int | None) -> None:
+        self.asked.append((kind, timeout_s))
+        if len(self.asked) == 1:
+            raise CallOutcomeUnknown("the connection was lost")
+
+
+async def test_who_is_to_leave_is_told_to_the_next_resource_manager_too(tmp_path: Path) -> None:
+    cluster = PlayedCluster(daemon(7))
+    cluster.client = client = Refreshed()
+    await site_of(cluster, tmp_path).tell_leaving(5)
+    assert client.asked == [(DecommissionType.GRACEFUL, 5)] * 2
