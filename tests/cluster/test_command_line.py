@@ -201,7 +201,8 @@ def test_a_supervisor_that_was_killed_leaves_nothing_and_a_stale_state_is_no_hin
     assert (asked.returncode, "has gone without a word" in asked.stderr) == (1, True)
     assert yarnling("down", "--name", "killed").stdout.endswith("nothing of it was left.\n")
     assert yarnling("up", "--fast", "--detach", "--name", "killed").returncode == 0
-    assert yarnling("down", "--name", "killed").returncode == 0
+    ended = yarnling("down", "--name", "killed", "--json")
+    assert (ended.returncode, json.loads(ended.stdout)) == (0, {"name": "killed", "killed": None})
 
 
 def test_up_tells_why_a_node_is_not_well(yarnling: Yarnling) -> None:

@@ -125,14 +125,15 @@ def up(
 def down(
     name: Name = DEFAULT_NAME,
     every: Annotated[bool, typer.Option("--all", help="End every cluster that is up.")] = False,
+    as_json: Json = False,
 ) -> None:
     """End a cluster that is up, with all that runs on it."""
     from yarnling.cli.down import end_all, end_one
 
     if every:
-        end_all()
+        end_all(as_json=as_json)
     else:
-        end_one(name)
+        end_one(name, as_json=as_json)
 
 
 @app.command()

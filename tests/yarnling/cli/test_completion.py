@@ -41,3 +41,22 @@ def offered(*words: str) -> list[str]:
 def test_a_shell_completes_verbs_and_our_options(words: tuple[str, ...], expected: list[str]) -> None:
     """Hadoop's options are read elsewhere, so none are offered; inner names are nobody's to type."""
     assert offered(*words) == expected
+
+
+def test_a_bash_that_has_read_the_script_completes(tmp_path: Path) -> None:
+    command = tmp_path / "yarnling"
+    command.write_text(f'#!/bin/sh\nPYTHONPATH={PROJECT} exec {sys.executable} -m yarnling "$@"\n')
+    command.chmod(0o755)
+    asked = """
+        eval "$(yarnling --show-completion)"
+        complete -p yarnling
+        COMP_WORDS=(yarnling kill-n) COMP_CWORD=1
+        _yarnling_completion yarnling
+        printf '%s\\n' "${COMPREPLY[@]}"
+    """
+    environment = {**os.environ, "PATH": f"{tmp_path}{os.pathsep}{os.environ['PATH']}"}
+    bash = ["bash", "--norc", "--noprofile", "-c", asked]
+    done = subprocess.run(bash, env=environment, capture_output=True, text=True, check=False)
+    assert done.stdout.splitlines() == ["complete -o default -F _yarnling_completion yarnling", "kill-node"], (
+        done.stderr
+    )
