@@ -26,6 +26,7 @@ def test_a_master_imports_its_two_protocols_and_nothing_heavy(program: str) -> N
     modules = imported(f"am.programs.{program}.__main__")
     assert spoken(modules) == {"master", "container_management"}
     assert HEAVY & modules == set()
+    assert {"yarn.applications", "yarn.queues", "yarn.protocols.client"} & modules == set()
 
 
 def test_a_node_manager_imports_its_protocols_and_nothing_heavy() -> None:

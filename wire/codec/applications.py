@@ -48,7 +48,7 @@ TAGS_MAX = 1000
 
 APPLICATION_STATES = members(YarnApplicationState)
 _ATTEMPT_STATES = members(YarnApplicationAttemptState)
-FINAL_STATUSES = members(FinalApplicationStatus)
+_FINAL_STATUSES = members(FinalApplicationStatus)
 _LOG_STATUSES = members(LogAggregationStatus)
 _NO_TIMEOUT = pb.ApplicationTimeoutProto(expire_time=UNLIMITED, remaining_time=NO_REMAINING_TIME)
 
@@ -182,7 +182,7 @@ def read_application_report(proto: pb.ApplicationReportProto) -> ApplicationRepo
         start_time_ms=proto.startTime,
         launch_time_ms=proto.launchTime,
         finish_time_ms=proto.finishTime,
-        final_status=FINAL_STATUSES[proto.final_application_status],
+        final_status=_FINAL_STATUSES[proto.final_application_status],
         usage=read_usage(proto.app_resource_Usage),
         progress=proto.progress,
         type=text(proto, "applicationType"),

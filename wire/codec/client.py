@@ -9,9 +9,16 @@ from wire.codec.applications import (
     write_application_report,
     write_attempt_report,
 )
-from wire.codec.containers import write_container_report
-from wire.codec.fields import members, number, optional_text, refuse_too_many, required, text, texts
-from wire.codec.ids import read_application_id, write_application_id
+from wire.codec.asks import EXECUTION_TYPES
+from wire.codec.fields import member, members, number, optional_text, refuse_too_many, required, text, texts
+from wire.codec.ids import (
+    read_application_id,
+    read_container_id,
+    read_node_id,
+    write_application_id,
+    write_container_id,
+    write_node_id,
+)
 from wire.codec.nodes import write_node_report
 from wire.codec.queues import write_queue_info
 from wire.codec.resources import read_resource, write_resource
@@ -30,10 +37,11 @@ from yarn.protocols.client import (
 )
 from yarn.queues import QueueInfo
 from yarn.resource import Resource
-from yarn.states import ApplicationsRequestScope, NodeState, QueueACL
+from yarn.states import ApplicationsRequestScope, ContainerState, NodeState, QueueACL
 
 TIMEOUTS_MAX = 8
 """Entries of one change of timeouts: YARN has one kind."""
+_CONTAINER_STATES = members(ContainerState)
 _QUEUE_ACLS = members(QueueACL)
 _SCOPES = members(ApplicationsRequestScope)
 
@@ -209,3 +217,35 @@ def write_profiles(profiles: dict[str, Resource], out: pb.GetAllResourceProfiles
 def read_profiles(proto: pb.GetAllResourceProfilesResponseProto) -> dict[str, Resource]:
     entries = proto.resource_profiles.resource_profiles_map
     return {text(entry, "name"): read_resource(entry.resources) for entry in entries}
+
+
+def write_container_report(report: ContainerReport, out: yarn_pb.ContainerReportProto) -> None:
+    write_container_id(report.container_id, out.container_id)
+    write_resource(report.resource, out.resource)
+    write_node_id(report.node_id, out.node_id)
+    out.priority.priority = report.priority
+    out.container_state = number(report.state)
+    out.creation_time = report.creation_time_ms
+    out.finish_time = report.finish_time_ms
+    out.container_exit_status = report.exit_status
+    out.diagnostics_info = report.diagnostics
+    out.log_url = report.log_url
+    out.node_http_address = report.node_http_address
+    out.executionType = number(report.execution_type)
+
+
+def read_container_report(proto: yarn_pb.ContainerReportProto) -> ContainerReport:
+    return ContainerReport(
+        read_container_id(required(proto, "container_id")),
+        read_resource(required(proto, "resource")),
+        read_node_id(required(proto, "node_id")),
+        proto.priority.priority,
+        member(_CONTAINER_STATES, proto, "container_state"),
+        proto.creation_time,
+        proto.finish_time,
+        proto.container_exit_status,
+        text(proto, "diagnostics_info"),
+        text(proto, "log_url"),
+        text(proto, "node_http_address"),
+        EXECUTION_TYPES[proto.executionType],
+    )

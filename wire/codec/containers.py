@@ -1,4 +1,4 @@
-"""Containers as allocated, as reported by nodes and as shown to clients."""
+"""Containers as allocated and as reported by nodes."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from wire.codec.fields import member, members, number, optional_member, required
 from wire.codec.ids import read_container_id, read_node_id, write_container_id, write_node_id
 from wire.codec.resources import read_resource, write_resource
 from wire.codec.tokens import read_token, write_token
-from yarn.applications import ContainerReport
 from yarn.containers import Container, ContainerStatus, NMContainerStatus
 from yarn.states import ContainerState, ContainerSubState
 
@@ -95,36 +94,4 @@ def read_nm_container_status(proto: tracker_pb.NMContainerStatusProto) -> NMCont
         text(proto, "nodeLabelExpression"),
         EXECUTION_TYPES[proto.executionType],
         proto.allocation_request_id,
-    )
-
-
-def write_container_report(report: ContainerReport, out: pb.ContainerReportProto) -> None:
-    write_container_id(report.container_id, out.container_id)
-    write_resource(report.resource, out.resource)
-    write_node_id(report.node_id, out.node_id)
-    out.priority.priority = report.priority
-    out.container_state = number(report.state)
-    out.creation_time = report.creation_time_ms
-    out.finish_time = report.finish_time_ms
-    out.container_exit_status = report.exit_status
-    out.diagnostics_info = report.diagnostics
-    out.log_url = report.log_url
-    out.node_http_address = report.node_http_address
-    out.executionType = number(report.execution_type)
-
-
-def read_container_report(proto: pb.ContainerReportProto) -> ContainerReport:
-    return ContainerReport(
-        read_container_id(required(proto, "container_id")),
-        read_resource(required(proto, "resource")),
-        read_node_id(required(proto, "node_id")),
-        proto.priority.priority,
-        member(_STATES, proto, "container_state"),
-        proto.creation_time,
-        proto.finish_time,
-        proto.container_exit_status,
-        text(proto, "diagnostics_info"),
-        text(proto, "log_url"),
-        text(proto, "node_http_address"),
-        EXECUTION_TYPES[proto.executionType],
     )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from protos import yarn_service_protos_pb2 as pb
-from wire.codec.applications import FINAL_STATUSES
 from wire.codec.asks import (
     UPDATE_TYPES,
     read_ask,
@@ -16,7 +15,7 @@ from wire.codec.asks import (
     write_update_error,
 )
 from wire.codec.containers import read_container, read_container_status, write_container, write_container_status
-from wire.codec.fields import int32, member, number, refuse_too_many, required, text, texts
+from wire.codec.fields import int32, member, members, number, refuse_too_many, required, text, texts
 from wire.codec.ids import read_container_id, read_node_id, write_container_id, write_node_id
 from wire.codec.launch import read_acls, write_acls
 from wire.codec.nodes import read_node_report, write_node_report
@@ -31,11 +30,13 @@ from yarn.protocols.master import (
     RegisterApplicationMasterResponse,
     UpdatedContainer,
 )
+from yarn.states import FinalApplicationStatus
 
 ASKS_MAX = 100_000
 """Rows, releases or updates of one call; a job of 10,000 tasks with three hosts each sends about 40,000 rows."""
 BLACKLIST_MAX = 10_000
 """Hosts and racks in one change of the blacklist."""
+_FINAL_STATUSES = members(FinalApplicationStatus)
 
 
 def write_register(request: RegisterApplicationMasterRequest, out: pb.RegisterApplicationMasterRequestProto) -> None:
@@ -174,5 +175,5 @@ def write_finish(request: FinishApplicationMasterRequest, out: pb.FinishApplicat
 
 
 def read_finish(proto: pb.FinishApplicationMasterRequestProto) -> FinishApplicationMasterRequest:
-    status = member(FINAL_STATUSES, proto, "final_application_status")
+    status = member(_FINAL_STATUSES, proto, "final_application_status")
     return FinishApplicationMasterRequest(status, text(proto, "diagnostics"), text(proto, "tracking_url"))

@@ -18,6 +18,7 @@ from wire.codec.applications import (
     write_submission,
 )
 from wire.codec.client import (
+    read_container_report,
     read_filter,
     read_kill,
     read_move,
@@ -27,6 +28,7 @@ from wire.codec.client import (
     read_timeouts_change,
     write_applications,
     write_attempts,
+    write_container_report,
     write_containers,
     write_filter,
     write_kill,
@@ -39,7 +41,6 @@ from wire.codec.client import (
     write_timeouts_change,
 )
 from wire.codec.container_management import read_signal, write_signal
-from wire.codec.containers import read_container_report, write_container_report
 from wire.codec.fields import required
 from wire.codec.ids import (
     read_application_id,
