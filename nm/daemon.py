@@ -9,10 +9,10 @@ import asyncio
 import logging
 import os
 import signal
-from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import Callable, Mapping
 
 from nm.node_host import NodeHost
+from wire.signals import ended_by_signal
 from yarn.configuration import Configuration
 from yarn.errors import YarnException
 
@@ -36,8 +36,12 @@ async def serve(
     """
     stopping = stop or asyncio.Event()
     variables = dict(os.environ if environ is None else environ)
+    if stop is None:
+        # Containers inherit it: OUTPUT_THREAD_DUMP is for programs that want it (a JVM), and must not end the others.
+        # Hadoop's daemons have it from the shell that starts them in the background.
+        signal.signal(signal.SIGQUIT, signal.SIG_IGN)
     async with (
-        _ended_by_signal(stopping, use_signals=stop is None),
+        ended_by_signal(stopping, use_signals=stop is None),
         NodeHost.start(conf, variables, stopping) as host,
     ):
         registered = await host.wait_registered()
@@ -62,21 +66,3 @@ def facts(host: NodeHost) -> dict[str, object]:
         "http_port": first.facts.http_port,
         "registered": True,
     }
-
-
-@asynccontextmanager
-async def _ended_by_signal(stopping: asyncio.Event, *, use_signals: bool) -> AsyncIterator[None]:
-    """SIGTERM and SIGINT set `stopping` while the context is open."""
-    loop = asyncio.get_running_loop()
-    numbers = (signal.SIGTERM, signal.SIGINT) if use_signals else ()
-    for number in numbers:
-        loop.add_signal_handler(number, stopping.set)
-    if use_signals:
-        # Containers inherit it: OUTPUT_THREAD_DUMP is for programs that want it (a JVM), and must not end the others.
-        # Hadoop's daemons have it from the shell that starts them in the background.
-        signal.signal(signal.SIGQUIT, signal.SIG_IGN)
-    try:
-        yield
-    finally:
-        for number in numbers:
-            loop.remove_signal_handler(number)

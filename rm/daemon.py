@@ -10,12 +10,10 @@ import gc
 import getpass
 import logging
 import os
-import signal
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from rm.admin_service import AdminService, host_lists
 from rm.core import ResourceManagerCore
@@ -27,11 +25,11 @@ from rm.master_keys import MasterKeys
 from rm.master_launcher import MasterLauncher
 from rm.pack_service import PackTrackerService
 from rm.response_signer import ResponseSigner
+from rm.servers import Servers
 from rm.services import ClientService, MasterService, TrackerService
 from rm.shell import ResourceManagerShell
 from rm.sqlite_store import SQLiteStateStore
 from rm.store_writer import StoreWriter
-from wire.address import Address
 from wire.caller import RM_CALLER
 from wire.channel import Channels
 from wire.cluster_secret import read_cluster_secret
@@ -39,7 +37,8 @@ from wire.core_shell import WallClock
 from wire.event_log import open_event_log
 from wire.observer import RpcObserver
 from wire.protocols import admin, client, inspection, master, pack, tracker
-from wire.server import RpcServer, anybody
+from wire.server import anybody
+from wire.signals import ended_by_signal
 from wire.tokens import NodeTokenSecretManager, PackTokenSecretManager
 from wire.topology import Topology
 from wire.watching import CallWatch
@@ -47,8 +46,7 @@ from yarn.configuration import Configuration
 from yarn.errors import YarnException
 from yarn.ids import ApplicationAttemptId
 from yarn.settings import resourcemanager
-from yarn.settings.kinds import AddressSetting
-from yarn.settings.yarnling import LISTEN_BEYOND_LOOPBACK, STATE_STORE_FILE
+from yarn.settings.yarnling import STATE_STORE_FILE
 
 ROLE = "resourcemanager"
 BROKEN = 70
@@ -88,7 +86,7 @@ async def serve(
     rm = ResourceManager(conf, reload=reload, observers=observers)
     stopping = stop or asyncio.Event()
     rm.give_up = stopping.set
-    async with _ended_by_signal(stopping, use_signals=stop is None), rm.running():
+    async with ended_by_signal(stopping, use_signals=stop is None), rm.running():
         ready(rm.facts())
         _logger.info("ready cluster_timestamp=%d addresses=%s", rm.cluster_timestamp, rm.addresses)
         await stopping.wait()
@@ -217,11 +215,11 @@ class ResourceManager:
         self.exit_status = STORE_FAILED
         self.give_up()
 
-    def _make_servers(self, reload: Reload | None, observers: tuple[RpcObserver, ...]) -> _Servers:
+    def _make_servers(self, reload: Reload | None, observers: tuple[RpcObserver, ...]) -> Servers:
         conf, shell, signer, keys = self._conf, self._shell, self._signer, self.keys
         secret, topology = read_cluster_secret(conf), Topology.read(conf)
         node_tokens, pack_tokens = NodeTokenSecretManager(secret), PackTokenSecretManager(secret)
-        servers = _Servers(conf, observers)
+        servers = Servers(conf, observers)
         clients = servers.add(resourcemanager.ADDRESS, client.RPCS, ClientService(self.core, shell, signer), anybody)
         clients.add(inspection.RPCS, InspectionService(self.core, self._clock), anybody)
         servers.add(
@@ -251,36 +249,6 @@ class ResourceManager:
 
 def _with_mapping_rules(reload: Reload | None) -> Reload | None:
     return None if reload is None else lambda: with_mapping_rules(reload())
-
-
-class _Servers:
-    """The RM's servers, one an address."""
-
-    def __init__(self, conf: Configuration, observers: tuple[RpcObserver, ...]) -> None:
-        self._conf = conf
-        self._observers = observers
-        self._beyond_loopback = LISTEN_BEYOND_LOOPBACK.of(conf)
-        self._servers: list[RpcServer] = []
-
-    def add(
-        self, setting: AddressSetting, rpcs: tuple[Any, ...], handler: object, authenticate: Callable[[Any], Any]
-    ) -> RpcServer:
-        """The server, which may have further protocols."""
-        server = RpcServer(
-            Address.read(self._conf, setting), observers=self._observers, beyond_loopback=self._beyond_loopback
-        )
-        server.add(rpcs, handler, authenticate)
-        self._servers.append(server)
-        return server
-
-    async def start(self) -> dict[str, str]:
-        """{key: address as served}. Raises YarnException if one cannot be had."""
-        for server in self._servers:
-            await server.start()
-        return {server.address.key: f"{server.address.host}:{server.port}" for server in self._servers}
-
-    async def stop(self) -> None:
-        await asyncio.gather(*(server.stop() for server in self._servers))
 
 
 @asynccontextmanager
@@ -334,17 +302,3 @@ def _event_sink(shell: ResourceManagerShell) -> Callable[[MasterLaunched | Maste
             _logger.exception("a step failed attempt=%s", event.attempt_id)
 
     return report
-
-
-@asynccontextmanager
-async def _ended_by_signal(stopping: asyncio.Event, *, use_signals: bool) -> AsyncIterator[None]:
-    """SIGTERM and SIGINT set `stopping` while the context is open."""
-    loop = asyncio.get_running_loop()
-    numbers = (signal.SIGTERM, signal.SIGINT) if use_signals else ()
-    for number in numbers:
-        loop.add_signal_handler(number, stopping.set)
-    try:
-        yield
-    finally:
-        for number in numbers:
-            loop.remove_signal_handler(number)

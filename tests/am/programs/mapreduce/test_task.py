@@ -125,7 +125,7 @@ def test_a_reduce_that_began_early_waits_for_the_maps(stage: Stage) -> None:
     reduce = threading.Thread(target=lambda: codes.append(stage.run(TaskKind.REDUCE, 0)))
     reduce.start()
     stage.run_maps()
-    reduce.join(timeout=10)
+    reduce.join(timeout=60)
     assert codes == [0]
     assert part_of(stage) == "1 a\n2 b\n1 c\n"
 
@@ -145,7 +145,7 @@ def test_output_that_was_withdrawn_is_taken_when_it_comes_anew(stage: Stage) -> 
     reduce = threading.Thread(target=lambda: stage.run(TaskKind.REDUCE, 0))
     reduce.start()
     stage.publish(1, lost.output, attempt=1)
-    reduce.join(timeout=10)
+    reduce.join(timeout=60)
     assert part_of(stage) == "1 a\n2 b\n1 c\n"
 
 
