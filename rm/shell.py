@@ -99,12 +99,15 @@ class ResourceManagerShell(CoreShell[Event, Effect]):
     def handle(self, event: Event) -> None:
         """One step. While nothing can be stored, what is to be stored is refused at the door."""
         self._note_that_it_runs()
-        self._is_order = isinstance(event, Order)
         problem = None if self.keeper is None else self.keeper.problem
         if isinstance(event, Order) and problem is not None:
             self.refuse(event.call, problem)
             return
-        super().handle(event)
+        self._is_order = isinstance(event, Order)
+        try:
+            super().handle(event)
+        finally:
+            self._is_order = False
 
     def _pulse(self) -> None:
         assert self._stands_ms is not None
@@ -120,6 +123,10 @@ class ResourceManagerShell(CoreShell[Event, Effect]):
 
     def carry_out_step(self, effects: list[Effect]) -> None:
         """What is to be stored goes to the keeper together, and the step's answers wait there until it is durable."""
+        if len(effects) == 1 and type(effects[0]) is Reply and not self._is_order:
+            # A quiet heartbeat, as nearly every step is.
+            self.answer(effects[0].call, effects[0].value)
+            return
         to_store = [effect for effect in effects if isinstance(effect, StoreEffect)]
         if self.keeper is None or not (to_store or (self._is_order and self.keeper.is_busy)):
             assert not to_store, f"nobody stores {to_store}"

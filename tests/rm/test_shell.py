@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from rm.effects import CleanUpMaster, Effect, LaunchMaster, Refuse, Reply, StateChanged, Warn
-from rm.events import Event, GetNewApplication, MasterLaunched, Stood, Tick
+from rm.events import Event, GetNewApplication, MasterLaunched, NodeHeartbeat, Stood, SubmitApplication, Tick
 from rm.shell import ResourceManagerShell
 from tests.rm.served_cluster import until
 from wire.event_log import EventLog, Step, read_event_log
@@ -20,6 +20,7 @@ from yarn.applications import ApplicationSubmissionContext
 from yarn.containers import Container
 from yarn.errors import ApplicationNotFoundException, RemoteError
 from yarn.ids import ApplicationAttemptId, ApplicationId, ContainerId, NodeId
+from yarn.protocols.tracker import NodeHeartbeatRequest
 from yarn.resource import Resource
 
 ATTEMPT = ApplicationAttemptId(ApplicationId(1, 1), 1)
@@ -81,6 +82,37 @@ async def test_an_answer_for_a_caller_that_left_is_dropped() -> None:
         async with asyncio.timeout(0):
             await shell.ask(GetNewApplication)
     shell.handle(Tick())
+
+
+class BusyKeeper:
+    """Has something to store all the time, and keeps the answers that wait for it."""
+
+    problem = None
+    is_busy = True
+
+    def __init__(self) -> None:
+        self.answers: list[object] = []
+
+    def put(self, effects: object, answers: list[Any]) -> None:
+        self.answers += answers
+
+
+async def test_only_the_answer_of_an_order_waits_for_the_store() -> None:
+    """A pack's heartbeat that begins after it does not."""
+    core = ScriptedCore([Reply(1, "stored")], [Reply(2, "beaten")])
+    shell = ResourceManagerShell(core, Clock())
+    keeper = shell.keeper = BusyKeeper()
+    async with asyncio.TaskGroup() as tasks:
+        order = tasks.create_task(
+            shell.ask(lambda call: SubmitApplication(call, "ann", ApplicationSubmissionContext(ATTEMPT.application_id)))
+        )
+        await until(lambda: keeper.answers)
+        beat = shell.begin(lambda call: NodeHeartbeat(call, NodeHeartbeatRequest(NodeId("n", 1), 0)))
+        assert beat.result() == "beaten"
+        assert keeper.answers == [Reply(1, "stored")]
+        shell.answer(1, "stored")
+    assert order.result() == "stored"
+    shell.close()
 
 
 async def test_effects_are_carried_out_in_their_order() -> None:
