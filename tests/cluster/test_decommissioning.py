@@ -14,7 +14,7 @@ from yarnling.local_cluster import LocalCluster
 pytestmark = pytest.mark.cluster
 
 EXCLUDE = "yarn.resourcemanager.nodes.exclude-path"
-TIMEOUT_S = 60.0
+TIMEOUT_S = 60
 
 
 def test_a_node_is_decommissioned_when_its_work_is_done(tmp_path: Path) -> None:
