@@ -62,7 +62,7 @@ class Common:
         self.clock: Callable[[], int] = WallClock()
         self.facts = NodeFacts(node_resource(conf, machine), physical_resource(machine))
         zone_ms = (time.localtime().tm_gmtoff or 0) * 1000
-        self.settings = core_settings(conf, zone_ms, _emulation(conf))
+        self.settings = core_settings(conf, zone_ms, emulation_of(conf))
         self.disk_settings = DiskSettings.read(conf)
         self.monitor_settings = MonitorSettings.read(conf)
         self.samples = SharedSamples()
@@ -176,8 +176,8 @@ def _cgroups(conf: Configuration, node: NodeCpu) -> tuple[CpuCgroups | None, str
     return cgroups, ""
 
 
-def _emulation(conf: Configuration) -> EmulationTable | None:
-    """The table of emulated containers, if the nodes are to emulate any."""
+def emulation_of(conf: Configuration) -> EmulationTable | None:
+    """The table of emulated containers, if the nodes are to emulate any; a process and those it forks read it once."""
     if EMULATION_TABLE.maybe_of(conf) is None:
         return None
     # Imported here: few nodes want it, and every idle one would have the YAML library in its memory.

@@ -15,6 +15,7 @@ import grpc
 import grpc.aio
 
 from nm.daemon import serve
+from nm.node_manager import emulation_of
 from wire.cluster_secret import write_cluster_secret
 from wire.protocols import tracker
 from yarn.configuration import Configuration
@@ -35,6 +36,14 @@ def rehearse(directory: Path) -> None:
     """Be a NodeManager for a moment, with all its files in a new directory."""
     directory.mkdir()
     asyncio.run(_rehearse(_configuration(directory)))
+
+
+def read_ahead(conf: Configuration) -> bool:
+    """Read what all NodeManagers of this configuration would read, each for itself; False if there is nothing.
+
+    Raises ConfigurationException with every fault of the table of emulated containers.
+    """
+    return emulation_of(conf) is not None
 
 
 async def _rehearse(conf: Configuration) -> None:

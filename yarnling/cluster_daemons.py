@@ -24,7 +24,7 @@ from yarnling.cluster_directory import NODES_MAX, ClusterDirectory, NodePlace
 from yarnling.held_ports import HeldPorts
 from yarnling.launcher import Daemon, DaemonFailed, Launcher
 from yarnling.loop_launcher import LoopLauncher
-from yarnling.start_request import StartRequest
+from yarnling.start_request import NM, RM, StartRequest
 
 ADDED_MAX = 1000
 """Nodes that can join later. The ResourceManager reads the table of racks once, so theirs must be in it by then."""
@@ -141,7 +141,7 @@ class ClusterDaemons:
         """The first one; its addresses are everybody's from then on."""
         first = first_addresses(self._settings)
         self._write_files({key: self._held.hold(address) for key, address in first.items()})
-        rm = await self._launch("rm", "rm", {})
+        rm = await self._launch("rm", RM, {})
         self.addresses |= {key: rm.facts["addresses"][key] for key in RM_ADDRESSES}
         self._write_files(self.addresses)
 
@@ -149,7 +149,7 @@ class ClusterDaemons:
         """Another one where the first was. Raises InvalidArgumentException while that runs."""
         if self.rm.exit_status is None:
             raise InvalidArgumentException("the ResourceManager is running (kill it first)")
-        return await self._launch("rm", "rm", {})
+        return await self._launch("rm", RM, {})
 
     async def kill_rm(self) -> None:
         """One that is starting too."""
@@ -269,10 +269,10 @@ class ClusterDaemons:
     async def _launch_nodes(self, places: list[NodePlace], sizes: Mapping[str, str]) -> Daemon:
         overrides = {**node_overrides(places, self._settings), **sizes}
         if self._detours is None:
-            return await self._launch(places[0].process, "nm", overrides)
+            return await self._launch(places[0].process, NM, overrides)
         (place,) = places
         detour = await self._detours.of_node(place, self._file_values(self.addresses))
-        return await self._launch(place.process, "nm", overrides | detour.settings, detour.conf_dir)
+        return await self._launch(place.process, NM, overrides | detour.settings, detour.conf_dir)
 
     async def _kill_half_started(self, packs: list[list[NodePlace]]) -> None:
         """Their names and directories are those of the next nodes."""

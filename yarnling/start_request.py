@@ -10,9 +10,10 @@ from typing import Any
 PACKET_BYTES_MAX = 64 * 1024
 """One message. A start request is some 2 KB; the kernel takes packets of 200 KB."""
 
-
 RM = "rm"
 """The package of the ResourceManager, which does not wait until NodeManagers are ready: they may wait for it."""
+NM = "nm"
+"""The package of a NodeManager."""
 
 
 @dataclass(frozen=True, slots=True)

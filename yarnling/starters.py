@@ -25,7 +25,7 @@ from yarn.configuration import Configuration
 from yarnling import daemon_process
 from yarnling.processes import thread_count
 from yarnling.shared_pages import executed, fill_holes, forget_types, move_together
-from yarnling.start_request import RM, StartRequest
+from yarnling.start_request import NM, RM, StartRequest
 
 THREAD_END_S_MAX = 1.0
 """How long a thread that was joined may take to be gone; it is microseconds, unless the machine is busy."""
@@ -75,6 +75,8 @@ class Forking:
             self._import(request.package)
         self._started.add(request.package)
         conf = load_configuration(Path(request.conf_dir), request.overrides)
+        if request.package == NM:
+            _read_ahead(conf)
         threads = _threads_left()
         assert threads == 1, f"{threads} threads before a fork: an import started some (YARNLING_START=plain avoids it)"
         return partial(_forked, request, conf, os.getpid())
@@ -82,7 +84,7 @@ class Forking:
     def get_ahead(self) -> None:
         """After a ResourceManager come NodeManagers: theirs is imported on one core while it starts on another."""
         if self._started == {RM} and not self._imported:
-            self._import("nm")
+            self._import(NM)
 
     def _import(self, package: str) -> None:
         """Freezing puts what is imported out of the collector's reach: a collection would copy shared pages."""
@@ -91,7 +93,7 @@ class Forking:
         importlib.import_module(f"{package}.daemon")
         if not self._imported:
             _warm_up()
-        if package == "nm":
+        if package == NM:
             _rehearse()
         self._imported.add(package)
         gc.freeze()
@@ -102,6 +104,12 @@ def _forked(request: StartRequest, conf: Configuration, parent: int, ready_fd: i
     if pid == 0:
         daemon_process.run_forked(request, conf, ready_fd, parent)
     return pid
+
+
+def _read_ahead(conf: Configuration) -> None:
+    """A table of emulated containers cost each NodeManager 20 ms of CPU, most of it for the YAML library."""
+    if importlib.import_module("nm.rehearsal").read_ahead(conf):
+        gc.freeze()
 
 
 def _rehearse() -> None:

@@ -242,6 +242,26 @@ def test_the_rehearsal_moves_what_it_executed_and_is_not_heard_in_the_log() -> N
     assert line.endswith("INFO later heard")
 
 
+READ_AHEAD = """
+import sys
+from yarnling.start_request import NM, StartRequest
+from yarnling.starters import Forking
+
+starter = Forking()
+for table in ({}, {"yarn.yarnling.emulation.table": "default"}):
+    starter.prepare(StartRequest("nm-1", NM, sys.argv[1], overrides=table, log_file=""))
+    print("nm.emulation.table_file" in sys.modules, "yaml" in sys.modules)
+"""
+
+
+def test_a_table_of_emulated_containers_is_read_before_the_fork_and_no_yaml_without_one(tmp_path: Path) -> None:
+    (tmp_path / "yarn-site.xml").write_text("<configuration/>")
+    command = [sys.executable, "-P", "-c", READ_AHEAD, str(tmp_path)]
+    environment = {**os.environ, "PYTHONPATH": str(PROJECT)}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    assert done.stdout == "False False\nTrue True\n"
+
+
 class PlayedStarter:
     """Starts no process: pids count from 1, and `pipes` holds where each daemon would write its ready line."""
 
