@@ -43,7 +43,7 @@ class ChangeBlacklist:
 
 @dataclass(frozen=True, slots=True)
 class Launch:
-    """Start a container on its NM; ContainerStarted or ContainerStartFailed follows."""
+    """Start a container on its NM. ContainerStarted or ContainerStartFailed follows, unless it has ended by then."""
 
     container: Container
     launch_context: ContainerLaunchContext

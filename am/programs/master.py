@@ -17,7 +17,7 @@ from typing import Any
 
 from am.client import AMRMClient
 from am.environment import AMEnvironment
-from am.events import ContainerStarted, ContainerStartFailed, Event
+from am.events import ContainersCompleted, ContainerStarted, ContainerStartFailed, Event
 from am.nm_client import NMClient
 from am.programs.actions import (
     AskFor,
@@ -33,6 +33,7 @@ from am.programs.actions import (
 )
 from am.reconciler import Reconciler
 from yarn.errors import YarnException
+from yarn.ids import ContainerId
 from yarn.settings.resourcemanager import NM_EXPIRY_INTERVAL
 
 EXIT_CRASH = 1
@@ -72,6 +73,7 @@ class Master:
         self._events: asyncio.Queue[Event] = asyncio.Queue()
         self._reconciler = Reconciler(rm, nms, node_expiry_ms, self._events.put_nowait)
         self._running: set[asyncio.Task[None]] = set()
+        self._launches: dict[ContainerId, asyncio.Task[None]] = {}
         # Monotonic, but told as wall-clock time, so that what programs write down can be read by people.
         self._epoch_s = time.time() - time.monotonic()
         rm.progress = program.progress
@@ -84,6 +86,8 @@ class Master:
             try:
                 while True:
                     event = await self._events.get()
+                    if isinstance(event, ContainersCompleted):
+                        self._give_up_launches(event)
                     for action in self._program.handle(event, self._now_ms()):
                         if isinstance(action, Finish):
                             return await self._finish(action)
@@ -122,15 +126,25 @@ class Master:
             case ChangeBlacklist(additions, removals):
                 _logger.info("blacklist additions=%s removals=%s", additions, removals)
                 self._rm.change_blacklist(additions, removals)
-            case Launch():
-                self._start_task(tasks, self._launch(action))
+            case Launch(container):
+                task = self._start_task(tasks, self._launch(action))
+                self._launches[container.id] = task
+                task.add_done_callback(lambda _: self._launches.pop(container.id, None))
             case Stop():
                 self._start_task(tasks, self._stop(action))
 
-    def _start_task(self, tasks: asyncio.TaskGroup, work: Coroutine[Any, Any, None]) -> None:
+    def _start_task(self, tasks: asyncio.TaskGroup, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         task = tasks.create_task(work)
         self._running.add(task)
         task.add_done_callback(self._running.discard)
+        return task
+
+    def _give_up_launches(self, completed: ContainersCompleted) -> None:
+        """What was not answered is tried again, and a NM that came anew would start it: it knows of no first one."""
+        for status in completed.statuses:
+            if launch := self._launches.get(status.container_id):
+                _logger.info("start given up, it has ended container=%s", status.container_id)
+                launch.cancel()
 
     async def _launch(self, launch: Launch) -> None:
         container = launch.container

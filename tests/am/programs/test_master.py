@@ -13,11 +13,17 @@ from am.programs.fixed_width import FixedWidth, Width
 from am.programs.master import Master
 from tests.am.builders import GB, container, container_id, ended, reply
 from tests.am.played_servers import PlayedManager, PlayedNode, served
+from wire.caller import Caller
 from wire.proxies.master import ApplicationMasterProxy
 from wire.retry import RetryPolicy
 from yarn.containers import Container, ContainerLaunchContext, ContainerStatus, Token
-from yarn.errors import ApplicationAttemptNotFoundException, InvalidContainerException
+from yarn.errors import ApplicationAttemptNotFoundException, CallOutcomeUnknown, InvalidContainerException
 from yarn.ids import NodeId
+from yarn.protocols.container_management import (
+    GetContainerStatusesResponse,
+    StartContainerRequest,
+    StartContainersResponse,
+)
 from yarn.protocols.master import AllocateResponse, NMToken
 from yarn.states import FinalApplicationStatus
 
@@ -104,6 +110,42 @@ async def test_a_container_that_went_with_its_node_while_the_rm_was_away_runs_ag
     assert [(one.container_id, one.exit_status) for one in lost] == [(container_id(2), -100)]
     assert node.started == [container_id(2), container_id(3)]
     assert (program.completed, program.failed) == (1, 0), "its end is not counted twice"
+
+
+async def test_what_has_ended_with_its_node_is_not_started_on_the_next_one() -> None:
+    """The answer to the start was lost, the NodeManager is another one, and the RM has told of the end meanwhile."""
+    manager, node = PlayedManager(), PlayedNode()
+    is_told = asyncio.Event()
+    started = node.start_containers
+
+    async def start_and_go(
+        caller: Caller[None], requests: tuple[StartContainerRequest, ...]
+    ) -> StartContainersResponse:
+        response = await started(caller, requests)
+        if not node.has_gone:
+            node.has_gone = True
+            raise CallOutcomeUnknown("lost")
+        return response
+
+    async def know_nothing(caller: object, container_ids: object) -> GetContainerStatusesResponse:
+        """When it can be reached again."""
+        await is_told.wait()
+        return GetContainerStatusesResponse()
+
+    node.start_containers, node.get_container_statuses = start_and_go, know_nothing  # type: ignore[method-assign]
+
+    class Told(FixedWidth):
+        def handle(self, event: Event, now_ms: int) -> list[Action]:
+            if isinstance(event, ContainersCompleted):
+                is_told.set()
+            return super().handle(event, now_ms)
+
+    # Time enough for a second start.
+    later = [reply() for _ in range(20)]
+    program = Told(Width(1, GB, priority=1), lambda number: HELLO)
+    replies = (reply(), allocated_on, *later, reply(completed=(ended(2, -100),)), lambda node: allocated_on(node, 3))
+    assert await run(manager, node, program, *replies, *later, reply(completed=(ended(3),))) == 0
+    assert node.started == [container_id(2), container_id(3)]
 
 
 async def test_without_the_rm_it_leaves_and_does_not_unregister() -> None:
