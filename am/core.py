@@ -91,8 +91,7 @@ class AskBook:
     def release(self, container_id: ContainerId) -> None:
         """Give a container back; it is told again after a restart of the RM until its end is heard."""
         if container_id not in self._ended:
-            self._releases[container_id] = None
-            self._unconfirmed_releases[container_id] = None
+            self._order_release(container_id)
 
     def take_as_ended(self, statuses: tuple[ContainerStatus, ...], *, give_back: bool) -> list[Event]:
         """Ends that the RM has not told and may never tell; should it do so, they are not told again.
@@ -102,9 +101,12 @@ class AskBook:
         fresh = self._newly_ended(statuses)
         if give_back:
             for status in fresh:
-                self._releases[status.container_id] = None
-                self._unconfirmed_releases[status.container_id] = None
+                self._order_release(status.container_id)
         return [ContainersCompleted(fresh)] if fresh else []
+
+    def _order_release(self, container_id: ContainerId) -> None:
+        self._releases[container_id] = None
+        self._unconfirmed_releases[container_id] = None
 
     def update(self, request: UpdateContainerRequest) -> None:
         """Ask for a change of a running container; a newer wish for the same container replaces it."""

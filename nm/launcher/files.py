@@ -57,8 +57,7 @@ def prepare_launch(
     Raises OSError if a disk does not let it, DisksFailed if none is good.
     """
     container_id, work_dir = launch.container_id, chosen.work_dir
-    # Links are made by the script, and what an earlier start left may be anything: listing that takes its programs.
-    by_script = bool(launch.links) or os.path.lexists(work_dir)
+    debug_by = _debug_by(launch, work_dir) if debug else DebugFiles.NOBODY
     private = private_dir(directories.choose_local(), container_id)
     make_dir(private, 0o755)
     for application_dir in chosen.application_dirs:
@@ -81,7 +80,7 @@ def prepare_launch(
         inherited=node.inherited,
         links=launch.links,
         log_dir=chosen.log_dir,
-        debug=DebugFiles.NOBODY if not debug else DebugFiles.SCRIPT if by_script else DebugFiles.NODE_MANAGER,
+        debug=debug_by,
     ).encode()
     pid_file = f"{private}/{container_id}.pid"
     for stale in (pid_file, f"{pid_file}.exitcode"):
@@ -91,10 +90,15 @@ def prepare_launch(
     _write(f"{private}/{container_id}.tokens", tokens, _READABLE_MODE)
     _write(f"{work_dir}/{TOKENS}", tokens, _READABLE_MODE)
     _write_scripts(work_dir, script, pid_file, cgroup_procs)
-    if debug and not by_script:
+    if debug_by is DebugFiles.NODE_MANAGER:
         for path, content, mode in debug_files(work_dir, chosen.log_dir, script):
             _write(path, content, mode)
     return PreparedLaunch(f"{work_dir}/{WRAPPER}", chosen, variables, pid_file)
+
+
+def _debug_by(launch: LaunchContainer, work_dir: str) -> DebugFiles:
+    """Links are made by the script, and what an earlier start left may be anything: listing that takes its programs."""
+    return DebugFiles.SCRIPT if launch.links or os.path.lexists(work_dir) else DebugFiles.NODE_MANAGER
 
 
 def _write_scripts(work_dir: str, script: bytes, pid_file: str, cgroup_procs: str) -> None:
