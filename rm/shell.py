@@ -25,8 +25,11 @@ from rm.effects import (
 )
 from rm.events import (
     AddClusterNodeLabels,
+    Allocate,
     Event,
     MoveApplication,
+    NodeHeartbeat,
+    RegisterNode,
     RemoveClusterNodeLabels,
     ReplaceLabelsOnNodes,
     Stood,
@@ -69,6 +72,10 @@ Order = (
 )
 """What is answered once it is stored, also where it asks for what is there already: that may not be stored yet."""
 
+SignOfLife = RegisterNode | NodeHeartbeat | Allocate
+"""Answered at once: who waits for it too long is taken for dead, and it says nothing that its own step stores. What a
+heartbeat leads to is told by a later one."""
+
 
 class ResourceManagerShell(CoreShell[Event, Effect]):
     """Feeds one core. Set `launch`, `clean_up`, `attempt_ended` and `give_up` before the first event, and `keeper` if
@@ -81,7 +88,6 @@ class ResourceManagerShell(CoreShell[Event, Effect]):
         self.attempt_ended: Callable[[str], None] = _nobody
         self.give_up: Callable[[], None] = _no_way_out
         self.keeper: StateKeeper | None = None
-        self._is_order = False
         self._stands_ms: int | None = None
         self._alive_ms = 0
         self._pulse_timer: asyncio.TimerHandle | None = None
@@ -103,11 +109,7 @@ class ResourceManagerShell(CoreShell[Event, Effect]):
         if isinstance(event, Order) and problem is not None:
             self.refuse(event.call, problem)
             return
-        self._is_order = isinstance(event, Order)
-        try:
-            super().handle(event)
-        finally:
-            self._is_order = False
+        super().handle(event)
 
     def _pulse(self) -> None:
         assert self._stands_ms is not None
@@ -121,19 +123,22 @@ class ResourceManagerShell(CoreShell[Event, Effect]):
         if stood_ms > self._stands_ms:
             self.send(Stood(stood_ms))
 
-    def carry_out_step(self, effects: list[Effect]) -> None:
+    def carry_out_step(self, event: Event, effects: list[Effect]) -> None:
         """What is to be stored goes to the keeper together, and the step's answers wait there until it is durable."""
-        if len(effects) == 1 and type(effects[0]) is Reply and not self._is_order:
+        is_order = isinstance(event, Order)
+        if len(effects) == 1 and type(effects[0]) is Reply and not is_order:
             # A quiet heartbeat, as nearly every step is.
             self.answer(effects[0].call, effects[0].value)
             return
         to_store = [effect for effect in effects if isinstance(effect, StoreEffect)]
-        if self.keeper is None or not (to_store or (self._is_order and self.keeper.is_busy)):
+        if self.keeper is None or not (to_store or (is_order and self.keeper.is_busy)):
             assert not to_store, f"nobody stores {to_store}"
-            super().carry_out_step(effects)
+            super().carry_out_step(event, effects)
             return
-        answers = [effect for effect in effects if isinstance(effect, Reply | Refuse)]
-        super().carry_out_step([effect for effect in effects if not isinstance(effect, Reply | Refuse | StoreEffect)])
+        lives = isinstance(event, SignOfLife)
+        waiting = StoreEffect if lives else StoreEffect | Reply | Refuse
+        super().carry_out_step(event, [effect for effect in effects if not isinstance(effect, waiting)])
+        answers = [] if lives else [effect for effect in effects if isinstance(effect, Reply | Refuse)]
         self.keeper.put(to_store, answers)
 
     def carry_out(self, effect: Effect) -> None:

@@ -69,8 +69,8 @@ class CoreShell(ABC, Generic[Event, Effect]):
     def carry_out(self, effect: Effect) -> None:
         """Do what the core wants done. Nobody may send an event from within: an answer comes in a later turn."""
 
-    def carry_out_step(self, effects: list[Effect]) -> None:
-        """Everything that one event set off, in order."""
+    def carry_out_step(self, event: Event, effects: list[Effect]) -> None:
+        """Everything that `event` set off, in order."""
         for effect in effects:
             self.carry_out(effect)
 
@@ -118,7 +118,7 @@ class CoreShell(ABC, Generic[Event, Effect]):
         try:
             effects = self._core.handle(event, now_ms)
             self._record(now_ms, event, effects)
-            self.carry_out_step(effects)
+            self.carry_out_step(event, effects)
         finally:
             self._within = False
 

@@ -13,7 +13,7 @@ from rm.diagnostics import BoundedText
 from rm.finished_containers import FinishedContainers, Heard
 from rm.lifecycles import rm_app_attempt_ends as ends
 from rm.lifecycles import rm_app_attempt_steps as steps
-from rm.lifecycles.events import RMAppAttemptEventType, RMNodeEventType
+from rm.lifecycles.events import FinishedContainer, RMAppAttemptEventType, RMNodeEventType
 from rm.lifecycles.states import RMAppAttemptState
 from rm.stored_state import ApplicationAttemptStateData
 from yarn.containers import Container
@@ -43,7 +43,7 @@ class RMAppAttempt:
     """One attempt. `master` is its container once the scheduler has allocated it. Times are ms, 0 = not yet.
 
     `launch_diagnostics` is shown while there is nothing else to say; None once the master has registered.
-    `recovered_final_state`: how it had ended before this ResourceManager began.
+    `recovered_final_state`: how it had ended before this ResourceManager began. `master_end`: that of its container.
     """
 
     def __init__(self, context: RMContext, app: RMApp, attempt_id: ApplicationAttemptId) -> None:
@@ -64,6 +64,7 @@ class RMAppAttempt:
         self.launch_diagnostics: str | None = None
         self.final_diagnostics = BoundedText(context.settings.attempt_diagnostics_chars_max)
         self.finished_containers = FinishedContainers()
+        self.master_end: FinishedContainer | None = None
         self.no_master_will_ask = False
         self.last_word: FinishApplicationMasterRequest | None = None
         self.state_before_final_saving = RMAppAttemptState.NEW

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from rm.diagnostics import BoundedText
 from rm.effects import CleanUpMaster
-from rm.lifecycles.events import AttemptFailed, FinishedContainer, RMAppEventType
+from rm.lifecycles.events import AttemptFailed, FinishedContainer, RMAppEventType, RMNodeEventType
 from rm.lifecycles.states import RMAppAttemptState
 from rm.state_store import ended_attempt_data
 from yarn.protocols.master import FinishApplicationMasterRequest
@@ -108,8 +108,25 @@ def finish_without_container(attempt: RMAppAttempt, _: object) -> None:
 def final_saved(attempt: RMAppAttempt, _: object) -> RMAppAttemptState:
     """The outcome is stored: do what was left for then."""
     assert attempt.after_saving is not None
+    let_nodes_forget_master(attempt)
     attempt.after_saving()
     return attempt.target
+
+
+def let_nodes_forget_master(attempt: RMAppAttempt) -> None:
+    """If its master's container has ended: without kept containers nobody will ask for this attempt's ends any more."""
+    finished = attempt.master_end
+    if finished is None:
+        return
+    if attempt.app.submission.keep_containers_across_attempts:
+        attempt.context.send_node(
+            finished.node_id, RMNodeEventType.FINISHED_CONTAINERS_PULLED_BY_AM, (finished.status.container_id,)
+        )
+        return
+    attempt.finished_containers.mark_sent(finished.node_id, finished.status)
+    attempt.let_nodes_forget(attempt.finished_containers.take_heard())
+    attempt.let_nodes_forget(attempt.finished_containers.take_unsent())
+    attempt.no_master_will_ask = True
 
 
 def save_final(

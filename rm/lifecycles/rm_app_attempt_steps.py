@@ -15,7 +15,6 @@ from rm.lifecycles import rm_app_attempt_ends as ends
 from rm.lifecycles.events import (
     FinishedContainer,
     RMAppEventType,
-    RMNodeEventType,
 )
 from rm.lifecycles.states import RMAppAttemptState
 from yarn.protocols.master import RegisterApplicationMasterRequest
@@ -186,20 +185,13 @@ def container_finished_while_finishing(attempt: RMAppAttempt, finished: Finished
         return _S.FINISHING
     ends.end_with_cleanup(attempt, _S.FINISHED, "")
     _master_container_ended(attempt, finished)
+    ends.let_nodes_forget_master(attempt)
     return _S.FINISHED
 
 
 def _master_container_ended(attempt: RMAppAttempt, finished: FinishedContainer) -> None:
-    """Let nodes forget: without kept containers nobody will ask for this attempt's ends any more."""
+    """Its node keeps the end until that is stored: the next ResourceManager would not hear of it otherwise."""
     if attempt.app.am_blacklist is not None:
         node = attempt.context.scheduler.nodes.get(finished.node_id)
         attempt.app.am_blacklist.note_end(finished.status.exit_status, node)
-    if attempt.app.submission.keep_containers_across_attempts:
-        attempt.context.send_node(
-            finished.node_id, RMNodeEventType.FINISHED_CONTAINERS_PULLED_BY_AM, (finished.status.container_id,)
-        )
-        return
-    attempt.finished_containers.mark_sent(finished.node_id, finished.status)
-    attempt.let_nodes_forget(attempt.finished_containers.take_heard())
-    attempt.let_nodes_forget(attempt.finished_containers.take_unsent())
-    attempt.no_master_will_ask = True
+    attempt.master_end = finished

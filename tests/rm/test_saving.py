@@ -145,6 +145,30 @@ def test_a_masters_container_that_ends_before_its_last_word_is_stored(rm: RM, st
     assert set(rm.beat().containers_to_forget) == {task.id, master.id}
 
 
+def test_a_node_keeps_the_end_of_a_master_until_that_is_stored(rm: RM, store: SlowStore) -> None:
+    """A ResourceManager that is killed before the disk has it hears it from the node."""
+    app = rm.submit()
+    master = rm.run_master(app)
+    task = rm.get(app, 1)[0]
+    store.quick = False
+    rm.beat(ended=[done(master.id, 1)])
+    rm.beat(ended=[done(task.id)])
+    assert rm.attempt_state(app) == "FINAL_SAVING"
+    assert rm.beat().containers_to_forget == ()
+    write_all(store)
+    assert set(rm.beat().containers_to_forget) == {master.id, task.id}
+
+
+def test_the_end_of_a_master_that_keeps_containers_is_kept_until_it_is_stored(rm: RM, store: SlowStore) -> None:
+    app = rm.submit(keep_containers_across_attempts=True)
+    master = rm.run_master(app)
+    store.quick = False
+    rm.beat(ended=[done(master.id, 1)])
+    assert rm.beat().containers_to_forget == ()
+    write_all(store)
+    assert rm.beat().containers_to_forget == (master.id,)
+
+
 def test_a_master_that_expires_before_its_last_word_is_stored(rm: RM, store: SlowStore) -> None:
     app = rm.submit()
     rm.run_master(app)

@@ -6,24 +6,38 @@ import asyncio
 import logging
 import os
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from rm.effects import CleanUpMaster, Effect, LaunchMaster, Refuse, Reply, StateChanged, Warn
-from rm.events import Event, GetNewApplication, MasterLaunched, NodeHeartbeat, Stood, SubmitApplication, Tick
+from rm.effects import CleanUpMaster, Effect, LaunchMaster, Refuse, Reply, SaveNodeLabels, StateChanged, Warn
+from rm.events import (
+    Allocate,
+    Event,
+    GetNewApplication,
+    MasterLaunched,
+    NodeHeartbeat,
+    RegisterNode,
+    Stood,
+    SubmitApplication,
+    Tick,
+)
 from rm.shell import ResourceManagerShell
+from rm.stored_state import NodeLabelState
 from tests.rm.served_cluster import until
 from wire.event_log import EventLog, Step, read_event_log
 from yarn.applications import ApplicationSubmissionContext
 from yarn.containers import Container
 from yarn.errors import ApplicationNotFoundException, RemoteError
 from yarn.ids import ApplicationAttemptId, ApplicationId, ContainerId, NodeId
-from yarn.protocols.tracker import NodeHeartbeatRequest
+from yarn.protocols.master import AllocateRequest
+from yarn.protocols.tracker import NodeHeartbeatRequest, RegisterNodeManagerRequest
 from yarn.resource import Resource
 
 ATTEMPT = ApplicationAttemptId(ApplicationId(1, 1), 1)
+SAVED = SaveNodeLabels(NodeLabelState())
 CONTAINER = Container(ContainerId(ATTEMPT, 1), NodeId("n", 1), "n:2", Resource(1, 1), 0)
 
 
@@ -91,9 +105,11 @@ class BusyKeeper:
     is_busy = True
 
     def __init__(self) -> None:
+        self.effects: list[object] = []
         self.answers: list[object] = []
 
-    def put(self, effects: object, answers: list[Any]) -> None:
+    def put(self, effects: list[Any], answers: list[Any]) -> None:
+        self.effects += effects
         self.answers += answers
 
 
@@ -112,6 +128,25 @@ async def test_only_the_answer_of_an_order_waits_for_the_store() -> None:
         assert keeper.answers == [Reply(1, "stored")]
         shell.answer(1, "stored")
     assert order.result() == "stored"
+    shell.close()
+
+
+@pytest.mark.parametrize(
+    "beat",
+    [
+        lambda call: NodeHeartbeat(call, NodeHeartbeatRequest(NodeId("n", 1), 0)),
+        lambda call: RegisterNode(call, RegisterNodeManagerRequest(NodeId("n", 1), 8042, Resource(1, 1)), "/r"),
+        lambda call: Allocate(call, ATTEMPT, AllocateRequest(0)),
+    ],
+    ids=["node", "new node", "master"],
+)
+async def test_a_sign_of_life_does_not_wait_for_what_it_leads_to(beat: Callable[[int], Event]) -> None:
+    """A node that is not answered is taken for dead: it has to live through a full disk."""
+    core = ScriptedCore([StateChanged("RMApp", "a", "KILL", "RUNNING", "KILLED"), SAVED, Reply(1, "beaten")])
+    shell = ResourceManagerShell(core, Clock())
+    keeper = shell.keeper = BusyKeeper()
+    assert shell.begin(beat).result() == "beaten"
+    assert (keeper.effects, keeper.answers) == ([SAVED], [])
     shell.close()
 
 
