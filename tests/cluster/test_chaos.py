@@ -15,6 +15,7 @@ from typing import Any
 import psutil
 import pytest
 
+from tests.processes import HEARING, running
 from yarnling.chaos.history import Role
 from yarnling.chaos.notes import SCRIPT, Notes
 from yarnling.chaos.plan import KINDS
@@ -37,6 +38,13 @@ lasts: 0.6
 """
 ALWAYS = ("kill-node", "kill-master", "kill-rm", "partition-replies")
 """A node, a master, the ResourceManager, the network; the others only as a soak."""
+
+
+@pytest.fixture(autouse=True)
+def runs_are_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What runs leave, of those that fail or cannot be told too, goes the way of a test's files."""
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
 
 
 def chaos(*arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
@@ -89,8 +97,7 @@ async def test_random_plans_pass(seed: int) -> None:
     assert run.judgement.verdict is not Verdict.FAIL, (run.judgement.reasons, run.directory)
 
 
-async def test_nothing_is_left_of_a_run_that_passes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+async def test_nothing_is_left_of_a_run_that_passes(tmp_path: Path) -> None:
     plan = replace(find_plan(str(write(tmp_path, QUICK))), name="quick")
     run = await run_plan(plan, 1)
     assert (run.judgement.verdict, run.directory) == (Verdict.PASS, None), run.judgement.reasons
@@ -149,20 +156,14 @@ def test_what_is_no_plan_is_told_in_full(tmp_path: Path) -> None:
 
 
 def test_an_interrupted_run_leaves_nothing(tmp_path: Path) -> None:
-    process = subprocess.Popen(
-        [sys.executable, "-m", "yarnling", "chaos", "kill-node", "--json"],
-        cwd=ROOT,
-        env={**os.environ, "TMPDIR": str(tmp_path)},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    assert process.stderr is not None
-    while "working" not in process.stderr.readline():
-        pass
-    below = psutil.Process(process.pid).children(recursive=True)
-    process.send_signal(signal.SIGINT)
-    output, errors = process.communicate(timeout=60)
+    command = (*HEARING, sys.executable, "-m", "yarnling", "chaos", "kill-node", "--json")
+    with running(*command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr is not None
+        while "working" not in process.stderr.readline():
+            pass
+        below = psutil.Process(process.pid).children(recursive=True)
+        process.send_signal(signal.SIGINT)
+        output, errors = process.communicate(timeout=60)
     (run,) = json.loads(output)
     assert (process.returncode, run["verdict"]) == (2, "cannot tell"), errors
     assert any(INTERRUPTED in reason for reason in run["reasons"])

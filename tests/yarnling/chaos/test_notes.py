@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
-import signal
 from asyncio.subprocess import DEVNULL, Process
+from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 
+from tests.processes import running_in_loop
 from tests.rm.served_cluster import until
 from yarnling.chaos.history import Role
 from yarnling.chaos.notes import Notes, now_s
@@ -15,15 +15,15 @@ from yarnling.chaos.notes import Notes, now_s
 CONTAINER = "container_1_0001_01_000002"
 
 
-async def run(command: str, **variables: str) -> Process:
+def container(command: str, **variables: str) -> AbstractAsyncContextManager[Process]:
     environment = {**os.environ, "CONTAINER_ID": CONTAINER, "NM_HOST": "127.0.0.4", **variables}
-    return await asyncio.create_subprocess_shell(command, env=environment, stdin=DEVNULL, start_new_session=True)
+    return running_in_loop("/bin/sh", "-c", command, env=environment, stdin=DEVNULL, start_new_session=True)
 
 
 async def test_a_container_notes_its_life(tmp_path: Path) -> None:
     notes, before_s = Notes(tmp_path), now_s()
-    process = await run(notes.command(Role.CONTAINER, 0.3))
-    assert await process.wait() == 0
+    async with container(notes.command(Role.CONTAINER, 0.3)) as process:
+        assert await process.wait() == 0
     (life,) = notes.read()
     assert (str(life.container_id), life.role, life.node, life.status) == (CONTAINER, Role.CONTAINER, 3, 0)
     assert life.attempt == 1
@@ -33,11 +33,9 @@ async def test_a_container_notes_its_life(tmp_path: Path) -> None:
 
 async def test_one_that_is_killed_has_no_end_but_a_last_sign(tmp_path: Path) -> None:
     notes = Notes(tmp_path)
-    process = await run(notes.command(Role.CONTAINER, None))
-    await until(lambda: bool(notes.alive(Role.CONTAINER)))
-    assert notes.alive(Role.MASTER) == []
-    os.killpg(process.pid, signal.SIGKILL)
-    await process.wait()
+    async with container(notes.command(Role.CONTAINER, None)):
+        await until(lambda: bool(notes.alive(Role.CONTAINER)))
+        assert notes.alive(Role.MASTER) == []
     (life,) = notes.read()
     assert life.status is None
     await until(lambda: not notes.alive(Role.CONTAINER))
@@ -46,14 +44,15 @@ async def test_one_that_is_killed_has_no_end_but_a_last_sign(tmp_path: Path) -> 
 async def test_tasks_of_one_worker_are_told_apart(tmp_path: Path) -> None:
     notes = Notes(tmp_path)
     for task in ("1", "2"):
-        await (await run(notes.command(Role.TASK, 0), ELASTIC_TASK=task)).wait()
+        async with container(notes.command(Role.TASK, 0), ELASTIC_TASK=task) as process:
+            await process.wait()
     assert sorted(life.task for life in notes.read()) == [1, 2]
 
 
 async def test_a_master_is_noted_with_its_own_exit_status(tmp_path: Path) -> None:
     notes = Notes(tmp_path)
-    process = await run(f"{notes._script()} master sh -c 'sleep 0.2; exit 3'")
-    assert await process.wait() == 3
+    async with container(f"{notes._script()} master sh -c 'sleep 0.2; exit 3'") as process:
+        assert await process.wait() == 3
     (life,) = notes.read()
     assert (life.role, life.status) == (Role.MASTER, 3)
     assert life.last_s - life.start_s >= 0.19
