@@ -47,6 +47,10 @@ class ContainerService:
         self._started = StartedContainers()
         self._auxiliary_services = dict(context.settings.auxiliary_services)
 
+    def note_begun(self, container_ids: tuple[ContainerId, ...]) -> None:
+        """These ran under an earlier NM: a master that had no answer then, and asks again, is refused."""
+        self._started.note_begun(container_ids)
+
     def start(self, event: StartContainers) -> None:
         succeeded: list[ContainerId] = []
         failed: dict[ContainerId, YarnException] = {}

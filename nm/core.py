@@ -97,7 +97,8 @@ class NodeManagerCore:
                 self.service.update(event)
             case SignalToContainer():
                 self.service.signal(event)
-            case Start():
+            case Start(begun):
+                self.service.note_begun(begun)
                 self._outbox.after(self.context.settings.cache_cleanup_interval_ms, self._shrink_caches)
                 self.status.register()
             case NodeRegistered(response):

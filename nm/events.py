@@ -78,7 +78,9 @@ class SignalToContainer:
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """The node is ready to serve: register it."""
+    """The node is ready to serve: register it. `begun`: what an earlier NM over its directories had begun."""
+
+    begun: tuple[ContainerId, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,10 +18,11 @@ from nm.launcher.directories import (
     make_dir,
     make_node_dirs,
 )
-from nm.launcher.leftovers import end_leftovers, lock_directories, stale_paths
+from nm.launcher.leftovers import begun_containers, end_leftovers, lock_directories, stale_paths
 from wire.address import Address
 from yarn.configuration import Configuration
 from yarn.errors import YarnException
+from yarn.ids import ContainerId
 from yarn.settings import nodemanager
 from yarn.settings.yarnling import PACK
 
@@ -44,6 +45,7 @@ class Ground:
         self.deleter = TreeDeleter()
         self.local_dirs = tuple(os.path.abspath(directory) for directory in nodemanager.LOCAL_DIRS.of(conf))
         self._log_dirs = nodemanager.LOG_DIRS.of(conf)
+        self._begun: dict[str, tuple[ContainerId, ...]] = {}
 
     @property
     def is_pack(self) -> bool:
@@ -59,6 +61,10 @@ class Ground:
             random.Random(),
         )
 
+    def begun(self, host: str) -> tuple[ContainerId, ...]:
+        """What an earlier NM had begun in the directories of the node on `host`, once they are taken."""
+        return self._begun.get(host, ())
+
     def take(self) -> list[int]:
         """Make the local directories ours, and end what an earlier NM has left in them; descriptors that hold them.
 
@@ -68,7 +74,9 @@ class Ground:
             _make(partial(make_dir, mode=PLAIN_MODE), local)
         held = lock_directories(self.local_dirs)
         homes = self._homes()
-        if any(_entries(f"{home}/{NM_PRIVATE}") for home in homes):
+        used = [home for home in homes if _entries(f"{home}/{NM_PRIVATE}")]
+        if used:
+            self._begun = self._begun_in(used)
             for process in end_leftovers(self.local_dirs):
                 _logger.warning("killed a process that an earlier NodeManager left pid=%d", process.pid)
         for path in stale_paths(homes):
@@ -77,6 +85,15 @@ class Ground:
             for local in self.local_dirs:
                 _make(make_node_dirs, local)
         return held
+
+    def _begun_in(self, homes: Sequence[str]) -> dict[str, tuple[ContainerId, ...]]:
+        """{host: its containers}."""
+        if not self.is_pack:
+            return {self.hosts[0]: begun_containers(homes)}
+        by_host: dict[str, list[str]] = {}
+        for home in homes:
+            by_host.setdefault(os.path.basename(home), []).append(home)
+        return {host: begun_containers(theirs) for host, theirs in by_host.items()}
 
     def _homes(self) -> Sequence[str]:
         """The nodes' own directories, of a pack those that are there."""

@@ -104,6 +104,7 @@ class NodeManager:
         )
         self._localizer = Localizer(directories, send, nodemanager.LOCALIZER_FETCH_THREAD_COUNT.of(common.conf))
         self._deletion = DeletionService(directories, common.ground.deleter)
+        self._begun = common.ground.begun(node_id.host)
 
     def begin(self, calls: TrackerCalls, tasks: asyncio.TaskGroup) -> None:
         """Serve, and register."""
@@ -113,7 +114,7 @@ class NodeManager:
         )
         self._service.open(self.node_id, self.shell)
         self.disks.look()
-        self.shell.send(Start())
+        self.shell.send(Start(self._begun))
 
     def heard_of_resource_manager(self, event: Event) -> None:
         """Take an answer of the RM."""

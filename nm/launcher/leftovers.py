@@ -15,10 +15,13 @@ import fcntl
 import os
 import time
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
+from pathlib import Path
 
 from nm.launcher.directories import FILECACHE, NM_PRIVATE, USERCACHE, is_below
 from nm.launcher.processes import ProcessStat, all_processes, environment_of, kill_process
 from yarn.errors import YarnException
+from yarn.ids import ContainerId
 
 LOCK = ".nm.lock"
 _ROUNDS_MAX = 50
@@ -70,6 +73,16 @@ def end_leftovers(local_dirs: Sequence[str]) -> list[ProcessStat]:
             kill_process(process)
         time.sleep(_ROUND_S)
     return list(found)
+
+
+def begun_containers(local_dirs: Iterable[str]) -> tuple[ContainerId, ...]:
+    """What an earlier NM had begun and not cleaned up, by what it kept of it, in the order of the ids."""
+    begun: set[ContainerId] = set()
+    for directory in local_dirs:
+        for path in Path(directory, NM_PRIVATE).glob("application_*/container_*"):
+            with suppress(YarnException):
+                begun.add(ContainerId.parse(path.name))
+    return tuple(sorted(begun))
 
 
 def stale_paths(local_dirs: Iterable[str]) -> list[str]:

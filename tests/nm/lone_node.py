@@ -39,6 +39,7 @@ from yarn.resource import Resource
 from yarn.states import ContainerState, NodeAction
 
 RM_IDENTIFIER = 1_795_222_023_200
+ATTEMPT = ApplicationAttemptId(ApplicationId(RM_IDENTIFIER, 8), 1)
 WAIT_S = 60.0
 
 
@@ -133,7 +134,7 @@ class LoneNode:
         part = node.node_id.host if is_packed else "."
         self.local_dir = directory / "local" / part
         self.log_dir = directory / "logs" / part
-        self.attempt = ApplicationAttemptId(ApplicationId(RM_IDENTIFIER, 8), 1)
+        self.attempt = ATTEMPT
         self._numbers = 0
 
     def container_id(self) -> ContainerId:

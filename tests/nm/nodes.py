@@ -80,9 +80,9 @@ class Node:
         (effect,) = self.of(kind)
         return effect
 
-    def register(self) -> Node:
+    def register(self, begun: tuple[ContainerId, ...] = ()) -> Node:
         """Start, register and have the first heartbeat answered."""
-        self.step(Start())
+        self.step(Start(begun))
         self.one(RegisterNode)
         self.step(NodeRegistered(RegisterNodeManagerResponse(NodeAction.NORMAL, RM)))
         self.one(SendHeartbeat)

@@ -82,6 +82,15 @@ def test_a_token_starts_its_container_once(node: Node) -> None:
     assert refusal(node, tokens=(container_token(1),)).message == expected
 
 
+def test_what_an_earlier_node_manager_had_begun_is_not_begun_again() -> None:
+    """Its start was not answered, and the master tries again before it has heard of the node's loss."""
+    node = Node().register(begun=(container_id(1),))
+    assert refusal(node, tokens=(container_token(1),)).message == (
+        f"Unauthorized request to start container.\n Attempt to relaunch the same container with id {container_id(1)}."
+    )
+    assert node.start(2).succeeded == (container_id(2),)
+
+
 def test_an_expired_token_is_refused_with_both_times(node: Node) -> None:
     error = refusal(node, tokens=(container_token(1, expiry_ms=NOW_MS - 1),))
     assert error.message == (

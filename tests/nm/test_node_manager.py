@@ -15,7 +15,7 @@ from nm.launcher.leftovers import DirectoriesInUse
 from nm.launcher.processes import all_processes, environment_of, stat_of
 from nm.node_host import NodeHost
 from nm.node_manager import CoreStart
-from tests.nm.lone_node import LoneNode, lone_node, node_configuration, played_resource_manager
+from tests.nm.lone_node import ATTEMPT, LoneNode, lone_node, lone_nodes, node_configuration, played_resource_manager
 from tests.nm.waiting import until
 from tests.processes import running
 from wire.event_log import read_event_log
@@ -258,6 +258,21 @@ async def test_a_full_disk_is_told(tmp_path: Path) -> None:
 
 
 # What keeps a node from starting
+
+
+@pytest.mark.parametrize("part", [".", "127.0.0.1"], ids=["alone", "in a pack"])
+async def test_what_a_killed_node_manager_had_begun_is_not_begun_again(tmp_path: Path, part: str) -> None:
+    """It is told by what the killed one kept of its containers; other names are no containers."""
+    begun = ContainerId(ATTEMPT, 1)
+    for name in (str(begun), "notes"):
+        (tmp_path / "local" / part / "nmPrivate" / str(ATTEMPT.application_id) / name).mkdir(parents=True)
+    packed = {"yarn.yarnling.pack": "1" if part == "." else "2"}
+    async with lone_nodes(tmp_path, packed) as nodes:
+        node = nodes[0]
+        refused, other = node.container_id(), node.container_id()
+        response = await node.start_all((node.request(run("true"), refused), node.request(run("true"), other)))
+        assert response.succeeded == (other,)
+        assert "Attempt to relaunch the same container" in response.failed[begun].message
 
 
 async def test_two_nodes_cannot_have_one_directory(tmp_path: Path) -> None:
