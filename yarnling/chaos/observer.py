@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
 from yarn.applications import ApplicationReport
 from yarn.configuration import Configuration
@@ -13,10 +13,10 @@ from yarn.settings import resourcemanager
 from yarn.states import FINAL_APPLICATION_STATES, NodeState
 from yarnling.chaos.history import Change, History
 from yarnling.chaos.notes import now_s
+from yarnling.chaos.scene import LOOK_S, Tell
 from yarnling.chaos.site import Site
 from yarnling.client import Client
 
-LOOK_S = 0.1
 ANSWER_S = 1.0
 """A ResourceManager that does not answer for so long is noted as silent."""
 RM = "rm"
@@ -32,7 +32,7 @@ class Observer:
         addresses: Mapping[str, str],
         conf: Configuration,
         history: History,
-        tell: Callable[[str, str], None],
+        tell: Tell,
     ) -> None:
         # A look that fails is a finding: it is not tried again.
         impatient = conf.overridden({resourcemanager.CONNECT_MAX_WAIT.key: "0"}, "chaos")

@@ -26,7 +26,8 @@ from yarnling.chaos.history import Injected
 from yarnling.chaos.notes import now_s
 from yarnling.chaos.plan import Plan
 from yarnling.chaos.ready_made import find_plan, names
-from yarnling.chaos.runner import INTERRUPTED, Run, Tell, run_plan
+from yarnling.chaos.runner import INTERRUPTED, Run, run_plan
+from yarnling.chaos.scene import Tell
 from yarnling.chaos.schedule import schedule
 from yarnling.chaos.swarm import random_plan
 from yarnling.chaos.verdict import Verdict
