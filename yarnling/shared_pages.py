@@ -5,9 +5,10 @@ call and look-up. What a daemon comes to write to is therefore best kept togethe
 
     move_together(codes)     the code that daemons will execute, which lies among ten times as much that they will not
     forget_types()           so that what daemons look up does not push out what others looked up once
+    make_immortal(codes)     so that nothing counts references to what daemons share (where Python knows such objects)
     fill_holes()             so that what a daemon makes lies together, and not where something was freed before
 
-Both only move and take memory; where the allocators are others than CPython's and glibc's they do little or nothing.
+Where the allocators are others than CPython's and glibc's, moving and filling do little or nothing.
 """
 
 from __future__ import annotations
@@ -15,7 +16,9 @@ from __future__ import annotations
 import ctypes
 import gc
 import sys
+import sysconfig
 from collections.abc import Callable, Collection, Iterator
+from itertools import chain
 from types import CodeType, FrameType, FunctionType
 
 _POOL_BYTES = 16 * 1024
@@ -26,6 +29,17 @@ _FILL_BYTES_MAX = 256 * 1024
 """For one size of block. Holes of one size come to some 50 KB; without an end to them they are not found as thought."""
 _HEAP_SIZES = (65536, 32768, 16384, 8192, 4096, 3072, 2048, 1536, 1024, 768, *range(640, 15, -16))
 """What holes of the C library's heap are filled with, largest first."""
+
+HAS_IMMORTALS = (
+    sys.implementation.name == "cpython"
+    and (3, 12) <= sys.version_info < (3, 14)
+    and sys.maxsize > 1 << 32
+    and sys.byteorder == "little"
+    and not sysconfig.get_config_var("Py_GIL_DISABLED")
+)
+"""That _IMMORTAL means to this interpreter what it should: before 3.12 it is a number like others, 3.14 is untried."""
+_IMMORTAL = 0xFFFF_FFFF
+"""Lower half of an object's reference count that is never changed (PEP 683)."""
 
 _kept: list[object] = []
 """What was moved away from, and what fills holes: never freed, or there would be holes again."""
@@ -54,11 +68,12 @@ def executed(work: Callable[[], None]) -> list[CodeType]:
     return list(codes.values())
 
 
-def move_together(codes: Collection[CodeType]) -> None:
-    """Give the functions of these codes copies of them, made one after another.
+def move_together(codes: Collection[CodeType]) -> list[CodeType]:
+    """Give the functions of these codes copies of them, made one after another: the copies.
 
     What the interpreter has learned of a code is not copied: let it be executed some times more.
     """
+    copies = []
     moved = {id(code) for code in codes}
     # A look into every function there is, for what is within its code, would take 40 ms.
     files = {code.co_filename for code in codes}
@@ -67,6 +82,8 @@ def move_together(codes: Collection[CodeType]) -> None:
         if code.co_filename in files and (copy := _copied(code, moved)) is not code:
             _kept.append(code)
             function.__code__ = copy
+            copies.append(copy)
+    return copies
 
 
 def _copied(code: CodeType, moved: set[int]) -> CodeType:
@@ -76,6 +93,26 @@ def _copied(code: CodeType, moved: set[int]) -> CodeType:
     if copies:
         return code.replace(co_consts=tuple(copies.get(id(part), part) for part in code.co_consts))
     return code.replace() if id(code) in moved else code
+
+
+def make_immortal(codes: Collection[CodeType]) -> None:
+    """Have references to all that was made until now, and to these codes, counted no longer. They are never freed then.
+
+    So say it when all was imported, and little is there that should go again. Python has no call for it before 3.15
+    (PyUnstable_SetImmortal). The collector knows such objects. Extensions built for earlier versions count on:
+    their references come and go in pairs, and a drift that would matter takes 2**31 of them.
+    """
+    if not HAS_IMMORTALS:
+        return
+    # The collector knows all that refers to others, but for code.
+    for lower_half in map(ctypes.c_uint32.from_address, map(id, chain(gc.get_objects(), _with_parts(codes)))):
+        lower_half.value = _IMMORTAL
+
+
+def _with_parts(codes: Collection[CodeType]) -> Iterator[CodeType]:
+    for code in codes:
+        yield code
+        yield from _with_parts([part for part in code.co_consts if type(part) is CodeType])
 
 
 def fill_holes() -> None:

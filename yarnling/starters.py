@@ -7,6 +7,7 @@ import gc
 import importlib
 import logging
 import os
+import sys
 import tempfile
 import time
 import traceback
@@ -24,13 +25,14 @@ from wire.hadoop_xml import load_configuration
 from yarn.configuration import Configuration
 from yarnling import daemon_process
 from yarnling.processes import thread_count
-from yarnling.shared_pages import executed, fill_holes, forget_types, move_together
+from yarnling.shared_pages import executed, fill_holes, forget_types, make_immortal, move_together
 from yarnling.start_request import NM, RM, StartRequest
 
 THREAD_END_S_MAX = 1.0
 """How long a thread that was joined may take to be gone; it is microseconds, unless the machine is busy."""
-WARM_UP_RUNS = 10
-"""CPython 3.11 specialises a function after eight calls. Five rehearsals made NodeManagers 0.15 MB larger."""
+WARM_UP_RUNS = 3 if sys.version_info >= (3, 12) else 10
+"""CPython 3.11 specialises a function after eight calls (five rehearsals made NodeManagers 0.15 MB larger), and later
+versions at the second one."""
 LATE_IMPORTS = ("concurrent.futures.thread", "encodings.idna")
 """What the first to_thread and the first look-up of a host's name bring in."""
 
@@ -124,9 +126,10 @@ def _rehearse() -> None:
             first, *others = (partial(rehearse, Path(directory) / str(run)) for run in range(1 + WARM_UP_RUNS))
             codes = executed(first)
             fill_holes()
-            move_together(codes)
+            moved = move_together(codes)
             for work in others:
                 work()
+        make_immortal(moved)
     except Exception:
         traceback.print_exc()
     fill_holes()

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from yarnling.shared_pages import executed, move_together
+from yarnling.shared_pages import HAS_IMMORTALS, executed, move_together
 
 PROJECT = Path(__file__).resolve().parent.parent.parent
 
@@ -66,12 +66,51 @@ places = sorted(id(piece) for piece in [bytes(200) for _ in range(300)])
 print(len({place // 4096 for place in places}))
 """
 
+IMMORTALS = """
+import gc, sys, weakref
+from yarnling.shared_pages import executed, make_immortal
+
+class Thing:
+    def method(self):
+        return [lambda: self for _ in range(2)]
+
+def counted(thing):
+    before = sys.getrefcount(thing)
+    references = [thing] * 1_000
+    return sys.getrefcount(thing) - before
+
+early, codes = Thing(), executed(lambda: Thing().method())
+inner = [part for part in codes[1].co_consts if hasattr(part, "co_code")]
+shared = [Thing, Thing.method, early, *codes, *inner]
+assert inner
+make_immortal(codes)
+late = Thing()
+late.itself, gone = late, weakref.ref(late)
+print(*(counted(thing) for thing in shared), counted(late))
+del late
+gc.collect()
+print(gone() is None, [made() is early for made in early.method()])
+"""
+
+
+def output(program: str, *arguments: str) -> str:
+    """What a Python process prints that runs this program and ends well."""
+    command = [sys.executable, "-P", "-c", program, *arguments]
+    environment = {**os.environ, "PYTHONPATH": str(PROJECT)}
+    return subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout
+
+
+def test_references_to_what_was_made_immortal_are_counted_no_longer_and_those_to_what_comes_later_are() -> None:
+    first, second = output(IMMORTALS).splitlines()
+    *shared, late = map(int, first.split())
+    assert set(shared) == {0 if HAS_IMMORTALS else 1_000}
+    assert late == 1_000
+    assert second == "True [True, True]"
+
 
 def pages_of_new_objects(holes: str) -> int:
     """How many pages 300 objects of 233 bytes take after every second one of many was freed."""
-    command = [sys.executable, "-P", "-c", HOLES, holes]
-    environment = {**os.environ, "PYTHONPATH": str(PROJECT)}
-    return int(subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout)
+    return int(output(HOLES, holes))
 
 
 @pytest.mark.skipif(sys.implementation.name != "cpython" or sys.maxsize < 2**32, reason="of CPython's allocator")
