@@ -112,8 +112,11 @@ async def test_a_word_count_is_right_over_two_restarts(
     assert three.job_status(app)["maps"]["SUCCEEDED"] == MAPS
 
 
-async def test_one_that_is_starting_is_killed_too(three: Cluster) -> None:
-    app = await three.submit(shell("true", 1))
+async def test_one_that_is_starting_is_killed_too(three: Cluster, tmp_path: Path) -> None:
+    noted, gate = tmp_path / "noted", tmp_path / "open"
+    app = await three.submit(shell(noting(noted, gate), 1))
+    # A master that was stored but not launched is given up only when it expires, after as long as a test waits.
+    await lines_of(noted, 1)
     await three.local.kill_rm()
 
     async def start_in_vain() -> None:
@@ -125,6 +128,7 @@ async def test_one_that_is_starting_is_killed_too(three: Cluster) -> None:
         await asyncio.sleep(0)
         await three.local.kill_rm()
     await three.local.restart_rm()
+    gate.touch()
     report = await three.client.wait(app, timeout_s=DEADLINE_S)
     assert report.final_status is FinalApplicationStatus.SUCCEEDED
 
