@@ -27,7 +27,7 @@ class NMApplication:
         self.id = application_id
         self.user = user
         self.containers: dict[ContainerId, NMContainer] = {}
-        self.machine: Machine[NMApplicationState, NMApplicationEvent] = Machine(APPLICATION_LIFECYCLE, self)
+        self.machine: Machine[NMApplicationState, NMApplicationEvent] = Machine(APPLICATION_LIFECYCLE)
         self._context = context
 
     def __str__(self) -> str:

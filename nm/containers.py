@@ -68,7 +68,7 @@ class NMContainer:
         self.requested: list[CachedResource] = []
         self.emulation = context.emulation_of(token, launch)
         self.created_ms = context.outbox.now_ms
-        self.machine: Machine[NMContainerState, NMContainerEvent] = Machine(CONTAINER_LIFECYCLE, self)
+        self.machine: Machine[NMContainerState, NMContainerEvent] = Machine(CONTAINER_LIFECYCLE)
         self._context = context
         self._diagnostics = ""
         self._pending: dict[ResourceKey, str] = {}

@@ -76,7 +76,7 @@ class NodeContext:
             self.outbox.emit(Warn(f"Event {event.name} sent to absent container {container_id}"))
             return
         source = container.machine.state
-        target = container.machine.handle(event, detail, self.outbox.now_ms)
+        target = container.machine.handle(container, event, detail, self.outbox.now_ms)
         if source is not target:
             self.outbox.emit(
                 StateChanged("NMContainer", str(container_id), event.name, source.name, target.name),
@@ -88,7 +88,7 @@ class NodeContext:
             self.outbox.emit(Warn(f"Event {event.name} sent to absent application {application_id}"))
             return
         source = application.machine.state
-        target = application.machine.handle(event, detail, self.outbox.now_ms)
+        target = application.machine.handle(application, event, detail, self.outbox.now_ms)
         if source is not target:
             self.outbox.emit(
                 StateChanged("NMApplication", str(application_id), event.name, source.name, target.name),

@@ -262,7 +262,7 @@ class RMContext:
     def _step(self, kind: str, subject: RMApp | RMAppAttempt | RMNode, event: object, detail: object) -> None:
         source = subject.machine.state
         try:
-            target = subject.machine.handle(event, detail, self.now_ms)  # type: ignore[arg-type]
+            target = subject.machine.handle(subject, event, detail, self.now_ms)  # type: ignore[arg-type]
         except IllegalTransition as error:
             if self.strict:
                 raise

@@ -114,18 +114,20 @@ class Lifecycle(Generic[S, E]):
 
 
 class Machine(Generic[S, E]):
-    """A subject's place in a lifecycle, with the last transitions that led there."""
+    """A subject's place in a lifecycle, with the last transitions that led there.
 
-    __slots__ = ("_lifecycle", "_subject", "history", "state")
+    It does not know whose it is: a subject that nobody needs any more is freed at once, not when garbage is collected.
+    """
 
-    def __init__(self, lifecycle: Lifecycle[S, E], subject: object) -> None:
+    __slots__ = ("_lifecycle", "history", "state")
+
+    def __init__(self, lifecycle: Lifecycle[S, E]) -> None:
         self._lifecycle = lifecycle
-        self._subject = subject
         self.state: S = lifecycle.initial
         self.history: list[Transition] = []
 
-    def handle(self, event: E, detail: object, now_ms: int) -> S:
-        """Take `event` at `now_ms`; the action gets (subject, detail). Returns the new state.
+    def handle(self, subject: object, event: E, detail: object, now_ms: int) -> S:
+        """Have `subject` take `event` at `now_ms`; the action gets (subject, detail). Returns the new state.
 
         Raises IllegalTransition, with the subject unchanged, if the state has no row for the event.
         """
@@ -133,9 +135,9 @@ class Machine(Generic[S, E]):
         row = self._lifecycle.row(source, event)
         if row is None:
             raise IllegalTransition(
-                f"{self._lifecycle.name} {self._subject}: {event.name} is illegal in {source.name}{self.story()}"
+                f"{self._lifecycle.name} {subject}: {event.name} is illegal in {source.name}{self.story()}"
             )
-        chosen = row.action(self._subject, detail) if row.action is not None else None
+        chosen = row.action(subject, detail) if row.action is not None else None
         named = row.targets
         target = chosen if chosen is not None else named[0]
         if target is not named[0] and target not in named:

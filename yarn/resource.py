@@ -95,7 +95,9 @@ class Resource:
 
     def is_none(self) -> bool:
         """True if every component is zero."""
-        return self.memory_mb == 0 and self.vcores == 0 and not any(amount for _, amount in self.extra)
+        if self.memory_mb or self.vcores:
+            return False
+        return not self.extra or not any(amount for _, amount in self.extra)
 
     def __str__(self) -> str:
         """As Hadoop prints it: `<memory:1024, vCores:1>`, further types after them."""

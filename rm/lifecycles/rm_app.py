@@ -84,7 +84,7 @@ class RMApp:
         self.vcore_seconds = 0
         self.losses = Losses()
         self.preempted_containers = 0
-        self.machine: Machine[RMAppState, RMAppEventType] = Machine(LIFECYCLE, self)
+        self.machine: Machine[RMAppState, RMAppEventType] = Machine(LIFECYCLE)
 
     @property
     def state(self) -> RMAppState:

@@ -71,7 +71,7 @@ class RMAppAttempt:
         self.target = RMAppAttemptState.NEW
         self.after_saving: Callable[[], None] | None = None
         self.recovered_final_state: RMAppAttemptState | None = None
-        self.machine: Machine[RMAppAttemptState, RMAppAttemptEventType] = Machine(LIFECYCLE, self)
+        self.machine: Machine[RMAppAttemptState, RMAppAttemptEventType] = Machine(LIFECYCLE)
 
     @property
     def state(self) -> RMAppAttemptState:

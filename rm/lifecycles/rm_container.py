@@ -118,7 +118,7 @@ class RMContainer:
         self.was_moved = False
         self.status: ContainerStatus | None = None
         self._notify = notify
-        self._machine: Machine[RMContainerState, RMContainerEvent] = Machine(LIFECYCLE, self)
+        self._machine: Machine[RMContainerState, RMContainerEvent] = Machine(LIFECYCLE)
 
     @property
     def attempt_id(self) -> ApplicationAttemptId:
@@ -156,7 +156,7 @@ class RMContainer:
 
     def handle(self, event: RMContainerEvent, detail: object, now_ms: int) -> RMContainerState:
         """Take an event; raises IllegalTransition if there is none from this state."""
-        return self._machine.handle(event, detail, now_ms)
+        return self._machine.handle(self, event, detail, now_ms)
 
     def allows(self, event: RMContainerEvent) -> bool:
         """True if the table has a row for the event in the present state."""

@@ -6,6 +6,7 @@ heartbeat. A node that was lost, rebooted or shut down never comes back: an NM t
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from rm.lifecycles.events import NodeReconnected, NodeStarted, RMAppEventType, RMNodeEventType
@@ -81,7 +82,7 @@ class RMNode:
         self.to_update: dict[ContainerId, Container] = {}
         self.to_signal: list[tuple[ContainerId, SignalContainerCommand]] = []
         self.last_response = NodeHeartbeatResponse(response_id=0, action=NodeAction.NORMAL)
-        self.machine: Machine[NodeState, RMNodeEventType] = Machine(LIFECYCLE, self)
+        self.machine: Machine[NodeState, RMNodeEventType] = Machine(LIFECYCLE)
 
     @property
     def state(self) -> NodeState:
@@ -139,8 +140,10 @@ class RMNode:
         """The NM's process began anew, and so does its counting."""
         self.last_response = NodeHeartbeatResponse(response_id=0, action=NodeAction.NORMAL)
 
-    def pull_updates(self) -> tuple[list[ContainerId], list[Container], list[ContainerStatus]]:
+    def pull_updates(self) -> tuple[Sequence[ContainerId], Sequence[Container], Sequence[ContainerStatus]]:
         """What the scheduler has not been told: containers that run, that have grown, and that ended."""
+        if not (self.newly_launched or self.newly_increased or self.newly_completed):
+            return (), (), ()
         updates = self.newly_launched, list(self.newly_increased.values()), self.newly_completed
         self.newly_launched, self.newly_completed = [], []
         self.newly_increased.clear()

@@ -30,9 +30,15 @@ def allocate_containers_to_node(
 ) -> None:
     """Place containers until nothing fits, something was reserved, or the heartbeat's limits are reached.
 
-    A node that nothing can have changed for since a visit in vain is not visited: the outcome is known.
+    A node that nothing can have changed for since a visit in vain is not visited, and none while nobody asks for
+    anything: the outcome is known.
     """
     if node.settled_at == context.revision:
+        return
+    if node.reserved_container is None and not tree.root.usage.is_pending() and not _is_full(node, context):
+        # That nothing is asked for is not told: what the root refused on the node before goes, as with a visit.
+        tree.root.refusals.clear(node.node_id)
+        node.settled_at = context.revision
         return
     before = context.revision
     visit(node, tree, applications, context)
@@ -67,10 +73,15 @@ def visit(
             return
 
 
+def _is_full(node: SchedulerNode, context: SchedulerContext) -> bool:
+    """True if not even the smallest container has room."""
+    return context.calculator.available_containers(node.within_reach, context.minimum_allocation) <= 0
+
+
 def _place_one(node: SchedulerNode, tree: QueueTree, context: SchedulerContext) -> Proposal | None:
     """A pass over the tree and its commit; the proposal, whether it was booked or not. Shared nodes get two passes."""
-    smallest = context.minimum_allocation
-    if context.calculator.available_containers(node.within_reach, smallest) <= 0:
+    if _is_full(node, context):
+        smallest = context.minimum_allocation
         tree.root.refusals.note(node.node_id, Reason.NODE_TOO_SMALL, context.now_ms, smallest, node.within_reach)
         return None
     proposal = _pass(node, tree, context, node.partition, RESPECT)

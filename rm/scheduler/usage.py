@@ -65,7 +65,11 @@ class ResourceUsage:
 
     def is_pending(self) -> bool:
         """True if anything is asked for, on any partition."""
-        return any(not part.pending.is_none() for part in self._parts.values())
+        # With nearly every heartbeat of a node: `any` takes three times as long.
+        for part in self._parts.values():  # noqa: SIM110
+            if not part.pending.is_none():
+                return True
+        return False
 
     def reserved(self, partition: str) -> Resource:
         if not partition:

@@ -29,7 +29,7 @@ def test_an_illegal_event_of_a_container_raises_and_changes_nothing(
     before = (container.status(), container.launches, copy.copy(container.requested))
 
     with pytest.raises(IllegalTransition, match=f"{event.name} is illegal in {state.name}"):
-        container.machine.handle(event, None, 1)
+        container.machine.handle(container, event, None, 1)
 
     assert (container.status(), container.launches, container.requested) == before
     assert context.outbox.take_effects() == []
@@ -46,7 +46,7 @@ def test_an_illegal_event_of_an_application_raises_and_changes_nothing(
     application.machine.state = state
 
     with pytest.raises(IllegalTransition, match=f"{event.name} is illegal in {state.name}"):
-        application.machine.handle(event, None, 1)
+        application.machine.handle(application, event, None, 1)
 
     assert application.machine.state is state
     assert application.containers == {}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from typing import Any
 
 import pytest
@@ -17,6 +18,7 @@ from rm.lifecycles.states import RMAppAttemptState, RMAppState
 from rm.scheduler.asks import SchedulerKey
 from rm.scheduler.notices import Notice
 from rm.settings import RMSettings
+from tests.rm.builders import RM, done
 from yarn.applications import ApplicationSubmissionContext
 from yarn.configuration import Configuration
 from yarn.containers import Container
@@ -60,7 +62,7 @@ def check_nothing_changed(subject: object, machine: Any, state: object, event: o
     machine.state = state
     before = {name: repr(value) for name, value in fields(subject).items()}
     with pytest.raises(IllegalTransition, match=f"{event.name} is illegal in {state.name}"):  # type: ignore[attr-defined]
-        machine.handle(event, None, 7)
+        machine.handle(subject, event, None, 7)
     assert machine.state is state
     assert machine.history == []
     assert {name: repr(value) for name, value in fields(subject).items()} == before
@@ -128,3 +130,25 @@ def test_where_a_life_ends(table: Any, final: set[str]) -> None:
 )
 def test_every_row_has_its_reason(table: Any) -> None:
     assert [row for row in table.rows if not row.reason] == []
+
+
+def test_a_container_that_is_over_is_freed_at_once() -> None:
+    """Not when garbage is collected: that looks at all there is, of thousands of nodes, and nobody is served then."""
+    rm = RM()
+    rm.node("n1")
+    app = rm.submit()
+    rm.run_master(app)
+    ending = [container.id for container in rm.get(app, 3)]
+    held = rm.core.scheduler.containers_of(app)
+    places = {id(held[container_id]) for container_id in ending}
+    del held
+    gc.disable()
+    try:
+        rm.beat(ended=[done(container_id) for container_id in ending])
+        rm.allocate(app)
+        rm.allocate(app)
+        rm.beat()
+        rm.log.clear()
+        assert not [each for each in gc.get_objects() if isinstance(each, RMContainer) and id(each) in places]
+    finally:
+        gc.enable()

@@ -31,7 +31,7 @@ class Hinge:
     def __init__(self) -> None:
         self.seen: list[tuple[Door, object]] = []
         self.jams = False
-        self.machine: Machine[Door, Push] = Machine(TABLE, self)
+        self.machine: Machine[Door, Push] = Machine(TABLE)
 
     def __str__(self) -> str:
         return "door 7"
@@ -65,7 +65,7 @@ TABLE: Lifecycle[Door, Push] = Lifecycle(
 
 def test_an_action_runs_before_the_state_changes() -> None:
     hinge = Hinge()
-    assert hinge.machine.handle(Push.CLOSE, "draught", 5) is Door.SHUT
+    assert hinge.machine.handle(hinge, Push.CLOSE, "draught", 5) is Door.SHUT
     assert hinge.seen == [(Door.OPEN, "draught")]
     assert hinge.machine.state is Door.SHUT
 
@@ -73,16 +73,16 @@ def test_an_action_runs_before_the_state_changes() -> None:
 @pytest.mark.parametrize(("key", "state"), [("right key", Door.LOCKED), ("wrong key", Door.SHUT)])
 def test_an_action_chooses_where_the_row_names_several(key: str, state: Door) -> None:
     hinge = Hinge()
-    hinge.machine.handle(Push.CLOSE, None, 1)
-    assert hinge.machine.handle(Push.LOCK, key, 2) is state
+    hinge.machine.handle(hinge, Push.CLOSE, None, 1)
+    assert hinge.machine.handle(hinge, Push.LOCK, key, 2) is state
 
 
 def test_ignored_events_change_nothing_and_leave_no_story() -> None:
     hinge = Hinge()
-    hinge.machine.handle(Push.CLOSE, None, 1)
-    hinge.machine.handle(Push.LOCK, "right key", 2)
+    hinge.machine.handle(hinge, Push.CLOSE, None, 1)
+    hinge.machine.handle(hinge, Push.LOCK, "right key", 2)
     story = hinge.machine.story()
-    assert hinge.machine.handle(Push.KNOCK, None, 3) is Door.LOCKED
+    assert hinge.machine.handle(hinge, Push.KNOCK, None, 3) is Door.LOCKED
     assert hinge.machine.story() == story
 
 
@@ -91,7 +91,7 @@ def test_an_illegal_event_raises_and_changes_nothing(state: Door, event: Push) -
     hinge = Hinge()
     hinge.machine.state = state
     with pytest.raises(IllegalTransition, match=f"Door door 7: {event.name} is illegal in {state.name}"):
-        hinge.machine.handle(event, None, 1)
+        hinge.machine.handle(hinge, event, None, 1)
     assert hinge.machine.state is state
     assert hinge.seen == []
     assert hinge.machine.history == []
@@ -103,23 +103,23 @@ def test_the_complement_and_the_rows_are_all_pairs() -> None:
 
 def test_an_error_tells_the_story() -> None:
     hinge = Hinge()
-    hinge.machine.handle(Push.CLOSE, None, 10)
+    hinge.machine.handle(hinge, Push.CLOSE, None, 10)
     with pytest.raises(IllegalTransition, match="10: OPEN --CLOSE--> SHUT"):
-        hinge.machine.handle(Push.REMOVE, None, 11)
+        hinge.machine.handle(hinge, Push.REMOVE, None, 11)
 
 
 def test_the_story_is_bounded() -> None:
     hinge = Hinge()
     for at_ms in range(2 * HISTORY_MAX):
-        hinge.machine.handle(Push.CLOSE if at_ms % 2 == 0 else Push.OPEN, None, at_ms)
+        hinge.machine.handle(hinge, Push.CLOSE if at_ms % 2 == 0 else Push.OPEN, None, at_ms)
     assert [transition.at_ms for transition in hinge.machine.history] == list(range(HISTORY_MAX, 2 * HISTORY_MAX))
 
 
 def test_a_target_that_the_row_does_not_name_is_our_bug() -> None:
     table = Lifecycle("Door", Door.OPEN, [Row(Door.OPEN, Push.LOCK, (Door.OPEN, Door.LOCKED), stray)])
-    machine = Machine(table, Hinge())
+    machine = Machine(table)
     with pytest.raises(InternalError, match="OPEN --LOCK--> GONE"):
-        machine.handle(Push.LOCK, None, 1)
+        machine.handle(Hinge(), Push.LOCK, None, 1)
 
 
 def test_two_rows_for_one_event_are_refused() -> None:

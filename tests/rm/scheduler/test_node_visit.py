@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import pytest
+
+from rm.scheduler import node_visit
 from rm.scheduler.asks import SchedulerKey
+from rm.scheduler.node import SchedulerNode
 from rm.scheduler.reasons import Reason
 from tests.rm.scheduler.cluster import GB, ONE_QUEUE, row
 from tests.rm.scheduler.conftest import StartCluster
@@ -124,3 +130,56 @@ def test_what_is_refused_again_and_again_ends_the_visit(start_cluster: StartClus
     cluster.send("app1", [row(9, GB, 2, name=name) for name in ("n1", "/r1", "*")])
     assert cluster.beat("n1") == []
     assert cluster.attempt("app1").last_refusals()[NodeId("n1", 1)].reason is Reason.COMMIT_QUEUE_MAXIMUM
+
+
+def test_nothing_is_visited_while_nobody_asks_for_anything(
+    start_cluster: StartCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever else has changed: heartbeats of thousands of nodes would consist of that."""
+    visited: list[str] = []
+    visit = node_visit.visit
+
+    def noted(node: SchedulerNode, *rest: Any) -> None:
+        visited.append(node.name)
+        visit(node, *rest)
+
+    monkeypatch.setattr(node_visit, "visit", noted)
+    cluster = start_cluster()
+    cluster.node("n1", 8 * GB)
+    cluster.node("n2", 8 * GB)
+    cluster.run("app1", "n1")
+    cluster.ask("app1", 1)
+    cluster.beat("n1")
+    cluster.poll("app1")
+    cluster.finish("app1", 2)
+    visited.clear()
+    assert cluster.beat("n1") == ["app1/2 ended 0"]
+    assert cluster.beat("n2") == []
+    assert visited == []
+    cluster.ask("app1", 1)
+    assert cluster.beat("n2") == ["app1/3 on n2 1024"]
+    assert visited == ["n2"]
+
+
+def test_what_the_root_refused_goes_once_nobody_asks_for_anything(start_cluster: StartCluster) -> None:
+    cluster = start_cluster()
+    cluster.node("n1", 2 * GB)
+    cluster.run("app1", "n1")
+    cluster.ask("app1", 2)
+    cluster.beat("n1", 2)
+    cluster.poll("app1")
+    root = cluster.leaf().parent
+    assert root.refusals.by_node()[NodeId("n1", 1)].reason is Reason.NODE_TOO_SMALL
+    cluster.ask("app1", 0)
+    cluster.finish("app1", 2)
+    cluster.beat("n1")
+    assert root.refusals.by_node() == {}
+
+
+def test_a_full_node_is_told_as_soon_as_somebody_asks(start_cluster: StartCluster) -> None:
+    """It was full before, while nobody asked."""
+    cluster = start_cluster()
+    cluster.node("n1", GB)
+    cluster.run("app1", "n1")
+    cluster.beat("n1")
+    assert cluster.leaf().parent.refusals.by_node()[NodeId("n1", 1)].reason is Reason.NODE_TOO_SMALL
