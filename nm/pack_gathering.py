@@ -3,6 +3,7 @@
 A call costs the RM as much as the heartbeats of some twenty nodes. So nodes that were answered together are *company*:
 their next heartbeats are due within some milliseconds, and go when the last of them is there. A node that has come out
 of step (a container of it ended, its call was lost) is loose until it goes along with a company, and is one of it then.
+It waits for one longer than companies do for their last: else it went alone again and again, with a call a second.
 """
 
 from __future__ import annotations
@@ -15,7 +16,9 @@ from yarn.protocols.tracker import NodeHeartbeatRequest
 NODES_A_CALL = 100
 """What is registered at once, and what beats together while all is quiet."""
 WAITS_AN_INTERVAL = 20
-"""A heartbeat waits for others for a part of the interval at most."""
+"""A company waits for those of it that are missing for a part of the interval at most."""
+LOOSE_WAITS_AN_INTERVAL = 4
+"""A loose node waits so long for a company, if there is one; of a pack of five hundred one goes in that time."""
 AT_ONCE_S = 0.005
 """Those that somebody waits for are gathered for less."""
 
@@ -36,6 +39,7 @@ class Gathering:
 
     def __init__(self, interval_s: float, send: Callable[[Beats], None]) -> None:
         self._wait_s = interval_s / WAITS_AN_INTERVAL
+        self._loose_wait_s = interval_s / LOOSE_WAITS_AN_INTERVAL
         self._send = send
         self._companies: dict[int, _Company] = {}
         self._loose: Beats = {}
@@ -79,7 +83,10 @@ class Gathering:
     def _put_loose(self, number: int, request: NodeHeartbeatRequest, *, at_once: bool) -> None:
         self._loose[number] = request
         loop = asyncio.get_running_loop()
-        when_s = max(loop.time(), self._last_s + AT_ONCE_S) if at_once else loop.time() + self._wait_s
+        if at_once:
+            when_s = max(loop.time(), self._last_s + AT_ONCE_S)
+        else:
+            when_s = loop.time() + (self._loose_wait_s if self._companies else self._wait_s)
         if self._timer is None or self._timer.when() > when_s:
             if self._timer is not None:
                 self._timer.cancel()

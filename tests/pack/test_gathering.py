@@ -82,6 +82,16 @@ async def test_a_loose_node_that_nobody_takes_along_goes_by_itself() -> None:
     assert await gathered.next_call() == [7]
 
 
+async def test_a_loose_node_waits_longer_if_there_is_a_company_to_go_along_with() -> None:
+    alone, beside = Gathered(), Gathered()
+    beside.gathering.expect(range(3), 4)
+    alone.put(3)
+    beside.put(3)
+    now_s = asyncio.get_running_loop().time()
+    waits_s = [gathered.gathering._timer.when() - now_s for gathered in (alone, beside)]  # type: ignore[union-attr]
+    assert waits_s[0] < DAY_S / 10 < DAY_S / 5 < waits_s[1]
+
+
 async def test_few_that_were_answered_together_are_loose() -> None:
     gathered = Gathered()
     gathered.gathering.expect(range(NODES_A_CALL // 2 - 1), 500)
