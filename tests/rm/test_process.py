@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import json
 import os
 import signal
@@ -16,7 +17,7 @@ from typing import Any
 import pytest
 
 from rm.core import ResourceManagerCore
-from rm.daemon import CoreStart
+from rm.daemon import COLLECTED_AFTER, CoreStart
 from tests.processes import running_in_loop
 from tests.rm.builders import ask, done
 from tests.rm.served_cluster import ADMIN, CLIENT, SOON_S, Node, configuration, submit, until
@@ -136,6 +137,40 @@ async def test_what_keeps_it_from_starting_is_told(tmp_path: Path, key: str, val
     assert f"{key} = {value}" in told
     assert problem in told
     assert "Traceback" not in told
+
+
+SERVES = """
+import asyncio, gc, os, signal, sys
+from pathlib import Path
+from rm.daemon import serve
+from wire.hadoop_xml import load_configuration
+
+def ready(facts):
+    print(gc.get_threshold()[0], flush=True)
+    os.kill(os.getpid(), signal.SIGTERM)
+
+async def main():
+    stop = asyncio.Event() if "stop" in sys.argv else None
+    if stop is not None:
+        asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stop.set)
+    return await serve(load_configuration(Path(sys.argv[1]), {}), ready, stop=stop)
+
+sys.exit(asyncio.run(main()))
+"""
+
+
+@pytest.mark.parametrize("guest", [False, True])
+async def test_it_collects_garbage_seldom_in_a_process_of_its_own(tmp_path: Path, guest: bool) -> None:
+    """As a guest it leaves that to the process."""
+    write_files(tmp_path, configuration(tmp_path))
+    arguments = [sys.executable, "-P", "-c", SERVES, str(tmp_path), *(["stop"] if guest else [])]
+    process = await asyncio.create_subprocess_exec(
+        *arguments, cwd=ROOT, stdout=-1, env={**os.environ, "PYTHONPATH": str(ROOT)}
+    )
+    async with asyncio.timeout(START_S):
+        out, _ = await process.communicate()
+    assert process.returncode == 0
+    assert int(out) == (gc.get_threshold()[0] if guest else COLLECTED_AFTER[0])
 
 
 async def test_its_event_log_replays_into_the_same_effects(tmp_path: Path) -> None:
