@@ -86,7 +86,25 @@ class NodeManagerCore:
         return self._outbox.next_deadline_ms()
 
     def _dispatch(self, event: Event) -> None:
+        # First what an idle node meets: a class that it does not compare with is memory that it goes on sharing.
         match event:
+            case HeartbeatAnswered(response, updates):
+                self._heartbeat_answered(response, updates)
+            case UtilizationSampled(containers, node):
+                self.status.containers_utilization = containers
+                self.status.node_utilization = node
+            case Tick():
+                pass
+            case HealthChecked(health):
+                self.status.health = health
+            case Start(begun):
+                self.service.note_begun(begun)
+                self._outbox.after(self.context.settings.cache_cleanup_interval_ms, self._shrink_caches)
+                self.status.register()
+            case NodeRegistered(response):
+                failure = self.status.registered(response)
+                if failure:
+                    self._shut_down(unregister=False, failure=failure)
             case StartContainers():
                 self.service.start(event)
             case StopContainers():
@@ -97,19 +115,9 @@ class NodeManagerCore:
                 self.service.update(event)
             case SignalToContainer():
                 self.service.signal(event)
-            case Start(begun):
-                self.service.note_begun(begun)
-                self._outbox.after(self.context.settings.cache_cleanup_interval_ms, self._shrink_caches)
-                self.status.register()
-            case NodeRegistered(response):
-                failure = self.status.registered(response)
-                if failure:
-                    self._shut_down(unregister=False, failure=failure)
             case RegistrationFailed(problem):
                 problem = f"the ResourceManager was not reached to register: {problem}"
                 self._shut_down(unregister=False, failure=problem)
-            case HeartbeatAnswered(response, updates):
-                self._heartbeat_answered(response, updates)
             case HeartbeatFailed(problem, unreachable):
                 if unreachable:
                     problem = f"the ResourceManager is not reached any more: {problem}"
@@ -137,13 +145,6 @@ class NodeManagerCore:
             case MemoryExceeded(container_id, launch, exit_status, text):
                 if self._is_current(container_id, launch):
                     self.context.to_container(container_id, NMContainerEvent.KILL_CONTAINER, Kill(exit_status, text))
-            case UtilizationSampled(containers, node):
-                self.status.containers_utilization = containers
-                self.status.node_utilization = node
-            case HealthChecked(health):
-                self.status.health = health
-            case Tick():
-                pass
             case ShutDown():
                 self._shut_down(unregister=True)
             case _:

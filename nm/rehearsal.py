@@ -7,12 +7,13 @@ there for all of them; each had to find it out for itself else, in memory of its
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator
+import importlib
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import grpc
-import grpc.aio
 
 from nm.daemon import serve
 from nm.node_manager import emulation_of
@@ -25,17 +26,19 @@ from yarn.states import NodeAction
 
 BEATS = 2
 """The second one goes another way than the first."""
+_BEAT_MS = 1
 _RM_IDENTIFIER = 1
 _KEY = MasterKey(1, bytes(32))
 _PORT = 1
+
+cygrpc: Any = importlib.import_module("grpc._cython.cygrpc")
 
 Answer = Callable[[str], bytes]
 
 
 def rehearse(directory: Path) -> None:
     """Be a NodeManager for a moment, with all its files in a new directory."""
-    directory.mkdir()
-    asyncio.run(_rehearse(_configuration(directory)))
+    asyncio.run(_rehearse(directory))
 
 
 def read_ahead(conf: Configuration) -> bool:
@@ -46,9 +49,20 @@ def read_ahead(conf: Configuration) -> bool:
     return emulation_of(conf) is not None
 
 
-async def _rehearse(conf: Configuration) -> None:
+@contextmanager
+def staged(directory: Path, end: Callable[[], None]) -> Iterator[Configuration]:
+    """What a NodeManager needs to live here: the configuration of one whose files are all in a new directory.
+
+    Nothing of gRPC is made while the context is open. `end` is called when it has lived long enough.
+    """
+    directory.mkdir()
+    with _without_grpc(_PlayedTracker(end).answer):
+        yield _configuration(directory)
+
+
+async def _rehearse(directory: Path) -> None:
     stop = asyncio.Event()
-    with _without_grpc(_PlayedTracker(stop).answer):
+    with staged(directory, stop.set) as conf:
         await serve(conf, lambda facts: None, stop=stop)
 
 
@@ -67,10 +81,10 @@ def _configuration(directory: Path) -> Configuration:
 
 
 class _PlayedTracker:
-    """Answers as the RM does, and sets `stop` after some heartbeats."""
+    """Answers as the RM does, and calls `end` after some heartbeats."""
 
-    def __init__(self, stop: asyncio.Event) -> None:
-        self._stop = stop
+    def __init__(self, end: Callable[[], None]) -> None:
+        self._end = end
         self._beats = 0
 
     def answer(self, path: str) -> bytes:
@@ -80,59 +94,107 @@ class _PlayedTracker:
         if path != tracker.NODE_HEARTBEAT.path:
             return tracker.UNREGISTER_NODE_MANAGER.reply.encode(None)
         self._beats += 1
-        if self._beats >= BEATS:
-            self._stop.set()
-        return tracker.NODE_HEARTBEAT.reply.encode(NodeHeartbeatResponse(self._beats, NodeAction.NORMAL, 1))
+        if self._beats == BEATS:
+            self._end()
+        return tracker.NODE_HEARTBEAT.reply.encode(NodeHeartbeatResponse(self._beats, NodeAction.NORMAL, _BEAT_MS))
 
 
 @contextmanager
 def _without_grpc(answer: Answer) -> Iterator[None]:
-    """Servers and channels are played meanwhile: a process that has made a real one can fork no more."""
-    real = grpc.aio.server, grpc.aio.insecure_channel
-    played = (lambda *_, **__: _PlayedServer(), lambda *_, **__: _PlayedChannel(answer))
-    _set_makers(*played)
+    """What is beneath gRPC's Python layer is played meanwhile: a process that has made a real one can fork no more."""
+    played: dict[str, Callable[..., object]] = {
+        "get_working_loop": asyncio.get_running_loop,
+        "AioServer": lambda *_: _PlayedServer(),
+        "AioChannel": lambda *_: _PlayedChannel(answer),
+    }
+    real = {name: getattr(cygrpc, name) for name in played}
+    _set(played)
     try:
         yield
     finally:
-        _set_makers(*real)
+        _set(real)
 
 
-def _set_makers(server: Callable[..., object], channel: Callable[..., object]) -> None:
-    for name, maker in (("server", server), ("insecure_channel", channel)):
-        setattr(grpc.aio, name, maker)
+def _set(makers: Mapping[str, Callable[..., object]]) -> None:
+    for name, maker in makers.items():
+        setattr(cygrpc, name, maker)
 
 
 class _PlayedServer:
-    """As much of grpc.aio.Server as wire.server needs."""
+    """As much of cygrpc.AioServer as grpc.aio.Server needs."""
 
     def add_generic_rpc_handlers(self, handlers: object) -> None:
         """Nobody calls."""
 
-    def add_insecure_port(self, address: str) -> int:
+    def add_insecure_port(self, address: bytes) -> int:
         return _PORT
 
     async def start(self) -> None:
         """Nobody calls."""
 
-    async def stop(self, grace: float | None) -> None:
+    async def shutdown(self, grace: float | None) -> None:
         """It never began."""
+
+    def is_running(self) -> bool:
+        return False
 
 
 class _PlayedChannel:
-    """As much of grpc.aio.Channel as wire.channel needs."""
+    """As much of cygrpc.AioChannel as grpc.aio.Channel needs. It is not connected at once, as a real one."""
 
     def __init__(self, answer: Answer) -> None:
         self._answer = answer
+        self._state = grpc.ChannelConnectivity.IDLE
+        self._closed = False
 
-    def get_state(self, try_to_connect: bool) -> grpc.ChannelConnectivity:
-        return grpc.ChannelConnectivity.READY
+    def check_connectivity_state(self, try_to_connect: bool) -> int:
+        number: int = self._state.value[0]
+        return number
 
-    def unary_unary(self, path: str) -> Callable[..., object]:
-        async def call(request: bytes, **_: object) -> bytes:
-            await asyncio.sleep(0)
-            return self._answer(path)
+    async def watch_connectivity_state(self, last: int, deadline: float | None) -> bool:
+        self._state = grpc.ChannelConnectivity.READY
+        return True
 
-        return call
+    def call(self, method: bytes, *_: object) -> _PlayedCall:
+        return _PlayedCall(self._answer, method.decode())
 
-    async def close(self) -> None:
-        """It was never open."""
+    def closed(self) -> bool:
+        return self._closed
+
+    def closing(self) -> None:
+        """It has no calls."""
+
+    def close(self) -> None:
+        self._closed = True
+
+
+class _PlayedCall:
+    """As much of cygrpc's call as grpc.aio.UnaryUnaryCall needs."""
+
+    def __init__(self, answer: Answer, path: str) -> None:
+        self._answer = answer
+        self._path = path
+        self._callbacks: list[Callable[[], object]] = []
+        self._done = self._cancelled = False
+
+    def add_done_callback(self, callback: Callable[[], object]) -> None:
+        self._callbacks.append(callback)
+
+    async def unary_unary(self, request: bytes, metadata: object, context: object) -> bytes:
+        await asyncio.sleep(0)
+        self._done = True
+        for callback in self._callbacks:
+            callback()
+        return self._answer(self._path)
+
+    def cancel(self, details: str) -> None:
+        self._done = self._cancelled = True
+
+    def cancelled(self) -> bool:
+        return self._cancelled
+
+    def done(self) -> bool:
+        return self._done
+
+    def is_ok(self) -> bool:
+        return True

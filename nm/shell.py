@@ -63,13 +63,14 @@ class NodeShell(CoreShell[Event, Effect]):
     def carry_out(self, effect: Effect) -> None:
         parts = self.parts
         assert parts is not None, "set before the first event"
+        # First what an idle node meets, as in its core.
         match effect:
+            case SendHeartbeat() | RegisterNode() | UnregisterNode():
+                parts.call_resource_manager(effect)
             case Reply(call, value):
                 self.answer(call, value)
             case Refuse(call, error):
                 self.refuse(call, error)
-            case RegisterNode() | SendHeartbeat() | UnregisterNode():
-                parts.call_resource_manager(effect)
             case FetchResource():
                 parts.fetch(effect)
             case LaunchContainer():

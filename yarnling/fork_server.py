@@ -12,6 +12,10 @@ Started as `python -m yarnling.fork_server SOCKET-FD [DIRECTORY]`; DIRECTORY is 
 
 from __future__ import annotations
 
+# isort: off
+import yarnling.executed_lists  # noqa: F401  before all others, see there
+# isort: on
+
 import contextlib
 import gc
 import json
@@ -141,6 +145,7 @@ class ForkServer:
         A page that is written to between them becomes the own one of the daemon before.
         """
         prepared = [_Prepared(request, start, *os.pipe()) for request in requests if (start := self._prepared(request))]
+        self._starter.settle()
         outcomes = [order.outcome() for order in prepared]
         for order, outcome in zip(prepared, outcomes, strict=True):
             os.close(order.writer)

@@ -3,10 +3,11 @@
 A page is shared until somebody writes to it, and CPython writes to what it only reads: to a reference count at every
 call and look-up. What a daemon comes to write to is therefore best kept together, and apart from what it does not:
 
-    move_together(codes)     the code that daemons will execute, which lies among ten times as much that they will not
+    move_together(names)     the code that daemons will execute, which lies among ten times as much that they will not
     forget_types()           so that what daemons look up does not push out what others looked up once
     make_immortal(codes)     so that nothing counts references to what daemons share (where Python knows such objects)
-    fill_holes()             so that what a daemon makes lies together, and not where something was freed before
+    empty_free_lists()       so that what a daemon makes is not where something was freed before,
+    fill_holes()             but lies together
 
 Where the allocators are others than CPython's and glibc's, moving and filling do little or nothing.
 """
@@ -17,9 +18,9 @@ import ctypes
 import gc
 import sys
 import sysconfig
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Collection, Iterator
 from itertools import chain
-from types import CodeType, FrameType, FunctionType
+from types import CodeType, FunctionType
 
 _POOL_BYTES = 16 * 1024
 _POOL_HEADER_BYTES = 48
@@ -53,46 +54,38 @@ def forget_types() -> None:
         clear()
 
 
-def executed(work: Callable[[], None]) -> list[CodeType]:
-    """The code of all Python functions that `work` calls, each once."""
-    codes: dict[int, CodeType] = {}
+def empty_free_lists() -> None:
+    """Free for good what the interpreter keeps of freed tuples, lists, dicts and floats: they lie anywhere.
 
-    def note(frame: FrameType, event: str, argument: object) -> None:
-        codes.setdefault(id(frame.f_code), frame.f_code)
-
-    sys.setprofile(note)
-    try:
-        work()
-    finally:
-        sys.setprofile(None)
-    return list(codes.values())
+    A full collection does that. It takes no time where everything is frozen, and finds nothing else.
+    """
+    gc.collect()
 
 
-def move_together(codes: Collection[CodeType]) -> list[CodeType]:
-    """Give the functions of these codes copies of them, made one after another: the copies.
+def move_together(names: Collection[str]) -> list[CodeType]:
+    """Give the functions with these full names copies of their code, made one after another: the copies.
 
     What the interpreter has learned of a code is not copied: let it be executed some times more.
     """
-    copies = []
-    moved = {id(code) for code in codes}
-    # A look into every function there is, for what is within its code, would take 40 ms.
-    files = {code.co_filename for code in codes}
-    for function in [found for found in gc.get_objects() if type(found) is FunctionType]:
-        code = function.__code__
-        if code.co_filename in files and (copy := _copied(code, moved)) is not code:
-            _kept.append(code)
-            function.__code__ = copy
-            copies.append(copy)
-    return copies
+    copies: dict[int, CodeType] = {}
+    for function in [found for found in gc.get_objects() if type(found) is FunctionType and full_name(found) in names]:
+        function.__code__ = _copied(function.__code__, copies)
+    return list(copies.values())
 
 
-def _copied(code: CodeType, moved: set[int]) -> CodeType:
-    """The code, or a copy if it or one within it (of an inner function, a comprehension) is to be moved."""
-    parts = [part for part in code.co_consts if type(part) is CodeType]
-    copies = {id(part): copy for part in parts if (copy := _copied(part, moved)) is not part}
-    if copies:
-        return code.replace(co_consts=tuple(copies.get(id(part), part) for part in code.co_consts))
-    return code.replace() if id(code) in moved else code
+def full_name(function: FunctionType) -> str:
+    """Of what a dataclass was given too: all those have codes of one name."""
+    return f"{function.__module__}.{function.__qualname__}"
+
+
+def _copied(code: CodeType, copies: dict[int, CodeType]) -> CodeType:
+    """With what is within it: inner functions, comprehensions. Functions of one code go on having one."""
+    copy = copies.get(id(code))
+    if copy is None:
+        _kept.append(code)
+        parts = (_copied(part, copies) if type(part) is CodeType else part for part in code.co_consts)
+        copy = copies[id(code)] = code.replace(co_consts=tuple(parts))
+    return copy
 
 
 def make_immortal(codes: Collection[CodeType]) -> None:

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import os
+import sys
 from pathlib import Path
 
-import grpc.aio
+import grpc.aio._call
+import grpc.aio._channel
+import grpc.aio._server
 import pytest
+from grpc._cython import cygrpc
 
 from nm import rehearsal
 from nm.events import HeartbeatAnswered, NodeRegistered
@@ -34,13 +38,30 @@ def test_it_makes_nothing_of_grpc_and_no_thread_and_puts_back_what_it_played(
     def made(*arguments: object, **options: object) -> None:
         raise AssertionError("a process that has made one can fork no more")
 
-    monkeypatch.setattr(grpc.aio, "server", made)
-    monkeypatch.setattr(grpc.aio, "insecure_channel", made)
+    makers = ("AioServer", "AioChannel", "get_working_loop")
+    for name in makers:
+        monkeypatch.setattr(cygrpc, name, made)
     threads = len(os.listdir("/proc/self/task"))
     rehearse(tmp_path / "one")
     assert len(os.listdir("/proc/self/task")) == threads
-    assert grpc.aio.server is made
-    assert grpc.aio.insecure_channel is made
+    assert all(getattr(cygrpc, name) is made for name in makers)
+
+
+def test_the_python_layer_of_grpc_takes_part(tmp_path: Path) -> None:
+    layer = (
+        grpc.aio._server.Server.__init__,
+        grpc.aio._server.Server.start,
+        grpc.aio._channel.Channel.__init__,
+        grpc.aio._channel.Channel.wait_for_state_change,
+        grpc.aio._call.UnaryUnaryCall._invoke,
+    )
+    ran: set[object] = set()
+    sys.setprofile(lambda frame, event, argument: ran.add(frame.f_code))
+    try:
+        rehearse(tmp_path / "one")
+    finally:
+        sys.setprofile(None)
+    assert {function.__code__ for function in layer} <= ran
 
 
 def test_its_files_are_all_in_its_directory_and_its_descriptors_are_closed(tmp_path: Path) -> None:
@@ -57,7 +78,7 @@ def test_a_failure_puts_back_what_it_played(tmp_path: Path, monkeypatch: pytest.
         raise OSError("no room")
 
     monkeypatch.setattr(rehearsal, "serve", fails)
-    server = grpc.aio.server
+    server = cygrpc.AioServer
     with pytest.raises(OSError, match="no room"):
         rehearse(tmp_path / "one")
-    assert grpc.aio.server is server
+    assert cygrpc.AioServer is server

@@ -22,6 +22,7 @@ from yarnling.conditions import until_blocking
 from yarnling.fork_server import RM_GRACE_S, STARTING_MAX, STOP_GRACE_S, ForkServer
 from yarnling.launcher import STOP_S, DaemonFailed, Launcher
 from yarnling.start_request import (
+    NM,
     PACKET_BYTES_MAX,
     Message,
     Refused,
@@ -268,9 +269,13 @@ class PlayedStarter:
     def __init__(self) -> None:
         self.pipes: dict[str, int] = {}
         self.batches: list[list[str]] = [[]]
+        self.prepared: list[str] = []
+        self.settled: list[tuple[list[str], int]] = []
         self.refused: dict[str, OSError] = {}
 
     def prepare(self, request: StartRequest) -> Callable[[int], int]:
+        self.prepared.append(request.name)
+
         def start(ready_fd: int) -> int:
             if request.name in self.refused:
                 raise self.refused[request.name]
@@ -279,6 +284,9 @@ class PlayedStarter:
             return len(self.pipes)
 
         return start
+
+    def settle(self) -> None:
+        self.settled.append((list(self.prepared), len(self.pipes)))
 
     def get_ahead(self) -> None:
         self.batches.append([])
@@ -324,6 +332,29 @@ def test_daemons_start_in_batches_the_next_when_half_of_one_is_ready(
     for key, _ in server._selector.select(0):
         key.data()
     assert starter.batches == [names[:STARTING_MAX], names[STARTING_MAX:], []]
+
+
+def test_a_batch_is_settled_between_its_last_preparation_and_its_first_start(
+    played: tuple[ForkServer, PlayedStarter, socket.socket],
+) -> None:
+    server, starter, owner = played
+    ask(owner, "nm-1", "nm-2")
+    server._on_request()
+    assert starter.settled == [(["nm-1", "nm-2"], 0)]
+    assert starter.batches[0] == ["nm-1", "nm-2"]
+
+
+def test_holes_are_filled_before_the_first_node_managers(monkeypatch: pytest.MonkeyPatch) -> None:
+    filled: list[str] = []
+    monkeypatch.setattr(starters, "_fill", lambda: filled.append("filled"))
+    monkeypatch.setattr(starters, "start_logging", lambda level: None)
+    starter = starters.Forking()
+    starter.settle()
+    assert filled == []
+    starter._imported.add(NM)
+    for _ in range(2 * starters.FILLS):
+        starter.settle()
+    assert filled == ["filled"] * starters.FILLS
 
 
 def test_the_resource_manager_does_not_wait_for_those_that_wait_for_it(

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from yarnling.shared_pages import HAS_IMMORTALS, executed, move_together
+from yarnling.shared_pages import HAS_IMMORTALS, full_name, move_together
 
 PROJECT = Path(__file__).resolve().parent.parent.parent
 
@@ -26,32 +26,28 @@ def never_called() -> int:
     return 1
 
 
-def test_executed_code_is_that_of_every_function_called_and_of_no_other() -> None:
-    names = [code.co_name for code in executed(lambda: outer([1])(2))]
-    assert names[:3] == ["<lambda>", "outer", "inner"]
-    assert "never_called" not in names
-
-
-def test_a_failure_ends_the_recording() -> None:
-    with pytest.raises(ZeroDivisionError):
-        executed(lambda: 1 // 0)
-    assert sys.getprofile() is None
-
-
 def test_functions_whose_code_was_moved_do_as_before() -> None:
     before, untouched = outer.__code__, never_called.__code__
-    move_together(executed(lambda: outer([1, 2])(3)))
+    copies = move_together({f"{__name__}.outer"})
     assert outer.__code__ is not before
+    assert outer.__code__ in copies
     assert never_called.__code__ is untouched
     assert outer([1, 2])(3) == [3, 6]
 
 
-def test_the_code_within_a_code_that_stays_moves_too() -> None:
-    made = outer([5])
-    before = outer.__code__
-    move_together(executed(lambda: made(2)))
-    assert outer.__code__ is not before
+def test_the_code_within_a_code_moves_with_it() -> None:
+    inner = outer([5]).__code__
+    move_together({f"{__name__}.outer"})
+    assert outer([5]).__code__ is not inner
     assert outer([5])(2) == [10]
+
+
+def test_functions_of_one_code_go_on_having_one() -> None:
+    first, second = outer([1]), outer([2])
+    before = first.__code__
+    move_together({full_name(first)})  # type: ignore[arg-type]
+    assert first.__code__ is second.__code__ is not before
+    assert (first(3), second(3)) == ([3], [6])
 
 
 HOLES = """
@@ -68,7 +64,7 @@ print(len({place // 4096 for place in places}))
 
 IMMORTALS = """
 import gc, sys, weakref
-from yarnling.shared_pages import executed, make_immortal
+from yarnling.shared_pages import make_immortal
 
 class Thing:
     def method(self):
@@ -79,8 +75,8 @@ def counted(thing):
     references = [thing] * 1_000
     return sys.getrefcount(thing) - before
 
-early, codes = Thing(), executed(lambda: Thing().method())
-inner = [part for part in codes[1].co_consts if hasattr(part, "co_code")]
+early, codes = Thing(), [Thing.method.__code__]
+inner = [part for part in codes[0].co_consts if hasattr(part, "co_code")]
 shared = [Thing, Thing.method, early, *codes, *inner]
 assert inner
 make_immortal(codes)
@@ -93,11 +89,16 @@ print(gone() is None, [made() is early for made in early.method()])
 """
 
 
-def output(program: str, *arguments: str) -> str:
-    """What a Python process prints that runs this program and ends well."""
+def run_apart(program: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """A Python process of its own that runs this program and ends well."""
     command = [sys.executable, "-P", "-c", program, *arguments]
     environment = {**os.environ, "PYTHONPATH": str(PROJECT)}
-    return subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout
+    return subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+
+
+def output(program: str, *arguments: str) -> str:
+    """What it prints."""
+    return run_apart(program, *arguments).stdout
 
 
 def test_references_to_what_was_made_immortal_are_counted_no_longer_and_those_to_what_comes_later_are() -> None:
@@ -117,3 +118,29 @@ def pages_of_new_objects(holes: str) -> int:
 def test_what_is_made_after_holes_were_filled_lies_together() -> None:
     assert pages_of_new_objects("leave") > 30
     assert pages_of_new_objects("fill") <= 22
+
+
+FREED = """
+import gc, sys
+from yarnling.shared_pages import empty_free_lists
+
+kept = [[number] for number in range(200)]
+del kept
+gc.freeze()
+if sys.argv[1] == "empty":
+    empty_free_lists()
+sys._debugmallocstats()
+"""
+
+
+def free_lists(mode: str) -> int:
+    """How many of 200 freed lists the interpreter keeps for new ones."""
+    told = run_apart(FREED, mode).stderr
+    (count,) = [int(line.split()[0]) for line in told.splitlines() if "free PyListObjects" in line]
+    return count
+
+
+@pytest.mark.skipif(sys.implementation.name != "cpython", reason="of CPython's allocator")
+def test_what_the_interpreter_keeps_of_freed_objects_can_be_given_up() -> None:
+    assert free_lists("leave") > 30
+    assert free_lists("empty") < 10
