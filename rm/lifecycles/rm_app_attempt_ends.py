@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from rm.diagnostics import BoundedText
 from rm.effects import CleanUpMaster
 from rm.lifecycles.events import AttemptFailed, FinishedContainer, RMAppEventType, RMNodeEventType
-from rm.lifecycles.states import RMAppAttemptState
+from rm.lifecycles.states import RMAppAttemptState, RMAppState
 from rm.state_store import ended_attempt_data
 from yarn.protocols.master import FinishApplicationMasterRequest
 from yarn.states import ContainerExitStatus
@@ -258,8 +258,13 @@ def end(attempt: RMAppAttempt, final_state: RMAppAttemptState, diagnostics: str)
 
 
 def _keeps_containers(attempt: RMAppAttempt) -> bool:
-    """True if the next attempt takes over the running containers of this failed one."""
+    """True if the next attempt takes over the running containers of this failed one.
+
+    There is none if the application is being killed: Hadoop keeps them, and their queue counts them for ever.
+    """
     app = attempt.app
     if not app.submission.keep_containers_across_attempts or app.submission.unmanaged_am:
+        return False
+    if app.state is RMAppState.KILLING:
         return False
     return app.max_attempts > 1 and app.failed_attempts() < app.max_attempts

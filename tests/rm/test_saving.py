@@ -216,6 +216,24 @@ def test_an_attempt_that_fails_while_it_is_killed_is_not_tried_again(rm: RM, sto
     assert (rm.state(app), rm.attempt_id(app).attempt) == ("KILLED", 1)
 
 
+def test_a_kill_leaves_no_containers_to_an_attempt_that_will_not_be(rm: RM, store: SlowStore) -> None:
+    """They are kept for the next attempt, but the application is killed while the failure of this one is stored."""
+    app = rm.submit(keep_containers_across_attempts=True)
+    master = rm.run_master(app)
+    rm.run(*rm.get(app, 2))
+    store.quick = False
+    rm.beat(ended=[done(master.id, 1)])
+    rm.kill(app)
+    write_all(store)
+    assert states(rm, app) == ("KILLED", "FAILED")
+    rm.beat()
+    rm.beat()
+    assert rm.nodes["n1"].running == {}
+    root = rm.core.scheduler.queue("root")
+    assert root is not None
+    assert root.usage.used("").memory_mb == 0
+
+
 # Unmanaged masters
 
 
