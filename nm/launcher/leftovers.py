@@ -16,6 +16,7 @@ import os
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
+from operator import attrgetter
 from pathlib import Path
 
 from nm.launcher.directories import FILECACHE, NM_PRIVATE, USERCACHE, is_below
@@ -63,16 +64,17 @@ def end_leftovers(local_dirs: Sequence[str]) -> list[ProcessStat]:
 
     Returns when none is left, or after a second: then some cannot be killed.
     """
-    found: dict[ProcessStat, None] = {}
+    found: dict[tuple[int, int], ProcessStat] = {}
     for _ in range(_ROUNDS_MAX):
-        alive = list(_tagged(local_dirs))
+        # Parents first: one that saw its child killed would tell its master that the child has failed.
+        alive = sorted(_tagged(local_dirs), key=attrgetter("started_ticks", "pid"))
         if not alive:
             break
         for process in alive:
-            found[process] = None
+            found[process.pid, process.started_ticks] = process
             kill_process(process)
         time.sleep(_ROUND_S)
-    return list(found)
+    return list(found.values())
 
 
 def begun_containers(local_dirs: Iterable[str]) -> tuple[ContainerId, ...]:

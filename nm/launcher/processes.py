@@ -95,7 +95,9 @@ def kill_process(process: ProcessStat) -> bool:
     except OSError:
         return False
     try:
-        if stat_of(process.pid) != process:
+        # Not its parent: that may have ended since, then it has another one.
+        now = stat_of(process.pid)
+        if now is None or now.started_ticks != process.started_ticks:
             return False
         signal.pidfd_send_signal(descriptor, signal.SIGKILL)
     except OSError:

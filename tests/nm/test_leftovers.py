@@ -1,0 +1,56 @@
+"""What is left of a killed NM's containers ends, parents before their children: no worker tells of an ended task."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from nm.launcher import leftovers
+from nm.launcher.processes import ProcessStat, kill_process, stat_of
+from tests.nm.waiting import until
+from tests.processes import running
+
+TOKENS = "/local/nmPrivate/application_1_0001/container_1_0001_01_000002/container_tokens"
+
+
+async def test_a_process_that_lost_its_parent_is_the_same_process() -> None:
+    with running("/bin/sh", "-c", "sleep 60 & echo $!; wait", stdout=subprocess.PIPE, start_new_session=True) as parent:
+        assert parent.stdout is not None
+        child = stat_of(int(parent.stdout.readline()))
+        assert child is not None
+        parent.kill()
+        parent.wait()
+        await until(lambda: (now := stat_of(child.pid)) is not None and now.parent != child.parent, "an orphan")
+        assert kill_process(child)
+        await until(lambda: (now := stat_of(child.pid)) is None or now.started_ticks != child.started_ticks, "its end")
+
+
+async def test_another_process_with_the_same_number_is_left_alone() -> None:
+    with running("sleep", "60") as process:
+        found = stat_of(process.pid)
+        assert found is not None
+        assert not kill_process(found._replace(started_ticks=found.started_ticks - 1))
+        assert process.poll() is None
+        assert kill_process(found)
+        assert process.wait() == -signal.SIGKILL
+
+
+def test_who_began_first_ends_first(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Numbers are given anew from the lowest: a child's may be below its parent's."""
+    worker, task = ProcessStat(900, 1, 900, 900, 100), ProcessStat(300, 900, 900, 900, 200)
+    alive = {task.pid: task, worker.pid: worker}
+    ended: list[ProcessStat] = []
+
+    def kill(process: ProcessStat) -> bool:
+        ended.append(alive.pop(process.pid))
+        return True
+
+    tags = {"CONTAINER_ID": "container_1_0001_01_000002", "HADOOP_TOKEN_FILE_LOCATION": f"{tmp_path}{TOKENS}"}
+    monkeypatch.setattr(leftovers, "all_processes", lambda: iter(list(alive.values())))
+    monkeypatch.setattr(leftovers, "environment_of", lambda pid: tags)
+    monkeypatch.setattr(leftovers, "kill_process", kill)
+    assert leftovers.end_leftovers([f"{tmp_path}/local"]) == [worker, task]
+    assert ended == [worker, task]
