@@ -14,7 +14,7 @@ import psutil
 
 from yarn.errors import YarnException
 from yarn.ids import ContainerId
-from yarnling.chaos.history import Life, Role
+from yarnling.chaos.history import Role
 from yarnling.chaos.plan import Scope
 from yarnling.chaos.proxy import Harm
 from yarnling.chaos.schedule import Blow
@@ -166,10 +166,10 @@ class KillContainer(Fault):
     """SIGKILL to a running container, or master: its NodeManager sees it end with 137."""
 
     async def start(self) -> str:
-        life = await _somebody(self.site, self.blow)
-        for process in await _processes(life.container_id):
+        container_id, processes = await _somebody(self.site, self.blow)
+        for process in processes:
             kill(process)
-        return str(life.container_id)
+        return str(container_id)
 
 
 class PauseMaster(Fault):
@@ -178,11 +178,10 @@ class PauseMaster(Fault):
         self._stopped: list[psutil.Process] = []
 
     async def start(self) -> str:
-        life = await _somebody(self.site, self.blow)
-        self._stopped = await _processes(life.container_id)
+        container_id, self._stopped = await _somebody(self.site, self.blow)
         for process in self._stopped:
             _signal(process, signal.SIGSTOP)
-        return str(life.container_id)
+        return str(container_id)
 
     async def heal(self) -> None:
         for process in self._stopped:
@@ -279,13 +278,22 @@ async def _bring_back(site: Site, numbers: tuple[int, ...]) -> None:
             tasks.create_task(site.bring_back(number))
 
 
-async def _somebody(site: Site, blow: Blow) -> Life:
-    """The master or container that the blow's pick says; waits for one, unless the blow is optional."""
+async def _somebody(site: Site, blow: Blow) -> tuple[ContainerId, list[psutil.Process]]:
+    """The master or container that the blow's pick says, and its processes; waits for one, unless the blow is optional.
+
+    To find them takes seconds where the machine is busy. One that has ended meanwhile is not it.
+    """
     is_master = blow.kind.scope is Scope.MASTER
     roles = (Role.MASTER,) if is_master else (Role.CONTAINER, Role.TASK)
     missing = f"no {'master' if is_master else 'container'} runs"
-    alive = await _once_there(lambda: site.notes.alive(*roles), blow, missing)
-    return alive[min(int(blow.pick * len(alive)), len(alive) - 1)]
+    given_up_s = time.monotonic() + (0.0 if blow.optional else SOMEBODY_S)
+    while True:
+        alive = await _once_there(lambda: site.notes.alive(*roles), blow, missing)
+        container_id = alive[min(int(blow.pick * len(alive)), len(alive) - 1)].container_id
+        if processes := await asyncio.to_thread(processes_of, container_id):
+            return container_id, processes
+        if time.monotonic() >= given_up_s:
+            raise NothingThere(missing)
 
 
 async def _resource_manager(site: Site, blow: Blow) -> None:
@@ -301,10 +309,6 @@ async def _once_there(look: Callable[[], T], blow: Blow, missing: str) -> T:
             raise NothingThere(missing)
         await asyncio.sleep(LOOK_S)
     return found
-
-
-async def _processes(container_id: ContainerId) -> list[psutil.Process]:
-    return await asyncio.to_thread(processes_of, container_id)
 
 
 def _signal(process: psutil.Process, number: int) -> None:

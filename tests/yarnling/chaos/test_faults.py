@@ -10,6 +10,8 @@ import pytest
 
 from tests.yarnling.chaos.test_site import PlayedCluster, daemon, site_of
 from yarnling.chaos.faults import FAULTS, NothingThere
+from yarnling.chaos.history import Role
+from yarnling.chaos.notes import now_s
 from yarnling.chaos.plan import KINDS
 from yarnling.chaos.schedule import Blow
 from yarnling.launcher import Daemon
@@ -33,6 +35,17 @@ async def test_a_resource_manager_that_another_fault_has_just_killed_is_waited_f
         assert cluster.killed is None
         cluster.rm = next_one = daemon(8)
     assert (killing.result(), cluster.killed) == ("rm", next_one)
+
+
+async def test_one_that_ended_while_its_processes_were_looked_for_is_nobody(tmp_path: Path) -> None:
+    """On a busy machine that took seconds: what is told to have been killed has been killed."""
+    site = site_of(Killed(daemon(7)), tmp_path)
+    now = round(now_s() * 100)
+    (tmp_path / "container_1_0001_01_000001.1").write_text(f"master 0 127.0.0.2 {now}\n{now}\n")
+    assert site.notes.alive(Role.MASTER)
+    blow = replace(Blow(1, KINDS["kill-master"], 0, 0), optional=True)
+    with pytest.raises(NothingThere, match="no master runs"):
+        await FAULTS["kill-master"](site, blow).start()
 
 
 async def test_an_optional_fault_waits_for_nobody(tmp_path: Path) -> None:
