@@ -125,17 +125,16 @@ class ResourceManagerShell(CoreShell[Event, Effect]):
 
     def carry_out_step(self, event: Event, effects: list[Effect]) -> None:
         """What is to be stored goes to the keeper together, and the step's answers wait there until it is durable."""
-        is_order = isinstance(event, Order)
-        if len(effects) == 1 and type(effects[0]) is Reply and not is_order:
+        lives = isinstance(event, SignOfLife)
+        if lives and len(effects) == 1 and type(effects[0]) is Reply:
             # A quiet heartbeat, as nearly every step is.
             self.answer(effects[0].call, effects[0].value)
             return
         to_store = [effect for effect in effects if isinstance(effect, StoreEffect)]
-        if self.keeper is None or not (to_store or (is_order and self.keeper.is_busy)):
+        if self.keeper is None or not (to_store or (isinstance(event, Order) and self.keeper.is_busy)):
             assert not to_store, f"nobody stores {to_store}"
             super().carry_out_step(event, effects)
             return
-        lives = isinstance(event, SignOfLife)
         waiting = StoreEffect if lives else StoreEffect | Reply | Refuse
         super().carry_out_step(event, [effect for effect in effects if not isinstance(effect, waiting)])
         answers = [] if lives else [effect for effect in effects if isinstance(effect, Reply | Refuse)]

@@ -12,10 +12,7 @@ from rm.am_blacklist import applicable_nodes
 from rm.ask_labels import with_default_label
 from rm.effects import LaunchMaster
 from rm.lifecycles import rm_app_attempt_ends as ends
-from rm.lifecycles.events import (
-    FinishedContainer,
-    RMAppEventType,
-)
+from rm.lifecycles.events import FinishedContainer, RMAppEventType
 from rm.lifecycles.states import RMAppAttemptState
 from yarn.protocols.master import RegisterApplicationMasterRequest
 
