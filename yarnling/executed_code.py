@@ -23,7 +23,7 @@ from wire.daemon_process import start_logging
 from yarn.settings import nodemanager
 from yarnling import daemon_process
 from yarnling.executed_lists import FUNCTIONS, NAMES
-from yarnling.shared_pages import full_name
+from yarnling.shared_pages import full_name, with_parts
 from yarnling.start_request import NM, StartRequest
 from yarnling.starters import unheard, warm_up
 
@@ -110,21 +110,13 @@ def _be_forked(directory: Path, parent: int) -> None:
 
 def _names_in(functions: Collection[FunctionType], codes: Collection[int]) -> set[str]:
     """The names in the codes with these ids, and texts in them that are written like one."""
-    found = {id(part): part for function in functions for part in _parts(function.__code__)}
+    found = {id(part): part for function in functions for part in with_parts(function.__code__)}
     named = [(*code.co_names, *_texts(code.co_consts)) for number, code in found.items() if number in codes]
     return {name for names in named for name in names if name.isidentifier()}
 
 
 def _has_part(code: CodeType, codes: Collection[int]) -> bool:
-    return any(id(part) in codes for part in _parts(code))
-
-
-def _parts(code: CodeType) -> Iterator[CodeType]:
-    """It, and the codes within it: of inner functions and comprehensions."""
-    yield code
-    for constant in code.co_consts:
-        if type(constant) is CodeType:
-            yield from _parts(constant)
+    return any(id(part) in codes for part in with_parts(code))
 
 
 def _texts(constants: tuple[object, ...]) -> Iterator[str]:

@@ -98,14 +98,17 @@ def make_immortal(codes: Collection[CodeType]) -> None:
     if not HAS_IMMORTALS:
         return
     # The collector knows all that refers to others, but for code.
-    for lower_half in map(ctypes.c_uint32.from_address, map(id, chain(gc.get_objects(), _with_parts(codes)))):
+    parts = chain.from_iterable(map(with_parts, codes))
+    for lower_half in map(ctypes.c_uint32.from_address, map(id, chain(gc.get_objects(), parts))):
         lower_half.value = _IMMORTAL
 
 
-def _with_parts(codes: Collection[CodeType]) -> Iterator[CodeType]:
-    for code in codes:
-        yield code
-        yield from _with_parts([part for part in code.co_consts if type(part) is CodeType])
+def with_parts(code: CodeType) -> Iterator[CodeType]:
+    """It, and the codes within it: of inner functions and comprehensions."""
+    yield code
+    for constant in code.co_consts:
+        if type(constant) is CodeType:
+            yield from with_parts(constant)
 
 
 def fill_holes() -> None:

@@ -2,24 +2,15 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from tests.yarnling.apart import output
 from yarnling.executed_lists import FUNCTIONS, NAMES, listed
 
-PROJECT = Path(__file__).resolve().parent.parent.parent
 REMEDY = "PYTHONPATH=. python -P -m yarnling.executed_code"
-
-
-def output(program: str, *arguments: str) -> str:
-    """What a Python process prints that runs this program and ends well."""
-    command = [sys.executable, "-P", "-c", program, *arguments]
-    environment = {**os.environ, "PYTHONPATH": str(PROJECT)}
-    return subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout
 
 
 EXECUTED = """

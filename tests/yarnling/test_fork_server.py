@@ -17,6 +17,7 @@ import psutil
 import pytest
 
 from tests.processes import running
+from tests.yarnling.apart import PROJECT, output, run_apart
 from yarnling import starters
 from yarnling.conditions import until_blocking
 from yarnling.fork_server import RM_GRACE_S, STARTING_MAX, STOP_GRACE_S, ForkServer
@@ -36,7 +37,6 @@ from yarnling.start_request import (
 pytestmark = pytest.mark.cluster
 
 DAEMONS = Path(__file__).parent / "daemons"
-PROJECT = Path(__file__).resolve().parent.parent.parent
 
 Request = Callable[..., StartRequest]
 
@@ -235,9 +235,7 @@ print(DiskChecker.look.__code__ is not before, len(os.listdir("/proc/self/task")
 
 
 def test_the_rehearsal_moves_what_it_executed_and_is_not_heard_in_the_log() -> None:
-    command = [sys.executable, "-P", "-c", REHEARSAL]
-    environment = {**os.environ, "PYTHONPATH": str(PROJECT)}
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    done = run_apart(REHEARSAL)
     assert done.stdout == "True 1\n"
     (line,) = done.stderr.splitlines()
     assert line.endswith("INFO later heard")
@@ -257,10 +255,7 @@ for table in ({}, {"yarn.yarnling.emulation.table": "default"}):
 
 def test_a_table_of_emulated_containers_is_read_before_the_fork_and_no_yaml_without_one(tmp_path: Path) -> None:
     (tmp_path / "yarn-site.xml").write_text("<configuration/>")
-    command = [sys.executable, "-P", "-c", READ_AHEAD, str(tmp_path)]
-    environment = {**os.environ, "PYTHONPATH": str(PROJECT)}
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
-    assert done.stdout == "False False\nTrue True\n"
+    assert output(READ_AHEAD, str(tmp_path)) == "False False\nTrue True\n"
 
 
 class PlayedStarter:

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
 import sys
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 
+from tests.yarnling.apart import output, run_apart
 from yarnling.shared_pages import HAS_IMMORTALS, full_name, move_together
-
-PROJECT = Path(__file__).resolve().parent.parent.parent
 
 
 def outer(values: list[int]) -> Callable[[int], list[int]]:
@@ -87,18 +83,6 @@ del late
 gc.collect()
 print(gone() is None, [made() is early for made in early.method()])
 """
-
-
-def run_apart(program: str, *arguments: str) -> subprocess.CompletedProcess[str]:
-    """A Python process of its own that runs this program and ends well."""
-    command = [sys.executable, "-P", "-c", program, *arguments]
-    environment = {**os.environ, "PYTHONPATH": str(PROJECT)}
-    return subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
-
-
-def output(program: str, *arguments: str) -> str:
-    """What it prints."""
-    return run_apart(program, *arguments).stdout
 
 
 def test_references_to_what_was_made_immortal_are_counted_no_longer_and_those_to_what_comes_later_are() -> None:
