@@ -6,6 +6,7 @@ import asyncio
 import os
 import tempfile
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 
 from nm.disk_health import DiskLimits, DiskSample, check_directories, health_report, is_healthy
@@ -132,7 +133,7 @@ class SharedSamples:
 def sample(directory: str) -> DiskSample:
     """Whether a directory can be made, entered and written, and the room on its disk."""
     try:
-        make_dir(directory, 0o755)
+        made = make_dir(directory, 0o755)
     except OSError as error:
         return DiskSample(f"Cannot create directory : {directory}, error {error.strerror}")
     if not os.path.isdir(directory):
@@ -141,8 +142,8 @@ def sample(directory: str) -> DiskSample:
         if not os.access(directory, right):
             return DiskSample(f"Directory is not {name}: {directory}")
     try:
-        # Rights say nothing to root, nor of a disk mounted for reading only: write.
-        with tempfile.TemporaryFile(dir=directory):
+        # Rights say nothing to root, nor of a disk mounted for reading only: write. Who made it now has written.
+        with nullcontext() if made else tempfile.TemporaryFile(dir=directory):
             stats = os.statvfs(directory)
     except OSError as error:
         return DiskSample(f"Error checking directory {directory}: {error.strerror}")

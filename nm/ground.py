@@ -6,17 +6,14 @@ import ipaddress
 import logging
 import os
 import random
-from collections.abc import Callable, Iterable, Sequence
-from functools import partial
+from collections.abc import Iterable, Sequence
 
 from nm.launcher.deletion import TreeDeleter
 from nm.launcher.directories import (
     NM_PRIVATE,
     PLAIN_MODE,
     NodeDirectories,
-    PackedDirectories,
     make_dir,
-    make_node_dirs,
 )
 from nm.launcher.leftovers import begun_containers, end_leftovers, lock_directories, stale_paths
 from wire.address import Address
@@ -53,11 +50,10 @@ class Ground:
 
     def directories(self, host: str) -> NodeDirectories:
         """Those of the node on `host`."""
-        if not self.is_pack:
-            return NodeDirectories(self.local_dirs, self._log_dirs, random.Random())
-        return PackedDirectories(
-            [f"{directory}/{host}" for directory in self.local_dirs],
-            [f"{directory}/{host}" for directory in self._log_dirs],
+        below = f"/{host}" if self.is_pack else ""
+        return NodeDirectories(
+            [f"{directory}{below}" for directory in self.local_dirs],
+            [f"{directory}{below}" for directory in self._log_dirs],
             random.Random(),
         )
 
@@ -71,7 +67,7 @@ class Ground:
         Raises DirectoriesInUse.
         """
         for local in self.local_dirs:
-            _make(partial(make_dir, mode=PLAIN_MODE), local)
+            _make(local)
         held = lock_directories(self.local_dirs)
         homes = self._homes()
         used = [home for home in homes if _entries(f"{home}/{NM_PRIVATE}")]
@@ -81,9 +77,6 @@ class Ground:
                 _logger.warning("killed a process that an earlier NodeManager left pid=%d", process.pid)
         for path in stale_paths(homes):
             self.deleter.delete_tree(path)
-        if not self.is_pack:
-            for local in self.local_dirs:
-                _make(make_node_dirs, local)
         return held
 
     def _begun_in(self, homes: Sequence[str]) -> dict[str, tuple[ContainerId, ...]]:
@@ -128,10 +121,10 @@ def _hosts(address: Address, count: int) -> tuple[str, ...]:
     return tuple(str(first + number) for number in range(count))
 
 
-def _make(make: Callable[[str], None], local: str) -> None:
+def _make(local: str) -> None:
     """What cannot be made now is left out by the disk checker, which says so in the node's health."""
     try:
-        make(local)
+        make_dir(local, PLAIN_MODE)
     except OSError as error:
         _logger.warning("cannot use local directory=%s problem=%s", local, error.strerror)
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 import os
 import random
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from nm.disk_health import DirectoryHealth
@@ -47,6 +48,7 @@ class NodeDirectories:
         self.local_health = DirectoryHealth(self.local_dirs, {}, {})
         self.log_health = DirectoryHealth(self.log_dirs, {}, {})
         self._choice = choice
+        self._begun: set[str] = set()
 
     def choose_local(self) -> str:
         """A good local directory: the more room its disk has, the likelier. Raises DisksFailed if there is none."""
@@ -55,6 +57,18 @@ class NodeDirectories:
     def choose_log(self) -> str:
         """A good log directory, chosen likewise."""
         return self._choose(self.log_health.good, "log")
+
+    def begin(self) -> None:
+        """Make what a local directory starts with, in the good ones; to be called before anything is put there.
+
+        Not at the node's start: on most nodes of a large cluster nothing ever is, and that is work for a file system.
+        What cannot be made now is told by whoever needs it.
+        """
+        for local in self.local_health.good:
+            if local not in self._begun:
+                with suppress(OSError):
+                    make_node_dirs(local)
+                    self._begun.add(local)
 
     def for_launch(self, container_id: ContainerId, user: str) -> Directories:
         """The directories of a launch that is to begin: names only, none is made. Raises DisksFailed."""
@@ -77,21 +91,6 @@ class NodeDirectories:
         if not any(room):
             raise DisksFailed(f"No space available in any of the {kind} directories.")
         return self._choice.choices(good, weights=room)[0]
-
-
-class PackedDirectories(NodeDirectories):
-    """Those of one node of many: made when something is to be put there, which for most of them is never."""
-
-    def __init__(self, local_dirs: Sequence[str], log_dirs: Sequence[str], choice: random.Random) -> None:
-        super().__init__(local_dirs, log_dirs, choice)
-        self._made: set[str] = set()
-
-    def choose_local(self) -> str:
-        chosen = super().choose_local()
-        if chosen not in self._made:
-            make_node_dirs(chosen)
-            self._made.add(chosen)
-        return chosen
 
 
 def application_dir(local: str, user: str, application_id: ApplicationId) -> str:
@@ -119,18 +118,19 @@ def cache_dir(local: str, visibility: LocalResourceVisibility, user: str, applic
     return f"{application_dir(local, user, application_id)}/{FILECACHE}"
 
 
-def make_dir(path: str, mode: int) -> None:
-    """Make a directory with exactly this mode; its parents, if they are missing, with 0755. What exists stays."""
+def make_dir(path: str, mode: int) -> bool:
+    """Make a directory with exactly this mode, its missing parents with 0755; False if it is there, and stays so."""
     if os.path.lexists(path):
-        return
+        return False
     parent = os.path.dirname(path)
     if not os.path.isdir(parent):
         make_dir(parent, PLAIN_MODE)
     try:
         os.mkdir(path)
     except FileExistsError:
-        return
+        return False
     os.chmod(path, mode)
+    return True
 
 
 def make_user_dirs(directories: NodeDirectories, user: str, application_id: ApplicationId) -> None:

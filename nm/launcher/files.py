@@ -58,6 +58,7 @@ def prepare_launch(
     """
     container_id, work_dir = launch.container_id, chosen.work_dir
     debug_by = _debug_by(launch, work_dir) if debug else DebugFiles.NOBODY
+    directories.begin()
     private = private_dir(directories.choose_local(), container_id)
     make_dir(private, 0o755)
     for application_dir in chosen.application_dirs:

@@ -41,6 +41,7 @@ def fetch(request: FetchResource, directories: NodeDirectories) -> tuple[str, in
     """(path of the copy, its size in bytes). Raises FetchFailed; then nothing is left of it."""
     resource = request.resource
     source = source_path(resource.url)
+    directories.begin()
     if resource.visibility is not LocalResourceVisibility.PUBLIC:
         make_user_dirs(directories, request.user, request.application_id)
     try:

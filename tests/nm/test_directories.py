@@ -60,3 +60,25 @@ def test_a_directory_that_exists_keeps_its_mode(tmp_path: Path) -> None:
     (tmp_path / "a").mkdir(mode=0o700)
     make_dir(f"{tmp_path}/a", 0o755)
     assert stat.S_IMODE((tmp_path / "a").stat().st_mode) == 0o700
+
+
+def test_what_a_disk_starts_with_is_made_on_all_good_ones_when_something_is_put_there(tmp_path: Path) -> None:
+    first, second, bad = (tmp_path / name for name in ("a", "b", "bad"))
+    found = nodes_of(str(first), str(second), str(bad))
+    found.local_health = DirectoryHealth((str(first), str(second)), {str(bad): "broken"}, {})
+    assert not first.exists()
+    found.begin()
+    for local in (first, second):
+        modes = {path.name: stat.S_IMODE(path.stat().st_mode) for path in local.iterdir()}
+        assert modes == {"filecache": 0o755, "usercache": 0o755, "nmPrivate": 0o700}
+    assert not bad.exists()
+
+
+def test_a_disk_that_cannot_be_written_yet_is_begun_later(tmp_path: Path) -> None:
+    local = tmp_path / "a"
+    local.write_text("in the way")
+    found = nodes_of(str(local))
+    found.begin()
+    local.unlink()
+    found.begin()
+    assert (local / "usercache").is_dir()

@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import IO
+
+import pytest
+
+from nm import disks
 from nm.disk_health import DirectoryHealth, DiskLimits, DiskSample, check_directories, health_report, is_healthy
 
 GB = 1 << 30
@@ -54,3 +60,21 @@ def test_the_report_names_every_bad_directory() -> None:
         f"1/2 log-dirs {full} [ /m : free space below limit of 5MB ] "
     )
     assert health_report(ALL_GOOD, ALL_GOOD) == ""
+
+
+def test_a_look_writes_to_a_directory_unless_it_has_just_made_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What can be made can be written to, and a thousand nodes that start have a thousand files less to make."""
+    written, real = [], disks.tempfile.TemporaryFile
+
+    def temporary_file(**options: str) -> IO[bytes]:
+        written.append(options["dir"])
+        return real(**options)
+
+    monkeypatch.setattr(disks.tempfile, "TemporaryFile", temporary_file)
+    new = str(tmp_path / "new")
+    for looks in ([], [new]):
+        seen = disks.sample(new)
+        assert (seen.problem, written) == ("", looks)
+        assert seen.free_bytes > 1

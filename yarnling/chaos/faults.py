@@ -281,7 +281,7 @@ async def _bring_back(site: Site, numbers: tuple[int, ...]) -> None:
 async def _somebody(site: Site, blow: Blow) -> tuple[ContainerId, list[psutil.Process]]:
     """The master or container that the blow's pick says, and its processes; waits for one, unless the blow is optional.
 
-    To find them takes seconds where the machine is busy. One that has ended meanwhile is not it.
+    To find them takes its time where the machine is busy. One that has ended meanwhile is not it.
     """
     is_master = blow.kind.scope is Scope.MASTER
     roles = (Role.MASTER,) if is_master else (Role.CONTAINER, Role.TASK)
@@ -290,7 +290,8 @@ async def _somebody(site: Site, blow: Blow) -> tuple[ContainerId, list[psutil.Pr
     while True:
         alive = await _once_there(lambda: site.notes.alive(*roles), blow, missing)
         container_id = alive[min(int(blow.pick * len(alive)), len(alive) - 1)].container_id
-        if processes := await asyncio.to_thread(processes_of, container_id):
+        # Below this process alone: to read of strangers would wait for what they do with their memory, for seconds.
+        if processes := await asyncio.to_thread(processes_of, container_id, os.getpid()):
             return container_id, processes
         if time.monotonic() >= given_up_s:
             raise NothingThere(missing)

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import shlex
+import subprocess
 from dataclasses import replace
 from pathlib import Path
 
+import psutil
 import pytest
 
 from tests.yarnling.chaos.test_site import PlayedCluster, daemon, site_of
@@ -24,6 +28,13 @@ class Killed(PlayedCluster):
 
     async def kill_rm(self) -> None:
         self.killed = self.rm
+
+
+def orphan(*command: str, **variables: str) -> psutil.Process:
+    """A process that does not descend from this one."""
+    line = f"{shlex.join(command)} >/dev/null 2>&1 & echo $!"
+    shell = subprocess.run(["sh", "-c", line], env={**os.environ, **variables}, capture_output=True, check=True)
+    return psutil.Process(int(shell.stdout))
 
 
 async def test_a_resource_manager_that_another_fault_has_just_killed_is_waited_for(tmp_path: Path) -> None:
@@ -46,6 +57,20 @@ async def test_one_that_ended_while_its_processes_were_looked_for_is_nobody(tmp_
     blow = replace(Blow(1, KINDS["kill-master"], 0, 0), optional=True)
     with pytest.raises(NothingThere, match="no master runs"):
         await FAULTS["kill-master"](site, blow).start()
+
+
+async def test_a_process_of_somebody_else_is_nobody(tmp_path: Path) -> None:
+    """A container of another cluster may have the same id: ids count from one, and clusters start in one moment."""
+    stranger = orphan("sleep", "60", CONTAINER_ID="container_1_0001_01_000001")
+    try:
+        site = site_of(Killed(daemon(7)), tmp_path)
+        (tmp_path / "container_1_0001_01_000001.1").write_text(f"master 0 127.0.0.2 {round(now_s() * 100)}\n")
+        blow = replace(Blow(1, KINDS["kill-master"], 0, 0), optional=True)
+        with pytest.raises(NothingThere, match="no master runs"):
+            await FAULTS["kill-master"](site, blow).start()
+        assert stranger.is_running()
+    finally:
+        stranger.kill()
 
 
 async def test_an_optional_fault_waits_for_nobody(tmp_path: Path) -> None:
