@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
 from wire.credentials import Credentials
@@ -19,6 +19,7 @@ from yarn.configuration import Configuration
 from yarn.containers import Token
 from yarn.errors import YarnException
 from yarn.ids import ApplicationAttemptId, ContainerId
+from yarn.records import dataclass
 from yarn.settings.resourcemanager import SCHEDULER_ADDRESS
 
 

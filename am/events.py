@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TypeAlias
 
 from am.requests import ContainerRequest
@@ -11,6 +10,7 @@ from yarn.containers import Container, ContainerStatus
 from yarn.ids import ContainerId
 from yarn.nodes import NodeReport
 from yarn.protocols.master import UpdatedContainer
+from yarn.records import dataclass
 from yarn.resource import Resource
 
 

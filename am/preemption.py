@@ -11,11 +11,11 @@ seconds that it has run).
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import reduce
 
 from yarn.asks import Preemption
 from yarn.ids import ContainerId
+from yarn.records import dataclass
 from yarn.resource import NONE, Resource
 
 

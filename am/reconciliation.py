@@ -15,7 +15,7 @@ and stopped should the NM answer one day.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TypeAlias
 
 from am.events import (
@@ -29,6 +29,7 @@ from am.events import (
 )
 from yarn.containers import ContainerStatus
 from yarn.ids import ContainerId, NodeId
+from yarn.records import dataclass
 from yarn.states import ContainerExitStatus, ContainerState
 
 ASKS_AN_EXPIRY = 4

@@ -15,13 +15,14 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Collection, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import NamedTuple
 
 from yarn.asks import ANY, ResourceRequest
 from yarn.containers import Container
 from yarn.errors import InvalidResourceRequestException
 from yarn.nodes import DEFAULT_RACK
+from yarn.records import dataclass
 from yarn.resource import Resource
 from yarn.states import ExecutionType
 

@@ -11,7 +11,7 @@ options is told before, all of it at once where they are read.
 from __future__ import annotations
 
 import argparse
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import NoReturn, Protocol
 
@@ -19,6 +19,7 @@ from yarn.applications import ApplicationSubmissionContext
 from yarn.containers import ContainerLaunchContext
 from yarn.errors import InvalidArgumentException
 from yarn.ids import ApplicationId
+from yarn.records import dataclass
 from yarn.resource import Resource
 
 

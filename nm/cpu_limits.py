@@ -8,10 +8,9 @@ Hadoop 3.4.1 knows cgroups of version 1; the weights of version 2 are those of i
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from yarn.configuration import Configuration
 from yarn.java_values import to_float32
+from yarn.records import dataclass
 from yarn.settings import nodemanager
 
 MAX_QUOTA_US = 1_000_000

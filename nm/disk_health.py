@@ -7,7 +7,8 @@ out until a later look finds them good again, for which a full one has to come d
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+
+from yarn.records import dataclass
 
 _FULL = "{kind} usable space is below configured utilization percentage/no more usable space"
 

@@ -7,13 +7,13 @@ import os
 import tempfile
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass
 
 from nm.disk_health import DiskLimits, DiskSample, check_directories, health_report, is_healthy
 from nm.events import Event, HealthChecked
 from nm.launcher.directories import NodeDirectories, make_dir
 from yarn.configuration import Configuration
 from yarn.nodes import NodeHealth
+from yarn.records import dataclass
 from yarn.settings import nodemanager
 
 _REPORTS_JOINED_BY = ";"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import Enum
 from typing import TypeAlias
 
@@ -10,6 +10,7 @@ from yarn.containers import LocalResource
 from yarn.errors import YarnException
 from yarn.ids import ApplicationId, ContainerId
 from yarn.protocols.tracker import NodeHeartbeatRequest, RegisterNodeManagerRequest
+from yarn.records import dataclass
 from yarn.resource import Resource
 
 Call: TypeAlias = int

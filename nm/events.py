@@ -6,7 +6,6 @@ An event that is an RPC carries `call`, the shell's number for it; the core answ
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TypeAlias
 
 from nm.effects import Call, Signal
@@ -16,6 +15,7 @@ from yarn.ids import ContainerId
 from yarn.nodes import NodeHealth, ResourceUtilization
 from yarn.protocols.container_management import SignalContainerRequest
 from yarn.protocols.tracker import NodeHeartbeatResponse, RegisterNodeManagerResponse
+from yarn.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,10 +13,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from enum import Enum
 
 from yarn.ids import ContainerId, NodeId
+from yarn.records import dataclass
 
 SCRIPT = "launch_container.sh"
 WRAPPER = "default_container_executor.sh"

@@ -7,9 +7,9 @@ processes seen on an earlier look count against the limit itself, all of them on
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from yarn.ids import ContainerId
+from yarn.records import dataclass
 from yarn.states import ContainerExitStatus
 
 _PREFIXES = "KMGTPE"

@@ -12,7 +12,7 @@ import logging
 import os
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import cache
 
 import psutil
@@ -26,6 +26,7 @@ from nm.node_resources import Hardware
 from yarn.configuration import Configuration
 from yarn.ids import ContainerId
 from yarn.nodes import ResourceUtilization
+from yarn.records import dataclass
 from yarn.settings import nodemanager
 
 _logger = logging.getLogger(__name__)

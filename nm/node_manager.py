@@ -7,7 +7,6 @@ import logging
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 
 from nm.core import NodeManagerCore
 from nm.cpu_limits import NodeCpu
@@ -35,6 +34,7 @@ from wire.core_shell import WallClock
 from wire.event_log import open_event_log
 from yarn.configuration import Configuration
 from yarn.ids import NodeId
+from yarn.records import dataclass
 from yarn.settings import nodemanager
 from yarn.settings.yarnling import EMULATION_TABLE
 

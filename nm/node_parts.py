@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Protocol
 
 from nm.effects import (
@@ -25,6 +24,7 @@ from nm.localizer.service import Localizer
 from nm.monitor import ContainersMonitor
 from nm.services import ContainerManagementService
 from yarn.ids import ApplicationId
+from yarn.records import dataclass
 
 
 class TrackerCalls(Protocol):

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from yarn.configuration import Configuration
 from yarn.faults import ConfigurationException
+from yarn.records import dataclass
 from yarn.resource import Resource
 from yarn.settings import nodemanager
 

@@ -12,7 +12,6 @@ import logging
 import os
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 
 from rm.admin_service import AdminService, host_lists
@@ -45,6 +44,7 @@ from wire.watching import CallWatch
 from yarn.configuration import Configuration
 from yarn.errors import YarnException
 from yarn.ids import ApplicationAttemptId
+from yarn.records import dataclass
 from yarn.settings import resourcemanager
 from yarn.settings.yarnling import STATE_STORE_FILE
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TypeAlias
 
 from rm.events import Call
@@ -11,6 +10,7 @@ from yarn.applications import ApplicationSubmissionContext
 from yarn.containers import Container
 from yarn.errors import YarnException
 from yarn.ids import ApplicationAttemptId, ApplicationId, ContainerId, NodeId
+from yarn.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

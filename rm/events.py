@@ -6,7 +6,6 @@ An event that is an RPC carries `call`, the shell's number for it; the core answ
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TypeAlias
 
 from rm.host_lists import HostLists
@@ -17,6 +16,7 @@ from yarn.ids import ApplicationAttemptId, ApplicationId, ContainerId, NodeId
 from yarn.nodes import NodeLabel
 from yarn.protocols.master import AllocateRequest, FinishApplicationMasterRequest, RegisterApplicationMasterRequest
 from yarn.protocols.tracker import NodeHeartbeatRequest, RegisterNodeManagerRequest
+from yarn.records import dataclass
 from yarn.resource import Resource
 from yarn.states import DecommissionType, SignalContainerCommand
 

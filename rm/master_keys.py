@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from typing import Any
 
 from wire.tokens import (
@@ -24,6 +23,7 @@ from yarn.configuration import Configuration
 from yarn.errors import YarnException
 from yarn.faults import ConfigurationException, Fault
 from yarn.protocols.tracker import MasterKey
+from yarn.records import dataclass
 from yarn.settings import resourcemanager
 from yarn.settings.kinds import TimeSetting
 

@@ -5,9 +5,8 @@ Keys and defaults are those of yarn-default.xml 3.4.1; the scheduler reads its o
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from yarn.configuration import Configuration
+from yarn.records import dataclass
 from yarn.settings import resourcemanager, scheduler, yarnling
 
 

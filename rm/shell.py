@@ -106,7 +106,7 @@ class ResourceManagerShell(CoreShell[Event, Effect]):
         """One step. While nothing can be stored, what is to be stored is refused at the door."""
         self._note_that_it_runs()
         problem = None if self.keeper is None else self.keeper.problem
-        if isinstance(event, Order) and problem is not None:
+        if problem is not None and isinstance(event, Order):
             self.refuse(event.call, problem)
             return
         super().handle(event)
@@ -125,11 +125,11 @@ class ResourceManagerShell(CoreShell[Event, Effect]):
 
     def carry_out_step(self, event: Event, effects: list[Effect]) -> None:
         """What is to be stored goes to the keeper together, and the step's answers wait there until it is durable."""
-        lives = isinstance(event, SignOfLife)
-        if lives and len(effects) == 1 and type(effects[0]) is Reply:
-            # A quiet heartbeat, as nearly every step is.
+        if len(effects) == 1 and type(event) is NodeHeartbeat and type(effects[0]) is Reply:
+            # A quiet heartbeat, as nearly every step is: answered as below, sooner.
             self.answer(effects[0].call, effects[0].value)
             return
+        lives = isinstance(event, SignOfLife)
         to_store = [effect for effect in effects if isinstance(effect, StoreEffect)]
         if self.keeper is None or not (to_store or (isinstance(event, Order) and self.keeper.is_busy)):
             assert not to_store, f"nobody stores {to_store}"

@@ -14,13 +14,13 @@ import logging
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass
 
 from rm.effects import Refuse, RemoveApplication, Reply, SaveApplication, SaveAttempt, SaveNodeLabels, StoreEffect
 from rm.events import ApplicationSaved, ApplicationSaveFailed, AttemptSaved
 from rm.sqlite_store import Keys, SQLiteStateStore, StoreUnavailable
 from rm.stored_state import Saving
 from yarn.errors import YarnException
+from yarn.records import dataclass
 
 _logger = logging.getLogger(__name__)
 

@@ -7,7 +7,6 @@ where masters listen are not among them: NodeManagers and masters tell those ane
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Enum
 
 from rm.lifecycles.states import RMAppAttemptState, RMAppState
@@ -15,6 +14,7 @@ from yarn.applications import ApplicationSubmissionContext
 from yarn.containers import Container
 from yarn.ids import ApplicationAttemptId, ApplicationId, NodeId
 from yarn.nodes import NodeLabel
+from yarn.records import dataclass
 from yarn.states import ContainerExitStatus, FinalApplicationStatus
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 import ipaddress
 import socket
-from dataclasses import dataclass
 
 from yarn.configuration import Configuration
 from yarn.errors import YarnException
+from yarn.records import dataclass
 from yarn.settings.kinds import AddressSetting
 from yarn.settings.yarnling import LISTEN_BEYOND_LOOPBACK
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from google.protobuf.message import DecodeError
@@ -12,6 +11,7 @@ from protos.security_pb2 import TokenProto
 from wire.codec.tokens import read_token, write_token
 from yarn.containers import Token
 from yarn.errors import InvalidArgumentException, InvalidToken
+from yarn.records import dataclass
 
 USER_KEY = "yarn-user"
 """Metadata: the user's name (simple authentication: the server believes it)."""

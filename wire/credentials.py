@@ -10,10 +10,11 @@ Counts and lengths are Hadoop's variable-length integers; texts are UTF-8 after 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from yarn.containers import Token
 from yarn.errors import InvalidArgumentException
+from yarn.records import dataclass
 
 MAGIC = b"HDTS"
 VERSION = 0

@@ -15,13 +15,13 @@ import json
 import os
 import stat
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from wire.json_records import Json, from_json, to_json
 from yarn.configuration import Configuration
 from yarn.errors import InvalidArgumentException, YarnException
+from yarn.records import dataclass
 from yarn.settings.yarnling import EVENT_LOG
 
 FORMAT = 1

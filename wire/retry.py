@@ -11,11 +11,11 @@ import asyncio
 import random
 import time
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from typing import TypeVar
 
 from yarn.configuration import Configuration
 from yarn.errors import ServerUnavailable
+from yarn.records import dataclass
 from yarn.settings import resourcemanager
 from yarn.settings.kinds import TimeSetting
 

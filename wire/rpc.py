@@ -7,12 +7,12 @@ the simulator encodes and decodes through it without a socket.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 from google.protobuf.message import DecodeError, Message
 
 from yarn.errors import InvalidArgumentException
+from yarn.records import dataclass
 
 T = TypeVar("T")
 Request = TypeVar("Request")

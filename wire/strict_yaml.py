@@ -14,12 +14,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection
-from dataclasses import dataclass
 from pathlib import Path
 
 import yaml
 
 from yarn.faults import Fault, Origin, refuse_if_faulty
+from yarn.records import dataclass
 
 FILE_BYTES_MAX = 1024 * 1024
 """Such files are written by hand."""

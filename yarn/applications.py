@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from yarn.asks import ResourceRequest
 from yarn.containers import ContainerLaunchContext, Token
 from yarn.ids import ApplicationAttemptId, ApplicationId, ContainerId, NodeId
+from yarn.records import dataclass
 from yarn.resource import NONE, Resource
 from yarn.states import (
     ApplicationsRequestScope,

@@ -14,7 +14,6 @@ that key's value, numbers are Java's, later files win unless an earlier one said
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TypeVar
 
@@ -28,6 +27,7 @@ from yarn.java_values import (
     parse_time_ms,
     split_strings,
 )
+from yarn.records import dataclass
 
 __all__ = [
     "DEFAULT",

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from yarn.ids import ApplicationAttemptId, ContainerId, NodeId
+from yarn.records import dataclass
 from yarn.resource import Resource
 from yarn.states import (
     ApplicationAccessType,

@@ -8,11 +8,11 @@ them all. A fault names the key, the value, where it stands, the bound and the r
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from enum import Enum
 from typing import ClassVar
 
 from yarn.errors import YarnException
+from yarn.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,11 +18,11 @@ nothing has changed; an action runs before the state changes, so it sees where i
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from enum import Enum
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from yarn.errors import InternalError
+from yarn.records import dataclass
 
 S = TypeVar("S", bound=Enum)
 E = TypeVar("E", bound=Enum)

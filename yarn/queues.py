@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from yarn.applications import ApplicationReport
+from yarn.records import dataclass
 from yarn.resource import Resource
 from yarn.states import QueueState
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Protocol
 
 from yarn.configuration import Configuration
 from yarn.errors import InvalidArgumentException
 from yarn.ids import NodeId
+from yarn.records import dataclass
 from yarn.settings import yarnling
 from yarnling.cluster_configuration import (
     RM_ADDRESSES,

@@ -18,13 +18,13 @@ from __future__ import annotations
 import ipaddress
 import tempfile
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 from wire.cluster_secret import write_cluster_secret
 from wire.hadoop_xml import to_xml
 from yarn.errors import YarnException
 from yarn.nodes import DEFAULT_RACK
+from yarn.records import dataclass
 from yarn.settings.scheduler import PREFIX
 
 STATE_STORE = "rm-state.sqlite"

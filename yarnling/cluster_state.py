@@ -13,12 +13,13 @@ import json
 import os
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 
 import psutil
 
 from yarn.errors import InvalidArgumentException, YarnException
+from yarn.records import dataclass
 
 DEFAULT_NAME = "default"
 STATE_VERSION = 3

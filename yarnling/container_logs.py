@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from pathlib import Path
 
 from yarn.errors import InvalidIdException
 from yarn.ids import ApplicationId, ContainerId
+from yarn.records import dataclass
 
 TEXT_BYTES_MAX = 16 * 1024 * 1024
 """What is read of one file at once; a log may be any size."""

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import socket
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, field
 from typing import Any
+
+from yarn.records import dataclass
 
 PACKET_BYTES_MAX = 64 * 1024
 """One message. A start request is some 2 KB; the kernel takes packets of 200 KB."""

@@ -17,11 +17,12 @@ import os
 import signal
 import sys
 from collections.abc import AsyncIterator, Callable
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, field
 from pathlib import Path
 from typing import Any
 
 from yarn.errors import YarnException
+from yarn.records import dataclass
 from yarn.settings import FAST_TIME_FACTOR, yarnling
 from yarnling.cluster_state import (
     ClusterState,

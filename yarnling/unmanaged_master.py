@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 
 from am.client import AMRMClient
 from am.nm_client import NMClient
@@ -23,6 +22,7 @@ from yarn.applications import ApplicationReport, ApplicationSubmissionContext
 from yarn.configuration import Configuration
 from yarn.errors import YarnException
 from yarn.ids import ApplicationAttemptId, ApplicationId
+from yarn.records import dataclass
 from yarn.resource import Resource
 from yarn.settings.applicationmaster import AM_HEARTBEAT_INTERVAL
 from yarn.settings.resourcemanager import (

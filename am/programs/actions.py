@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Protocol, TypeAlias
 
 from am.events import Event
 from am.requests import ContainerRequest
 from yarn.containers import Container, ContainerLaunchContext
 from yarn.ids import ContainerId, NodeId
+from yarn.records import dataclass
 from yarn.states import FinalApplicationStatus
 
 

@@ -8,7 +8,6 @@ is not tried again, a preempted container (-102) among them.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from am.events import (
     Allocation,
@@ -25,6 +24,7 @@ from am.programs.actions import Action, AskFor, Finish, GiveBack, Launch, Leave,
 from am.requests import ContainerRequest
 from yarn.containers import Container, ContainerLaunchContext, ContainerStatus
 from yarn.ids import ContainerId
+from yarn.records import dataclass
 from yarn.resource import Resource, componentwise_min
 from yarn.states import ContainerExitStatus, ExecutionType, FinalApplicationStatus
 

@@ -6,11 +6,12 @@ A script (`-shell_script`) is shipped to the containers as ExecScript.sh and run
 from __future__ import annotations
 
 import argparse
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
 from am.submission import Faults, OptionParser, parse_pairs, sizes_above
 from yarn.errors import InvalidArgumentException, InvalidResourceRequestException
+from yarn.records import dataclass
 from yarn.resource import Resource
 
 SCRIPT_LINK = "ExecScript.sh"

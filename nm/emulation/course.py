@@ -12,9 +12,9 @@ however many stages it has. Chance comes in as a function: the same draws make t
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
 
+from yarn.records import dataclass
 from yarn.resource import Resource
 
 Draw: TypeAlias = Callable[[], float]

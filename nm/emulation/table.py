@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from nm.emulation.course import Stage
+from yarn.records import dataclass
 from yarn.resource import Resource
 
 

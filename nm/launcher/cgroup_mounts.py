@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
 
 from yarn.configuration import Configuration
+from yarn.records import dataclass
 from yarn.settings import nodemanager
 
 MOUNTS = "/proc/mounts"

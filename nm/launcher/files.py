@@ -5,7 +5,6 @@ from __future__ import annotations
 import fnmatch
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from nm.effects import LaunchContainer
 from nm.events import ErrorLogs
@@ -26,6 +25,7 @@ from nm.launch_script import (
 )
 from nm.launcher.debug_files import debug_files
 from nm.launcher.directories import CONTAINER_MODE, NodeDirectories, make_dir, private_dir
+from yarn.records import dataclass
 
 _SCRIPT_MODE = 0o700
 _READABLE_MODE = 0o644

@@ -10,13 +10,13 @@ re-initialisation of a running container, with their six states.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING
 
 from nm.diagnostics import ATTEMPT_MESSAGE, KILLED_BEFORE_LAUNCH, KILLED_EXTERNALLY
 from yarn.containers import ContainerTokenIdentifier
 from yarn.lifecycle import Lifecycle, Row
+from yarn.records import dataclass
 from yarn.states import ContainerExitStatus
 
 if TYPE_CHECKING:

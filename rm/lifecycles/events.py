@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Enum, auto
 
 from yarn.containers import ContainerStatus, NMContainerStatus
 from yarn.ids import ApplicationId, NodeId
 from yarn.nodes import NodeHealth
+from yarn.records import dataclass
 from yarn.resource import Resource
 
 

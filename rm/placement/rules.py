@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Enum
 
 from rm.placement.variables import DEFAULT, Variables
+from yarn.records import dataclass
 
 
 class Subject(Enum):

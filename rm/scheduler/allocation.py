@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from yarn.asks import Preemption, UpdateContainerError
 from yarn.containers import Container
 from yarn.protocols.master import UpdatedContainer
+from yarn.records import dataclass
 from yarn.resource import Resource
 
 

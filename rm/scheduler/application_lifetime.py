@@ -6,9 +6,8 @@ but not above the own maximum; and since a maximum that nobody set is -1, a pare
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from rm.scheduler.reading import Reader
+from yarn.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,6 @@ which at the start is one of no nodes.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from enum import Enum
 
 from rm.scheduler.binary32 import f32, shortest
@@ -17,6 +16,7 @@ from rm.scheduler.queue_configuration import QueueConfiguration
 from rm.scheduler.queue_keys import PREFIX, ROOT, queue_key
 from rm.scheduler.reading import Reader
 from rm.scheduler.resource_calculator import ResourceCalculator
+from yarn.records import dataclass
 from yarn.resource import Resource
 
 CAPACITY_SUM_PRECISION = f32(0.0005)

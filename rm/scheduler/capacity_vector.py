@@ -8,12 +8,12 @@ brackets is given the amount 0; brackets that name no memory say nothing at all,
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from enum import Enum
 
 from rm.scheduler.binary32 import f32
 from rm.scheduler.java_order import hash_order, string_hash
 from yarn.java_values import parse_float
+from yarn.records import dataclass
 from yarn.resource import MEMORY_MB, ResourceTypes
 
 _BRACKETS = re.compile(r"\[[\w.,\-%/]+=(?:[\w.,\-%/]{2,}=)*[\w.,\-%/]+\]", re.ASCII)

@@ -8,7 +8,6 @@ passed over in silence.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from rm.scheduler.capacity_checks import Yardstick, check_children, check_queue, warn_of_maximums
 from rm.scheduler.dominant_resource_calculator import DominantResourceCalculator
@@ -30,6 +29,7 @@ from rm.scheduler.resource_calculator import DefaultResourceCalculator, Resource
 from rm.scheduler.unsupported import note_unsupported
 from yarn.configuration import Configuration
 from yarn.faults import ConfigurationException, Fault, refuse_if_faulty
+from yarn.records import dataclass
 from yarn.resource import INT32_MAX, INT64_MAX, MEMORY_MB, VCORES, Resource, ResourceTypes
 from yarn.states import QueueState
 

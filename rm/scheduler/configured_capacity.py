@@ -8,7 +8,6 @@ about sums of percentages rely on.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
 from rm.scheduler.binary32 import f32, shortest
 from rm.scheduler.capacity_vector import (
@@ -23,6 +22,7 @@ from rm.scheduler.capacity_vector import (
 )
 from rm.scheduler.reading import Reader
 from yarn.java_values import parse_float
+from yarn.records import dataclass
 from yarn.resource import MEMORY_MB, VCORES, Resource, ResourceTypes
 
 WEIGHT_NOT_SET = -1.0

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from itertools import islice
 
 from rm.scheduler.application import FiCaSchedulerApp
@@ -12,6 +11,7 @@ from rm.scheduler.queue import CSQueue
 from rm.scheduler.queue_keys import ROOT
 from rm.scheduler.reasons import REFUSALS_MAX, Reason, Refusal
 from yarn.ids import NodeId
+from yarn.records import dataclass
 
 _SATISFIED = frozenset({Reason.QUEUE_SATISFIED, Reason.APPLICATION_SATISFIED})
 

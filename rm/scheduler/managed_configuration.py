@@ -9,14 +9,13 @@ The template's keys are copied to the leaf's own path, over what stands there (M
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from rm.scheduler.configured_capacity import CapacityReader, ConfiguredCapacity
 from rm.scheduler.queue_keys import queue_key
 from rm.scheduler.queue_labels import configured_labels
 from rm.scheduler.reading import Reader
 from rm.scheduler.usage import NO_LABEL
 from yarn.configuration import Configuration, Entry
+from yarn.records import dataclass
 from yarn.resource import ResourceTypes
 
 MANAGED_CREATION = "auto-create-child-queue."

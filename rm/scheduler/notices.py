@@ -5,12 +5,12 @@ In Hadoop these are the events that RMContainerImpl and CapacityScheduler send t
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
 from rm.scheduler.node_labels import LabelChanges
 from yarn.containers import Container, ContainerStatus
 from yarn.ids import ApplicationAttemptId, ApplicationId, ContainerId, NodeId
+from yarn.records import dataclass
 from yarn.resource import Resource
 
 if TYPE_CHECKING:

@@ -11,10 +11,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from rm.scheduler.access_control_list import AccessControlList
 from rm.scheduler.reading import Reader
+from yarn.records import dataclass
 
 PRIORITY_ACL = "acl_application_max_priority"
 CLUSTER_MAX_PRIORITY = "yarn.cluster.max-application-priority"

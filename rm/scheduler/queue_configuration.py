@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from rm.scheduler.application_lifetime import ApplicationLifetime, read_lifetime
 from rm.scheduler.binary32 import f32
@@ -24,6 +24,7 @@ from rm.scheduler.queue_values import (
 from rm.scheduler.reading import Reader
 from rm.scheduler.usage import NO_LABEL
 from yarn.asks import ANY
+from yarn.records import dataclass
 from yarn.resource import INT32_MAX, Resource, ResourceTypes
 from yarn.states import QueueState
 

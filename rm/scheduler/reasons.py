@@ -6,11 +6,11 @@ A refusal is one tuple, made where the decision falls and kept as the last one o
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Enum
 
 from rm.scheduler.asks import SchedulerKey
 from yarn.ids import NodeId
+from yarn.records import dataclass
 from yarn.resource import Resource
 
 REFUSALS_MAX = 100

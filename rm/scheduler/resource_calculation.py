@@ -12,7 +12,6 @@ Hadoop computes in doubles from the cluster's size down, and so does this: 100 *
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING
 
@@ -20,6 +19,7 @@ from rm.scheduler.binary32 import f32, java_quotient, truncated
 from rm.scheduler.capacity_vector import NO_VECTOR, CapacityEntry, CapacityUnit, CapacityVector
 from rm.scheduler.effective_capacity import update_absolute_capacities
 from rm.scheduler.java_order import hash_order, string_hash
+from yarn.records import dataclass
 from yarn.resource import MEMORY_MB
 
 if TYPE_CHECKING:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from yarn.protocols.client import NodesToLabels
+from yarn.records import dataclass
 from yarn.states import DecommissionType
 
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from yarn.containers import ContainerLaunchContext, ContainerStatus, Token
 from yarn.errors import YarnException
 from yarn.ids import ContainerId
+from yarn.records import dataclass
 from yarn.states import SignalContainerCommand
 
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Enum
 
 from yarn.ids import ApplicationId, NodeId
+from yarn.records import dataclass
 from yarn.resource import Resource
 from yarn.states import YarnApplicationState
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from yarn.asks import Preemption, ResourceRequest, UpdateContainerError, UpdateContainerRequest
 from yarn.containers import Container, ContainerStatus, Token
 from yarn.ids import ContainerId, NodeId
 from yarn.nodes import NodeReport
+from yarn.records import dataclass
 from yarn.resource import Resource
 from yarn.states import ApplicationAccessType, ContainerUpdateType, FinalApplicationStatus
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import ipaddress
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from yarn.errors import YarnException
 from yarn.ids import NodeId
 from yarn.nodes import ResourceUtilization
 from yarn.protocols.tracker import NodeHeartbeatRequest, NodeHeartbeatResponse, RegisterNodeManagerResponse
+from yarn.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

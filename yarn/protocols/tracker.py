@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from yarn.containers import Container, ContainerStatus, NMContainerStatus
 from yarn.ids import ApplicationId, ContainerId, NodeId
 from yarn.nodes import NodeHealth, ResourceUtilization
+from yarn.records import dataclass
 from yarn.resource import Resource
 from yarn.states import NodeAction, SignalContainerCommand
 

@@ -9,11 +9,11 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Any
 
 from yarn.configuration import Configuration
 from yarn.faults import Fault, Origin, Severity
+from yarn.records import dataclass
 from yarn.settings import scheduler
 from yarn.settings.kinds import Setting, key_pattern
 from yarn.settings.registry import BY_KEY, check_settings, setting_of, with_further

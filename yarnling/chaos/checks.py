@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 
+from yarn.records import dataclass
 from yarn.states import FINAL_APPLICATION_STATES, FinalApplicationStatus, YarnApplicationState
 from yarnling.chaos.history import History, Life, Outcome, Role, Submission
 from yarnling.chaos.plan import Expectations, Program

@@ -6,10 +6,11 @@ Times are in seconds since the machine's start (CLOCK_BOOTTIME), which a shell c
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import Enum
 
 from yarn.ids import ApplicationId, ContainerId
+from yarn.records import dataclass
 from yarn.states import FinalApplicationStatus, YarnApplicationState
 from yarnling.chaos.plan import Program, Scope
 from yarnling.chaos.schedule import Blow

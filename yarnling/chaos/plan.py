@@ -6,8 +6,10 @@ Times are in seconds of the run. A `Span` is drawn from, once for each time a fa
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import Enum
+
+from yarn.records import dataclass
 
 Span = tuple[float, float]
 

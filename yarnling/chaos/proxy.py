@@ -13,7 +13,9 @@ import random
 import socket
 import struct
 import time
-from dataclasses import dataclass, field
+from dataclasses import field
+
+from yarn.records import dataclass
 
 CHUNK_BYTES = 16 * 1024
 CHUNKS_MAX = 64

@@ -7,11 +7,11 @@ import random
 import shutil
 from collections.abc import Coroutine
 from contextlib import AsyncExitStack, suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from yarn.errors import YarnException
+from yarn.records import dataclass
 from yarn.settings import nodemanager, resourcemanager, scheduler, yarnling
 from yarnling.chaos.aftermath import leftovers, sockets_of_this_process
 from yarnling.chaos.directories import new_directory, remove_orphans, settle

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from yarn.errors import YarnException
+from yarn.records import dataclass
 from yarnling.chaos.history import History
 from yarnling.chaos.notes import Notes
 from yarnling.chaos.plan import Plan

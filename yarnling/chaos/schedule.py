@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import random
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from yarn.records import dataclass
 from yarnling.chaos.plan import ClusterPlan, FaultKind, FaultPlan, Plan, Scope
 
 

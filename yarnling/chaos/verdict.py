@@ -7,9 +7,9 @@ and what it expects could be looked at.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from enum import IntEnum
 
+from yarn.records import dataclass
 from yarn.states import FinalApplicationStatus
 from yarnling.chaos.checks import Checked, check_all, check_begun
 from yarnling.chaos.costs import nodes_lost, times_to_lost

@@ -10,7 +10,6 @@ import shlex
 import signal
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +19,7 @@ from rich.table import Table
 from rich.text import Text
 
 from yarn.errors import YarnException
+from yarn.records import dataclass
 from yarnling.chaos.checks import Checked
 from yarnling.chaos.costs import cost_of
 from yarnling.chaos.history import Injected

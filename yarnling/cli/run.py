@@ -6,7 +6,7 @@ import asyncio
 import shlex
 import sys
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 from tempfile import NamedTemporaryFile
 
@@ -16,6 +16,7 @@ from am.submission import ApplicationOptions
 from yarn.applications import ApplicationReport
 from yarn.errors import InvalidArgumentException
 from yarn.ids import ApplicationId, ContainerId
+from yarn.records import dataclass
 from yarn.resource import Resource
 from yarn.states import FinalApplicationStatus
 from yarnling.cli import json_form

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from am.programs.distributed_shell import client as distributed_shell
 from am.programs.elastic import client as elastic
@@ -13,6 +12,7 @@ from am.programs.gang import client as gang
 from am.programs.mapreduce import client as mapreduce
 from am.submission import OptionParser, Submission
 from yarn.applications import ApplicationReport
+from yarn.records import dataclass
 from yarn.states import FinalApplicationStatus
 from yarnling.cli import json_form
 from yarnling.cli.connection import connect

@@ -7,7 +7,6 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from rich.live import Live
@@ -18,6 +17,7 @@ from yarn.errors import YarnException
 from yarn.nodes import NodeReport
 from yarn.protocols.inspection import Explanation
 from yarn.queues import QueueInfo
+from yarn.records import dataclass
 from yarn.states import FINAL_APPLICATION_STATES, NodeState
 from yarnling.cli import json_form
 from yarnling.cli.connection import connect

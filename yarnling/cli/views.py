@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from rich import box
 from rich.console import Group, RenderableType
@@ -13,6 +13,7 @@ from rich.table import Table
 from yarn.applications import ApplicationReport
 from yarn.nodes import NodeReport
 from yarn.queues import QueueInfo
+from yarn.records import dataclass
 from yarn.states import FinalApplicationStatus, NodeState, YarnApplicationState
 from yarnling.cli.connection import ResourceManagerDown
 from yarnling.cli.terminal import cell

@@ -7,7 +7,7 @@ import json
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -20,6 +20,7 @@ from wire.json_records import from_json
 from wire.watching import calls_of, sockets
 from yarn.errors import InvalidArgumentException, YarnException
 from yarn.ids import ApplicationAttemptId, ApplicationId, ContainerId
+from yarn.records import dataclass
 from yarn.settings.yarnling import WATCH_DIR
 from yarnling.cli import json_form
 from yarnling.cli.terminal import in_line, notices, terminal

@@ -5,12 +5,12 @@ from __future__ import annotations
 import sysconfig
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass
 from pathlib import Path
 
 from am.programs.mapreduce.client import find_inputs
 from am.programs.mapreduce.wordcount import words_of
 from yarn.errors import InvalidArgumentException
+from yarn.records import dataclass
 
 DEFAULT_BYTES_MAX = 8 << 20
 """So much of the standard library: some thirty maps of a second each."""

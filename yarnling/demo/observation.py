@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from yarn.applications import ApplicationReport
 from yarn.errors import YarnException
 from yarn.ids import ContainerId, NodeId
 from yarn.nodes import NodeReport
 from yarn.queues import QueueInfo
+from yarn.records import dataclass
 from yarn.states import FINAL_APPLICATION_STATES
 from yarnling.client import Client
 from yarnling.demo.usage_history import UsageHistory

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
 from pathlib import Path
 
 from rich import box
@@ -11,6 +10,7 @@ from rich.table import Table
 
 from yarn.applications import ApplicationReport
 from yarn.ids import ContainerId, NodeId
+from yarn.records import dataclass
 from yarn.states import FinalApplicationStatus
 from yarnling.demo.input_text import InputText, count_words, read_counts
 from yarnling.demo.observation import Memory

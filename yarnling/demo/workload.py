@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shlex
-from dataclasses import dataclass
 from pathlib import Path
 
 from am.programs.distributed_shell.client import DistributedShell
@@ -12,6 +11,7 @@ from am.programs.fixed_width import Width
 from am.programs.mapreduce.client import status_file, word_count
 from am.submission import ApplicationOptions, Submission
 from yarn.ids import ApplicationId
+from yarn.records import dataclass
 from yarn.resource import Resource
 from yarnling.client import Client
 from yarnling.demo.input_text import InputText

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from yarn.errors import InvalidArgumentException
+from yarn.records import dataclass
 
 if TYPE_CHECKING:
     from yarnling.local_cluster import LocalCluster

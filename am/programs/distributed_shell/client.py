@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
 from am.launching import local_file
@@ -28,6 +28,7 @@ from am.submission import (
 from yarn.applications import ApplicationSubmissionContext
 from yarn.containers import ContainerRetryContext
 from yarn.ids import ApplicationId
+from yarn.records import dataclass
 from yarn.resource import Resource
 from yarn.states import ContainerRetryPolicy
 

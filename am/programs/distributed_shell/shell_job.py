@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from am.launching import TO_LOG_FILES
 from am.programs.fixed_width import Width
 from yarn.containers import ContainerLaunchContext, ContainerRetryContext, LocalResource
+from yarn.records import dataclass
 
 JOB_FILE = "distributed_shell.json"
 """The job's name in the AM's work directory."""

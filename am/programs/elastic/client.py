@@ -6,7 +6,6 @@ submission = parse(["-shell_command", "work.sh $ELASTIC_TASK", "-stages", "40,2,
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from am.launching import local_file
@@ -25,6 +24,7 @@ from am.submission import (
 )
 from yarn.applications import ApplicationSubmissionContext
 from yarn.ids import ApplicationId
+from yarn.records import dataclass
 from yarn.resource import Resource
 
 PROG = "elastic"

@@ -12,7 +12,6 @@ down at once, and up by a step that doubles for as long as tasks wait; a worker 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from itertools import accumulate
 from typing import TypeAlias
 
@@ -32,6 +31,7 @@ from am.programs.actions import Action, AskFor, Finish, GiveBack, Launch, Leave,
 from am.requests import ContainerRequest
 from yarn.containers import Container, ContainerLaunchContext, ContainerStatus
 from yarn.ids import ContainerId
+from yarn.records import dataclass
 from yarn.resource import Resource
 from yarn.states import ContainerExitStatus, FinalApplicationStatus
 

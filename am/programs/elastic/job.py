@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
 from am.launching import python_launch_context
 from am.programs.elastic.core import ElasticPlan
 from yarn.containers import ContainerLaunchContext, LocalResource
+from yarn.records import dataclass
 
 JOB_FILE = "elastic.json"
 TASK = "ELASTIC_TASK"

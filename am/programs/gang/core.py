@@ -16,7 +16,6 @@ anew. While it runs, a member that fails fails the gang, as MPI has it; one that
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from enum import Enum
 
 from am.events import (
@@ -34,6 +33,7 @@ from am.programs.actions import Action, AskFor, Finish, GiveBack, Launch, Leave,
 from am.requests import ContainerRequest
 from yarn.containers import Container, ContainerLaunchContext, ContainerStatus
 from yarn.ids import ContainerId
+from yarn.records import dataclass
 from yarn.resource import Resource
 from yarn.states import ContainerExitStatus, FinalApplicationStatus
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from am.launching import TO_LOG_FILES
 from am.programs.gang.core import GangPlan, Member
 from yarn.containers import ContainerLaunchContext, LocalResource
+from yarn.records import dataclass
 
 JOB_FILE = "gang.json"
 RANK = "GANG_RANK"

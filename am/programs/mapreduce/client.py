@@ -11,7 +11,7 @@ import glob
 import shlex
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
 from am.launching import local_file, python_launch_context
@@ -31,6 +31,7 @@ from am.submission import (
 from yarn.applications import ApplicationSubmissionContext
 from yarn.errors import InvalidArgumentException
 from yarn.ids import ApplicationId
+from yarn.records import dataclass
 from yarn.resource import Resource
 
 PROG = "mapreduce"

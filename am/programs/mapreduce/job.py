@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import Enum
 from typing import NamedTuple
 
 from yarn.containers import LocalResource
 from yarn.errors import InvalidArgumentException
 from yarn.ids import ApplicationId
+from yarn.records import dataclass
 from yarn.resource import Resource
 
 DEFAULT_SPLIT_BYTES = 4 << 20

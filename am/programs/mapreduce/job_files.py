@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 from am.programs.mapreduce.job import Job, TaskAttemptId
@@ -22,6 +21,7 @@ from am.programs.mapreduce.orders import TaskReport
 from am.staging import read_record, write_atomically, write_record
 from wire.json_records import Json, from_json, to_json
 from yarn.errors import InvalidArgumentException
+from yarn.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TypeAlias
 
 from am.events import (
@@ -26,6 +25,7 @@ from am.programs.actions import Action
 from am.programs.mapreduce.job import TaskAttemptId, TaskId
 from am.programs.mapreduce.tasks import Attempt
 from yarn.containers import Container, ContainerStatus
+from yarn.records import dataclass
 
 EXIT_FETCH_FAILED = 75
 """A reduce that could not read some maps' output; its report names them (sysexits.h: EX_TEMPFAIL)."""

@@ -11,9 +11,9 @@ get at most `completed maps / all maps` of what the application can have (and ne
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 from am.programs.mapreduce.job import Tuning
+from yarn.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,10 +7,11 @@ Anything in doubt is done again: that is always right, only slower.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from am.programs.mapreduce.orders import Recovered
 from am.programs.mapreduce.tasks import Attempt, AttemptState
+from yarn.records import dataclass
 
 OVER = frozenset({AttemptState.SUCCEEDED, AttemptState.FAILED, AttemptState.KILLED})
 

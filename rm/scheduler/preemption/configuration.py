@@ -5,11 +5,10 @@ All of it is read anew at a refresh, as Hadoop's policy does when the scheduler'
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from rm.scheduler.binary32 import f32
 from rm.scheduler.monitors import PREEMPTION_POLICY, runs
 from rm.scheduler.reading import Reader
+from yarn.records import dataclass
 
 PREFIX = "yarn.resourcemanager.monitor.capacity.preemption."
 USERLIMIT_FIRST = "userlimit_first"

@@ -6,7 +6,6 @@ again when its wait is over is ended. What was chosen once by chance is forgotte
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TypeAlias
 
 from rm.lifecycles.rm_container import RMContainer
@@ -20,6 +19,7 @@ from rm.scheduler.preemption.reserved_selector import select_for_reservations
 from rm.scheduler.preemption.victims import Victim, Victims
 from rm.scheduler.queue import CSQueue
 from yarn.ids import ContainerId
+from yarn.records import dataclass
 from yarn.resource import Resource
 
 

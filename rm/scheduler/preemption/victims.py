@@ -6,12 +6,12 @@ Orders follow Hadoop's hash maps, in which it keeps them by attempt and containe
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from enum import Enum
 
 from rm.lifecycles.rm_container import RMContainer
 from rm.scheduler.java_order import attempt_hash, container_hash, hash_order
 from yarn.ids import ApplicationAttemptId, ContainerId
+from yarn.records import dataclass
 
 
 class PreemptionReason(Enum):

@@ -9,9 +9,9 @@ from __future__ import annotations
 import textwrap
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 from yarn.errors import YarnException
+from yarn.records import dataclass
 
 USAGE_WIDTH = 100
 HELP_COLUMN = 34

@@ -6,11 +6,11 @@ import asyncio
 import os
 import sys
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
 
 from yarn.errors import InvalidArgumentException, YarnException, YARNFeatureNotEnabledException
 from yarn.java_values import parse_int
 from yarn.protocols.admin import RefreshNodesRequest, ReplaceLabelsRequest
+from yarn.records import dataclass
 from yarn.states import DecommissionType
 from yarnling.cli import json_form
 from yarnling.cli.connection import connect

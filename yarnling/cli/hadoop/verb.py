@@ -7,8 +7,8 @@ import getpass
 import os
 import sys
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
 
+from yarn.records import dataclass
 from yarnling.cli import json_form
 from yarnling.cli.connection import connect
 from yarnling.cli.hadoop.options import Given, MissingArgument, Option, parse, usage
