@@ -104,7 +104,9 @@ class PackTrackerService:
                 unknown.add(number)
                 continue
             steps.append((number, heartbeat, self._beat(heartbeat)))
-            await _maybe_pause(len(steps))
+            # As _maybe_pause, which for each of ten thousand would be a coroutine.
+            if len(steps) % STEPS_A_TURN == 0:
+                await asyncio.sleep(0)
         return await self._replied(known, request, steps, unknown)
 
     async def unregister_nodes(self, caller: Caller[Pack], request: tuple[int, ...]) -> None:
@@ -140,16 +142,21 @@ class PackTrackerService:
         told: dict[int, NodeHeartbeatResponse] = {}
         failed: dict[int, YarnException] = {}
         interval_ms = 0
+        have_keys = self._signer.are_newest(request.container_token_key_id, request.nm_token_key_id)
         for number, heartbeat, answer in steps:
             try:
-                reply = self._signer.sign_heartbeat(heartbeat, answer.result() if answer.done() else await answer)
+                reply = answer.result() if answer.done() else await answer
+                is_quiet = reply.is_quiet
+                if not (is_quiet and have_keys) or number in request.told:
+                    reply = self._signer.sign_heartbeat(heartbeat, reply)
+                    is_quiet = reply.is_quiet
             except YarnException as error:
                 known.heard[number] = None
                 failed[number] = error
                 continue
             known.note(number, heartbeat, reply)
             interval_ms = interval_ms or reply.next_heartbeat_ms
-            if reply.next_heartbeat_ms == interval_ms and reply.is_quiet:
+            if is_quiet and reply.next_heartbeat_ms == interval_ms:
                 response_ids[number] = reply.response_id
             else:
                 told[number] = reply

@@ -147,11 +147,12 @@ class Conversation:
         self.between = Between(self.manager, pack)
         self.nodes = [PlayedNode(node_id) for node_id in pack.nodes()]
         proxy: Any = self.between
+        self.containers_keys, self.nodes_keys = KeyRing(), KeyRing()
         self.tracker = PackTracker(
             proxy,
             RetryPolicy(max_wait_ms=FOR_EVER, interval_ms=1),
-            container_keys=KeyRing(),
-            nm_keys=KeyRing(),
+            container_keys=self.containers_keys,
+            nm_keys=self.nodes_keys,
             interval_ms=INTERVAL_MS,
             tasks=tasks,
             utilization=lambda: self.machine,

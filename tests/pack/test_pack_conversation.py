@@ -66,6 +66,18 @@ async def test_only_who_has_news_tells_them() -> None:
         assert talk.manager.heard[talk.nodes[3].node_id][-1].health == NodeHealth(False, "disk 7 is full", 77)
 
 
+@pytest.mark.parametrize("kind", ["containers", "nodes"])
+async def test_a_new_key_reaches_nodes_that_are_quiet(kind: str) -> None:
+    async with conversation(3) as talk:
+        await talk.beats(2)
+        rm, nm = getattr(talk.manager.keys, kind).keys, getattr(talk, f"{kind}_keys")
+        rm.roll()
+        await talk.until(lambda: nm.current.key_id == rm.next.key_id)
+        before = len(talk.between.beats)
+        await talk.beats(2)
+        assert [beat.told for beat in talk.between.beats[before + 1 :]] == [{}] * (len(talk.between.beats) - before - 1)
+
+
 async def test_nodes_that_emulate_tell_what_each_of_them_uses() -> None:
     """Without a word on the machine, a node's use is news of its own, and stays what it was while it is quiet."""
     async with conversation(3) as talk:
