@@ -24,6 +24,7 @@ from nm.events import (
     ContainerSignalled,
     Event,
     GetContainerStatuses,
+    GoodByeOver,
     HealthChecked,
     HeartbeatAnswered,
     HeartbeatFailed,
@@ -51,6 +52,9 @@ from yarn.containers import ContainerTokenIdentifier
 from yarn.ids import ContainerId, NodeId
 from yarn.protocols.tracker import NodeHeartbeatResponse
 from yarn.states import ContainerExitStatus, NodeAction
+
+GOOD_BYE_WAIT_MS = 500
+"""Containers are ended then, whether the RM has answered the good-bye or not: it may have ended itself."""
 
 
 class NodeManagerCore:
@@ -147,6 +151,8 @@ class NodeManagerCore:
                     self.context.to_container(container_id, NMContainerEvent.KILL_CONTAINER, Kill(exit_status, text))
             case ShutDown():
                 self._shut_down(unregister=True)
+            case GoodByeOver():
+                self._end_applications()
             case _:
                 assert_never(event)
 
@@ -244,16 +250,27 @@ class NodeManagerCore:
     def _shut_down(self, *, unregister: bool, failure: str = "") -> None:
         """Say good-bye, end every application, then stop. A second order changes nothing.
 
-        The good-bye comes first, as in Hadoop: the RM gives the containers up at once, whatever they do yet. Not
-        unregistered is a node that the RM has sent away, or that cannot reach it.
+        The good-bye comes first, as in Hadoop (NodeManager.serviceStop ends the status updater before all others): the
+        RM gives the containers up at once, whatever they do yet. Until it has answered, masters may start some more:
+        one that is given up is asked for again, one whose start is refused has failed. Not unregistered is a node that
+        the RM has sent away, or that cannot reach it.
         """
         if self.stopping:
             return
         self.stopping = True
         self._failure = failure
-        if unregister and self.status.state in (Conversation.IDLE, Conversation.WAITING):
-            self._outbox.emit(UnregisterNode())
+        says_good_bye = unregister and self.status.state in (Conversation.IDLE, Conversation.WAITING)
         self.status.stop()
+        if says_good_bye:
+            self._outbox.emit(UnregisterNode())
+            self._outbox.after(GOOD_BYE_WAIT_MS, self._end_applications)
+        else:
+            self._end_applications()
+
+    def _end_applications(self) -> None:
+        """Nothing is started any more (ContainerManagerImpl.serviceStop)."""
+        if self.service.stopping:
+            return
         self.service.stopping = True
         for application_id in self.context.applications:
             self.context.to_application(
@@ -265,7 +282,7 @@ class NodeManagerCore:
         if self._resync_waits and all(container.is_done for container in self.context.containers.values()):
             self._resync_waits = False
             self.status.register()
-        if self.stopping and not self.context.applications:
+        if self.service.stopping and not self.context.applications:
             self._finish()
 
     def _finish(self) -> None:

@@ -229,7 +229,12 @@ class Tick:
 
 @dataclass(frozen=True, slots=True)
 class ShutDown:
-    """The operator stops the node (SIGTERM): end every container, unregister, stop."""
+    """The operator stops the node (SIGTERM): unregister, end every container, stop."""
+
+
+@dataclass(frozen=True, slots=True)
+class GoodByeOver:
+    """The RM has answered unRegisterNodeManager, or is not waited for any longer."""
 
 
 Event: TypeAlias = (
@@ -255,4 +260,5 @@ Event: TypeAlias = (
     | HealthChecked
     | Tick
     | ShutDown
+    | GoodByeOver
 )

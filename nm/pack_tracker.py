@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import Any
 
 from nm.effects import RegisterNode, SendHeartbeat, UnregisterNode
-from nm.events import Event, HeartbeatAnswered, HeartbeatFailed, NodeRegistered, RegistrationFailed
+from nm.events import Event, GoodByeOver, HeartbeatAnswered, HeartbeatFailed, NodeRegistered, RegistrationFailed
 from nm.pack_gathering import NODES_A_CALL, Beats, Gathering
 from nm.resource_tracker import UNREGISTER_TIMEOUT_S, registered_until_answered, updates_of
 from wire.proxies.pack import PackTrackerProxy
@@ -196,9 +196,11 @@ class PackTracker:
         try:
             async with asyncio.timeout(UNREGISTER_TIMEOUT_S):
                 await self._proxy.unregister_nodes(tuple(numbers))
-        except (YarnException, TimeoutError):
+        except (YarnException, TimeoutError) as error:
             # Nothing to do about it: the RM will miss the nodes' heartbeats.
-            return
+            _logger.warning("the good-bye of %d nodes was not answered: %s", len(numbers), error or "no time left")
+        for number in numbers:
+            self._nodes[number].send(GoodByeOver())
 
     def _take_keys(self, container_key: MasterKey | None, nm_key: MasterKey | None) -> None:
         if container_key is not None:

@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import TypeVar
 
 from nm.effects import RegisterNode, SendHeartbeat, UnregisterNode
-from nm.events import Event, HeartbeatAnswered, HeartbeatFailed, NodeRegistered, RegistrationFailed
+from nm.events import Event, GoodByeOver, HeartbeatAnswered, HeartbeatFailed, NodeRegistered, RegistrationFailed
 from wire.proxies.tracker import ResourceTrackerProxy
 from wire.retry import FOR_EVER, RetryPolicy
 from wire.tokens import ContainerTokenSecretManager, KeyRing
@@ -104,9 +104,10 @@ class ResourceTrackerCalls:
         try:
             async with asyncio.timeout(UNREGISTER_TIMEOUT_S):
                 await self._proxy.unregister_node_manager(self._node_id)
-        except (YarnException, TimeoutError):
+        except (YarnException, TimeoutError) as error:
             # Nothing to do about it: the RM will miss the node's heartbeats.
-            return
+            _logger.warning("the good-bye was not answered: %s", error or "no time left")
+        self._send(GoodByeOver())
 
     def _take_keys(self, container_key: MasterKey | None, nm_key: MasterKey | None) -> None:
         if container_key is not None:

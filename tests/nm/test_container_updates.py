@@ -9,6 +9,7 @@ import pytest
 from nm.effects import ChangeMonitoring, MonitorContainer, Reply, SendHeartbeat, Warn
 from nm.events import (
     ContainerLaunched,
+    GoodByeOver,
     HeartbeatAnswered,
     HeartbeatFailed,
     ShutDown,
@@ -154,4 +155,5 @@ def test_one_that_is_refused_does_not_touch_the_others(node: Node) -> None:
 
 def test_a_node_that_shuts_down_changes_nothing(node: Node) -> None:
     node.step(ShutDown())
+    node.step(GoodByeOver())
     assert "in the process of shutting down" in refusal(node, promise(512)).message

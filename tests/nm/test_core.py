@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from nm.core import GOOD_BYE_WAIT_MS
 from nm.effects import (
     DeleteApplicationFiles,
     DeleteApplicationLogs,
@@ -20,6 +21,7 @@ from nm.events import (
     ContainerExited,
     ContainerLaunched,
     ContainerSignalled,
+    GoodByeOver,
     HealthChecked,
     HeartbeatAnswered,
     HeartbeatFailed,
@@ -290,7 +292,8 @@ def test_a_node_that_is_sent_away_ends_its_containers_without_a_good_bye(node: N
 
 def test_a_node_that_stops_says_good_bye_first_then_ends_its_containers(node: Node) -> None:
     launched(node, 1).step(ShutDown())
-    assert isinstance(node.effects[0], UnregisterNode)
+    assert node.effects == [UnregisterNode()]
+    node.step(GoodByeOver())
     assert node.one(SignalContainer).signal is Signal.TERM
     assert node.of(Stop) == []
     node.after(250, Tick())
@@ -299,14 +302,20 @@ def test_a_node_that_stops_says_good_bye_first_then_ends_its_containers(node: No
     assert node.one(Stop).failure == ""
 
 
-def test_a_node_that_stops_takes_no_more_containers(node: Node) -> None:
+def test_a_node_that_stops_takes_containers_until_its_good_bye_is_over(node: Node) -> None:
+    """The RM gives up what it had started by then, and its master asks anew; a start that is refused has failed."""
     launched(node, 1).step(ShutDown())
-    refused = node.start(2).failed[container_id(2)]
+    assert node.start(2).succeeded == (container_id(2),)
+    node.step(GoodByeOver())
+    refused = node.start(3).failed[container_id(3)]
     assert refused.message == "Container start failed as the NodeManager is in the process of shutting down"
 
 
 def test_a_node_that_stops_does_not_wait_for_ever(node: Node) -> None:
     launched(node, 1).step(ShutDown())
+    node.after(GOOD_BYE_WAIT_MS, Tick())
+    assert node.one(SignalContainer).signal is Signal.TERM
+    assert node.step(GoodByeOver()) == []
     node.after(CoreSettings().shutdown_wait_ms, Tick())
     assert node.one(Stop).failure == ""
 

@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 
 from nm.core import NodeManagerCore
+from nm.effects import Effect
+from nm.events import ContainerExited, Event, GoodByeOver, ShutDown
 from nm.launcher.leftovers import DirectoriesInUse
 from nm.launcher.processes import all_processes, environment_of, stat_of
 from nm.node_host import NodeHost
@@ -77,6 +79,22 @@ async def test_a_node_that_stops_leaves_no_process_no_port_no_lock(tmp_path: Pat
     assert sorted(os.listdir(tmp_path / "local" / "nmPrivate")) == []
     async with lone_node(tmp_path):
         pass
+
+
+async def test_a_node_that_stops_ends_its_containers_once_its_good_bye_is_answered(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    heard: list[type] = []
+    async with lone_node(tmp_path) as node:
+        await node.running(await node.start(run("sleep 60")))
+        handle = node.node.core.handle
+
+        def noted(event: Event, now_ms: int) -> list[Effect]:
+            heard.append(type(event))
+            return handle(event, now_ms)
+
+        monkeypatch.setattr(node.node.core, "handle", noted)
+    assert heard.index(ShutDown) < heard.index(GoodByeOver) < heard.index(ContainerExited)
 
 
 async def test_a_node_that_the_rm_sends_away_ends_its_containers(tmp_path: Path) -> None:

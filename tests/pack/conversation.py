@@ -12,7 +12,7 @@ from typing import Any
 
 from nm.core import NodeManagerCore
 from nm.effects import SendHeartbeat
-from nm.events import NodeRegistered, Start
+from nm.events import GoodByeOver, NodeRegistered, Start
 from nm.node_parts import RunningParts
 from nm.pack_tracker import PackTracker
 from nm.settings import CoreSettings, NodeFacts
@@ -119,11 +119,12 @@ class PlayedNode:
         self.core = NodeManagerCore(node_id, NodeFacts(Resource(2048, 4), Resource(8192, 2)), settings)
         self.shell = NodeShell(self.core, clock)
         self.sent: list[NodeHeartbeatRequest] = []
-        self.registered = 0
+        self.registered = self.good_byes = 0
 
     def begin(self, tracker: PackTracker, keys: KeyRing) -> None:
         def send(event: Any) -> None:
             self.registered += isinstance(event, NodeRegistered)
+            self.good_byes += isinstance(event, GoodByeOver)
             self.shell.send(event)
 
         calls = tracker.add(self.node_id, ContainerTokenSecretManager(keys), send)

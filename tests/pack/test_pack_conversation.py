@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from nm.effects import UnregisterNode
-from nm.events import HealthChecked, UtilizationSampled
+from nm.events import HealthChecked, ShutDown, UtilizationSampled
 from nm.pack_tracker import first_beat_after_s
 from tests.pack.conversation import FIRST, MACHINE, PlayedManager, PlayedNode, conversation
 from wire.caller import Caller
@@ -234,3 +234,14 @@ async def test_a_pack_that_leaves_is_shut_down_in_one_call() -> None:
         await talk.until(lambda: not context.nodes)
         assert {node.state for node in context.inactive_nodes.values()} == {NodeState.SHUTDOWN}
         assert [name for name, _ in talk.between.calls].count("unregister_nodes") == 1
+
+
+@pytest.mark.parametrize("lost", ["", "request", "reply"])
+async def test_nodes_that_leave_end_what_they_run_once_the_good_bye_is_over(lost: str) -> None:
+    async with conversation(3, lambda rpc, number: lost if rpc == "unregister_nodes" else "") as talk:
+        await talk.beats(2)
+        for node in talk.nodes:
+            node.shell.send(ShutDown())
+        await talk.until(lambda: all(node.good_byes for node in talk.nodes))
+        assert [name for name, _ in talk.between.calls].count("unregister_nodes") >= 1
+        assert all(node.core.service.stopping for node in talk.nodes)
