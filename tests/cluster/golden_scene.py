@@ -215,7 +215,7 @@ async def _failed(client: Client) -> ApplicationId:
 
 
 async def _running(client: Client, scheduler: str, nodes: tuple[NodeReport, NodeReport]) -> ApplicationId:
-    """A container on each node, and one reserved that fits on neither."""
+    """A container on each node, and one reserved that fits on neither, on the second."""
     app_id, token = await _unmanaged(client, name="running-one", queue="root.dev.b")
     async with ApplicationMasterProxy(scheduler, token=token) as rm:
         await rm.register_application_master(RegisterApplicationMasterRequest("localhost", -1))
@@ -230,7 +230,8 @@ async def _running(client: Client, scheduler: str, nodes: tuple[NodeReport, Node
                     tokens = {entry.node_id: entry.token for entry in reply.nm_tokens}
                     await asyncio.sleep(0.02)
             await _start(containers[0], tokens[node.node_id])
-        asks = (ResourceRequest(9, ANY, TOO_LARGE, 1),)
+        # Kept on the second node: the first one is to have room for another application's master.
+        asks = _pinned(nodes[1].node_id, TOO_LARGE, priority=9)
         await rm.allocate(AllocateRequest(response_id, progress=0.5, asks=asks))
     return app_id
 
@@ -242,12 +243,12 @@ async def _start(container: Container, nm_token: Token | None) -> None:
     assert reply.succeeded == (container.id,)
 
 
-def _pinned(node_id: NodeId, size: Resource) -> tuple[ResourceRequest, ...]:
+def _pinned(node_id: NodeId, size: Resource, priority: int = 1) -> tuple[ResourceRequest, ...]:
     """The rows of one container on this host and nowhere else."""
     return (
-        ResourceRequest(1, node_id.host, size, 1),
-        ResourceRequest(1, RACK, size, 1, relax_locality=False),
-        ResourceRequest(1, ANY, size, 1, relax_locality=False),
+        ResourceRequest(priority, node_id.host, size, 1),
+        ResourceRequest(priority, RACK, size, 1, relax_locality=False),
+        ResourceRequest(priority, ANY, size, 1, relax_locality=False),
     )
 
 
