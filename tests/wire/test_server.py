@@ -293,7 +293,8 @@ async def test_each_call_can_be_watched(caplog: pytest.LogCaptureFixture) -> Non
 
 async def test_no_secret_gets_into_the_log(caplog: pytest.LogCaptureFixture) -> None:
     """At DEBUG every message is written: keys, seals and credentials are not in it."""
-    caplog.set_level(logging.DEBUG)
+    # A cluster in this process, of another test, leaves its packages at INFO.
+    caplog.set_level(logging.DEBUG, logger="wire")
     key = MasterKey(1, b"CANARY")
     token = Token(b"identifier", b"CANARY", "kind", "service")
     welcome = RegisterNodeManagerResponse(NodeAction.NORMAL, 1, key, key)
