@@ -15,7 +15,7 @@ from typing import Any
 from nm.effects import RegisterNode, SendHeartbeat, UnregisterNode
 from nm.events import Event, GoodByeOver, HeartbeatAnswered, HeartbeatFailed, NodeRegistered, RegistrationFailed
 from nm.pack_gathering import NODES_A_CALL, Beats, Gathering
-from nm.resource_tracker import UNREGISTER_TIMEOUT_S, registered_until_answered, updates_of
+from nm.resource_tracker import UNREGISTER_TIMEOUT_S, good_bye_over, registered_until_answered, updates_of
 from wire.proxies.pack import PackTrackerProxy
 from wire.retry import RetryPolicy
 from wire.tokens import ContainerTokenSecretManager, KeyRing
@@ -193,12 +193,7 @@ class PackTracker:
         self._start(self._unregister(numbers))
 
     async def _unregister(self, numbers: Sequence[int]) -> None:
-        try:
-            async with asyncio.timeout(UNREGISTER_TIMEOUT_S):
-                await self._proxy.unregister_nodes(tuple(numbers))
-        except (YarnException, TimeoutError) as error:
-            # Nothing to do about it: the RM will miss the nodes' heartbeats.
-            _logger.warning("the good-bye of %d nodes was not answered: %s", len(numbers), error or "no time left")
+        await good_bye_over(self._proxy.unregister_nodes(tuple(numbers)))
         for number in numbers:
             self._nodes[number].send(GoodByeOver())
 

@@ -101,12 +101,7 @@ class ResourceTrackerCalls:
             self._send(HeartbeatAnswered(response, updates))
 
     async def _unregister(self) -> None:
-        try:
-            async with asyncio.timeout(UNREGISTER_TIMEOUT_S):
-                await self._proxy.unregister_node_manager(self._node_id)
-        except (YarnException, TimeoutError) as error:
-            # Nothing to do about it: the RM will miss the node's heartbeats.
-            _logger.warning("the good-bye was not answered: %s", error or "no time left")
+        await good_bye_over(self._proxy.unregister_node_manager(self._node_id))
         self._send(GoodByeOver())
 
     def _take_keys(self, container_key: MasterKey | None, nm_key: MasterKey | None) -> None:
@@ -114,6 +109,15 @@ class ResourceTrackerCalls:
             self._container_tokens.keys.accept(container_key)
         if nm_key is not None:
             self._nm_keys.accept(nm_key)
+
+
+async def good_bye_over(unregistering: Awaitable[None]) -> None:
+    """Wait for the answer, a moment at the most. Without one the RM will miss the heartbeats."""
+    try:
+        async with asyncio.timeout(UNREGISTER_TIMEOUT_S):
+            await unregistering
+    except (YarnException, TimeoutError) as error:
+        _logger.warning("the good-bye was not answered: %s", str(error) or "no time left")
 
 
 async def registered_until_answered(register: Callable[[], Awaitable[T]], retry: RetryPolicy) -> T:

@@ -45,8 +45,7 @@ class DecommissioningNodesWatcher:
     def update(self, node: RMNode, statuses: Iterable[ContainerStatus], now_ms: int) -> None:
         """Note a heartbeat."""
         if node.state is not NodeState.DECOMMISSIONING:
-            if self._watched:
-                self._watched.pop(node.node_id, None)
+            self._watched.pop(node.node_id, None)
             return
         watched = self._watched.setdefault(node.node_id, _Watched(now_ms, now_ms))
         watched.updated_ms = now_ms
@@ -54,7 +53,7 @@ class DecommissioningNodesWatcher:
 
     def may_go(self, node: RMNode, now_ms: int) -> bool:
         """True if nothing on the node is waited for, or not any longer."""
-        watched = self._watched.get(node.node_id) if self._watched else None
+        watched = self._watched.get(node.node_id)
         if watched is None:
             return False
         if not watched.active and not node.running_apps:

@@ -87,7 +87,8 @@ class PackTrackerService:
         answers = []
         for count, registration in enumerate(request, 1):
             answers.append(self._register(registration))
-            await _maybe_pause(count)
+            if _ends_turn(count):
+                await asyncio.sleep(0)
         return tuple([await self._outcome(answer) for answer in answers])
 
     async def pack_heartbeat(self, caller: Caller[Pack], request: PackHeartbeat) -> PackHeartbeatReply:
@@ -104,8 +105,7 @@ class PackTrackerService:
                 unknown.add(number)
                 continue
             steps.append((number, heartbeat, self._beat(heartbeat)))
-            # As _maybe_pause, which for each of ten thousand would be a coroutine.
-            if len(steps) % STEPS_A_TURN == 0:
+            if _ends_turn(len(steps)):
                 await asyncio.sleep(0)
         return await self._replied(known, request, steps, unknown)
 
@@ -117,7 +117,8 @@ class PackTrackerService:
         answers = []
         for count, number in enumerate(request, 1):
             answers.append(self._unregister(known.nodes[number]))
-            await _maybe_pause(count)
+            if _ends_turn(count):
+                await asyncio.sleep(0)
         for answer in answers:
             await answer
 
@@ -187,7 +188,6 @@ def _check_numbers(pack: Pack, numbers: tuple[int, ...]) -> None:
         raise InvalidArgumentException(f"node {max(numbers)}: the pack of {pack.first} has nodes 0 to {pack.count - 1}")
 
 
-async def _maybe_pause(count: int) -> None:
-    """Let other calls have their turn after so many steps."""
-    if count % STEPS_A_TURN == 0:
-        await asyncio.sleep(0)
+def _ends_turn(count: int) -> bool:
+    """Whether other calls have their turn after so many steps. No coroutine: there would be one for each node."""
+    return count % STEPS_A_TURN == 0

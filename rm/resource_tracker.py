@@ -88,20 +88,19 @@ class ResourceTrackerService:
         """
         context = self._context
         node = context.nodes.get(request.node_id)
-        is_leaving = node is not None and node.state is NodeState.DECOMMISSIONING
-        if not is_leaving and not context.hosts.allows(request.node_id.host):
+        if not self._is_allowed(request.node_id):
             return _shut_down(f"Disallowed NodeManager nodeId: {request.node_id} hostname: {request.node_id.host}")
         if node is None:
             return _resync(f"Node not found resyncing {request.node_id}")
         context.node_liveness.ping(request.node_id, context.now_ms)
         context.decommissioning.update(node, request.containers, context.now_ms)
         last = node.last_response
+        if next_response_id(request.response_id) == last.response_id:
+            return last
         if request.response_id != last.response_id:
-            if next_response_id(request.response_id) == last.response_id:
-                return last
             context.send_node(request.node_id, RMNodeEventType.REBOOTING)
             return _resync(f"Too far behind rm response id:{last.response_id} nm response id:{request.response_id}")
-        if is_leaving and context.decommissioning.may_go(node, context.now_ms):
+        if context.decommissioning.may_go(node, context.now_ms):
             context.send_node(request.node_id, RMNodeEventType.DECOMMISSION)
             return _shut_down(f"DECOMMISSIONING {request.node_id} is ready to be decommissioned")
         response = node.respond(context.settings.node_heartbeat_interval_ms)

@@ -68,7 +68,8 @@ class ResponseSigner:
 
     def are_newest(self, container_key_id: int, nm_key_id: int) -> bool:
         """Whether a node that has these keys is to get none: then a quiet reply to it needs no signing."""
-        return _news(self._keys.containers.keys, container_key_id) is _news(self._keys.nodes.keys, nm_key_id) is None
+        keys = self._keys
+        return _news(keys.containers.keys, container_key_id) is None and _news(keys.nodes.keys, nm_key_id) is None
 
     def sign_heartbeat(self, request: NodeHeartbeatRequest, reply: NodeHeartbeatResponse) -> NodeHeartbeatResponse:
         """With the keys that the node has not got and tokens for containers that change; most replies have none."""
