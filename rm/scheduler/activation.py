@@ -2,7 +2,7 @@
 
 The queue's limit is a share of what it may use now; one user's is a share of the guarantee. Too small a limit never
 stops a queue altogether: the first application is always let in. The pass goes on past an application that does not
-fit, so a smaller one behind it may start.
+fit, so a smaller one behind it may start; rm.scheduler.pending_applications skips those that are sure to be refused.
 """
 
 from __future__ import annotations
@@ -52,16 +52,21 @@ def activate_applications(leaf: LeafQueue) -> None:
     for partition in leaf.label_partitions():
         compute_am_limit(leaf, partition)
     user_limits: dict[str, Resource] = {}
-    for application in list(leaf.pending):
-        partition = application.am_partition
-        if not _fits_queue(leaf, application):
+    for application in leaf.pending.candidates():
+        refusal = _queue_refusal(leaf, application)
+        if refusal is not None:
+            leaf.pending.refuse_size(application, refusal)
             continue
+        partition = application.am_partition
         user = leaf.users.get_or_add(application.user)
         limit = user_limits.get(partition)
         if limit is None:
             limit = user_limits[partition] = user_am_limit(leaf, partition, user.weight)
-        if _fits_user(leaf, application, user, limit):
-            _activate(leaf, application, user)
+        refusal = _user_refusal(leaf, application, user, limit)
+        if refusal is not None:
+            leaf.pending.refuse_user(application, refusal)
+            continue
+        _activate(leaf, application, user)
 
 
 def change_am_used(leaf: LeafQueue, user: User, partition: str, amount: Resource) -> None:
@@ -75,31 +80,30 @@ def _activate(leaf: LeafQueue, application: FiCaSchedulerApp, user: User) -> Non
     leaf.active.add(application)
     change_am_used(leaf, user, application.am_partition, application.am_used(application.am_partition))
     leaf.pending.remove(application)
-    application.am_refusal = None
 
 
-def _fits_queue(leaf: LeafQueue, application: FiCaSchedulerApp) -> bool:
+def _queue_refusal(leaf: LeafQueue, application: FiCaSchedulerApp) -> Refusal | None:
     partition = application.am_partition
     if_started = application.am_used(partition) + leaf.usage.am_used(partition)
-    limit = leaf.am_limit(partition)
-    return _fits(leaf, application, Reason.AM_QUEUE_LIMIT, if_started, limit)
+    return _refusal(leaf, partition, Reason.AM_QUEUE_LIMIT, if_started, leaf.am_limit(partition))
 
 
-def _fits_user(leaf: LeafQueue, application: FiCaSchedulerApp, user: User, limit: Resource) -> bool:
+def _user_refusal(leaf: LeafQueue, application: FiCaSchedulerApp, user: User, limit: Resource) -> Refusal | None:
     partition = application.am_partition
     if_started = application.am_used(partition) + user.usage.am_used(partition)
-    return _fits(leaf, application, Reason.AM_USER_LIMIT, if_started, limit)
+    return _refusal(leaf, partition, Reason.AM_USER_LIMIT, if_started, limit)
 
 
-def _fits(
-    leaf: LeafQueue, application: FiCaSchedulerApp, reason: Reason, if_started: Resource, limit: Resource
-) -> bool:
-    """Within the limit, or the queue would otherwise have no application at all."""
+def _refusal(leaf: LeafQueue, partition: str, reason: Reason, if_started: Resource, limit: Resource) -> Refusal | None:
+    """None within the limit, or if the queue would otherwise have no application at all.
+
+    Once this refuses in a pass it refuses the same amount in all of it (PendingApplications relies on that): during a
+    pass the limit stands, and what is used and the number of active applications only grow.
+    """
     calculator = leaf.context.calculator
     if calculator.fits_in(if_started, limit):
-        return True
-    am_used = leaf.usage.am_used(application.am_partition)
+        return None
+    am_used = leaf.usage.am_used(partition)
     if len(leaf.active) < 1 or calculator.less_or_equal(leaf.last_cluster_resource, am_used, leaf.context.none):
-        return True
-    application.am_refusal = Refusal(reason, leaf.context.now_ms, None, if_started, limit)
-    return False
+        return None
+    return Refusal(reason, leaf.context.now_ms, None, if_started, limit)

@@ -49,7 +49,6 @@ class FiCaSchedulerApp:
         "_live_peak",
         "_reserved_peak",
         "am_partition",
-        "am_refusal",
         "am_resource",
         "asks",
         "attempt_id",
@@ -130,7 +129,6 @@ class FiCaSchedulerApp:
         self.ordered_used_mb = 0
         self.ordered_pending_mb = 0
         self.refusals = Refusals()
-        self.am_refusal: Refusal | None = None
 
     def __str__(self) -> str:
         return str(self.attempt_id)
@@ -160,6 +158,11 @@ class FiCaSchedulerApp:
         """The system's list holds for the master, the AM's own for everything else."""
         places = self.system_blacklist if self.is_waiting_for_master else self.blacklist
         return bool(places) and (host in places or rack in places)
+
+    @property
+    def am_refusal(self) -> Refusal | None:
+        """Why it has not been activated; None if it does not wait for that."""
+        return self.leaf.pending.refusal_of(self)
 
     def am_used(self, partition: str) -> Resource:
         """What its master counts with on the partition, before it has one too (getAMResource)."""

@@ -21,10 +21,11 @@ from rm.scheduler.effective_capacity import update_absolute_capacities
 from rm.scheduler.headroom import HeadroomProvider
 from rm.scheduler.limits import ResourceLimits
 from rm.scheduler.node import SchedulerNode
-from rm.scheduler.ordering import FifoOrderingPolicy, ordering_policy
+from rm.scheduler.ordering import ordering_policy
+from rm.scheduler.pending_applications import PendingApplications
 from rm.scheduler.queue import CSQueue
 from rm.scheduler.queue_configuration import QueueConfiguration
-from rm.scheduler.reasons import Reason, Refusal
+from rm.scheduler.reasons import Reason
 from rm.scheduler.usage import NO_LABEL
 from rm.scheduler.user_limit_cache import CachedUserLimit, UserLimitCache
 from rm.scheduler.users import QueueShape, UsersManager
@@ -75,7 +76,7 @@ class LeafQueue(CSQueue):
         self.attempts: dict[ApplicationAttemptId, FiCaSchedulerApp] = {}
         self.runnable: dict[ApplicationAttemptId, FiCaSchedulerApp] = {}
         self.parked: dict[ApplicationAttemptId, FiCaSchedulerApp] = {}
-        self.pending = FifoOrderingPolicy(recovering_first=True)
+        self.pending = PendingApplications()
         self.active = ordering_policy(configuration)
         self.lent: dict[str, dict[ContainerId, RMContainer]] = {}
         self.maximum_applications = 0
@@ -337,8 +338,6 @@ class LeafQueue(CSQueue):
         self.pending.add(application)
         if self.context.calculator.is_some(self.last_cluster_resource, self.last_cluster_resource):
             activate_applications(self)
-        else:
-            application.am_refusal = Refusal(Reason.AM_NO_CLUSTER, self.context.now_ms)
 
     def finish_attempt(self, application: FiCaSchedulerApp) -> None:
         """An attempt is over; those who waited may be next.

@@ -63,11 +63,11 @@ def change_priority(application: SchedulerApplication, priority: int) -> None:
     if application.priority == priority or attempt is None:
         return
     leaf = application.leaf
-    was_active = leaf.active.remove(attempt)
-    if not was_active:
-        leaf.pending.remove(attempt)
+    if not leaf.active.remove(attempt):
+        leaf.pending.change_priority(attempt, priority)
+        return
     attempt.priority = priority
-    (leaf.active if was_active else leaf.pending).add(attempt)
+    leaf.active.add(attempt)
 
 
 def _check_labels(attempt: FiCaSchedulerApp, target: LeafQueue) -> None:

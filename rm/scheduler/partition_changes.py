@@ -55,3 +55,4 @@ def _count_over(attempt: FiCaSchedulerApp, container: RMContainer, old: str, new
         part.am_used = part.am_used + amount
         if user is not None:
             change_am_used(leaf, user, partition, amount)
+    leaf.pending.size_changed(attempt)

@@ -1,0 +1,130 @@
+"""A pass over waiting applications: what it activates is what Hadoop's walk over all of them does, at a fixed cost."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeAlias
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rm.scheduler import activation, leaf_queue
+from rm.scheduler.application import FiCaSchedulerApp
+from rm.scheduler.leaf_queue import LeafQueue
+from rm.scheduler.reasons import Reason
+from tests.rm.scheduler.cluster import GB, Cluster
+from tests.rm.scheduler.conftest import StartCluster
+from yarn.resource import Resource
+
+Refused: TypeAlias = dict[FiCaSchedulerApp, Reason]
+Trace: TypeAlias = list[tuple[list[str], list[tuple[str, Reason | None]]]]
+
+SMALL_MASTERS = {"root.a.minimum-user-limit-percent": "40", "maximum-am-resource-percent": "0.4"}
+USERS = ("ann", "ben", "cat")
+
+STEPS = st.lists(
+    st.one_of(
+        st.tuples(st.just("submit"), st.sampled_from(USERS), st.integers(1, 3), st.integers(0, 2)),
+        st.tuples(st.just("end"), st.integers(0, 50)),
+        st.tuples(st.just("prioritize"), st.integers(0, 50), st.integers(0, 3)),
+        st.tuples(st.just("node"), st.integers(1, 4)),
+    ),
+    min_size=8,
+    max_size=40,
+)
+
+
+def activate_by_full_walk(leaf: LeafQueue, refused: Refused) -> None:
+    """LeafQueue.activateApplications as Hadoop writes it; notes why each that still waits was refused."""
+    for partition in leaf.label_partitions():
+        activation.compute_am_limit(leaf, partition)
+    limits: dict[str, Resource] = {}
+    for application in list(leaf.pending):
+        partition = application.am_partition
+        refusal = activation._queue_refusal(leaf, application)
+        if refusal is None:
+            user = leaf.users.get_or_add(application.user)
+            if partition not in limits:
+                limits[partition] = activation.user_am_limit(leaf, partition, user.weight)
+            refusal = activation._user_refusal(leaf, application, user, limits[partition])
+        if refusal is None:
+            activation._activate(leaf, application, user)
+        else:
+            refused[application] = refusal.reason
+
+
+def trace(steps: list[tuple[object, ...]], refusal_of: Callable[[FiCaSchedulerApp], Reason | None]) -> Trace:
+    """After each pass: the active applications, and the waiting ones with the reasons for which they wait."""
+    cluster = Cluster({"root.queues": "a", "root.a.capacity": "100", **SMALL_MASTERS})
+    cluster.node("n0", 10 * GB)
+    living: list[str] = []
+    found: Trace = []
+    for number, step in enumerate(steps):
+        match step:
+            case ("submit", str(user), int(gb), int(priority)):
+                living.append(f"app{number}")
+                cluster.submit(living[-1], user, am_mb=gb * GB, priority=priority)
+            case ("end", int(index)) if living:
+                cluster.end(living.pop(index % len(living)))
+            case ("prioritize", int(index), int(priority)) if living:
+                cluster.prioritize(living[index % len(living)], priority)
+                continue
+            case ("node", int(gb)):
+                cluster.node(f"n{number + 1}", gb * GB)
+            case _:
+                continue
+        leaf = cluster.leaf()
+        waiting = [(str(app), refusal_of(app)) for app in leaf.pending]
+        found.append(([str(app) for app in leaf.active], waiting))
+    assert cluster.violations() == []
+    return found
+
+
+def reason_of(application: FiCaSchedulerApp) -> Reason | None:
+    refusal = application.am_refusal
+    return None if refusal is None else refusal.reason
+
+
+@settings(max_examples=60, deadline=None)
+@given(STEPS)
+def test_a_pass_activates_what_a_walk_over_all_does(steps: list[tuple[object, ...]]) -> None:
+    refused: Refused = {}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(leaf_queue, "activate_applications", lambda leaf: activate_by_full_walk(leaf, refused))
+        expected = trace(steps, refused.get)
+    assert trace(steps, reason_of) == expected
+
+
+def test_another_priority_keeps_the_reason_for_waiting(start_cluster: StartCluster) -> None:
+    """No pass follows a change of priority, so the last one's reason is what there is to say."""
+    cluster = start_cluster(SMALL_MASTERS)
+    cluster.node("n1", 10 * GB)
+    cluster.submit("app1", am_mb=4 * GB)
+    cluster.submit("app2", am_mb=2 * GB)
+    cluster.prioritize("app2", 3)
+    assert reason_of(cluster.attempt("app2")) is Reason.AM_QUEUE_LIMIT
+
+
+def test_a_submission_costs_the_same_however_many_wait(
+    start_cluster: StartCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two sizes and three users: a pass looks at each size once, whether 6 or 600 applications wait."""
+    cluster = start_cluster({"maximum-am-resource-percent": "0.1"})
+    cluster.node("n1", 20 * GB)
+    looks = 0
+    original = activation._refusal
+
+    def count(*arguments: object) -> object:
+        nonlocal looks
+        looks += 1
+        return original(*arguments)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(activation, "_refusal", count)
+    costs = []
+    for number in range(600):
+        looks = 0
+        cluster.submit(f"app{number}", USERS[number % 3], am_mb=GB * (1 + number % 2))
+        costs.append(looks)
+    assert cluster.leaf().pending_count > 590
+    assert max(costs[-10:]) <= max(costs[6:16])
