@@ -12,7 +12,7 @@ from functools import partial
 from rich.console import Console
 from rich.table import Table
 
-NAMES = ("start", "memory", "core", "reject", "growth", "preemption", "recovery", "end_to_end", "fleet")
+NAMES = ("start", "memory", "core", "reject", "growth", "preemption", "recovery", "end_to_end", "fleet", "submit")
 """Each is a module here with `measure(progress) -> {figure: value}`."""
 
 # What the figures are held against: those of other systems, measured on two cores of the same kind.

@@ -8,10 +8,11 @@ import os
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from nm.disks import DiskLoop
 from nm.door import Door
+from nm.emulation.table import EmulationTable
 from nm.ground import Ground
 from nm.launcher.leftovers import end_leftovers
 from nm.monitor import MonitorLoop
@@ -28,6 +29,9 @@ from wire.tokens import NodeTokenSecretManager, PackTokenSecretManager
 from yarn.configuration import Configuration
 from yarn.protocols.pack import Pack
 from yarn.settings import nodemanager, resourcemanager
+
+if TYPE_CHECKING:
+    from nm.emulation.master import EmulatedMasters
 
 _DELETIONS_WAIT_S = 5.0
 """What the deletion of containers' files gets at the end; the next NM over these directories deletes the rest."""
@@ -109,7 +113,7 @@ class NodeHost:
         loops = [tasks.create_task(part.run()) for part in (self.monitors, disks, ground.deleter)]
         for node, node_calls in zip(self.nodes, way.calls, strict=True):
             node.shell.stopped.add_done_callback(partial(self._note_stop, node, tasks))
-            node.begin(node_calls, tasks)
+            node.begin(node_calls, tasks, way.masters)
         try:
             yield
         finally:
@@ -117,6 +121,8 @@ class NodeHost:
                 await end.join()
                 end.cancel()
             await self._end_processes(ground)
+            if way.masters is not None:
+                way.masters.close()
             if common.cgroups is not None:
                 common.cgroups.close()
             await _finish(ground)
@@ -133,7 +139,10 @@ class NodeHost:
 
 
 class _Way:
-    """The way of the nodes to the RM: `calls` by node, `ends` what is joined and cancelled at the end."""
+    """The way of the nodes to the RM: `calls` by node, `ends` what is joined and cancelled at the end.
+
+    `masters`: the emulated masters of the nodes, if their table has any that register.
+    """
 
     def __init__(self, host: NodeHost, door: Door, secret: bytes, channels: Channels, tasks: asyncio.TaskGroup) -> None:
         rm_host, rm_port = resourcemanager.RESOURCE_TRACKER_ADDRESS.of(door.conf)
@@ -141,6 +150,7 @@ class _Way:
         self._retry = RetryPolicy.read(
             door.conf, nodemanager.NM_CONNECT_MAX_WAIT, nodemanager.NM_CONNECT_RETRY_INTERVAL
         )
+        self.masters = _emulated_masters(host.nodes[0].settings.emulation, door.conf, channels, tasks)
         self.calls: list[TrackerCalls] = []
         self.ends: list[ResourceTrackerCalls | PackTracker] = []
         if len(host.nodes) == 1:
@@ -180,6 +190,17 @@ class _Way:
         self.ends.append(tracker)
         for node, service in zip(host.nodes, door.services, strict=True):
             self.calls.append(tracker.add(node.node_id, service.container_tokens, node.heard_of_resource_manager))
+
+
+def _emulated_masters(
+    table: EmulationTable | None, conf: Configuration, channels: Channels, tasks: asyncio.TaskGroup
+) -> EmulatedMasters | None:
+    if table is None or not table.has_masters:
+        return None
+    # Imported here: other NodeManagers need nothing of the protocol of masters.
+    from nm.emulation.master import EmulatedMasters
+
+    return EmulatedMasters(conf, channels, tasks)
 
 
 async def _retired(node: NodeManager) -> None:

@@ -7,6 +7,7 @@ import logging
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from typing import TYPE_CHECKING
 
 from nm.core import NodeManagerCore
 from nm.cpu_limits import NodeCpu
@@ -37,6 +38,9 @@ from yarn.ids import NodeId
 from yarn.records import dataclass
 from yarn.settings import nodemanager
 from yarn.settings.yarnling import EMULATION_TABLE
+
+if TYPE_CHECKING:
+    from nm.emulation.master import EmulatedMasters
 
 _EXITS_WAIT_S = 1.0
 """What killed containers' wrappers get to end, at the node's end."""
@@ -106,8 +110,9 @@ class NodeManager:
         self._deletion = DeletionService(directories, common.ground.deleter)
         self._begun = common.ground.begun(node_id.host)
 
-    def begin(self, calls: TrackerCalls, tasks: asyncio.TaskGroup) -> None:
-        """Serve, and register."""
+    def begin(self, calls: TrackerCalls, tasks: asyncio.TaskGroup, masters: EmulatedMasters | None) -> None:
+        """Serve, and register. `masters` is needed if the table has masters that register."""
+        self.launcher.emulated.masters = masters
         self._localizer.use(tasks)
         self.shell.parts = RunningParts(
             calls, self._localizer, self.launcher, self.monitor, self._deletion, self._service

@@ -20,8 +20,8 @@ from yarnling.cluster_directory import STATE_STORE, ClusterDirectory, NodePlace
 ORIGIN = "LocalCluster"
 """Where a value comes from that the cluster chooses itself."""
 ANY_PORT = "127.0.0.1:0"
-READY_MADE = "default"
-"""The table of emulated containers that comes with yarnling (nm.emulation)."""
+READY_MADE = ("default", "all")
+"""The tables of emulated containers that come with yarnling (nm.emulation)."""
 TABLE_MAPPING = "org.apache.hadoop.net.TableMapping"
 
 RM_ADDRESSES = (
@@ -71,10 +71,10 @@ def composed(conf_dir: Path | None, settings: Mapping[str, str], sizes: Mapping[
 
 
 def emulation_setting(emulated: bool | Path | str) -> dict[str, str]:
-    """{key: value} of what was asked for: True is the ready-made table, a path another one."""
+    """{key: value} of what was asked for: True is the table `default`, a path another one."""
     if emulated is False:
         return {}
-    return {yarnling.EMULATION_TABLE.key: READY_MADE if emulated is True else str(emulated)}
+    return {yarnling.EMULATION_TABLE.key: READY_MADE[0] if emulated is True else str(emulated)}
 
 
 def _emulation_faults(conf: Configuration) -> tuple[Fault, ...]:
@@ -117,7 +117,7 @@ def file_values(
     values.setdefault(yarnling.WATCH_DIR.key, str(directory.watch))
     values.setdefault(resourcemanager.NODES_EXCLUDE_PATH.key, str(directory.excluded_hosts))
     table = values.get(yarnling.EMULATION_TABLE.key)
-    if table is not None and table.strip() != READY_MADE:
+    if table is not None and table.strip() not in READY_MADE:
         # A NodeManager that starts later may have another working directory.
         values[yarnling.EMULATION_TABLE.key] = str(Path(table.strip()).absolute())
     if racks:

@@ -67,11 +67,13 @@ class Match:
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """`stages` None: a container that matches runs as a real process."""
+    """`stages` None: a container that matches runs as a real process. `registers`: a master that registers with the
+    ResourceManager, sends heartbeats while its stages last, and unregisters if they end with 0."""
 
     name: str
     match: Match = Match()
     stages: tuple[Stage, ...] | None = None
+    registers: bool = False
 
     @property
     def is_drawn(self) -> bool:
@@ -84,6 +86,11 @@ class EmulationTable:
 
     rules: tuple[Rule, ...] = ()
     seed: int = 0
+
+    @property
+    def has_masters(self) -> bool:
+        """True if any master is emulated that registers."""
+        return any(rule.registers for rule in self.rules)
 
     def rule_for(self, facts: ContainerFacts) -> Rule | None:
         """The rule by which the container is emulated, None if it is to be a real process."""

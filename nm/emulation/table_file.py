@@ -12,10 +12,10 @@ from wire.strict_yaml import TIME_REMEDY, Value, YamlReader, percent
 from yarn.configuration import Configuration
 from yarn.settings.yarnling import EMULATION_SEED, EMULATION_TABLE
 
-READY_MADE = ("default",)
+READY_MADE = ("default", "all")
 """Tables that come with yarnling, by the names that the setting takes for them."""
 
-_RULE_KEYS = ("name", "match", "run", "stages")
+_RULE_KEYS = ("name", "match", "run", "registers", "stages")
 _MATCH_KEYS = ("kind", "user", "command", "environment", "node", "priority", "memory_mb", "vcores")
 _STAGE_KEYS = ("lasts", "jitter", "memory", "cpu", "exit")
 _MEMORY = re.compile(r"(\d+(?:\.\d+)?)\s*(MB|GB)")
@@ -82,8 +82,9 @@ def _rule(reader: YamlReader, value: Value, number: int) -> Rule:
     match = _match(reader, fields.get("match"))
     if "run" in fields:
         reader.choice(fields["run"], ("real",), "real")
-        if "stages" in fields:
-            reader.fault(fields["stages"], "are of no use to a container that is run", "take run or stages out")
+        for useless in ("registers", "stages"):
+            if useless in fields:
+                reader.fault(fields[useless], "are of no use to a container that is run", f"take run or {useless} out")
         return Rule(name, match)
     if "stages" not in fields and reader.is_mapping(value):
         reader.fault(value, "says neither run nor stages", "write `run: real`, or stages")
@@ -94,7 +95,17 @@ def _rule(reader: YamlReader, value: Value, number: int) -> Rule:
     for item, stage in list(zip(items, stages, strict=True))[:-1]:
         if stage.lasts_ms is None or stage.exit_probability >= 1:
             reader.fault(item, "ends the container, and stages follow", "make it the last one")
-    return Rule(name, match, stages)
+    return Rule(name, match, stages, _registers(reader, fields.get("registers"), match))
+
+
+def _registers(reader: YamlReader, value: Value | None, match: Match) -> bool:
+    if value is None:
+        return False
+    registers = reader.choice(value, ("true", "false"), "false") == "true"
+    if registers and not match.is_master:
+        reader.fault(value, "is only for masters", "add `kind: master` to match, or take registers out")
+        return False
+    return registers
 
 
 def _match(reader: YamlReader, value: Value | None) -> Match:

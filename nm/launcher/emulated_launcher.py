@@ -15,6 +15,8 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from typing import TYPE_CHECKING
+
 from nm.effects import LaunchContainer, Signal, SignalContainer
 from nm.emulation.course import Course
 from nm.emulation.table import EmulationTable, Rule
@@ -22,6 +24,9 @@ from nm.events import ContainerExited, ContainerLaunched, ContainerSignalled, Ev
 from nm.memory_limits import ProcessSample
 from yarn.ids import EPOCH_BITS, ContainerId
 from yarn.states import ContainerExitStatus
+
+if TYPE_CHECKING:
+    from nm.emulation.master import EmulatedMaster, EmulatedMasters
 
 PID_FIRST = 1 << 22
 """Linux gives no process an id of this size or above, so nobody takes an emulated one for a process."""
@@ -33,25 +38,31 @@ _CODES = {Signal.TERM: ContainerExitStatus.TERMINATED, Signal.KILL: ContainerExi
 
 @dataclass(slots=True, eq=False)
 class EmulatedContainer:
-    """One start of an emulated container. `exit_code` is None until it is decided how it ends."""
+    """One start of an emulated container. `exit_code` is None until it is decided how it ends.
+
+    `master` talks to the ResourceManager, if the container is a master that registers. `has_timer` until its end is due.
+    """
 
     effect: LaunchContainer
     course: Course
     pid: int
     began_ms: int
     exit_code: int | None = None
+    master: EmulatedMaster | None = None
+    has_timer: bool = False
 
 
 class EmulatedLauncher:
     """The node's emulated containers by id. `send` takes the events; it is never called from within launch or signal.
 
-    `idle` is set while none runs.
+    `idle` is set while none runs. Set `masters` before the first launch if a rule has masters that register.
     """
 
     def __init__(self, table: EmulationTable, send: Callable[[Event], None]) -> None:
         self.running: dict[ContainerId, EmulatedContainer] = {}
         self.idle = asyncio.Event()
         self.idle.set()
+        self.masters: EmulatedMasters | None = None
         self._rules = {rule.name: rule for rule in table.rules}
         self._seed = table.seed
         self._send = send
@@ -83,7 +94,7 @@ class EmulatedLauncher:
             told = ContainerSignalled(effect.container_id, effect.told, effect.signal, container.pid, True)
             self._soon(lambda: self._send(told))
         if effect.signal is not Signal.QUIT:
-            self._stale_ends += container.course.ends_after_ms is not None
+            self._stale_ends += container.has_timer
             self._end_soon(container, _CODES[effect.signal])
 
     def kill_all(self) -> None:
@@ -111,14 +122,21 @@ class EmulatedLauncher:
             return
         del self._starting[effect.container_id]
         self._pids += 1
-        course = self._course(self._rules[effect.emulation], effect)
+        rule = self._rules[effect.emulation]
+        course = self._course(rule, effect)
         container = EmulatedContainer(effect, course, self._pids, _now_ms())
         self.running[effect.container_id] = container
         self.idle.clear()
         if course.ends_after_ms is not None:
+            container.has_timer = True
             heapq.heappush(self._ends, (container.began_ms + course.ends_after_ms, container.pid, container))
             self._set_timer()
         self._send(ContainerLaunched(effect.container_id, effect.launch))
+        if rule.registers:
+            assert self.masters is not None, "set where a table has masters that register"
+            container.master = self.masters.start(
+                effect.container_id, effect.tokens, lambda exit_code: self._master_ended(container, exit_code)
+            )
 
     def _course(self, rule: Rule, effect: LaunchContainer) -> Course:
         assert rule.stages is not None, "a rule that says real reaches no emulated launcher"
@@ -150,12 +168,30 @@ class EmulatedLauncher:
         now_ms = _now_ms()
         while self._ends and self._ends[0][0] <= now_ms:
             container = heapq.heappop(self._ends)[2]
+            container.has_timer = False
             if container.exit_code is None:
-                container.exit_code = container.course.exit_code
-                self._tell_end(container)
+                self._end_course(container)
             else:
                 self._stale_ends -= 1
         self._set_timer()
+
+    def _end_course(self, container: EmulatedContainer) -> None:
+        """Its stages are over. A master that ends well unregisters first."""
+        exit_code = container.course.exit_code
+        if container.master is not None and exit_code == 0:
+            container.master.finish()
+            return
+        container.exit_code = exit_code
+        self._tell_end(container)
+
+    def _master_ended(self, container: EmulatedContainer, exit_code: int) -> None:
+        """A master has unregistered, or was sent away while its stages went on."""
+        if container.exit_code is not None:
+            return
+        self._stale_ends += container.has_timer
+        container.master = None
+        container.exit_code = exit_code
+        self._tell_end(container)
 
     def _end_soon(self, container: EmulatedContainer, exit_code: int) -> None:
         container.exit_code = exit_code
@@ -167,6 +203,8 @@ class EmulatedLauncher:
 
     def _tell_end(self, container: EmulatedContainer) -> None:
         assert container.exit_code is not None
+        if container.master is not None:
+            container.master.kill()
         effect = container.effect
         del self.running[effect.container_id]
         if not self.running:

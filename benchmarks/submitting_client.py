@@ -1,0 +1,75 @@
+"""One client that submits applications as fast as it can, and takes the time of each reply.
+
+    python -m benchmarks.submitting_client HOST:PORT COUNT WINDOW RESULT [NAME=VALUE]
+
+Each application is a getNewApplication and a submitApplication; WINDOW of them are under way at a time. NAME=VALUE
+goes into the environment of the masters. RESULT gets {"passed_s", "reply_ms": the time of each submitApplication,
+"replied_s": when its reply came, counted from the first call, "errors": texts}.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import getpass
+import json
+import sys
+import time
+from collections.abc import Mapping
+from pathlib import Path
+
+from wire.channel import Channels
+from wire.proxies.client import ApplicationClientProxy
+from wire.retry import RetryPolicy
+from yarn.applications import ApplicationSubmissionContext
+from yarn.containers import ContainerLaunchContext
+from yarn.errors import YarnException
+from yarn.resource import Resource
+
+MASTER = Resource(1024, 1)
+RETRY = RetryPolicy(max_wait_ms=20_000, interval_ms=100)
+
+
+async def submit(target: str, count: int, window: int, environment: Mapping[str, str]) -> dict[str, object]:
+    """The figures of RESULT. A submission that is refused or not answered is an error, and the next one follows."""
+    reply_ms: list[float] = []
+    replied_s: list[float] = []
+    errors: list[str] = []
+    left = iter(range(count))
+    async with Channels() as channels:
+        rm = ApplicationClientProxy(target, user=getpass.getuser(), retry=RETRY, channels=channels)
+
+        started = time.perf_counter()
+
+        async def one() -> None:
+            new = await rm.get_new_application()
+            launch = ContainerLaunchContext(("true",), environment=dict(environment))
+            context = ApplicationSubmissionContext(new.application_id, resource=MASTER, am_container=launch)
+            called = time.perf_counter()
+            await rm.submit_application(context)
+            replied = time.perf_counter()
+            reply_ms.append((replied - called) * 1000)
+            replied_s.append(replied - started)
+
+        async def work() -> None:
+            for _ in left:
+                try:
+                    await one()
+                except YarnException as error:
+                    errors.append(f"{type(error).__name__}: {error.message}")
+
+        async with asyncio.TaskGroup() as tasks:
+            for _ in range(window):
+                tasks.create_task(work())
+        passed_s = time.perf_counter() - started
+    return {"passed_s": passed_s, "reply_ms": reply_ms, "replied_s": replied_s, "errors": errors}
+
+
+def main() -> None:
+    target, count, window, result, *variables = sys.argv[1:]
+    environment = dict(variable.split("=", 1) for variable in variables)
+    found = asyncio.run(submit(target, int(count), int(window), environment))
+    Path(result).write_text(json.dumps(found))
+
+
+if __name__ == "__main__":
+    main()
