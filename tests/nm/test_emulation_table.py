@@ -105,6 +105,9 @@ rules:
   - {name: a}
   - {name: a, stages: []}
   - 5
+  - {run: real, match: {kind: master}, registers: true}
+  - {registers: true, stages: [{lasts: 1s}]}
+  - {registers: maybe, match: {kind: master}, stages: [{lasts: 1s}]}
 more: 1
 """,
             "t.yaml",
@@ -131,7 +134,10 @@ more: 1
         (10, "rules[4].stages", "is empty"),
         (10, "rules[4]", "is the second rule named a"),
         (11, "rules[5]", "is no mapping"),
-        (12, "more", "is no key here"),
+        (12, "rules[6].registers", "are of no use to a container that is run"),
+        (13, "rules[7].registers", "is only for masters"),
+        (14, "rules[8].registers", "is not among the choices"),
+        (15, "more", "is no key here"),
     ]
     assert "t.yaml:5: rules[1].stages[1].lasts = '5': is no length of time (write a number and a unit: " in str(
         refused.value

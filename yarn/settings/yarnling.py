@@ -52,7 +52,7 @@ LISTEN_BEYOND_LOOPBACK = BoolSetting(
 EMULATION_TABLE = TextSetting(
     "yarn.yarnling.emulation.table",
     None,
-    "YAML file of rules by which nodes play containers, not run them; `default`: the ready-made one",
+    "YAML file of rules by which nodes play containers, not run them; `default` and `all` are ready-made",
 )
 EMULATION_SEED = IntSetting(
     "yarn.yarnling.emulation.seed",

@@ -88,7 +88,7 @@ def up(
     emulate: Annotated[
         str | None,
         typer.Option(
-            metavar="TABLE", help="Play containers by this YAML file, or by `default`, instead of running them."
+            metavar="TABLE", help="Play containers by this YAML file, `default` or `all`, instead of running them."
         ),
     ] = None,
     recovery: Annotated[

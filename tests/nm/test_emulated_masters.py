@@ -1,0 +1,173 @@
+"""Emulated masters over the wire, against a ResourceManager that the test plays."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import pytest
+
+from nm.effects import LaunchContainer, Signal, SignalContainer
+from nm.emulation.course import Stage
+from nm.emulation.master import MASTER_FAILED, EmulatedMasters
+from nm.emulation.table import EmulationTable, Match, Rule
+from nm.events import ContainerExited, ContainerLaunched, Event
+from nm.launcher.emulated_launcher import EmulatedLauncher
+from tests.am.played_servers import PlayedManager, served
+from tests.nm.nodes import container_id
+from wire.channel import Channels
+from wire.credentials import Credentials
+from wire.token_kinds import AMRM_KIND
+from yarn.configuration import Configuration
+from yarn.containers import Token
+from yarn.errors import ApplicationAttemptNotFoundException, CallOutcomeUnknown
+from yarn.protocols.master import AllocateRequest
+from yarn.resource import Resource
+from yarn.states import FinalApplicationStatus
+
+TIMEOUT_S = 60
+TOKENS = Credentials({"rm": Token(b"i", b"p", AMRM_KIND, "")}).to_bytes()
+TABLE = EmulationTable(
+    (
+        Rule("ends", Match(is_master=True), (Stage(30),), registers=True),
+        Rule("crashes", Match(is_master=True), (Stage(30, exit_code=3, exit_probability=1.0),), registers=True),
+        Rule("stays", Match(is_master=True), (Stage(None),), registers=True),
+        Rule("hour", Match(is_master=True), (Stage(3_600_000),), registers=True),
+    )
+)
+
+
+class Node:
+    """A launcher with emulated masters; `events` is what it has sent."""
+
+    def __init__(self, masters: EmulatedMasters) -> None:
+        self.events: list[Event] = []
+        self.launcher = EmulatedLauncher(TABLE, self._send)
+        self.launcher.masters = masters
+        self._sent = asyncio.Event()
+
+    def launch(self, rule: str, tokens: bytes = TOKENS) -> None:
+        self.launcher.launch(
+            LaunchContainer(container_id(1), 1, "ann", ("true",), {}, {}, "", Resource(100, 1), rule, tokens)
+        )
+
+    def kill(self) -> None:
+        self.launcher.signal(SignalContainer(container_id(1), 1, Signal.KILL))
+
+    async def exit_code(self) -> int:
+        """Waits for the container's end."""
+        while not (self.events and isinstance(self.events[-1], ContainerExited)):
+            self._sent.clear()
+            await self._sent.wait()
+        assert isinstance(self.events[-1], ContainerExited)
+        assert self.events == [ContainerLaunched(container_id(1), 1), self.events[-1]]
+        assert self.launcher.idle.is_set()
+        return self.events[-1].exit_code
+
+    def _send(self, event: Event) -> None:
+        self.events.append(event)
+        self._sent.set()
+
+
+@asynccontextmanager
+async def node(manager: PlayedManager) -> AsyncIterator[Node]:
+    """A node whose masters call `manager` every 5 ms; at the end no master is left."""
+    async with asyncio.timeout(TIMEOUT_S), served(manager) as address, Channels() as channels:
+        conf = {
+            "yarn.resourcemanager.scheduler.address": str(address),
+            "yarn.app.mapreduce.am.scheduler.heartbeat.interval-ms": "5",
+        }
+        async with asyncio.TaskGroup() as tasks:
+            masters = EmulatedMasters(Configuration.of(conf), channels, tasks)
+            yield Node(masters)
+            masters.close()
+
+
+async def heartbeats(manager: PlayedManager, count: int) -> None:
+    while len(manager.heard) < count:
+        manager.changed.clear()
+        await manager.changed.wait()
+
+
+async def test_a_master_registers_sends_heartbeats_and_unregisters_before_it_exits() -> None:
+    manager = PlayedManager(finishes_needed=2)
+    async with node(manager) as emulating:
+        emulating.launch("ends")
+        assert await emulating.exit_code() == 0
+    assert manager.registered == 1
+    assert manager.heard
+    assert [request.final_status for request in manager.finished] == [FinalApplicationStatus.SUCCEEDED] * 2
+
+
+async def test_a_master_whose_stages_fail_exits_without_unregistering() -> None:
+    manager = PlayedManager()
+    async with node(manager) as emulating:
+        emulating.launch("crashes")
+        assert await emulating.exit_code() == 3
+    assert manager.finished == []
+
+
+@pytest.mark.parametrize("rule", ["stays", "hour"])
+async def test_a_killed_master_exits_without_unregistering_and_calls_no_more(rule: str) -> None:
+    manager = PlayedManager()
+    async with node(manager) as emulating:
+        emulating.launch(rule)
+        await heartbeats(manager, 2)
+        emulating.kill()
+        assert await emulating.exit_code() == 137
+        assert emulating.launcher._stale_ends == (rule == "hour")
+    assert manager.finished == []
+
+
+async def test_a_master_that_is_killed_while_it_unregisters_ends_once() -> None:
+    manager = PlayedManager(finishes_needed=1_000_000)
+    async with node(manager) as emulating:
+        emulating.launch("ends")
+        while not manager.finished:  # noqa: ASYNC110  the played manager sets no event for it
+            await asyncio.sleep(0.001)
+        emulating.kill()
+        assert await emulating.exit_code() == 137
+
+
+async def test_a_master_registers_again_with_a_resourcemanager_that_has_restarted() -> None:
+    manager = PlayedManager()
+    async with node(manager) as emulating:
+        emulating.launch("stays")
+        await heartbeats(manager, 2)
+        manager.forget()
+        await heartbeats(manager, 5)
+        emulating.kill()
+        await emulating.exit_code()
+    assert manager.registered == 2
+
+
+async def test_calls_whose_replies_are_lost_are_repeated_unchanged() -> None:
+    manager = PlayedManager(registrations_lost=1, loses_answers_only=True)
+    lost = iter([True])
+
+    def lose_once(request: AllocateRequest) -> None:
+        if request.response_id == 1 and next(lost, False):
+            raise CallOutcomeUnknown("the connection was lost")
+
+    manager.before_reply = lose_once
+    async with node(manager) as emulating:
+        emulating.launch("stays")
+        await heartbeats(manager, 4)
+        emulating.kill()
+        await emulating.exit_code()
+    assert [request.response_id for request in manager.heard[:4]] == [0, 1, 2, 3]
+
+
+async def test_a_master_that_the_resourcemanager_sends_away_fails() -> None:
+    manager = PlayedManager(replies=[ApplicationAttemptNotFoundException("gone")])
+    async with node(manager) as emulating:
+        emulating.launch("hour")
+        assert await emulating.exit_code() == MASTER_FAILED
+        assert emulating.launcher._stale_ends == 1
+
+
+async def test_a_master_without_a_token_fails() -> None:
+    async with node(PlayedManager()) as emulating:
+        emulating.launch("stays", b"")
+        assert await emulating.exit_code() == MASTER_FAILED
