@@ -162,7 +162,7 @@ class _Bench:
         )
         if await client.wait() != 0:
             raise RuntimeError(f"the submitting client exited with {client.returncode}")
-        found = json.loads(self._result.read_text())  # noqa: ASYNC240  nothing else is to happen meanwhile
+        found = json.loads(self._result.read_text())
         if found["errors"]:
             shown = "; ".join(found["errors"][:FAILURES_SHOWN_MAX])
             raise RuntimeError(f"{len(found['errors'])} of {count} submissions were not answered: {shown}")

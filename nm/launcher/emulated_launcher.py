@@ -14,7 +14,6 @@ import random
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
-
 from typing import TYPE_CHECKING
 
 from nm.effects import LaunchContainer, Signal, SignalContainer
@@ -40,7 +39,8 @@ _CODES = {Signal.TERM: ContainerExitStatus.TERMINATED, Signal.KILL: ContainerExi
 class EmulatedContainer:
     """One start of an emulated container. `exit_code` is None until it is decided how it ends.
 
-    `master` talks to the ResourceManager, if the container is a master that registers. `has_timer` until its end is due.
+    `master` talks to the ResourceManager, if the container is a master that registers. `has_timer` is True while the
+    heap has its end.
     """
 
     effect: LaunchContainer
