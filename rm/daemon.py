@@ -28,6 +28,7 @@ from rm.servers import Servers
 from rm.services import ClientService, MasterService, TrackerService
 from rm.shell import ResourceManagerShell
 from rm.sqlite_store import SQLiteStateStore
+from rm.store_file import StoreDamaged
 from rm.store_writer import StoreWriter
 from wire.caller import RM_CALLER
 from wire.channel import Channels
@@ -52,7 +53,7 @@ ROLE = "resourcemanager"
 BROKEN = 70
 """The exit status after an invariant was broken (EX_SOFTWARE)."""
 STORE_FAILED = 74
-"""The exit status after the state store could not be written (EX_IOERR)."""
+"""The exit status if the state store is damaged or could not be written (EX_IOERR)."""
 COLLECTED_AFTER = (5_000, 50, 10)
 """So many objects more, young collections, middle ones (gc.set_threshold). The core leaves no garbage that has to be
 found, and a call five small objects: a megabyte at the most. A collection looks at all that the last heartbeats of all
@@ -87,18 +88,22 @@ async def serve(
 
     `reload` reads the configuration files anew for refreshQueues. `stop` given: the process is not the RM's alone; it
     ends the RM, and signals and how garbage is collected are left alone. Raises YarnException, naming key and remedy,
-    for what keeps it from starting.
+    for what keeps it from starting, except a damaged state store, which is logged and has a status of its own.
     """
     if stop is None:
         gc.set_threshold(*COLLECTED_AFTER)
     rm = ResourceManager(conf, reload=reload, observers=observers)
     stopping = stop or asyncio.Event()
     rm.give_up = stopping.set
-    async with ended_by_signal(stopping, use_signals=stop is None), rm.running():
-        ready(rm.facts())
-        _logger.info("ready cluster_timestamp=%d addresses=%s", rm.cluster_timestamp, rm.addresses)
-        await stopping.wait()
-        _logger.info("stopping")
+    try:
+        async with ended_by_signal(stopping, use_signals=stop is None), rm.running():
+            ready(rm.facts())
+            _logger.info("ready cluster_timestamp=%d addresses=%s", rm.cluster_timestamp, rm.addresses)
+            await stopping.wait()
+            _logger.info("stopping")
+    except StoreDamaged as damage:
+        _logger.critical("the state store cannot be read: %s", damage.message)
+        return STORE_FAILED
     return rm.exit_status
 
 

@@ -17,7 +17,8 @@ from contextlib import suppress
 
 from rm.effects import Refuse, RemoveApplication, Reply, SaveApplication, SaveAttempt, SaveNodeLabels, StoreEffect
 from rm.events import ApplicationSaved, ApplicationSaveFailed, AttemptSaved
-from rm.sqlite_store import Keys, SQLiteStateStore, StoreUnavailable
+from rm.sqlite_store import Keys, SQLiteStateStore
+from rm.store_file import StoreUnavailable
 from rm.stored_state import Saving
 from yarn.errors import YarnException
 from yarn.records import dataclass

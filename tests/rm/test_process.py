@@ -10,14 +10,15 @@ import signal
 import socket
 import sys
 from collections.abc import AsyncIterator
-from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, closing
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from rm.core import ResourceManagerCore
-from rm.daemon import COLLECTED_AFTER, CoreStart
+from rm.daemon import COLLECTED_AFTER, STORE_FAILED, CoreStart
+from rm.sqlite_store import SQLiteStateStore
 from tests.processes import running_in_loop
 from tests.rm.builders import ask, done
 from tests.rm.served_cluster import ADMIN, CLIENT, SOON_S, Node, configuration, submit, until
@@ -31,6 +32,8 @@ from yarn.protocols.master import (
     FinishApplicationMasterRequest,
     RegisterApplicationMasterRequest,
 )
+from yarn.settings.resourcemanager import RECOVERY_ENABLED
+from yarn.settings.yarnling import STATE_STORE_FILE
 from yarn.states import FinalApplicationStatus, YarnApplicationState
 
 pytestmark = pytest.mark.cluster
@@ -79,11 +82,11 @@ async def running(directory: Path, *options: str) -> AsyncIterator[Process]:
         yield Process(process, json.loads(line))
 
 
-async def refusal(directory: Path, *options: str) -> str:
+async def refusal(directory: Path, *options: str, status: int = 2) -> str:
     """What a daemon that will not start says on standard error."""
     async with daemon(directory, *options) as process, asyncio.timeout(START_S):
         out, err = await process.communicate()
-    assert process.returncode == 2, err.decode()
+    assert process.returncode == status, err.decode()
     assert out == b""
     return err.decode()
 
@@ -136,6 +139,20 @@ async def test_what_keeps_it_from_starting_is_told(tmp_path: Path, key: str, val
     told = await refusal(tmp_path, "-D", f"{key}={value}")
     assert f"{key} = {value}" in told
     assert problem in told
+    assert "Traceback" not in told
+
+
+async def test_a_damaged_state_store_ends_it_with_a_status_of_its_own(tmp_path: Path) -> None:
+    store = tmp_path / "state.sqlite"
+    recovery = {RECOVERY_ENABLED.key: "true", STATE_STORE_FILE.key: str(store)}
+    write_files(tmp_path, configuration(tmp_path).overridden(recovery, "test"))
+    with closing(SQLiteStateStore.open(store, "store")) as opened:
+        opened.raise_epoch()
+    content = store.read_bytes()
+    store.write_bytes(content.replace(b"epoch", b"epoxy"))
+    told = await refusal(tmp_path, status=STORE_FAILED)
+    assert f"{STATE_STORE_FILE.key} = {store}: is damaged: " in told
+    assert "move state.sqlite and state.sqlite-journal away to start without its applications" in told
     assert "Traceback" not in told
 
 

@@ -21,7 +21,8 @@ from rm.events import (
     SubmitApplication,
 )
 from rm.shell import ResourceManagerShell
-from rm.sqlite_store import SQLiteStateStore, StoreUnavailable
+from rm.sqlite_store import SQLiteStateStore
+from rm.store_file import StoreUnavailable
 from rm.store_writer import StoreWriter
 from rm.stored_state import Saving
 from tests.rm.served_cluster import until

@@ -1,0 +1,372 @@
+"""The state store's file: a SQLite database that notices when what it holds is not what was written last.
+
+    file = StoreFile.open(path, said="yarn.yarnling.state-store-file = /var/...", tables=TABLES)
+    with file.writing() as group:                        one transaction
+        group.put("attempt", (1_700_000_000_000, 1, 1), ("{...}",))
+        group.remove("attempt", (1_700_000_000_000, 2))  every attempt of application 2
+    file.rows("attempt")                                 [(1700000000000, 1, 1, "{...}")]
+
+SQLite detects damage to its own structure, but not to the values that it stores. So each row has the SHA-256 of its
+table, key and content, and the file has the XOR of all these checksums, which each transaction updates. When the file
+is opened, a changed row does not match its checksum, and a row that is missing, additional or of an earlier transaction
+changes the XOR.
+
+The rollback journal keeps this check complete: once a commit returns, all that was written is in the one file, so there
+is no second file whose loss or damage would take the last transactions with it.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import stat
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+from google.protobuf.message import DecodeError
+
+from yarn.errors import InvalidArgumentException, YarnException
+from yarn.records import dataclass
+
+SCHEMA_VERSION = 3
+FILE_KIND = 0x7961726E
+"""`yarn`, in the header of the file: another program's database is not taken for a state store."""
+PAGE_BYTES = 4096
+JOURNAL = "-journal"
+"""SQLite's rollback journal. It stays there with an empty header, so its presence shows that the store was in use."""
+EARLIER_LOG = "-wal"
+"""The write-ahead log of releases up to schema version 2."""
+UNFINISHED = "-new-"
+"""Begins what follows the file's name in the name of the directory in which a new file is made."""
+
+_OTHERS = stat.S_IRWXG | stat.S_IRWXO
+_HEADER_BYTES = 100
+_MAGIC = b"SQLite format 3\0"
+_ROLLBACK_FORMAT = b"\x01\x01"
+_LOG_FORMAT = b"\x02\x02"
+_NAMED_MAX = 3
+"""Damaged records that a message names; the rest are counted."""
+
+_TRY_AGAIN = frozenset(
+    {
+        sqlite3.SQLITE_FULL,
+        sqlite3.SQLITE_IOERR,
+        sqlite3.SQLITE_READONLY,
+        sqlite3.SQLITE_CANTOPEN,
+        sqlite3.SQLITE_NOMEM,
+    }
+)
+"""Errors of a disk or a machine that can be repaired without changing the file."""
+_CUT = frozenset({sqlite3.SQLITE_IOERR_SHORT_READ, sqlite3.SQLITE_IOERR_CORRUPTFS})
+"""Errors among SQLITE_IOERR that show damage."""
+
+Value = int | str | bytes
+Row = tuple[Any, ...]
+
+
+class StoreUnavailable(YarnException):
+    """The file cannot be written now, but may be later. Nothing of the call was written, and nothing earlier is lost."""
+
+
+class StoreDamaged(YarnException):
+    """The files of the store are not as they were written. A ResourceManager must not go on with them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Columns as SQL declares them, such as "number INTEGER"; the key's come first."""
+
+    key: tuple[str, ...]
+    content: tuple[str, ...]
+
+    def sql(self, name: str) -> str:
+        columns = ", ".join(f"{column} NOT NULL" for column in (*self.key, *self.content, "checksum BLOB"))
+        return f"CREATE TABLE {name} ({columns}, PRIMARY KEY ({', '.join(self.key_names())})) WITHOUT ROWID"
+
+    def key_names(self) -> tuple[str, ...]:
+        return tuple(column.split()[0] for column in self.key)
+
+
+Tables = Mapping[str, Table]
+_DIGEST_SQL = "CREATE TABLE digest (digest BLOB NOT NULL)"
+
+
+def store_files(path: Path) -> list[Path]:
+    """Every file or directory that the store at `path` may consist of, whether it exists or not.
+
+    Deleting all of them starts over without applications. The store must not be in use.
+    """
+    unfinished = sorted(path.parent.glob(f"{path.name}{UNFINISHED}*"))
+    return [path, _beside(path, JOURNAL), _beside(path, EARLIER_LOG), *unfinished]
+
+
+class Group:
+    """The writes of one transaction."""
+
+    def __init__(self, database: sqlite3.Connection, tables: Tables) -> None:
+        self._database = database
+        self._tables = tables
+        self.digest = _stored_digest(database)
+
+    def put(self, table: str, key: tuple[Value, ...], content: tuple[Value, ...]) -> None:
+        """Insert the row, in place of the one with this key if there is one."""
+        self.remove(table, key)
+        row = (*key, *content)
+        checksum = _checksum(table, row)
+        self._database.execute(f"INSERT INTO {table} VALUES ({', '.join('?' * len(row))}, ?)", (*row, checksum))
+        self.digest = _xor(self.digest, checksum)
+
+    def remove(self, table: str, key: tuple[Value, ...]) -> None:
+        """Delete the rows whose keys begin with `key`."""
+        where = " AND ".join(f"{name} = ?" for name in self._tables[table].key_names()[: len(key)])
+        for (checksum,) in self._database.execute(f"SELECT checksum FROM {table} WHERE {where}", key).fetchall():
+            self.digest = _xor(self.digest, checksum)
+        self._database.execute(f"DELETE FROM {table} WHERE {where}", key)
+
+
+class StoreFile:
+    """One open file, locked until it is closed. Its calls block; they may come from any thread, one at a time."""
+
+    def __init__(self, database: sqlite3.Connection, path: Path, said: str, tables: Tables) -> None:
+        self._database = database
+        self._path = path
+        self._said = said
+        self._tables = tables
+
+    @classmethod
+    def open(cls, path: Path, said: str, tables: Tables) -> StoreFile:
+        """The file at `path`, created if the store does not exist. `said`: how errors refer to it.
+
+        Raises StoreDamaged for damage, and YarnException for a file that is in use, of another program or version,
+        or open to others. Nothing of the store changes then.
+        """
+        try:
+            if not os.path.lexists(path):
+                _refuse_leftovers(path, said)
+                _create(path, said, tables)
+            _check_outside(path, said)
+        except OSError as error:
+            raise YarnException(f"{said}: {error.strerror} (name a file that can be written)") from None
+        with _translated(path, said):
+            store = cls(sqlite3.connect(path, timeout=0, check_same_thread=False), path, said, tables)
+        try:
+            with _translated(path, said):
+                store._prepare()
+        except (ValueError, TypeError) as error:
+            store.close()
+            raise _damaged(path, said, str(error)) from None
+        except BaseException:
+            store.close()
+            raise
+        return store
+
+    def close(self) -> None:
+        """Release the file; closing twice is a no-op."""
+        self._database.close()
+
+    def rows(self, table: str, key: tuple[Value, ...] = ()) -> list[Row]:
+        """Rows whose keys begin with `key`, ordered by key, without their checksums."""
+        names = self._tables[table].key_names()
+        where = " AND ".join(f"{name} = ?" for name in names[: len(key)]) or "TRUE"
+        with _translated(self._path, self._said):
+            found = self._database.execute(f"SELECT * FROM {table} WHERE {where} ORDER BY {', '.join(names)}", key)
+            return [row[:-1] for row in found]
+
+    @contextmanager
+    def reading(self) -> Iterator[None]:
+        """Rows are decoded in the block. Raises StoreDamaged for one that cannot be, although its checksum is right."""
+        try:
+            yield
+        except (DecodeError, ValueError, TypeError, InvalidArgumentException) as error:
+            raise _damaged(self._path, self._said, f"a record cannot be read: {error}") from None
+
+    @contextmanager
+    def writing(self) -> Iterator[Group]:
+        """A transaction: all of it is on the disk when the block has been left, or none of it and an error is raised.
+
+        Raises StoreUnavailable for a full disk, YarnException for what cannot be repaired while the RM runs.
+        """
+        with _translated(self._path, self._said), self._database:
+            group = Group(self._database, self._tables)
+            yield group
+            self._database.execute("UPDATE digest SET digest = ?", (group.digest,))
+
+    def _prepare(self) -> None:
+        """Lock the file, and check that it is a state store and undamaged. SQLite undoes an unfinished transaction."""
+        execute = self._database.execute
+        execute("PRAGMA locking_mode = EXCLUSIVE")
+        execute("PRAGMA journal_mode = PERSIST")
+        execute("PRAGMA synchronous = FULL")
+        execute("BEGIN EXCLUSIVE")
+        self._check_kind()
+        found = [text for (text,) in execute("PRAGMA quick_check")]
+        if found != ["ok"]:
+            raise _damaged(self._path, self._said, str(found[0]))
+        self._check_rows()
+        execute("COMMIT")
+
+    def _check_kind(self) -> None:
+        """A header that fits other tables is another program's; one that does not fit our tables is damaged."""
+        execute = self._database.execute
+        (kind,) = execute("PRAGMA application_id").fetchone()
+        (version,) = execute("PRAGMA user_version").fetchone()
+        has_our_header = (kind, version) == (FILE_KIND, SCHEMA_VERSION)
+        has_our_tables = dict(execute("SELECT name, sql FROM sqlite_master").fetchall()) == _schema(self._tables)
+        if has_our_header and has_our_tables:
+            return
+        if has_our_header or has_our_tables:
+            raise _damaged(self._path, self._said, "its header does not match its tables")
+        if kind != FILE_KIND:
+            raise YarnException(f"{self._said}: is another program's database (name another file)")
+        raise YarnException(
+            f"{self._said}: is of version {version}, this release reads version {SCHEMA_VERSION} "
+            f"(start the release that wrote it, or {_start_over(self._path)})"
+        )
+
+    def _check_rows(self) -> None:
+        wrong: list[str] = []
+        digest = bytes(sha256().digest_size)
+        for table, columns in self._tables.items():
+            for *row, checksum in self._database.execute(f"SELECT * FROM {table}"):
+                if checksum != _checksum(table, tuple(row)):
+                    wrong.append(f"{table} {tuple(row[: len(columns.key)])!r:.100}")
+                else:
+                    digest = _xor(digest, checksum)
+        if wrong:
+            named = ", ".join(wrong[:_NAMED_MAX])
+            raise _damaged(self._path, self._said, f"{len(wrong)} records do not match their checksums: {named}")
+        if digest != _stored_digest(self._database):
+            raise _damaged(self._path, self._said, "its records are not all of those that were written last")
+
+
+def _schema(tables: Tables) -> dict[str, str]:
+    return {"digest": _DIGEST_SQL, **{name: table.sql(name) for name, table in tables.items()}}
+
+
+def _stored_digest(database: sqlite3.Connection) -> bytes:
+    found = [digest for (digest,) in database.execute("SELECT digest FROM digest")]
+    if len(found) != 1 or not isinstance(found[0], bytes) or len(found[0]) != sha256().digest_size:
+        raise sqlite3.DatabaseError("the digest of its records cannot be read")
+    return found[0]
+
+
+def _checksum(table: str, row: Row) -> bytes:
+    """Of the values with their types and lengths, so that no two rows are written alike."""
+    parts = [table.encode()]
+    for value in row:
+        data = value if isinstance(value, bytes) else str(value).encode()
+        parts += (b"%s %d " % (type(value).__name__.encode(), len(data)), data)
+    return sha256(b"".join(parts)).digest()
+
+
+def _xor(one: bytes, other: bytes) -> bytes:
+    return (int.from_bytes(one, "big") ^ int.from_bytes(other, "big")).to_bytes(len(one), "big")
+
+
+# The file among other files
+
+
+def _beside(path: Path, suffix: str) -> Path:
+    return Path(f"{path}{suffix}")
+
+
+def _start_over(path: Path) -> str:
+    return f"move {path.name} and {path.name}{JOURNAL} away to start without its applications"
+
+
+def _damaged(path: Path, said: str, what: str) -> StoreDamaged:
+    return StoreDamaged(f"{said}: is damaged: {what} (put a copy in its place, or {_start_over(path)})")
+
+
+def _refuse_leftovers(path: Path, said: str) -> None:
+    """Raises StoreDamaged if the file is missing and one that SQLite kept beside it is not."""
+    for suffix in (JOURNAL, EARLIER_LOG):
+        beside = _beside(path, suffix)
+        if beside.exists() and beside.stat().st_size > 0:
+            raise StoreDamaged(
+                f"{said}: is missing, but its journal {beside.name} is there "
+                f"(put the file back, or move {beside.name} away to start without its applications)"
+            )
+
+
+def _create(path: Path, said: str, tables: Tables) -> None:
+    """Make an empty store elsewhere and link it to `path`: a process that is killed leaves the whole file or none.
+
+    If another ResourceManager creates the file at the same time, its file is kept.
+    """
+    with tempfile.TemporaryDirectory(prefix=f"{path.name}{UNFINISHED}", dir=path.parent) as directory:
+        new = Path(directory, path.name)
+        new.touch(0o600)
+        with _translated(path, said):
+            _write_empty(new, tables)
+        try:
+            os.link(new, path)
+        except FileExistsError:
+            return
+    parent = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(parent)
+    finally:
+        os.close(parent)
+
+
+def _write_empty(path: Path, tables: Tables) -> None:
+    database = sqlite3.connect(path)
+    try:
+        database.execute(f"PRAGMA page_size = {PAGE_BYTES}")
+        database.execute(f"PRAGMA application_id = {FILE_KIND}")
+        database.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
+        with database:
+            for statement in _schema(tables).values():
+                database.execute(statement)
+            database.execute("INSERT INTO digest VALUES (?)", (bytes(sha256().digest_size),))
+    finally:
+        database.close()
+
+
+def _check_outside(path: Path, said: str) -> None:
+    """What can be seen without SQLite, which would change the files. Raises YarnException, StoreDamaged and OSError."""
+    descriptor = os.open(path, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC)
+    try:
+        mode = os.fstat(descriptor).st_mode
+        header = os.pread(descriptor, _HEADER_BYTES, 0)
+    finally:
+        os.close(descriptor)
+    if mode & _OTHERS:
+        raise YarnException(f"{said}: mode {stat.S_IMODE(mode):04o} lets others read it (chmod 0600)")
+    if not header:
+        raise _damaged(path, said, "it is empty")
+    if len(header) < _HEADER_BYTES or not header.startswith(_MAGIC):
+        raise _damaged(path, said, "file is not a database")
+    if header[18:20] == _LOG_FORMAT:
+        raise YarnException(
+            f"{said}: was written by an earlier release or by another program "
+            f"(start the program that wrote it, or move {path.name} and {path.name}{EARLIER_LOG} away "
+            "to start without its applications)"
+        )
+    if header[18:20] != _ROLLBACK_FORMAT:
+        raise _damaged(path, said, "its header has an unknown format")
+    log = _beside(path, EARLIER_LOG)
+    if log.exists():
+        raise _damaged(path, said, f"{log.name} does not belong to it")
+
+
+@contextmanager
+def _translated(path: Path, said: str) -> Iterator[None]:
+    """Errors of SQLite, and of Python for values that it cannot read, as errors that name the file and a remedy."""
+    try:
+        yield
+    except sqlite3.Error as error:
+        # Python's own errors, such as text that is not UTF-8, have no code.
+        code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_CORRUPT)
+        if code & 0xFF == sqlite3.SQLITE_BUSY:
+            raise YarnException(
+                f"{said}: another ResourceManager uses it (end that one, or name another file)"
+            ) from None
+        if code & 0xFF in _TRY_AGAIN and code not in _CUT:
+            raise StoreUnavailable(f"{said}: {error} (make room, or name a file that can be written)") from None
+        raise _damaged(path, said, str(error)) from None
