@@ -69,7 +69,7 @@ Row = tuple[Any, ...]
 
 
 class StoreUnavailable(YarnException):
-    """The file cannot be written now, but may be later. Nothing of the call was written, and nothing earlier is lost."""
+    """The file cannot be written now, but may be later. The call wrote nothing, and nothing earlier is lost."""
 
 
 class StoreDamaged(YarnException):

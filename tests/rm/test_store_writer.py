@@ -170,6 +170,24 @@ async def test_a_full_disk_turns_away_what_is_new_and_keeps_the_rest_until_there
     assert said == ["applications are turned away: no room", "the state store takes writes again"]
 
 
+async def test_records_put_while_a_write_fails_are_written_after_those_of_the_failed_write() -> None:
+    """Each record replaces the one before it: out of order, the older one would be what is kept."""
+    changes = [SaveApplication(application(launch_ms=ms), Saving.CHANGE) for ms in (1, 2, 3)]
+    wired = Wired(*([Reply(call, f"answer {call}"), change] for call, change in enumerate(changes, 1)))
+    wired.disk.problem = FULL
+    async with asyncio.TaskGroup() as tasks:
+        calls = []
+        for number in range(1, 4):
+            calls.append(tasks.create_task(wired.shell.ask(submission)))
+            await until(lambda number=number: len(wired.core.events) == number)  # type: ignore[misc]
+        wired.disk.ready.set()
+        await until(lambda: wired.writer.problem is not None)
+        wired.disk.problem = None
+    assert wired.disk.writes == [changes]
+    assert [call.result() for call in calls] == ["answer 1", "answer 2", "answer 3"]
+    await wired.writer.close()
+
+
 async def test_who_asked_for_a_change_before_the_disk_was_full_is_answered_when_it_is_stored() -> None:
     wired = Wired([Reply(1, "one"), CHANGE])
     wired.disk.problem = FULL
