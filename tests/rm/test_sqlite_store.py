@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 import random
+import resource
 import sqlite3
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import closing, contextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -181,6 +182,35 @@ def test_a_full_disk_takes_nothing_of_a_write_and_the_next_one_when_there_is_roo
     execute(store, "PRAGMA max_page_count = 1000000")
     store.write(many)
     assert len(store.load().applications) == 199
+
+
+@contextmanager
+def no_file_longer_than(bytes_max: int) -> Iterator[None]:
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (bytes_max, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+def test_a_write_that_fails_at_any_length_of_the_files_is_undone_and_works_later(path: Path) -> None:
+    """Also where undoing it fails at first, because the journal cannot be written either."""
+    store, written, failed = opened(path), [], 0
+    for bytes_max in range(0, 40_000, 1024):
+        new = [application(len(written) + number) for number in (1, 2, 3)]
+        effects = [SaveApplication(one, Saving.NEW) for one in new]
+        try:
+            with no_file_longer_than(bytes_max):
+                store.write(effects)
+        except StoreUnavailable:
+            failed += 1
+            assert [stored.application for stored in store.load().applications] == written
+            store.write(effects)
+        written += new
+    store.close()
+    assert failed > 10
+    assert [stored.application for stored in read(path).applications] == written
 
 
 def test_what_no_room_would_mend_is_no_full_disk(store: SQLiteStateStore) -> None:
