@@ -104,6 +104,7 @@ def test_a_crash_at_any_system_call_loses_no_acknowledged_group(tmp_path: Path, 
             groups_loaded(read, half_done(before, after, draw))
 
 
+@pytest.mark.slow
 def test_damage_to_the_files_of_a_crash_never_loads_part_of_a_group(tmp_path: Path, seed: int) -> None:
     """SQLite's journal checks few of its bytes, so that it may undo a group with damaged pages, or in part."""
     written, read = tmp_path / "written", tmp_path / "read"

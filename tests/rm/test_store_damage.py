@@ -60,8 +60,9 @@ def load(directory: Path, files: Files) -> Loaded:
             path.unlink()
     for name, content in files.items():
         path = directory / name
-        path.write_bytes(content)
-        path.chmod(0o600)
+        if not path.exists() or path.read_bytes() != content:
+            path.touch(0o600)
+            path.write_bytes(content)
     with closing(opened(directory / "store")) as store:
         return store.load(), store.keys("a")
 
