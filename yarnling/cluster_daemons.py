@@ -12,7 +12,7 @@ from yarn.configuration import Configuration
 from yarn.errors import InvalidArgumentException
 from yarn.ids import NodeId
 from yarn.records import dataclass
-from yarn.settings import yarnling
+from yarn.settings import resourcemanager, yarnling
 from yarnling.cluster_configuration import (
     RM_ADDRESSES,
     composed,
@@ -21,9 +21,10 @@ from yarnling.cluster_configuration import (
     log_dirs,
     node_overrides,
 )
-from yarnling.cluster_directory import NODES_MAX, ClusterDirectory, NodePlace
+from yarnling.cluster_directory import NODES_MAX, STATE_STORE, ClusterDirectory, NodePlace
 from yarnling.held_ports import HeldPorts
 from yarnling.launcher import Daemon, DaemonFailed, Launcher
+from yarnling.leftovers import end_processes
 from yarnling.loop_launcher import LoopLauncher
 from yarnling.start_request import NM, RM, StartRequest
 
@@ -78,7 +79,7 @@ class ClusterDaemons:
     """What a cluster runs. `settings` {key: value} win over the files of `conf_dir`, and both over `sizes`.
 
     `pack`: so many nodes share a process; None for as many as the configuration says. `loopback`: daemons are no
-    processes, but tasks of the running loop.
+    processes, but tasks of the running loop. `name`: what another cluster is told that finds its directory in use.
     """
 
     def __init__(
@@ -92,6 +93,7 @@ class ClusterDaemons:
         pack: int | None = None,
         detours: Detours | None = None,
         loopback: bool = False,
+        name: str = "",
     ) -> None:
         self._conf_dir = conf_dir
         self._settings = settings
@@ -100,17 +102,29 @@ class ClusterDaemons:
         self._pack = pack
         self._detours = detours
         self._loopback = loopback
+        self._name = name
         self.nodes_max = min(nodes + ADDED_MAX, NODES_MAX)
         self._launcher: Launcher | LoopLauncher | None = None
+        self._opened: ClusterDirectory | None = None
         self._held = HeldPorts()
         self.addresses: dict[str, str] = {}
         self.log_dirs: list[Path] = []
         self.nodes: list[Node] = []
 
-    def open(self, path: Path | None) -> None:
-        """Make its directory, `path` or a temporary one, and what starts daemons."""
+    def open(self, path: Path | None, *, discard_state: bool = False) -> None:
+        """Make its directory, `path` or a temporary one, and what starts daemons.
+
+        The state of an earlier cluster in `path` is kept to be resumed, unless `discard_state`. Raises YarnException,
+        with nothing changed, if another cluster uses the directory or recovery is off and there is such state.
+        """
         self.configuration: Configuration = composed(self._conf_dir, self._settings, self._sizes)
-        self.directory = ClusterDirectory.make(path)
+        self.directory = self._opened = ClusterDirectory.make(path, self._name)
+        store = self.directory.path / (self.configuration.get(yarnling.STATE_STORE_FILE.key) or STATE_STORE)
+        recovery = resourcemanager.RECOVERY_ENABLED.of(self.configuration)
+        self.directory.check_state(store, recovery=recovery, discard=discard_state)
+        if not self.directory.temporary:
+            end_processes([self.directory.path])
+        self.directory.prepare(store, discard=discard_state)
         numbers = range(1, self.nodes_max + 1)
         self.directory.write_racks([self.directory.node(number, self._racks) for number in numbers])
         kind = LoopLauncher if self._loopback else Launcher
@@ -124,6 +138,12 @@ class ClusterDaemons:
                 await self._launcher.close()
         finally:
             self._held.close()
+            self.release_directory()
+
+    def release_directory(self) -> None:
+        """Let another cluster use the directory. No process uses it any more."""
+        if self._opened is not None:
+            self._opened.release()
 
     @property
     def launcher(self) -> Launcher | LoopLauncher:

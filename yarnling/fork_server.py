@@ -7,7 +7,8 @@ and has touched no gRPC object: so it serves with one selector, not with asyncio
 It is the ancestor of all that the cluster runs (a child subreaper), so nothing can outlive it unseen. It ends, with
 all of them, when its owner closes the socket or ends: an owner that was killed leaves nothing behind either.
 
-Started as `python -m yarnling.fork_server SOCKET-FD [DIRECTORY]`; DIRECTORY is deleted at the end.
+Started as `python -m yarnling.fork_server SOCKET-FD DIRECTORY [--temporary]`. The directory is the cluster's: what is
+left of the cluster is found by that word, and with --temporary it is deleted at the end.
 """
 
 from __future__ import annotations
@@ -244,7 +245,7 @@ def main(arguments: list[str]) -> None:
     try:
         ForkServer(owner, chosen()).serve()
     finally:
-        if len(arguments) > 1:
+        if "--temporary" in arguments:
             shutil.rmtree(arguments[1], ignore_errors=True)
 
 

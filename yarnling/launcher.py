@@ -16,7 +16,7 @@ from typing import Any
 
 from wire.grpc_environment import grpc_environment
 from yarn.errors import YarnException
-from yarnling.processes import kill, kill_with_descendants, those_that_name, wait_gone
+from yarnling.processes import kill, kill_with_descendants, those_of_cluster, wait_gone
 from yarnling.start_request import (
     PACKET_BYTES_MAX,
     Exited,
@@ -84,7 +84,7 @@ class Launcher:
     def open(self) -> None:
         """Start the fork server."""
         with self._theirs as theirs, (self._directory / LOG_FILE).open("ab") as log:
-            arguments = [str(theirs.fileno()), *([str(self._directory)] if self._temporary else [])]
+            arguments = [str(theirs.fileno()), str(self._directory), *(["--temporary"] if self._temporary else [])]
             self._process = subprocess.Popen(
                 [sys.executable, "-P", "-m", "yarnling.fork_server", *arguments],
                 stdin=subprocess.DEVNULL,
@@ -216,7 +216,7 @@ class Launcher:
         """What is left if the fork server could not end all: nothing, unless it was killed itself."""
         if process.poll() == 0:
             return
-        rest = those_that_name(self._directory)
+        rest = those_of_cluster(self._directory)
         for leftover in rest:
             kill(leftover)
         wait_gone(rest, KILL_S)

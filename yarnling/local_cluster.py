@@ -59,7 +59,9 @@ class LocalCluster:
     kept and stay; without one they are temporary. `emulated`: containers are played, by the ready-made table (True) or
     by the one in a file (docs/emulated-containers.md). `detours`: ways between its processes that are not straight, for
     nodes that share none. `loopback`: its daemons run in this process's event loop, which is quicker; they cannot be
-    killed or paused then.
+    killed or paused then. With recovery (yarn.resourcemanager.recovery.enabled) a cluster resumes the applications that
+    an earlier one left in its `directory`; `discard_state` deletes those first. `name`: how the refusal of another
+    cluster names this one when it finds the directory in use.
     """
 
     def __init__(
@@ -77,7 +79,12 @@ class LocalCluster:
         emulated: bool | Path | str = False,
         detours: Detours | None = None,
         loopback: bool = False,
+        discard_state: bool = False,
+        name: str = "",
     ) -> None:
+        if discard_state and directory is None:
+            problem = "a temporary directory has no state of an earlier cluster"
+            raise InvalidArgumentException(f"discard_state = True: {problem} (name the directory whose state it is)")
         _check_count("nodes", nodes, 0, NODES_MAX)
         _check_count("racks", racks, 1, max(1, nodes))
         if pack is not None:
@@ -87,6 +94,7 @@ class LocalCluster:
         if fast:
             self._settings.setdefault(yarnling.TIME_FACTOR.key, str(FAST_TIME_FACTOR))
         self._path = None if directory is None else Path(directory)
+        self._discard_state = discard_state
         self._daemons = ClusterDaemons(
             None if conf is None else Path(conf),
             self._settings,
@@ -96,6 +104,7 @@ class LocalCluster:
             pack=pack,
             detours=detours,
             loopback=loopback,
+            name=name,
         )
         self._clients: dict[str, Client] = {}
         self._blocking: BlockingCluster | None = None
@@ -324,7 +333,7 @@ class LocalCluster:
         return await conditions.wait_containers(self.client, app_id, count, timeout_s)
 
     async def _start(self) -> None:
-        self._daemons.open(self._path)
+        self._daemons.open(self._path, discard_state=self._discard_state)
         await self._daemons.start_rm()
         await self._daemons.start_nodes(self._node_count)
 

@@ -14,6 +14,8 @@ import psutil
 PR_SET_PDEATHSIG = 1
 PR_SET_CHILD_SUBREAPER = 36
 CONTAINER_VARIABLES = (b"LOCAL_DIRS=", b"LOG_DIRS=", b"HADOOP_TOKEN_FILE_LOCATION=")
+LOCK_FILE = "cluster.lock"
+"""In the directory of every cluster (yarnling.cluster_directory)."""
 DAEMON_MODULES = (b"yarnling.fork_server", b"rm", b"nm")
 _LIBC = ctypes.CDLL(None, use_errno=True)
 LINGER_S = 0.01
@@ -77,6 +79,16 @@ def those_that_name(*directories: Path) -> list[psutil.Process]:
     ]
 
 
+def those_of_cluster(*directories: Path) -> list[psutil.Process]:
+    """Those of the cluster that keeps its files in these directories, without those of a cluster further below."""
+    return [process for process in those_that_name(*directories) if _is_of_cluster(process, directories)]
+
+
+def daemons_of_cluster(*directories: Path) -> list[psutil.Process]:
+    """The fork server, the ResourceManager and the NodeManagers among them."""
+    return [process for process in those_of_cluster(*directories) if _is_daemon(process, directories)]
+
+
 def wait_gone(processes: Iterable[psutil.Process], timeout_s: float) -> list[psutil.Process]:
     """Wait until they have ended; those that have not. A process nobody has reaped counts as ended."""
     deadline = time.monotonic() + timeout_s
@@ -106,16 +118,36 @@ def _alive(pids: Iterable[int]) -> list[psutil.Process]:
 
 def _is_container(process: psutil.Process, directories: Iterable[Path]) -> bool:
     given = b"\0".join(entry for entry in _parts(process, "environ") if entry.startswith(CONTAINER_VARIABLES))
-    return any(f"{directory}/".encode() in given for directory in directories)
+    return any(os.fsencode(f"{directory}/") in given for directory in directories)
 
 
 def _is_daemon(process: psutil.Process, directories: Iterable[Path]) -> bool:
     words = _parts(process, "cmdline")
     return any(module in words for module in DAEMON_MODULES) and any(
-        word == str(directory).encode() or f"{directory}/".encode() in word
+        word == os.fsencode(directory) or os.fsencode(f"{directory}/") in word
         for directory in directories
         for word in words
     )
+
+
+def _is_of_cluster(process: psutil.Process, directories: Iterable[Path]) -> bool:
+    """Whether it names a path in one of the directories that is not in the directory of another cluster below that."""
+    entries = [entry for entry in _parts(process, "environ") if entry.startswith(CONTAINER_VARIABLES)]
+    paths = [
+        Path(os.fsdecode(text))
+        for entry in (*_parts(process, "cmdline"), *entries)
+        for text in entry.rpartition(b"=")[2].split(b",")
+        if text.startswith(b"/")
+    ]
+    return any(_is_without_lock(path, directory) for path in paths for directory in directories)
+
+
+def _is_without_lock(path: Path, directory: Path) -> bool:
+    """Whether `path` is in `directory`, and neither it nor a directory between the two is that of a cluster."""
+    if not path.is_relative_to(directory):
+        return False
+    between = path.relative_to(directory).parts
+    return not any(directory.joinpath(*between[:depth], LOCK_FILE).exists() for depth in range(1, len(between) + 1))
 
 
 def _parts(process: psutil.Process, file: str) -> list[bytes]:

@@ -54,6 +54,7 @@ class UpOptions:
     racks: int = 1
     pack: int | None = None
     directory: str | None = None
+    discard_state: bool = False
     settings: dict[str, str] = field(default_factory=dict)
     emulated: str | None = None
 
@@ -68,6 +69,8 @@ class UpOptions:
             racks=self.racks,
             pack=self.pack,
             directory=self.directory,
+            discard_state=self.discard_state,
+            name=self.name,
             emulated=False if self.emulated is None else self.emulated,
         )
 

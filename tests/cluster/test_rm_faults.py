@@ -104,7 +104,7 @@ async def test_without_a_store_all_that_ran_ends(tmp_path: Path) -> None:
         await cluster.wait_nodes(3)
 
         def nothing_but_daemons() -> bool:
-            own = daemons | {cluster.rm.pid}
+            own = daemons | {cluster.rm.pid, psutil.Process(cluster.rm.pid).ppid()}
             return not [process for process in those_that_name(cluster.directory.path) if process.pid not in own]
 
         await cluster.until(nothing_but_daemons, DEADLINE_S)

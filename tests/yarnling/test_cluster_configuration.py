@@ -53,6 +53,7 @@ def test_addresses_of_files_are_other_machines_but_those_of_settings_are_meant()
 
 def test_the_clusters_files_read_back_as_the_configuration_with_its_places(tmp_path: Path) -> None:
     directory = ClusterDirectory.make(tmp_path)
+    directory.conf.mkdir()
     conf = composed(None, {MEMORY: "4096"}, {})
     directory.write_configuration(
         file_values(conf, {"yarn.resourcemanager.address": "127.0.0.1:7"}, directory, racks=True)

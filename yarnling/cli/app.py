@@ -85,6 +85,10 @@ def up(
         int | None, typer.Option(metavar="K", help="Nodes that share a process, for clusters of thousands.", min=1)
     ] = None,
     directory: Annotated[Path | None, typer.Option(metavar="DIR", help="Keep the cluster's files here.")] = None,
+    discard_state: Annotated[
+        bool,
+        typer.Option("--discard-state", help="Delete the applications that an earlier cluster kept in the directory."),
+    ] = False,
     emulate: Annotated[
         str | None,
         typer.Option(
@@ -92,7 +96,12 @@ def up(
         ),
     ] = None,
     recovery: Annotated[
-        bool, typer.Option("--recovery", help="Keep applications over a restart of the ResourceManager.")
+        bool,
+        typer.Option(
+            "--recovery",
+            help="Keep applications over a restart of the ResourceManager, and resume those that an earlier cluster "
+            "kept in the directory.",
+        ),
     ] = False,
     detach: Annotated[bool, typer.Option("--detach", help="Return when it is ready; `down` ends it.")] = False,
     name: Name = DEFAULT_NAME,
@@ -102,6 +111,8 @@ def up(
     from yarnling.cli.up import UpOptions, run_detached, run_foreground
     from yarnling.cluster_configuration import definitions
 
+    if discard_state and directory is None:
+        raise typer.BadParameter("--discard-state needs --directory: it deletes what an earlier cluster kept there")
     options = UpOptions(
         name=name,
         nodes=nodes,
@@ -112,6 +123,7 @@ def up(
         racks=racks,
         pack=pack,
         directory=None if directory is None else str(directory.absolute()),
+        discard_state=discard_state,
         settings=definitions([*([RECOVERY] if recovery else []), *define]),
         emulated=emulate,
     )

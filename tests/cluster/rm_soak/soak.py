@@ -11,6 +11,8 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+import psutil
+
 from tests.cluster.rm_soak import checks
 from tests.cluster.rm_soak.checks import Tally
 from tests.cluster.rm_soak.killer import Killer
@@ -163,7 +165,8 @@ async def _settled(cluster: LocalCluster) -> list[str]:
 
 def _left(cluster: LocalCluster) -> list[str]:
     """All applications are over: no container runs."""
-    daemons = {cluster.rm.pid, *(node.daemon.pid for node in cluster.nodes)}
+    fork_server = psutil.Process(cluster.rm.pid).ppid()
+    daemons = {fork_server, cluster.rm.pid, *(node.daemon.pid for node in cluster.nodes)}
     return [f"runs on: {process}" for process in those_that_name(cluster.directory.path) if process.pid not in daemons]
 
 
