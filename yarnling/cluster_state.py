@@ -3,6 +3,9 @@
 One file a cluster, `<name>.json`, mode 0600, in $XDG_RUNTIME_DIR/yarnling or else ~/.cache/yarnling. A process is named
 by its id and the time it started: an id alone may belong to somebody else by now. A file whose supervisor has gone is
 stale; `up` and `down` clean up after it.
+
+A cluster that ends by itself leaves `<name>.end`, which says why, and, if its directory is temporary, `<name>.log` with
+the end of its logs. Both stay until the next cluster of that name starts.
 """
 
 from __future__ import annotations
@@ -12,8 +15,10 @@ import fcntl
 import json
 import os
 import re
+import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
+from datetime import datetime
 from pathlib import Path
 
 import psutil
@@ -25,6 +30,9 @@ DEFAULT_NAME = "default"
 STATE_VERSION = 3
 START_TOLERANCE_S = 0.02
 """Two readings of one process's start may differ by a clock tick."""
+
+END_BYTES_MAX = 4096
+"""Of the note that a cluster leaves when it ends by itself: a sentence with paths."""
 
 NAMES_MAX = 20
 """Nodes that are named where none is found."""
@@ -121,10 +129,7 @@ class ClusterState:
         """Write the file, readable by its owner alone, never half."""
         path = state_path(self.name)
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        beside = path.with_name(f".{path.name}.{os.getpid()}")
-        with os.fdopen(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
-            json.dump({"version": STATE_VERSION, **asdict(self)}, file)
-        beside.replace(path)
+        write_private(path, json.dumps({"version": STATE_VERSION, **asdict(self)}).encode())
 
     def remove(self) -> None:
         """Delete the file, unless another cluster of that name has taken its place."""
@@ -142,9 +147,7 @@ def name_held(name: str) -> Iterator[None]:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
     except OSError as error:
-        raise YarnException(
-            f"{path.parent}: cannot keep the cluster's state: {error.strerror} (set XDG_RUNTIME_DIR)"
-        ) from None
+        raise unusable_state_directory(path.parent, error) from None
     try:
         if not _lock(descriptor, path):
             remedy = "wait for it, or give this one another --name"
@@ -181,6 +184,30 @@ def state_directory() -> Path:
     return Path.home() / ".cache" / "yarnling"
 
 
+def check_state_directory() -> None:
+    """Raises YarnException if no state file can be written."""
+    directory = state_directory()
+    try:
+        directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=directory):
+            pass
+    except OSError as error:
+        raise unusable_state_directory(directory, error) from None
+
+
+def unusable_state_directory(directory: Path, error: OSError) -> YarnException:
+    """The refusal of a directory for state files. Its remedy depends on why that directory was taken."""
+    runtime = os.environ.get("XDG_RUNTIME_DIR")
+    if not runtime:
+        why, remedy = "", "set XDG_RUNTIME_DIR to a directory that you can write to"
+    elif directory.is_relative_to(runtime):
+        why, remedy = "", "XDG_RUNTIME_DIR names it: set it to a directory that you can write to"
+    else:
+        why = f"XDG_RUNTIME_DIR = {runtime} cannot be written to, and "
+        remedy = "set XDG_RUNTIME_DIR to a directory that you can write to"
+    return YarnException(f"{why}{directory}: cannot keep the cluster's state: {error.strerror} ({remedy})")
+
+
 def state_path(name: str) -> Path:
     return state_directory() / f"{check_name(name)}.json"
 
@@ -188,6 +215,33 @@ def state_path(name: str) -> Path:
 def control_path(name: str) -> Path:
     """The socket of the cluster's supervisor."""
     return state_path(name).with_suffix(".sock")
+
+
+def end_log_path(name: str) -> Path:
+    """Where a cluster with a temporary directory leaves the end of its logs."""
+    return state_path(name).with_suffix(".log")
+
+
+def write_end(name: str, reason: str, logs: str) -> None:
+    """Leave a note that the cluster has ended by itself. `logs`: where they are."""
+    first, _, _ = reason.partition("\n")
+    moment = datetime.now().astimezone()
+    text = f"the last one ended by itself at {moment:%Y-%m-%d %H:%M:%S}: {first} (its logs: {logs})"
+    write_private(_end_path(name), text.encode())
+
+
+def forget_end(name: str) -> None:
+    """Delete what an earlier cluster of that name has left about its end."""
+    for path in (_end_path(name), end_log_path(name)):
+        path.unlink(missing_ok=True)
+
+
+def write_private(path: Path, content: bytes) -> None:
+    """Replace a file as a whole; only its owner can read it."""
+    beside = path.with_name(f".{path.name}.{os.getpid()}")
+    with os.fdopen(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
+        file.write(content)
+    beside.replace(path)
 
 
 def read_state(name: str) -> ClusterState:
@@ -248,7 +302,16 @@ def _node(fields: dict[str, object]) -> NodeEntry:
 
 
 def _none_up(name: str) -> str:
-    return f"no cluster {name!r} is up (start one: yarnling up --detach{name_option(name)})"
+    none = f"no cluster {name!r} is up (start one: yarnling up --detach{name_option(name)})"
+    try:
+        with _end_path(name).open("rb") as file:
+            return f"{none}; {file.read(END_BYTES_MAX).decode(errors='replace')}"
+    except OSError:
+        return none
+
+
+def _end_path(name: str) -> Path:
+    return state_path(name).with_suffix(".end")
 
 
 def name_option(name: str) -> str:

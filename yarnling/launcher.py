@@ -210,7 +210,11 @@ class Launcher:
             self._note_exit(daemon, -signal.SIGKILL, self._end_of_fork_server())
 
     def _end_of_fork_server(self) -> str:
-        return f"the fork server has ended{log_tail(self._directory / LOG_FILE)}"
+        assert self._process is not None
+        assert self._process.returncode is not None, "it is asked about after its end"
+        how = _ending(self._process.returncode)
+        by = "was killed by" if self._process.returncode < 0 else "ended with"
+        return f"the fork server, process {self._process.pid}, {by} {how}{log_tail(self._directory / LOG_FILE)}"
 
     def _sweep(self, process: subprocess.Popen[bytes]) -> None:
         """What is left if the fork server could not end all: nothing, unless it was killed itself."""

@@ -23,6 +23,7 @@ from yarn.applications import ContainerReport
 from yarn.configuration import Configuration
 from yarn.errors import InvalidArgumentException, YarnException
 from yarn.ids import ApplicationId, ContainerId
+from yarn.java_values import INT_MAX
 from yarn.nodes import NodeReport
 from yarn.settings import FAST_TIME_FACTOR, resourcemanager, scaled, yarnling
 from yarn.settings.yarnling import PACK_MAX
@@ -223,8 +224,22 @@ class LocalCluster:
 
     async def add_nodes(self, count: int = 1, *, memory_mb: int | None = None, vcores: int | None = None) -> list[Node]:
         """Start more NodeManagers, of the others' size or another; they have registered when this returns."""
-        _check_count("nodes", len(self.nodes) + count, len(self.nodes) + 1, self._daemons.nodes_max)
+        self.check_added(count, memory_mb=memory_mb, vcores=vcores)
         return await self._daemons.start_nodes(count, node_sizes(memory_mb, vcores))
+
+    def check_added(self, count: int, *, memory_mb: int | None = None, vcores: int | None = None) -> None:
+        """Raises InvalidArgumentException, with everything that is wrong, if `add_nodes` cannot add these."""
+        have, most = len(self.nodes), self._daemons.nodes_max
+        asked = {"count": (count, most - have), "memory_mb": (memory_mb, INT_MAX), "vcores": (vcores, INT_MAX)}
+        faults = [
+            f"{name} = {value}: must be 1 to {limit}"
+            for name, (value, limit) in asked.items()
+            if value is not None and not 1 <= value <= limit
+        ]
+        if faults and not 1 <= count <= most - have:
+            faults[0] += f" (the cluster has {have} nodes and was started for at most {most})"
+        if faults:
+            raise InvalidArgumentException("\n".join(faults))
 
     async def remove_node(self, number: int) -> None:
         """Have a NodeManager end its containers, take leave of the ResourceManager and end.

@@ -16,6 +16,7 @@ import psutil
 from yarn.applications import ApplicationFilter
 from yarn.errors import ContainerNotFoundException, InvalidArgumentException, YarnException
 from yarn.ids import ApplicationId, ContainerId
+from yarn.java_values import INT_MAX
 from yarn.settings import resourcemanager
 from yarn.states import FINAL_APPLICATION_STATES, NodeState, YarnApplicationState
 from yarnling.client import WaitTimeout
@@ -66,19 +67,21 @@ class Orders:
     # Nodes
 
     async def _add_node(self, given: _Given, tell: Tell) -> Answer:
-        count = given.number("count") or 1
+        asked, memory_mb, vcores = given.number("count"), given.number("memory_mb"), given.number("vcores")
+        count = 1 if asked is None else asked
         with self._alone("the nodes", "add-node"):
+            self._cluster.check_added(count, memory_mb=memory_mb, vcores=vcores)
             self._need_rm("a NodeManager registers with it")
             tell(f"starting {count} NodeManager{'' if count == 1 else 's'}")
-            nodes = await self._cluster.add_nodes(
-                count, memory_mb=given.number("memory_mb"), vcores=given.number("vcores")
-            )
+            nodes = await self._cluster.add_nodes(count, memory_mb=memory_mb, vcores=vcores)
         names = ", ".join(f"{node.name} ({node.id})" for node in nodes)
         return _answer(f"{names} {'has' if count == 1 else 'have'} joined.", nodes=[_facts(node) for node in nodes])
 
     async def _remove_node(self, given: _Given, tell: Tell) -> Answer:
         node = self._living(given)
         now, timeout_s = given.flag("now"), given.number("timeout_s")
+        if timeout_s is not None and not 0 <= timeout_s <= INT_MAX:
+            raise InvalidArgumentException(f"timeout_s = {timeout_s}: must be 0 to {INT_MAX}")
         with self._alone(node.name, "remove-node"):
             if now:
                 tell(f"{node.name}: ends its containers and takes leave")

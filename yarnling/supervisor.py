@@ -24,21 +24,31 @@ from typing import Any
 from yarn.errors import YarnException
 from yarn.records import dataclass
 from yarn.settings import FAST_TIME_FACTOR, yarnling
+from yarnling.cluster_directory import ClusterDirectory
 from yarnling.cluster_state import (
     ClusterState,
     NoCluster,
     NodeEntry,
     ProcessIdentity,
     UnreadableState,
+    check_state_directory,
     control_path,
+    end_log_path,
+    forget_end,
     name_held,
     read_state,
+    write_end,
+    write_private,
 )
-from yarnling.control_socket import listening
+from yarnling.control_socket import bound_for_orders, taking_orders
+from yarnling.launcher import LOG_FILE as FORK_SERVER_LOG
 from yarnling.leftovers import clean_up
 from yarnling.local_cluster import LocalCluster
 from yarnling.node_health import complaints
 from yarnling.orders import Orders
+
+END_LOG_BYTES_MAX = 64 * 1024
+"""Of each log that is kept when a cluster ends by itself: some hundred lines, in a directory that may be memory."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,8 +88,16 @@ class UpOptions:
         return json.dumps(asdict(self))
 
 
+class ClusterBroken(YarnException):
+    """Everything of the cluster has ended, and nobody asked for that."""
+
+
 def check_free(name: str) -> None:
-    """YarnException if a cluster of that name is up. What one has left that was killed is cleaned up."""
+    """Raises YarnException if a cluster of that name is up, or could not be found by other commands.
+
+    What is left of one that was killed is cleaned up.
+    """
+    check_state_directory()
     try:
         state = read_state(name)
     except UnreadableState:
@@ -102,15 +120,24 @@ async def supervised(options: UpOptions) -> AsyncIterator[LocalCluster]:
     check_free(options.name)
     with name_held(options.name):
         check_free(options.name)
-        async with options.cluster() as cluster:
-            state = state_of(options, cluster)
-            state.write()
-            try:
-                orders = Orders(options.name, cluster, lambda: state_of(options, cluster).write())
-                async with listening(control_path(options.name), orders.carry_out):
-                    yield cluster
-            finally:
-                state.remove()
+        forget_end(options.name)
+        # Bound before anything starts, so that what stands in its way is reported at once.
+        with bound_for_orders(control_path(options.name)) as listener:
+            async with options.cluster() as cluster:
+                state = state_of(options, cluster)
+                state.write()
+                try:
+                    orders = Orders(options.name, cluster, lambda: state_of(options, cluster).write())
+                    async with taking_orders(listener, orders.carry_out):
+                        yield cluster
+                except ClusterBroken as broken:
+                    logs = _note_end(options.name, cluster.directory, broken.message)
+                    raise ClusterBroken(f"{broken.message} (its logs: {logs})") from None
+                except Exception as error:
+                    _note_end(options.name, cluster.directory, f"{type(error).__name__}: {error}")
+                    raise
+                finally:
+                    state.remove()
 
 
 def set_by_signals() -> asyncio.Event:
@@ -124,16 +151,39 @@ def set_by_signals() -> asyncio.Event:
     return stop
 
 
-async def wait_for_end(cluster: LocalCluster, stop: asyncio.Event) -> None:
-    """Return when `stop` is set; YarnException if everything has ended by itself. A daemon can be started again."""
+def _note_end(name: str, directory: ClusterDirectory, reason: str) -> str:
+    """Leave a note for `status` of why the cluster ends; where its logs are.
+
+    Logs that are deleted with the cluster are kept in part.
+    """
+    files = (directory.path / FORK_SERVER_LOG, directory.log_file("rm"))
+    logs = f"{files[0]}, {directory.logs}"
+    with contextlib.suppress(OSError):
+        if directory.temporary:
+            logs = str(end_log_path(name))
+            write_private(end_log_path(name), b"".join(_tail_of(file) for file in files))
+        write_end(name, reason, logs)
+    return logs
+
+
+def _tail_of(file: Path) -> bytes:
+    """The end of a log under its name; nothing but that if it cannot be read."""
+    title = f"==> {file.name} <==\n".encode()
+    with contextlib.suppress(OSError), file.open("rb") as log:
+        log.seek(max(0, file.stat().st_size - END_LOG_BYTES_MAX))
+        return title + log.read(END_LOG_BYTES_MAX) + b"\n"
+    return title
+
+
+async def wait_for_end(cluster: LocalCluster, stop: asyncio.Event) -> str | None:
+    """Return when `stop` is set (None) or when everything has ended by itself (why). A daemon can be started again."""
     async with asyncio.TaskGroup() as tasks:
         stopped = tasks.create_task(stop.wait())
         broken = tasks.create_task(cluster.wait_broken())
         await asyncio.wait((stopped, broken), return_when=asyncio.FIRST_COMPLETED)
         stopped.cancel()
         broken.cancel()
-    if not stop.is_set():
-        raise YarnException(broken.result())
+    return None if stop.is_set() else broken.result()
 
 
 def state_of(options: UpOptions, cluster: LocalCluster) -> ClusterState:
@@ -170,7 +220,8 @@ async def _keep(options: UpOptions, tell: Callable[[dict[str, object]], None]) -
     async with supervised(options) as cluster:
         stop = set_by_signals()
         tell({"ready": True, "complaints": complaints(await cluster.client.nodes())})
-        await wait_for_end(cluster, stop)
+        if (reason := await wait_for_end(cluster, stop)) is not None:
+            raise ClusterBroken(reason)
 
 
 def main(arguments: list[str]) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
 import signal
 import stat
 import subprocess
@@ -203,6 +204,43 @@ def test_a_supervisor_that_was_killed_leaves_nothing_and_a_stale_state_is_no_hin
     assert yarnling("up", "--fast", "--detach", "--name", "killed").returncode == 0
     ended = yarnling("down", "--name", "killed", "--json")
     assert (ended.returncode, json.loads(ended.stdout)) == (0, {"name": "killed", "killed": None})
+
+
+def test_a_cluster_that_ended_by_itself_is_explained_until_the_next_one(
+    yarnling: Yarnling, environment: dict[str, str]
+) -> None:
+    started = yarnling("up", "--fast", "--detach", "--json", "--name", "broken")
+    assert started.returncode == 0, started.stderr
+    state = json.loads(started.stdout)
+    fork_server = psutil.Process(state["rm"]["pid"]).ppid()
+    os.kill(fork_server, signal.SIGKILL)
+    eventually(lambda: gone(state["supervisor"]["pid"]), 60.0)
+    for verb in ("status", "down"):
+        told = yarnling(verb, "--name", "broken").stderr
+        assert "no cluster 'broken' is up (start one: yarnling up --detach --name broken)" in told
+        assert f"the fork server, process {fork_server}, was killed by SIGKILL" in told
+        (log,) = re.findall(r"\(its logs: (.*)\)", told)
+        assert stat.S_IMODE(Path(log).stat().st_mode) == 0o600
+        assert "INFO rm.daemon ready" in Path(log).read_text()
+    assert yarnling("up", "--fast", "--detach", "--name", "broken").returncode == 0
+    assert not Path(log).exists()
+    assert yarnling("down", "--name", "broken").returncode == 0
+    assert "fork server" not in yarnling("status", "--name", "broken").stderr
+
+
+def test_the_foreground_says_why_it_ended_by_itself(environment: dict[str, str], tmp_path: Path) -> None:
+    command = [*COMMAND, "up", "--fast", "--name", "front", "--directory", str(tmp_path / "cluster"), *DEFINITIONS]
+    with running(*HEARING, *command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as up:
+        assert up.stdout is not None
+        assert up.stderr is not None
+        next(line for line in up.stdout if line.startswith("Ready."))
+        (fork_server,) = psutil.Process(up.pid).children()
+        fork_server.kill()
+        told = up.stderr.read()
+        assert up.wait(30) == 1
+    assert f"the fork server, process {fork_server.pid}, was killed by SIGKILL" in told
+    assert f"(its logs: {tmp_path}/cluster/fork-server.log, {tmp_path}/cluster/logs)" in told
+    assert "Traceback" not in told
 
 
 def test_up_tells_why_a_node_is_not_well(yarnling: Yarnling) -> None:

@@ -62,7 +62,7 @@ def test_the_command_line_plays_containers_by_a_table_beside_the_user(tmp_path: 
     (tmp_path / "table.yaml").write_text("rules: [{match: {kind: task}, stages: [{lasts: 10ms, exit: 3}]}]")
     up = python(tmp_path, "-m", "yarnling", "up", "--fast", "--detach", "--name", name, "--emulate", "table.yaml")
     assert up.returncode == 0, up.stderr
-    assert "Containers are played by the table table.yaml: their commands do not run." in up.stderr
+    assert "Containers are emulated by the table table.yaml: commands do not run." in up.stderr
     arguments = ("distributed-shell", "-shell_command", "true", "-num_containers", "2")
     done = python(tmp_path, "-m", "yarnling", "submit", "--name", name, *arguments)
     assert done.returncode != 0

@@ -24,7 +24,7 @@ from yarnling.cluster_state import (
     state_directory,
     state_path,
 )
-from yarnling.supervisor import check_free
+from yarnling.supervisor import UpOptions, check_free, supervised
 
 
 @pytest.fixture(autouse=True)
@@ -113,7 +113,28 @@ def test_a_name_is_held_by_one_process_at_a_time(home: Path) -> None:
     assert not list((home / "yarnling").iterdir())
 
 
-def test_a_directory_that_cannot_be_written_is_told(home: Path) -> None:
+def test_a_directory_that_cannot_be_written_is_refused_with_a_remedy_that_fits(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (home / "yarnling").write_text("a file")
-    with pytest.raises(YarnException, match="cannot keep the cluster's state"), name_held("mine"):
+    told = rf"^{home}/yarnling: cannot keep the cluster's state: .* \(XDG_RUNTIME_DIR names it: set it to a directory"
+    with pytest.raises(YarnException, match=told), name_held("mine"):
         pass
+    with pytest.raises(YarnException, match=told):
+        check_free("mine")
+    monkeypatch.setenv("HOME", str(home / "yarnling"))
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(home / "missing"))
+    told = rf"^XDG_RUNTIME_DIR = {home}/missing cannot be written to, and {home}/yarnling/.cache/yarnling: cannot keep"
+    with pytest.raises(YarnException, match=told):
+        check_free("mine")
+    monkeypatch.delenv("XDG_RUNTIME_DIR")
+    with pytest.raises(YarnException, match=r"\(set XDG_RUNTIME_DIR to a directory that you can write to\)"):
+        check_free("mine")
+
+
+async def test_nothing_starts_when_no_order_could_be_taken(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(UpOptions, "cluster", lambda self: pytest.fail("a cluster is made"))
+    (home / "yarnling" / "mine.sock").mkdir(parents=True)
+    with pytest.raises(YarnException, match="cannot keep the cluster's state: Is a directory"):
+        async with supervised(UpOptions("mine", 1)):
+            pass

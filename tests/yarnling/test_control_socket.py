@@ -14,7 +14,16 @@ import pytest
 from wire.unix_socket import short_name
 from yarn.errors import YarnException
 from yarnling import control_socket
-from yarnling.control_socket import LINE_BYTES_MAX, NoSupervisor, Tell, answers, listening
+from yarnling.control_socket import (
+    LINE_BYTES_MAX,
+    WAITING_MAX,
+    CarryOut,
+    NoSupervisor,
+    Tell,
+    answers,
+    bound_for_orders,
+    taking_orders,
+)
 
 
 @pytest.fixture
@@ -23,6 +32,13 @@ def path(tmp_path: Path) -> Path:
     directory = tmp_path / ("long" * 30)
     directory.mkdir()
     return directory / "default.sock"
+
+
+@contextlib.asynccontextmanager
+async def listening(path: Path, carry_out: CarryOut) -> AsyncIterator[None]:
+    with bound_for_orders(path) as listener:
+        async with taking_orders(listener, carry_out):
+            yield
 
 
 async def asked(path: Path, request: dict[str, Any]) -> list[dict[str, Any]]:
@@ -72,11 +88,17 @@ async def test_without_a_supervisor_it_is_told(path: Path) -> None:
         (b"hello\n", "no order: Expecting value"),
         (b"[1]\n", "no order: must be a JSON object"),
         (b"x" * (2 * LINE_BYTES_MAX) + b"\n", "no order: "),
+        (b"[" * 60_000 + b"\n", "no order: nested too deeply"),
+        (b'{"order": ' + b"[" * 50_000 + b"\n", "no order: nested too deeply"),
+        (b"\xff\n", "no order: "),
+        (b'{"order": ' + b"9" * 5000 + b"}\n", "no order: "),
+        (b"", "no order: "),
     ],
 )
 async def test_what_is_no_order_is_refused(path: Path, line: bytes, told: str) -> None:
     async with listening(path, echo), connected(path) as (reader, writer):
         writer.write(line)
+        writer.write_eof()
         assert told.encode() in await reader.readline()
         assert await reader.read() == b""
 
@@ -133,10 +155,38 @@ async def asked_in_vain(path: Path) -> str:
     return refused.value.message
 
 
-async def test_connections_have_a_bound(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(control_socket, "CONNECTIONS_MAX", 1)
-    async with listening(path, echo), connected(path) as (reader, writer):
-        with pytest.raises(NoSupervisor):
-            await asked(path, {"order": "x"})
+async def test_idle_connections_do_not_keep_an_order_out(path: Path) -> None:
+    """The one that has been idle longest makes room, and is told."""
+    async with asyncio.timeout(60), listening(path, echo), contextlib.AsyncExitStack() as stack:
+        idle = [await stack.enter_async_context(connected(path)) for _ in range(WAITING_MAX)]
+        assert (await asked(path, {"order": "x"}))[-1]["text"] == "done"
+        assert b"more than 16 connections have sent no order" in await idle[0][0].readline()
+        idle[1][1].write(b'{"order": "x"}\n')
+        assert b"half" in await idle[1][0].readline()
+
+
+async def test_orders_under_way_have_a_bound(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(control_socket, "ORDERS_MAX", 1)
+    begun, end = asyncio.Event(), asyncio.Event()
+
+    async def long(request: dict[str, Any], tell: Tell) -> dict[str, Any]:
+        begun.set()
+        await end.wait()
+        return {"text": "done"}
+
+    async with asyncio.timeout(60), listening(path, long), connected(path) as (reader, writer):
         writer.write(b'{"order": "x"}\n')
-        assert b"half" in await reader.readline()
+        await begun.wait()
+        assert await asked(path, {"order": "x"}) == [{"error": "1 orders are under way (wait until one has ended)"}]
+        end.set()
+        assert b"done" in await reader.readline()
+        assert await asked(path, {"order": "x"}) == [{"text": "done"}]
+
+
+async def test_a_second_line_is_refused(path: Path) -> None:
+    async def long(request: dict[str, Any], tell: Tell) -> dict[str, Any]:
+        return await asyncio.get_running_loop().create_future()
+
+    async with asyncio.timeout(60), listening(path, long), connected(path) as (reader, writer):
+        writer.write(b'{"order": "x"}\n{"order": "y"}\n')
+        assert b"one line a connection" in await reader.readline()

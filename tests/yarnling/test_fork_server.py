@@ -169,7 +169,7 @@ async def test_the_killed_fork_server_takes_its_daemons_along_and_closing_ends_t
     os.kill(launcher.pid, signal.SIGKILL)
     await daemon.exited.wait()
     until_blocking(lambda: gone(daemon.pid))
-    with pytest.raises(DaemonFailed, match="the fork server has ended"):
+    with pytest.raises(DaemonFailed, match=f"the fork server, process {launcher.pid}, was killed by SIGKILL"):
         await launcher.start(request_for())
     assert not gone(daemon.facts["child"])
     await launcher.close()

@@ -18,7 +18,15 @@ from yarnling.cli.views import ClusterView, cluster_view, look_or_problem
 from yarnling.cluster_state import find_cluster, name_option
 from yarnling.local_cluster import LocalCluster
 from yarnling.node_health import complaints
-from yarnling.supervisor import UpOptions, check_free, set_by_signals, start_detached, supervised, wait_for_end
+from yarnling.supervisor import (
+    ClusterBroken,
+    UpOptions,
+    check_free,
+    set_by_signals,
+    start_detached,
+    supervised,
+    wait_for_end,
+)
 
 __all__ = ["UpOptions", "run_detached", "run_foreground"]
 
@@ -29,11 +37,11 @@ def run_detached(options: UpOptions, *, as_json: bool) -> None:
     """Start the cluster, leave it to a supervisor and say where it is."""
     check_free(options.name)
     tell_of_keys(options.conf, options.settings)
-    _tell_of_emulation(options)
     with notices().status(_starting(options)):
         told = start_detached(options)
     if "error" in told:
         raise YarnException(str(told["error"]))
+    _tell_of_emulation(options)
     for complaint in told["complaints"]:
         notices().print(in_line(complaint))
     state = find_cluster(options.name)
@@ -49,8 +57,8 @@ def run_detached(options: UpOptions, *, as_json: bool) -> None:
 
 def run_foreground(options: UpOptions, *, as_json: bool) -> None:
     """Keep the cluster until Ctrl-C, and show it; with `as_json` its state on stdout once, all else on stderr."""
+    check_free(options.name)
     tell_of_keys(options.conf, options.settings)
-    _tell_of_emulation(options)
     asyncio.run(_run(options, notices() if as_json else terminal(), as_json=as_json))
 
 
@@ -58,6 +66,7 @@ async def _run(options: UpOptions, console: Console, *, as_json: bool) -> None:
     async with contextlib.AsyncExitStack() as stack:
         with console.status(_starting(options)):
             cluster = await stack.enter_async_context(supervised(options))
+        _tell_of_emulation(options)
         stop = set_by_signals()
         if as_json:
             sys.stdout.write(json_form.text(find_cluster(options.name)) + "\n")
@@ -67,9 +76,11 @@ async def _run(options: UpOptions, console: Console, *, as_json: bool) -> None:
         async with asyncio.TaskGroup() as tasks:
             showing = tasks.create_task(_show(cluster, options.name, console))
             try:
-                await wait_for_end(cluster, stop)
+                broken = await wait_for_end(cluster, stop)
             finally:
                 showing.cancel()
+        if broken is not None:
+            raise ClusterBroken(broken)
         console.print("Ending ...")
     console.print("All processes have ended.")
 
@@ -106,9 +117,9 @@ def _lines(view: ClusterView) -> list[str]:
 
 
 def _tell_of_emulation(options: UpOptions) -> None:
-    """Whoever waits for the output of a command is to know that there will be none."""
+    """Say that containers are emulated: who waits for the output of a command needs to know that there is none."""
     if options.emulated is not None:
-        notices().print(in_line(f"Containers are played by the table {options.emulated}: their commands do not run."))
+        notices().print(in_line(f"Containers are emulated by the table {options.emulated}: commands do not run."))
 
 
 def _starting(options: UpOptions) -> str:

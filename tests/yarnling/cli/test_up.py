@@ -1,0 +1,29 @@
+"""What `yarnling up` says before and after a start that fails."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from yarn.errors import YarnException
+from yarn.faults import ConfigurationException
+from yarnling.cli import up
+from yarnling.cli.up import UpOptions, run_detached, run_foreground
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
+
+
+def test_a_table_that_cannot_be_read_is_not_announced(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    options = UpOptions("mine", 1, emulated="nope.yaml")
+    with pytest.raises(ConfigurationException, match=r"nope\.yaml"):
+        run_foreground(options, as_json=False)
+    monkeypatch.setattr(up, "start_detached", lambda options: {"error": "cannot be read"})
+    with pytest.raises(YarnException, match="cannot be read"):
+        run_detached(options, as_json=False)
+    assert "nope.yaml" not in capsys.readouterr().err
