@@ -75,9 +75,6 @@ THEIRS = {
     "<MANAGED>": "1795222023200_0059",
     "<NODE 1>": "localhost:45454",
     "<NODE 2>": "localhost:45455",
-    "<WEB 1>": "localhost:8042",
-    "<WEB 2>": "localhost:28042",
-    "<RM>": "localhost:8088",
 }
 """{name: what it is in the recording}. Numbers of applications are also those of their attempts and containers."""
 
@@ -93,6 +90,9 @@ LABEL_SETTINGS = {
 }
 LABEL_THEIRS = {"<NODE 1>": "localhost:45454", "<NODE 2>": "127.0.0.2:45455"}
 """The nodes on which labels were recorded."""
+
+WEB_SERVERS = ("localhost:8088", "localhost:8042", "localhost:28042", "127.0.0.2:28042")
+"""Of the recording's ResourceManager and NodeManagers. yarnling has none, and shows N/A for their addresses."""
 
 EDITS: dict[str, Callable[[dict[str, str]], dict[str, str] | str]] = {
     "capacities of root's children sum to 120": lambda values: {**values, f"{_ROOT}.default.capacity": "70"},
@@ -173,9 +173,6 @@ async def play() -> dict[str, str]:
             "<MANAGED>": _number(managed),
             "<NODE 1>": str(first.node_id),
             "<NODE 2>": str(second.node_id),
-            "<WEB 1>": first.http_address,
-            "<WEB 2>": second.http_address,
-            "<RM>": "127.0.0.1:8088",
         }
         await _shows(client, dict.fromkeys((first.node_id, second.node_id), 0) | {first.node_id: 2, second.node_id: 1})
         return names

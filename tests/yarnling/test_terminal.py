@@ -18,7 +18,7 @@ from yarn.states import NodeState, QueueState, YarnApplicationState
 from yarnling.cli.app import tell
 from yarnling.cli.configuration import report
 from yarnling.cli.key_notices import tell_of_keys
-from yarnling.cli.terminal import in_line, shown, terminal
+from yarnling.cli.terminal import in_line, live, shown, terminal, without_page_hint, without_pages
 from yarnling.cli.views import ClusterView, application_table, cluster_view, node_table, queue_table
 
 EVIL = "[/x] [bold]:smile: \x1b[2J\x9b1m\u202e\udcff\a"
@@ -82,3 +82,32 @@ def test_an_unhealthy_node_says_why() -> None:
     )
     root = QueueInfo("root", "root", QueueState.RUNNING, 1.0, 1.0, 0.0, 1.0, 1.0, 0.0, QueueStatistics())
     assert "127.0.0.2:1 UNHEALTHY: 1/1 local-dirs [\\x1b]" in drawn(cluster_view(ClusterView((node,), root, ())))
+
+
+@pytest.mark.parametrize(
+    "dead",
+    [
+        "http://localhost:8088/proxy/application_1795371927619_0001/",
+        "https://rm.example.org:8090/cluster/app/application_1795371927619_0001",
+        "127.0.0.2:0",
+        "http://127.0.0.2:0",
+        "http://127.0.0.2:0/node/containerlogs/container_1795371927619_0001_01_000001/alice",
+    ],
+)
+def test_an_address_where_no_server_listens_is_not_shown(dead: str) -> None:
+    assert live(dead) == "N/A"
+
+
+@pytest.mark.parametrize(
+    "own", ["http://localhost:4040/jobs", "http://127.0.0.1:80", "N/A", "", "http://master/proxy/x"]
+)
+def test_the_page_of_a_master_is_shown(own: str) -> None:
+    assert live(own) == own
+
+
+def test_diagnostics_do_not_send_people_to_a_page_that_is_not_there() -> None:
+    page = "http://localhost:8088/cluster/app/application_1_0001"
+    see = f"For more detailed output, check the application tracking page: {page}"
+    text = f"exit status 1\n{see} Then click on links to logs of each attempt.\n. Failing the application."
+    assert without_page_hint(text) == "exit status 1\n. Failing the application."
+    assert without_pages(text) == text.replace(page, "N/A")

@@ -13,7 +13,7 @@ from yarn.applications import ApplicationReport
 from yarn.errors import YarnException
 from yarn.ids import ApplicationId
 from yarn.states import FINAL_APPLICATION_STATES, FinalApplicationStatus
-from yarnling.cli.terminal import in_line, notices, shown
+from yarnling.cli.terminal import in_line, notices, shown, without_page_hint
 from yarnling.client import Client, WaitTimeout
 
 POLL_S = 0.1
@@ -69,4 +69,4 @@ def _tell_end(report: ApplicationReport, console: Console) -> None:
     seconds = (report.finish_time_ms - report.start_time_ms) / 1000
     console.print(f"{report.application_id} {report.final_status.name} after {seconds:.1f} s")
     if report.final_status is not FinalApplicationStatus.SUCCEEDED and report.diagnostics.strip():
-        console.print(shown(report.diagnostics.strip()))
+        console.print(shown(without_page_hint(report.diagnostics).strip()))

@@ -18,6 +18,11 @@ PIPE_WIDTH = 240
 
 # C0 but newline and tab, DEL, C1; Unicode's line ends and marks of direction; surrogates, which no encoding takes.
 _OBEYED = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+NOT_AVAILABLE = "N/A"
+_RM_PAGE = re.compile(r"https?://[^\s/]+/(?:proxy|cluster/app)/application_\d+_\d+\S*")
+"""A page of a ResourceManager's web server, and of its proxy."""
+_PORT_0 = re.compile(r"(?:https?://)?[^\s/]+:0(?:/\S*)?")
+_SEE_PAGE = re.compile(rf"For more detailed output, check the application tracking page: {_RM_PAGE.pattern} Then .*\n?")
 
 
 def terminal() -> Console:
@@ -44,6 +49,25 @@ def in_line(text: str) -> str:
 def cell(text: str, style: str = "") -> Text:
     """`text` for a table."""
     return Text(in_line(text), style)
+
+
+def live(address: str) -> str:
+    """A URL, or host:port, for people; N/A where no server listens.
+
+    yarnling has no web servers: its ResourceManager reports the pages that Hadoop's would have, and a NodeManager
+    reports port 0. An ApplicationMaster's own page is shown.
+    """
+    return NOT_AVAILABLE if _RM_PAGE.fullmatch(address) or _PORT_0.fullmatch(address) else address
+
+
+def without_pages(diagnostics: str) -> str:
+    """A ResourceManager's diagnostics with N/A for its web pages."""
+    return _RM_PAGE.sub(NOT_AVAILABLE, diagnostics)
+
+
+def without_page_hint(diagnostics: str) -> str:
+    """A ResourceManager's diagnostics without the sentence that sends people to its web page."""
+    return _SEE_PAGE.sub("", diagnostics)
 
 
 def _written_out(match: re.Match[str]) -> str:

@@ -14,6 +14,7 @@ from yarn.times import format_iso8601
 from yarnling.cli.hadoop import form
 from yarnling.cli.hadoop.options import Option
 from yarnling.cli.hadoop.verb import REFUSED, Call, Verb
+from yarnling.cli.terminal import live, without_pages
 
 ALL = "ALL"
 LISTED = (YarnApplicationState.SUBMITTED, YarnApplicationState.ACCEPTED, YarnApplicationState.RUNNING)
@@ -94,7 +95,7 @@ def _cells(report: ApplicationReport) -> tuple[object, ...]:
         report.state.name,
         report.final_status.name,
         form.progress(report.progress),
-        report.original_tracking_url,
+        live(report.original_tracking_url),
     )
 
 
@@ -124,7 +125,7 @@ def _entries(report: ApplicationReport) -> list[tuple[str, object]]:
         ("Progress", form.progress(report.progress)),
         ("State", report.state.name),
         ("Final-State", report.final_status.name),
-        ("Tracking-URL", report.original_tracking_url),
+        ("Tracking-URL", live(report.original_tracking_url)),
         ("RPC Port", report.rpc_port),
         ("AM Host", report.host),
         ("Aggregate Resource Allocation", f"{used.memory_seconds} MB-seconds, {used.vcore_seconds} vcore-seconds"),
@@ -133,7 +134,7 @@ def _entries(report: ApplicationReport) -> list[tuple[str, object]]:
             f"{used.preempted_memory_seconds} MB-seconds, {used.preempted_vcore_seconds} vcore-seconds",
         ),
         ("Log Aggregation Status", report.log_aggregation.name),
-        ("Diagnostics", report.diagnostics),
+        ("Diagnostics", without_pages(report.diagnostics)),
         ("Unmanaged Application", str(report.unmanaged).lower()),
         ("Application Node Label Expression", report.label_expression),
         ("AM container Node Label Expression", report.am_label_expression or "null"),

@@ -8,6 +8,7 @@ from yarn.ids import ApplicationAttemptId, ApplicationId
 from yarnling.cli.hadoop import form
 from yarnling.cli.hadoop.options import Option
 from yarnling.cli.hadoop.verb import REFUSED, Call, Verb
+from yarnling.cli.terminal import NOT_AVAILABLE, live, without_pages
 
 WIDTHS = (30, 20, 35, 35)
 HEADER = ("ApplicationAttempt-Id", "State", "AM-Container-Id", "Tracking-URL")
@@ -23,7 +24,7 @@ async def _run(call: Call) -> int:
 
 async def _list(call: Call) -> int:
     attempts = await call.client.attempts(ApplicationId.parse(call.given.one("list")))
-    rows = [(a.attempt_id, a.state.name, a.am_container_id or form.NOT_AVAILABLE, a.tracking_url) for a in attempts]
+    rows = [(a.attempt_id, a.state.name, a.am_container_id or NOT_AVAILABLE, live(a.tracking_url)) for a in attempts]
     call.show(
         attempts,
         "\n".join(
@@ -54,11 +55,11 @@ def _entries(report: ApplicationAttemptReport) -> list[tuple[str, object]]:
     return [
         ("ApplicationAttempt-Id", report.attempt_id),
         ("State", report.state.name),
-        ("AMContainer", report.am_container_id or form.NOT_AVAILABLE),
-        ("Tracking-URL", report.tracking_url),
+        ("AMContainer", report.am_container_id or NOT_AVAILABLE),
+        ("Tracking-URL", live(report.tracking_url)),
         ("RPC Port", report.rpc_port),
         ("AM Host", report.host),
-        ("Diagnostics", report.diagnostics),
+        ("Diagnostics", without_pages(report.diagnostics)),
     ]
 
 

@@ -14,6 +14,7 @@ from yarn.states import SignalContainerCommand
 from yarnling.cli.hadoop import form
 from yarnling.cli.hadoop.options import Option
 from yarnling.cli.hadoop.verb import REFUSED, Call, Verb
+from yarnling.cli.terminal import NOT_AVAILABLE, live
 
 WIDTHS = (30, 20, 20, 20, 20, 20, 35)
 HEADER = ("Container-Id", "Start Time", "Finish Time", "State", "Host", "Node Http Address", "LOG-URL")
@@ -47,8 +48,8 @@ def _cells(report: ContainerReport) -> tuple[object, ...]:
         form.moment(report.finish_time_ms),
         report.state.name,
         report.node_id,
-        report.node_http_address or form.NOT_AVAILABLE,
-        report.log_url,
+        live(report.node_http_address or NOT_AVAILABLE),
+        live(report.log_url),
     )
 
 
@@ -74,9 +75,9 @@ def _entries(report: ContainerReport) -> list[tuple[str, object]]:
         ("Finish-Time", report.finish_time_ms),
         ("State", report.state.name),
         ("Execution-Type", report.execution_type.name),
-        ("LOG-URL", report.log_url),
+        ("LOG-URL", live(report.log_url)),
         ("Host", report.node_id),
-        ("NodeHttpAddress", report.node_http_address or form.NOT_AVAILABLE),
+        ("NodeHttpAddress", live(report.node_http_address or NOT_AVAILABLE)),
         ("ExposedPorts", ""),
         ("Diagnostics", report.diagnostics or "null"),
     ]

@@ -9,8 +9,8 @@ from decimal import ROUND_HALF_EVEN, Decimal
 from rm.scheduler.binary32 import shortest
 from yarn.java_values import to_float32
 from yarn.nodes import ResourceUtilization
+from yarnling.cli.terminal import NOT_AVAILABLE
 
-NOT_AVAILABLE = "N/A"
 _HUNDREDTH = Decimal("0.01")
 
 

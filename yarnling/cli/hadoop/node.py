@@ -8,6 +8,7 @@ from yarn.states import NodeState
 from yarnling.cli.hadoop import form
 from yarnling.cli.hadoop.options import Option
 from yarnling.cli.hadoop.verb import REFUSED, Call, Verb
+from yarnling.cli.terminal import live
 
 WIDTHS = (16, 15, 17, 28)
 HEADER = ("Node-Id", "Node-State", "Node-Http-Address", "Number-of-Running-Containers")
@@ -35,7 +36,7 @@ async def _list(call: Call) -> int:
     nodes = await call.client.nodes(states)
     lines = [f"Total Nodes:{len(nodes)}", form.row(WIDTHS, HEADER)]
     for node in nodes:
-        lines.append(form.row(WIDTHS, (node.node_id, node.state.name, node.http_address, node.containers)))
+        lines.append(form.row(WIDTHS, (node.node_id, node.state.name, live(node.http_address), node.containers)))
         if "showDetails" in call.given:
             lines += _details(node)
     call.show(nodes, "\n".join(lines))
@@ -69,7 +70,7 @@ def _entries(node: NodeReport) -> list[tuple[str, object]]:
         ("Node-Id", node.node_id),
         ("Rack", node.rack),
         ("Node-State", node.state.name),
-        ("Node-Http-Address", node.http_address),
+        ("Node-Http-Address", live(node.http_address)),
         ("Last-Health-Update", form.health_moment(node.health.reported_ms)),
         ("Health-Report", node.health.report),
         ("Containers", node.containers),
