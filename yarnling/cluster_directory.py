@@ -18,14 +18,15 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
-import glob
 import ipaddress
 import json
 import os
+import shutil
 import tempfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+from rm.store_file import store_files
 from wire.cluster_secret import write_cluster_secret
 from wire.hadoop_xml import to_xml
 from yarn.errors import YarnException
@@ -164,7 +165,7 @@ class ClusterDirectory:
                 part.mkdir(parents=True, exist_ok=True)
             if discard:
                 for file in _files_of(store):
-                    file.unlink()
+                    shutil.rmtree(file) if file.is_dir() else file.unlink()
             # The number of nodes is asked for again; those that were decommissioned must not be missing from it.
             self.excluded_hosts.write_text("")
             if not (_has_content(store) and self.secret_file.exists()):
@@ -238,14 +239,13 @@ def _described(holder: bytes) -> str:
 
 
 def _files_of(store: Path) -> list[Path]:
-    """The files of a state store that exist: SQLite keeps others beside the main one."""
-    beside = store.parent.glob(f"{glob.escape(store.name)}-*") if store.parent.is_dir() else ()
-    return [file for file in (store, *beside) if file.is_file()]
+    """The files and directories of a state store that exist."""
+    return [file for file in store_files(store) if file.exists()]
 
 
 def _has_content(store: Path) -> bool:
-    """Whether a ResourceManager has written to the store. One that was killed at its start leaves an empty file."""
-    return any(file.stat().st_size > 0 for file in _files_of(store))
+    """Whether a ResourceManager has written to the store. One that was killed while it made it leaves a directory."""
+    return any(file.is_file() and file.stat().st_size > 0 for file in _files_of(store))
 
 
 def _host(number: int) -> str:
