@@ -20,6 +20,7 @@ from rm.effects import SaveApplication, SaveAttempt, StoreEffect
 from rm.lifecycles.states import RMAppAttemptState, RMAppState
 from rm.sqlite_store import SQLiteStateStore
 from rm.stored_state import ApplicationAttemptStateData, ApplicationStateData, Saving
+from wire.cluster_secret import read_client_token
 from wire.proxies.client import ApplicationClientProxy
 from wire.retry import RetryPolicy
 from yarn.applications import ApplicationSubmissionContext
@@ -76,7 +77,8 @@ async def _restart(cluster: LocalCluster, count: int) -> tuple[float, float, flo
     rm = await cluster.restart_rm()
     ready_s = time.monotonic() - begun_s
     cpu = psutil.Process(rm.pid).cpu_times()
-    async with ApplicationClientProxy(cluster.addresses[resourcemanager.ADDRESS.key], retry=RETRY) as client:
+    address, token = cluster.addresses[resourcemanager.ADDRESS.key], read_client_token(cluster.configuration)
+    async with ApplicationClientProxy(address, token=token, retry=RETRY) as client:
         await client.get_application_report(ApplicationId(START_MS, count))
     served_s = time.monotonic() - begun_s
     return ready_s, served_s, cpu.user + cpu.system

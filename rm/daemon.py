@@ -24,7 +24,7 @@ from rm.master_keys import MasterKeys
 from rm.master_launcher import MasterLauncher
 from rm.pack_service import PackTrackerService
 from rm.response_signer import ResponseSigner
-from rm.servers import Servers
+from rm.servers import Servers, client_authentication
 from rm.services import ClientService, MasterService, TrackerService
 from rm.shell import ResourceManagerShell
 from rm.sqlite_store import SQLiteStateStore
@@ -37,7 +37,6 @@ from wire.core_shell import WallClock
 from wire.event_log import open_event_log
 from wire.observer import RpcObserver
 from wire.protocols import admin, client, inspection, master, pack, tracker
-from wire.server import anybody
 from wire.signals import ended_by_signal
 from wire.tokens import NodeTokenSecretManager, PackTokenSecretManager
 from wire.topology import Topology
@@ -232,9 +231,10 @@ class ResourceManager:
         conf, shell, signer, keys = self._conf, self._shell, self._signer, self.keys
         secret, topology = read_cluster_secret(conf), Topology.read(conf)
         node_tokens, pack_tokens = NodeTokenSecretManager(secret), PackTokenSecretManager(secret)
-        servers = Servers(conf, observers)
-        clients = servers.add(resourcemanager.ADDRESS, client.RPCS, ClientService(self.core, shell, signer), anybody)
-        clients.add(inspection.RPCS, InspectionService(self.core, self._clock), anybody)
+        servers, check_client = Servers(conf, observers), client_authentication(conf, secret)
+        servers.add(resourcemanager.ADDRESS, client.RPCS, ClientService(self.core, shell, signer), check_client).add(
+            inspection.RPCS, InspectionService(self.core, self._clock), check_client
+        )
         servers.add(
             resourcemanager.SCHEDULER_ADDRESS,
             master.RPCS,
@@ -255,7 +255,7 @@ class ResourceManager:
             resourcemanager.ADMIN_ADDRESS,
             admin.RPCS,
             AdminService(self.core, shell, conf, _with_mapping_rules(reload)),
-            anybody,
+            check_client,
         )
         return servers
 

@@ -1,17 +1,27 @@
-"""The ResourceManager's servers: which protocols are spoken at which of its addresses."""
+"""The ResourceManager's servers: which protocols are spoken at which of its addresses, and who may call them."""
 
 from __future__ import annotations
 
 import asyncio
+import getpass
+import logging
 from collections.abc import Callable
 from typing import Any
 
 from wire.address import Address
+from wire.caller import Caller
 from wire.observer import RpcObserver
 from wire.server import RpcServer
+from wire.tokens import ClientTokenSecretManager
 from yarn.configuration import Configuration
+from yarn.errors import InvalidToken
 from yarn.settings.kinds import AddressSetting
-from yarn.settings.yarnling import LISTEN_BEYOND_LOOPBACK
+from yarn.settings.yarnling import CLUSTER_SECRET_FILE, LISTEN_BEYOND_LOOPBACK, OPEN_TO_LOCAL_USERS
+
+_LOOPBACK_PEERS = ("ipv4:127.", "ipv6:[::1]:", "ipv6:%5B::1%5D:")
+"""How gRPC names a caller on this machine."""
+
+_logger = logging.getLogger(__name__)
 
 
 class Servers:
@@ -42,3 +52,31 @@ class Servers:
 
     async def stop(self) -> None:
         await asyncio.gather(*(server.stop() for server in self._servers))
+
+
+def client_authentication(conf: Configuration, secret: bytes) -> Callable[[Caller[None]], None]:
+    """The check of callers of the client and admin ports: a client token, or in an open cluster any local caller.
+
+    The check raises InvalidToken.
+    """
+    tokens = ClientTokenSecretManager(secret)
+    if OPEN_TO_LOCAL_USERS.of(conf):
+        _logger.warning(
+            "every user of this machine may run commands as %s (%s = true)", getpass.getuser(), OPEN_TO_LOCAL_USERS.key
+        )
+
+    def check(caller: Caller[None]) -> None:
+        try:
+            tokens.check(caller.token)
+        except InvalidToken as refusal:
+            raise InvalidToken(
+                f"{refusal.message}: only {getpass.getuser()} and root may call this ResourceManager "
+                f"(use the cluster's configuration directory, where {CLUSTER_SECRET_FILE.key} names the secret, "
+                f"or start the cluster with {OPEN_TO_LOCAL_USERS.key} = true)"
+            ) from None
+
+    def check_unless_local(caller: Caller[None]) -> None:
+        if not caller.peer.startswith(_LOOPBACK_PEERS):
+            check(caller)
+
+    return check_unless_local if OPEN_TO_LOCAL_USERS.of(conf) else check

@@ -14,7 +14,7 @@ from yarn.errors import InvalidArgumentException, InvalidToken
 from yarn.records import dataclass
 
 USER_KEY = "yarn-user"
-"""Metadata: the user's name (simple authentication: the server believes it)."""
+"""Metadata: the user's name, which the server believes, as in Hadoop's simple authentication."""
 TOKEN_KEY = "yarn-token-bin"
 """Metadata: a serialised TokenProto."""
 USER_LENGTH_MAX = 256
@@ -33,7 +33,7 @@ class Caller(Generic[Verified]):
     """A caller as its server knows it: `user` is what it says, `verified` what its token proves.
 
     `verified` is an AMRMTokenIdentifier (masters), an NMTokenIdentifier (at an NM), a NodeId (nodes) or None
-    (clients, who have no token). `peer` is gRPC's name of the other end, for logs.
+    (clients, whose token says nothing about who they are). `peer` is gRPC's name of the other end, for logs.
     """
 
     user: str

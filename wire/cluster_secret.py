@@ -1,18 +1,22 @@
-"""The cluster's secret: random bytes in a file that only its owner can read, known to the RM and its NMs.
+"""The cluster's secret: random bytes in a file that only its owner can read, known to the RM, its NMs and its clients.
 
-It stands for Hadoop's Kerberos: who has it may register nodes. It is never on a command line nor in an environment.
+It stands for Hadoop's Kerberos: its holder may register nodes, and call the RM as a client or an administrator. It is
+never on a command line nor in an environment.
 """
 
 from __future__ import annotations
 
 import os
+import pwd
 import secrets
 import stat
 from pathlib import Path
 
+from wire.tokens import ClientTokenSecretManager
 from yarn.configuration import Configuration
-from yarn.errors import YarnException
-from yarn.settings.yarnling import CLUSTER_SECRET_FILE
+from yarn.containers import Token
+from yarn.errors import AccessControlException, YarnException
+from yarn.settings.yarnling import CLUSTER_SECRET_FILE, OPEN_TO_LOCAL_USERS
 
 SECRET_BYTES = 32
 SECRET_BYTES_MIN = 16
@@ -32,19 +36,57 @@ def read_cluster_secret(conf: Configuration) -> bytes:
     name = CLUSTER_SECRET_FILE.maybe_of(conf)
     if not name:
         raise YarnException(
-            f"{CLUSTER_SECRET_FILE.key} is not set: without it anybody could register a node "
+            f"{CLUSTER_SECRET_FILE.key} is not set: without it anybody could register a node or run commands "
             f"(name a file of {SECRET_BYTES} random bytes with mode 0600; `yarnling up` makes one)"
         )
-    said = f"{CLUSTER_SECRET_FILE.key} = {name}"
     try:
-        descriptor = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
-        with open(descriptor, "rb") as file:
-            mode = os.fstat(file.fileno()).st_mode
-            secret = file.read(SECRET_BYTES_MAX + 1)
+        return _read(name)
     except OSError as error:
-        raise YarnException(f"{said}: {error.strerror} (give a file that the daemon can read)") from None
+        raise YarnException(f"{_said(name)}: {error.strerror} (give a file that the daemon can read)") from None
+
+
+def read_client_token(conf: Configuration) -> Token | None:
+    """The token for the RM's client and admin ports; None if the configuration names no secret or none is needed.
+
+    Raises AccessControlException for a user who may not read the secret, YarnException if the file cannot be used.
+    """
+    name = CLUSTER_SECRET_FILE.maybe_of(conf)
+    if not name:
+        return None
+    try:
+        return ClientTokenSecretManager(_read(name)).create()
+    except PermissionError as error:
+        if OPEN_TO_LOCAL_USERS.of(conf):
+            return None
+        raise AccessControlException(
+            f"{_said(name)}: {error.strerror}: only {_owner(name)} and root may use this cluster "
+            f"(run as that user, or start the cluster with {OPEN_TO_LOCAL_USERS.key} = true)"
+        ) from None
+    except OSError as error:
+        raise YarnException(f"{_said(name)}: {error.strerror} (use the configuration of a running cluster)") from None
+
+
+def _read(name: str) -> bytes:
+    """Raises OSError if the file cannot be read, YarnException if what it holds is not a secret."""
+    descriptor = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    with open(descriptor, "rb") as file:
+        mode = os.fstat(file.fileno()).st_mode
+        secret = file.read(SECRET_BYTES_MAX + 1)
     if mode & _OTHERS:
-        raise YarnException(f"{said}: mode {stat.S_IMODE(mode):04o} lets others read it (chmod 0600)")
+        raise YarnException(f"{_said(name)}: mode {stat.S_IMODE(mode):04o} lets others read it (chmod 0600)")
     if not SECRET_BYTES_MIN <= len(secret) <= SECRET_BYTES_MAX:
-        raise YarnException(f"{said}: {len(secret)} bytes, must be {SECRET_BYTES_MIN} to {SECRET_BYTES_MAX}")
+        raise YarnException(f"{_said(name)}: {len(secret)} bytes, must be {SECRET_BYTES_MIN} to {SECRET_BYTES_MAX}")
     return secret
+
+
+def _said(name: str) -> str:
+    return f"{CLUSTER_SECRET_FILE.key} = {name}"
+
+
+def _owner(name: str) -> str:
+    """The user whom the file belongs to, if that can be seen."""
+    try:
+        uid = os.stat(name).st_uid
+        return f"the user {pwd.getpwuid(uid).pw_name}"
+    except (OSError, KeyError):
+        return "the user who started it"

@@ -53,10 +53,6 @@ Context = grpc.aio.ServicerContext[bytes, bytes]
 Method = Callable[[Caller[Any], Any], Awaitable[Any]]
 
 
-def anybody(caller: Caller[None]) -> None:
-    """The authentication of clients: whoever they say they are."""
-
-
 class RpcServer:
     """Serves one or more protocols on one address. Nothing of gRPC is made before `start`.
 

@@ -1,4 +1,4 @@
-"""What tokens call themselves: Hadoop's kinds, and two of our own (wire.tokens)."""
+"""The kinds of tokens: Hadoop's, and three of our own (wire.tokens)."""
 
 from __future__ import annotations
 
@@ -7,3 +7,4 @@ NM_KIND = "NMToken"
 CONTAINER_KIND = "ContainerToken"
 NODE_KIND = "YarnlingNodeToken"
 PACK_KIND = "YarnlingPackToken"
+CLIENT_KIND = "YarnlingClientToken"

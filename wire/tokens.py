@@ -8,6 +8,7 @@ then believes the identifier, whoever brought it. Kinds and identifiers are Hado
     container token  one container on one NM   to start it      signed by the RM, checked by the NM
     node token       one NM                    to the RM        sealed with the cluster's secret (ours; Kerberos there)
     pack token       the NMs of one process    to the RM        likewise
+    client token     clients, administrators   to the RM        likewise
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ from wire.codec.tokens import (
     write_container_identifier,
     write_nm_identifier,
 )
-from wire.token_kinds import AMRM_KIND, CONTAINER_KIND, NM_KIND, NODE_KIND, PACK_KIND
+from wire.token_kinds import AMRM_KIND, CLIENT_KIND, CONTAINER_KIND, NM_KIND, NODE_KIND, PACK_KIND
 from yarn.containers import AMRMTokenIdentifier, ContainerTokenIdentifier, NMTokenIdentifier, Token
 from yarn.errors import InvalidArgumentException, InvalidToken
 from yarn.ids import ApplicationAttemptId, NodeId
@@ -263,8 +264,7 @@ class _ClusterSecretManager(Generic[Proven]):
             raise InvalidToken(f"the {self._kind}'s identifier cannot be read: {error}") from None
 
     def _seal(self, data: bytes) -> bytes:
-        # The kind is sealed too: a node's proof is none of a pack.
-        return seal(self._secret, self._kind.encode() + b"\0" + data)
+        return _seal_of_kind(self._secret, self._kind, data)
 
 
 class NodeTokenSecretManager(_ClusterSecretManager[NodeId]):
@@ -279,3 +279,26 @@ class PackTokenSecretManager(_ClusterSecretManager[Pack]):
 
     def __init__(self, cluster_secret: bytes) -> None:
         super().__init__(cluster_secret, PACK_KIND, PackProto, write_pack, read_pack)
+
+
+class ClientTokenSecretManager:
+    """Proves that a client may read the cluster's secret. It says nothing about the user, whom the caller names."""
+
+    def __init__(self, cluster_secret: bytes) -> None:
+        self._secret = cluster_secret
+
+    def create(self) -> Token:
+        """The token to send with calls to clients' ports; its identifier is empty."""
+        return Token(b"", _seal_of_kind(self._secret, CLIENT_KIND, b""), CLIENT_KIND, "")
+
+    def check(self, token: Token | None) -> None:
+        """Raises InvalidToken for a token that is missing, of another kind, or of another cluster."""
+        if token is None or token.kind != CLIENT_KIND:
+            raise InvalidToken(f"no {CLIENT_KIND} came with the call")
+        if not hmac.compare_digest(_seal_of_kind(self._secret, CLIENT_KIND, token.identifier), token.password):
+            raise InvalidToken(f"the {CLIENT_KIND} was made with another secret than this cluster's")
+
+
+def _seal_of_kind(secret: bytes, kind: str, identifier: bytes) -> bytes:
+    """A seal that includes the kind, so that a token of one kind cannot be shown as one of another."""
+    return seal(secret, kind.encode() + b"\0" + identifier)

@@ -10,14 +10,18 @@ from pathlib import Path
 
 
 def bound(path: Path) -> socket.socket:
-    """A socket there, for its owner alone; what a killed process has left is replaced. Raises OSError."""
+    """A socket at `path` that only its owner can connect to; a socket left by a killed process is replaced.
+
+    Raises OSError.
+    """
     listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
+        # Linux gives the file the socket's own mode, so that it is never open to others, not even until a chmod.
+        os.fchmod(listening.fileno(), 0o600)
         with short_name(path) as short:
             with contextlib.suppress(FileNotFoundError):
                 os.unlink(short)
             listening.bind(short)
-            os.chmod(short, 0o600)
     except OSError:
         listening.close()
         raise

@@ -16,6 +16,7 @@ from pathlib import Path
 from am.staging import default_staging_root
 from am.submission import Submission
 from wire.channel import Channels
+from wire.cluster_secret import read_client_token
 from wire.proxies.admin import AdminProxy
 from wire.proxies.client import ApplicationClientProxy
 from wire.proxies.inspection import InspectionProxy
@@ -69,10 +70,11 @@ class WaitTimeout(YarnException):
 class Client:
     """One user's way to the ResourceManager. Close it, or use it as a context manager.
 
-    `addresses` {configuration key: host:port}, such as yarn.resourcemanager.address (LocalCluster.addresses).
-    `user`: "" is who runs this. `log_dirs`: the NodeManagers' log directories, as far as they are on this machine;
-    there may come more.
-    `staging_root`: where `start` leaves what its applications need.
+    `addresses` {configuration key: host:port}, for example yarn.resourcemanager.address (LocalCluster.addresses).
+    `conf`: the cluster's (LocalCluster.configuration, or its configuration directory loaded); it names the secret that
+    the ResourceManager wants to see. `user`: "" is who runs this. `log_dirs`: the NodeManagers' log directories, as far
+    as they are on this machine; there may come more. `staging_root`: where `start` leaves what its applications need.
+    Raises AccessControlException if the cluster belongs to another user.
     """
 
     def __init__(
@@ -87,15 +89,12 @@ class Client:
         configuration = conf or Configuration()
         self.user = user or getpass.getuser()
         self._channels = Channels()
-        retry = RetryPolicy.read(configuration)
-        self._rm = ApplicationClientProxy(
-            addresses[resourcemanager.ADDRESS.key], user=self.user, retry=retry, channels=self._channels
-        )
-        self._inspection = InspectionProxy(
-            addresses[resourcemanager.ADDRESS.key], user=self.user, retry=retry, channels=self._channels
-        )
+        retry, token = RetryPolicy.read(configuration), read_client_token(configuration)
+        address = addresses[resourcemanager.ADDRESS.key]
         admin = addresses.get(resourcemanager.ADMIN_ADDRESS.key, "")
-        self.admin = AdminProxy(admin, user=self.user, retry=retry, channels=self._channels)
+        self._rm = ApplicationClientProxy(address, user=self.user, token=token, retry=retry, channels=self._channels)
+        self._inspection = InspectionProxy(address, user=self.user, token=token, retry=retry, channels=self._channels)
+        self.admin = AdminProxy(admin, user=self.user, token=token, retry=retry, channels=self._channels)
         self._poll_s = resourcemanager.CLIENT_POLL_INTERVAL.of(configuration) / 1000
         self._log_dirs = log_dirs
         self.staging_root = staging_root or default_staging_root()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Mapping
 from dataclasses import field
 from pathlib import Path
@@ -14,6 +15,7 @@ from yarn.ids import NodeId
 from yarn.records import dataclass
 from yarn.settings import resourcemanager, yarnling
 from yarnling.cluster_configuration import (
+    ORIGIN,
     RM_ADDRESSES,
     composed,
     file_values,
@@ -30,6 +32,7 @@ from yarnling.start_request import NM, RM, StartRequest
 
 ADDED_MAX = 1000
 """Nodes that can join later. The ResourceManager reads the table of racks once, so theirs must be in it by then."""
+PRIVATE_MODE = 0o700
 LEAVE_S = 30.0
 """A NodeManager that takes leave ends its containers, which takes a quarter of a second."""
 
@@ -125,6 +128,8 @@ class ClusterDaemons:
         if not self.directory.temporary:
             end_processes([self.directory.path])
         self.directory.prepare(store, discard=discard_state)
+        secret_file = {yarnling.CLUSTER_SECRET_FILE.key: str(self.directory.secret_file)}
+        self.configuration = self.configuration.overridden(secret_file, ORIGIN)
         numbers = range(1, self.nodes_max + 1)
         self.directory.write_racks([self.directory.node(number, self._racks) for number in numbers])
         kind = LoopLauncher if self._loopback else Launcher
@@ -289,11 +294,21 @@ class ClusterDaemons:
 
     async def _launch_nodes(self, places: list[NodePlace], sizes: Mapping[str, str]) -> Daemon:
         overrides = {**node_overrides(places, self._settings), **sizes}
+        self._make_private(self.directory.path / places[0].process)
         if self._detours is None:
             return await self._launch(places[0].process, NM, overrides)
         (place,) = places
         detour = await self._detours.of_node(place, self._file_values(self.addresses))
         return await self._launch(place.process, NM, overrides | detour.settings, detour.conf_dir)
+
+    def _make_private(self, home: Path) -> None:
+        """Keep the process's directory from others: what is below has Hadoop's modes, which let the group read tokens.
+
+        If it cannot be made, neither can the NodeManager's own directories, and the NodeManager reports that.
+        """
+        with contextlib.suppress(OSError):
+            home.mkdir(mode=PRIVATE_MODE, exist_ok=True)
+            home.chmod(PRIVATE_MODE)
 
     async def _kill_half_started(self, packs: list[list[NodePlace]]) -> None:
         """Their names and directories are those of the next nodes."""

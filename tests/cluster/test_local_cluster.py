@@ -11,10 +11,11 @@ from pathlib import Path
 import pytest
 
 from tests.cluster.conftest import QUICK, SOON_LOST_S, eventually, gone, names
-from yarn.errors import YarnException
+from yarn.errors import InvalidToken, YarnException
 from yarn.faults import ConfigurationException
 from yarn.states import NodeState
 from yarnling.blocking import BlockingCluster
+from yarnling.client import Client
 from yarnling.launcher import DaemonFailed
 from yarnling.local_cluster import LocalCluster
 
@@ -80,10 +81,22 @@ async def test_a_named_directory_is_kept_with_logs_and_configuration(tmp_path: P
     home = tmp_path / "cluster"
     async with LocalCluster(1, fast=True, directory=home) as cluster:
         assert stat.S_IMODE((home / "cluster-secret").stat().st_mode) == 0o600
+        assert stat.S_IMODE((home / "nm-1").stat().st_mode) == 0o700, "masters' tokens are below"
         site = (home / "conf" / "yarn-site.xml").read_text()
         assert cluster.addresses["yarn.resourcemanager.scheduler.address"] in site
     assert "RMNode=" in (home / "logs" / "rm.log").read_text()
     assert not names(home)
+
+
+async def test_a_client_needs_the_configuration_of_its_cluster() -> None:
+    """Addresses are public; the secret that the configuration names is not."""
+    async with LocalCluster(0, fast=True) as cluster, LocalCluster(0, fast=True) as other:
+        async with Client(cluster.addresses, conf=cluster.configuration) as client:
+            assert (await client.metrics()).active == 0
+        for conf in (None, other.configuration):
+            async with Client(cluster.addresses, conf=conf) as stranger:
+                with pytest.raises(InvalidToken, match=r"only \w+ and root may call this ResourceManager \(use the"):
+                    await stranger.metrics()
 
 
 async def test_a_plain_start_does_the_same(monkeypatch: pytest.MonkeyPatch) -> None:

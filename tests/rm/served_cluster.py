@@ -21,6 +21,7 @@ from wire.proxies.tracker import ResourceTrackerProxy
 from wire.server import RpcServer
 from wire.tokens import (
     AMRM_KIND,
+    ClientTokenSecretManager,
     ContainerTokenSecretManager,
     KeyRing,
     NMTokenSecretManager,
@@ -77,15 +78,18 @@ class Cluster:
 
     def __init__(self, addresses: dict[str, str], conf: Configuration, stack: AsyncExitStack) -> None:
         self.addresses = addresses
-        self.node_tokens = NodeTokenSecretManager(read_cluster_secret(conf))
+        self.secret = read_cluster_secret(conf)
+        self.node_tokens = NodeTokenSecretManager(self.secret)
+        self.client_token = ClientTokenSecretManager(self.secret).create()
         self._stack = stack
 
     async def client(self, user: str = "ann") -> ApplicationClientProxy:
-        proxy = ApplicationClientProxy(self.addresses[CLIENT], user=user)
+        proxy = ApplicationClientProxy(self.addresses[CLIENT], user=user, token=self.client_token)
         return await self._stack.enter_async_context(proxy)
 
-    async def admin(self) -> AdminProxy:
-        return await self._stack.enter_async_context(AdminProxy(self.addresses[ADMIN]))
+    async def admin(self, user: str = "") -> AdminProxy:
+        proxy = AdminProxy(self.addresses[ADMIN], user=user, token=self.client_token)
+        return await self._stack.enter_async_context(proxy)
 
     async def master(self, token: Token | None) -> ApplicationMasterProxy:
         proxy = ApplicationMasterProxy(self.addresses[SCHEDULER], token=token)

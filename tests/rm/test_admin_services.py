@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.rm.served_cluster import ADMIN, configuration, serving
-from wire.proxies.admin import AdminProxy
+from tests.rm.served_cluster import configuration, serving
 from yarn.configuration import Configuration
 from yarn.errors import YarnException
 from yarn.protocols.admin import RefreshNodesRequest
@@ -88,35 +87,33 @@ async def test_a_graceful_refresh_waits_as_asked_or_as_configured(
 async def test_who_is_no_administrator_is_refused_by_name_and_call(tmp_path: Path) -> None:
     files = Files(configuration(tmp_path).overridden({ADMINS: "carol"}))
     async with serving(files.conf, reload=files) as cluster:
-        address = cluster.addresses[ADMIN]
-        async with AdminProxy(address, user="bob") as bob, AdminProxy(address, user="carol") as carol:
-            denied = (
-                "^org.apache.hadoop.security.AccessControlException: User bob doesn't have permission to call '{}'$"
-            )
-            for call, name in (
-                (bob.refresh_queues(), "refreshQueues"),
-                (bob.refresh_nodes(RefreshNodesRequest()), "refreshNodes"),
-                (bob.check_for_decommissioning_nodes(), "checkForDecommissioningNodes"),
-                (bob.refresh_super_user_groups_configuration(), "refreshSuperUserGroupsConfiguration"),
-                (bob.refresh_user_to_groups_mappings(), "refreshUserToGroupsMappings"),
-                (bob.refresh_admin_acls(), "refreshAdminAcls"),
-                (bob.refresh_cluster_max_priority(), "refreshClusterMaxPriority"),
-                (bob.get_groups_for_user("bob"), "getGroupsForUser"),
-                (bob.update_node_resource(()), "updateNodeResource"),
-            ):
-                with pytest.raises(YarnException, match=denied.format(name)):
-                    await call
-            await carol.refresh_queues()
-            files.set(ADMINS, "bob")
+        bob, carol = await cluster.admin("bob"), await cluster.admin("carol")
+        denied = "^org.apache.hadoop.security.AccessControlException: User bob doesn't have permission to call '{}'$"
+        for call, name in (
+            (bob.refresh_queues(), "refreshQueues"),
+            (bob.refresh_nodes(RefreshNodesRequest()), "refreshNodes"),
+            (bob.check_for_decommissioning_nodes(), "checkForDecommissioningNodes"),
+            (bob.refresh_super_user_groups_configuration(), "refreshSuperUserGroupsConfiguration"),
+            (bob.refresh_user_to_groups_mappings(), "refreshUserToGroupsMappings"),
+            (bob.refresh_admin_acls(), "refreshAdminAcls"),
+            (bob.refresh_cluster_max_priority(), "refreshClusterMaxPriority"),
+            (bob.get_groups_for_user("bob"), "getGroupsForUser"),
+            (bob.update_node_resource(()), "updateNodeResource"),
+        ):
+            with pytest.raises(YarnException, match=denied.format(name)):
+                await call
+        await carol.refresh_queues()
+        files.set(ADMINS, "bob")
+        await carol.refresh_admin_acls()
+        await bob.refresh_queues()
+        with pytest.raises(YarnException, match="User carol doesn't have permission"):
             await carol.refresh_admin_acls()
-            await bob.refresh_queues()
-            with pytest.raises(YarnException, match="User carol doesn't have permission"):
-                await carol.refresh_admin_acls()
 
 
 async def test_the_user_that_the_rm_runs_as_is_always_an_administrator(tmp_path: Path) -> None:
     conf = configuration(tmp_path).overridden({ADMINS: " "})
-    async with serving(conf) as cluster, AdminProxy(cluster.addresses[ADMIN], user=getpass.getuser()) as admin:
+    async with serving(conf) as cluster:
+        admin = await cluster.admin(getpass.getuser())
         await admin.refresh_user_to_groups_mappings()
 
 

@@ -15,6 +15,7 @@ from rm.effects import InvariantsBroken, Reply, Warn
 from rm.events import GetNewApplication, Tick, UnregisterNode
 from tests.rm.builders import ONE_QUEUE, RM, START_MS, ask
 from tests.rm.served_cluster import SOON_S, configuration
+from wire.cluster_secret import read_client_token
 from wire.event_log import read_event_log
 from wire.proxies.client import ApplicationClientProxy
 from yarn.configuration import Configuration
@@ -97,7 +98,8 @@ async def test_the_daemon_says_what_is_wrong_keeps_its_event_log_and_ends(
 
     async with asyncio.timeout(SOON_S), asyncio.TaskGroup() as tasks:
         serving = tasks.create_task(daemon.serve(conf, note, stop=asyncio.Event()))
-        async with ApplicationClientProxy((await addresses)["yarn.resourcemanager.address"], user="ann") as client:
+        address, token = (await addresses)["yarn.resourcemanager.address"], read_client_token(conf)
+        async with ApplicationClientProxy(address, user="ann", token=token) as client:
             await client.get_new_application()
             monkeypatch.setattr("rm.audit.violations", lambda _: ["I-01: n1: 1 + 1 != 3"])
             await client.get_new_application()

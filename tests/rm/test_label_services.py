@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.rm.served_cluster import ADMIN, Cluster, configuration, serving
+from tests.rm.served_cluster import Cluster, configuration, serving
 from wire.proxies.admin import AdminProxy
 from yarn.errors import YarnException
 from yarn.ids import NodeId
@@ -40,9 +40,8 @@ async def cluster(tmp_path: Path) -> AsyncIterator[Cluster]:
 
 
 @pytest.fixture
-async def carol(cluster: Cluster) -> AsyncIterator[AdminProxy]:
-    async with AdminProxy(cluster.addresses[ADMIN], user="carol") as proxy:
-        yield proxy
+async def carol(cluster: Cluster) -> AdminProxy:
+    return await cluster.admin("carol")
 
 
 async def test_labels_are_added_and_taken_away(cluster: Cluster, carol: AdminProxy) -> None:
@@ -96,14 +95,14 @@ async def test_a_node_that_nobody_has_seen_refuses_all_where_that_is_asked_for(
 
 
 async def test_only_administrators_change_labels(cluster: Cluster) -> None:
-    async with AdminProxy(cluster.addresses[ADMIN], user="bob") as bob:
-        for call, name in (
-            (bob.add_to_cluster_node_labels((GPU,)), "addToClusterNodeLabels"),
-            (bob.remove_from_cluster_node_labels(("gpu",)), "removeFromClusterNodeLabels"),
-            (bob.replace_labels_on_nodes(ReplaceLabelsRequest(())), "replaceLabelsOnNode"),
-        ):
-            with pytest.raises(YarnException, match=f"User bob doesn't have permission to call '{name}'"):
-                await call
+    bob = await cluster.admin("bob")
+    for call, name in (
+        (bob.add_to_cluster_node_labels((GPU,)), "addToClusterNodeLabels"),
+        (bob.remove_from_cluster_node_labels(("gpu",)), "removeFromClusterNodeLabels"),
+        (bob.replace_labels_on_nodes(ReplaceLabelsRequest(())), "replaceLabelsOnNode"),
+    ):
+        with pytest.raises(YarnException, match=f"User bob doesn't have permission to call '{name}'"):
+            await call
 
 
 async def test_without_labels_nothing_is_changed(tmp_path: Path) -> None:

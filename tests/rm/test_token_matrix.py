@@ -1,4 +1,4 @@
-"""Every call of masters and nodes, with every token but the right one: refused, and the RM's state is what it was."""
+"""Every call to every port of the RM, with every token but the right one: refused, and the RM's state is unchanged."""
 
 from __future__ import annotations
 
@@ -9,23 +9,38 @@ from typing import Any
 import grpc.aio
 import pytest
 
-from tests.rm.served_cluster import SCHEDULER, TRACKER, Cluster, configuration, serving, submit, until
+from tests.rm.served_cluster import (
+    ADMIN,
+    CLIENT,
+    SCHEDULER,
+    TRACKER,
+    Cluster,
+    Node,
+    configuration,
+    serving,
+    submit,
+    until,
+)
 from wire.caller import caller_metadata
 from wire.errors import error_of
 from wire.json_records import to_json
-from wire.protocols import master, tracker
+from wire.protocols import admin, client, inspection, master, pack, tracker
 from wire.rpc import Rpc
+from wire.token_kinds import CLIENT_KIND
 from wire.tokens import (
     AMRMTokenSecretManager,
+    ClientTokenSecretManager,
     ContainerTokenSecretManager,
     KeyRing,
     NMTokenSecretManager,
     NodeTokenSecretManager,
+    PackTokenSecretManager,
     new_master_key,
 )
 from yarn.containers import ContainerTokenIdentifier, Token
 from yarn.errors import InvalidToken
 from yarn.ids import ApplicationAttemptId, ContainerId, NodeId
+from yarn.protocols.pack import Pack
 from yarn.resource import Resource
 
 NODE = NodeId("127.0.0.2", 1)
@@ -48,34 +63,58 @@ def _foreign_tokens(attempt_id: ApplicationAttemptId) -> dict[str, Token | None]
         "NM token of another cluster": NMTokenSecretManager(KeyRing(new_master_key())).create(attempt_id, NODE, "ann"),
         "container token": ContainerTokenSecretManager(KeyRing(new_master_key())).create(promise),
         "node token of another cluster": NodeTokenSecretManager(OTHER_CLUSTER).create(NODE),
+        "pack token of another cluster": PackTokenSecretManager(OTHER_CLUSTER).create(Pack(NODE, 2)),
+        "client token of another cluster": ClientTokenSecretManager(OTHER_CLUSTER).create(),
+        "client token without a seal": Token(b"", b"", CLIENT_KIND, ""),
         "no identifier": Token(b"", foreign.password, foreign.kind, ""),
         "no seal": Token(foreign.identifier, b"", foreign.kind, ""),
         "rubbish": Token(b"\xff\xff", b"\xff", foreign.kind, ""),
     }
 
 
-@pytest.mark.parametrize("rpc", [*master.RPCS, *tracker.RPCS], ids=lambda rpc: str(rpc.method))
+SERVED: dict[tuple[Rpc[Any, Any], ...], tuple[str, str]] = {
+    client.RPCS: (CLIENT, "client token"),
+    inspection.RPCS: (CLIENT, "client token"),
+    admin.RPCS: (ADMIN, "client token"),
+    master.RPCS: (SCHEDULER, "AMRM token"),
+    tracker.RPCS: (TRACKER, "node token"),
+    pack.RPCS: (TRACKER, "pack token"),
+}
+"""{the calls of a protocol: the address that serves it, the token that it takes}."""
+
+
+@pytest.mark.parametrize("rpc", [rpc for rpcs in SERVED for rpc in rpcs], ids=lambda rpc: f"{rpc.method}")
 async def test_no_other_token_opens_a_call(cluster: Cluster, rpc: Rpc[Any, Any]) -> None:
-    node, client = await cluster.node(), await cluster.client()
-    app = await submit(client)
+    node, submitter = await cluster.node(), await cluster.client()
+    app = await submit(submitter)
     await node.beat()
     await until(lambda: bool(node.started))
     attempt_id = ApplicationAttemptId(app, 1)
-    tokens = _foreign_tokens(attempt_id)
-    if rpc in master.RPCS:
-        tokens["a node's token"] = cluster.node_tokens.create(node.node_id)
-        tokens["an NM token"] = cluster.rm.keys.nodes.create(attempt_id, node.node_id, "ann")
-    else:
-        tokens["a master's token"] = node.amrm_token()
+    address, wanted = next(served for rpcs, served in SERVED.items() if rpc in rpcs)
+    tokens = {**_foreign_tokens(attempt_id), **_own_tokens(cluster, node)}
+    del tokens[wanted]
     before = await _state(cluster)
-    address = cluster.addresses[SCHEDULER if rpc in master.RPCS else TRACKER]
-    async with grpc.aio.insecure_channel(address) as channel:
+    async with grpc.aio.insecure_channel(cluster.addresses[address]) as channel:
         call: Any = channel.unary_unary(rpc.path)
         for name, token in tokens.items():
             with pytest.raises(grpc.aio.AioRpcError) as caught:
-                await call(b"", metadata=caller_metadata("ann", token))
+                # Not a message of any call: the token is refused before the message is parsed.
+                await call(b"\xff", metadata=caller_metadata("ann", token))
             assert isinstance(error_of(caught.value, target="rm", method=rpc.name), InvalidToken), name
     assert await _state(cluster) == before
+
+
+def _own_tokens(cluster: Cluster, node: Node) -> dict[str, Token | None]:
+    """Tokens of this cluster, each of which opens one protocol."""
+    amrm_token = node.amrm_token()
+    attempt_id = ApplicationAttemptId(node.started[-1].identifier.container_id.application_id, 1)
+    return {
+        "client token": cluster.client_token,
+        "AMRM token": amrm_token,
+        "node token": cluster.node_tokens.create(node.node_id),
+        "pack token": PackTokenSecretManager(cluster.secret).create(Pack(node.node_id, 2)),
+        "NM token": cluster.rm.keys.nodes.create(attempt_id, node.node_id, "ann"),
+    }
 
 
 async def _state(cluster: Cluster) -> object:

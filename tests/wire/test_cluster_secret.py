@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import getpass
+import os
 import stat
 from pathlib import Path
 
 import pytest
 
-from wire.cluster_secret import SECRET_BYTES, read_cluster_secret, write_cluster_secret
+from wire.cluster_secret import SECRET_BYTES, read_client_token, read_cluster_secret, write_cluster_secret
+from wire.tokens import ClientTokenSecretManager
 from yarn.configuration import Configuration
-from yarn.errors import YarnException
+from yarn.errors import AccessControlException, YarnException
 
 KEY = "yarn.yarnling.cluster-secret-file"
+OPEN = "yarn.yarnling.open-to-local-users"
 
 
 def _conf(path: Path) -> Configuration:
@@ -32,7 +36,9 @@ def test_a_secret_is_never_replaced(tmp_path: Path) -> None:
 
 
 def test_a_daemon_without_a_secret_is_refused() -> None:
-    with pytest.raises(YarnException, match=f"{KEY} is not set: without it anybody could register a node"):
+    with pytest.raises(
+        YarnException, match=f"{KEY} is not set: without it anybody could register a node or run commands"
+    ):
         read_cluster_secret(Configuration())
 
 
@@ -63,3 +69,48 @@ def test_a_secret_has_a_sound_length(tmp_path: Path, size: int) -> None:
     path.chmod(0o600)
     with pytest.raises(YarnException, match=f"{size if size <= 4096 else 4097} bytes, must be 16 to 4096"):
         read_cluster_secret(_conf(path))
+
+
+def test_a_client_that_reads_the_secret_has_a_token_of_the_cluster(tmp_path: Path) -> None:
+    write_cluster_secret(tmp_path / "secret")
+    token = read_client_token(_conf(tmp_path / "secret"))
+    ClientTokenSecretManager((tmp_path / "secret").read_bytes()).check(token)
+    assert (tmp_path / "secret").read_bytes() not in (token.identifier, token.password) if token else False
+
+
+def test_a_client_whose_configuration_names_no_secret_has_no_token() -> None:
+    assert read_client_token(Configuration()) is None
+
+
+def test_a_client_of_a_cluster_that_is_gone_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(YarnException, match=r"secret: No such file or directory .use the configuration of a running"):
+        read_client_token(_conf(tmp_path / "secret"))
+
+
+def _refuse_to_open(monkeypatch: pytest.MonkeyPatch) -> None:
+    def denied(*_: object) -> int:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(os, "open", denied)
+
+
+def test_a_client_of_another_users_cluster_is_refused_by_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write_cluster_secret(tmp_path / "secret")
+    _refuse_to_open(monkeypatch)
+    with pytest.raises(
+        AccessControlException,
+        match=f"secret: Permission denied: only the user {getpass.getuser()} and root may use this cluster .*{OPEN}",
+    ):
+        read_client_token(_conf(tmp_path / "secret"))
+
+
+def test_a_client_of_another_users_open_cluster_needs_no_token(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write_cluster_secret(tmp_path / "secret")
+    _refuse_to_open(monkeypatch)
+    assert read_client_token(_conf(tmp_path / "secret").overridden({OPEN: "true"})) is None
+
+
+def test_a_secret_that_is_a_pipe_does_not_hang_the_client(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "secret", 0o600)
+    with pytest.raises(YarnException, match="0 bytes, must be 16 to 4096"):
+        read_client_token(_conf(tmp_path / "secret"))

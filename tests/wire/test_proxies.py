@@ -8,7 +8,7 @@ from typing import Any
 import grpc.aio
 import pytest
 
-from tests.wire.serving import LOOPBACK, NODE, Recorder, serving, target
+from tests.wire.serving import LOOPBACK, NODE, Recorder, anybody, serving, target
 from wire.address import Address
 from wire.caller import Caller
 from wire.channel import MESSAGE_BYTES_MAX, Channels
@@ -18,7 +18,7 @@ from wire.proxies.client import ApplicationClientProxy
 from wire.proxies.master import ApplicationMasterProxy
 from wire.proxies.tracker import ResourceTrackerProxy
 from wire.retry import RetryPolicy
-from wire.server import RpcServer, anybody
+from wire.server import RpcServer
 from yarn.errors import (
     CallOutcomeUnknown,
     InvalidArgumentException,

@@ -17,7 +17,7 @@ import grpc.aio
 import pytest
 
 from tests.wire.random_records import random_value
-from tests.wire.serving import NODE, Recorder, serving, target
+from tests.wire.serving import NODE, Recorder, anybody, serving, target
 from wire.address import Address
 from wire.caller import Caller, caller_metadata
 from wire.errors import ERROR_KEY
@@ -29,7 +29,7 @@ from wire.proxies.master import ApplicationMasterProxy
 from wire.proxies.tracker import ResourceTrackerProxy
 from wire.proxy import Proxy
 from wire.rpc import Rpc
-from wire.server import RpcServer, anybody
+from wire.server import RpcServer
 from wire.tokens import AMRMTokenSecretManager, KeyRing, NodeTokenSecretManager, new_master_key
 from yarn.applications import ApplicationFilter
 from yarn.containers import ContainerLaunchContext, Token
@@ -328,14 +328,14 @@ assert len(os.listdir("/proc/self/task")) == 1, "importing must not start thread
 from wire.address import Address
 from wire.protocols import admin
 from wire.proxies.admin import AdminProxy
-from wire.server import RpcServer, anybody
+from wire.server import RpcServer
 
 class Handler:
     async def refresh_queues(self, caller, request): return None
 
 async def talk():
     server = RpcServer(Address("127.0.0.1", 0))
-    server.add((admin.REFRESH_QUEUES,), Handler(), anybody)
+    server.add((admin.REFRESH_QUEUES,), Handler(), lambda caller: None)
     port = await server.start()
     async with AdminProxy(f"127.0.0.1:{port}") as proxy:
         await proxy.refresh_queues()

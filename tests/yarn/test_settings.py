@@ -243,6 +243,13 @@ def test_the_report_sorts_every_key() -> None:
     assert report.faults == ()
 
 
+def test_an_open_cluster_is_warned_of() -> None:
+    (fault,) = check_settings(conf_of(yarn__yarnling__open_to_local_users="true"))
+    assert fault.severity is Severity.WARNING
+    assert fault.problem == "every user of this machine may run commands as the user who starts the cluster"
+    assert check_settings(conf_of(yarn__yarnling__open_to_local_users="false")) == []
+
+
 def test_the_report_tells_errors_before_warnings() -> None:
     conf = conf_of(yarn__nodemanager__pmem_check_enabled="yes", yarn__resourcemanager__am__max_attempts="0")
     report = describe(conf, HadoopKeys([]))

@@ -45,7 +45,15 @@ def check_settings(conf: Configuration) -> list[Fault]:
     faults = [fault for setting in BY_KEY.values() if setting.key in conf for fault in setting.faults(conf)]
     faulty = {fault.key for fault in faults if fault.severity is Severity.ERROR}
     sound = _Sound(conf, faulty)
-    for check in (_check_allocations, _check_expiry, _check_attempts, _check_waits, _check_node, _check_recovery):
+    for check in (
+        _check_allocations,
+        _check_expiry,
+        _check_attempts,
+        _check_waits,
+        _check_node,
+        _check_recovery,
+        _check_access,
+    ):
         faults += check(sound)
     return [*faults, *check_absent(conf), *_unbound(conf)]
 
@@ -157,6 +165,16 @@ def _check_node(sound: _Sound) -> list[Fault]:
     )
     remedy = "the RM will turn the node away; give it at least the minimum allocation"
     return [fault for low, high in pairs for fault in sound.ordered(low, high, remedy, Severity.WARNING)]
+
+
+def _check_access(sound: _Sound) -> list[Fault]:
+    """An open cluster is a risk that is taken on purpose; it is reported wherever the configuration is."""
+    setting, conf = yarnling.OPEN_TO_LOCAL_USERS, sound.conf
+    if not setting.of(conf):
+        return []
+    problem = "every user of this machine may run commands as the user who starts the cluster"
+    remedy = "set it to false unless every user of this machine is trusted"
+    return [Fault(setting.key, setting.text(conf), conf.origin(setting.key), problem, remedy, Severity.WARNING)]
 
 
 def _check_recovery(sound: _Sound) -> list[Fault]:

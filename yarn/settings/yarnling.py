@@ -14,7 +14,12 @@ TIME_FACTOR = FloatSetting(
 CLUSTER_SECRET_FILE = TextSetting(
     "yarn.yarnling.cluster-secret-file",
     None,
-    "file (mode 0600) with the secret that RM and NMs share",
+    "file (mode 0600) with the secret that RM, NMs and clients share",
+)
+OPEN_TO_LOCAL_USERS = BoolSetting(
+    "yarn.yarnling.open-to-local-users",
+    "false",
+    "whether every user of this machine may call the RM, and so run commands as the cluster's owner",
 )
 STATE_STORE_FILE = TextSetting(
     "yarn.yarnling.state-store-file",

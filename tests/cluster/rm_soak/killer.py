@@ -8,6 +8,7 @@ import random
 import time
 from dataclasses import dataclass, field
 
+from wire.cluster_secret import read_client_token
 from wire.proxies.client import ApplicationClientProxy
 from wire.retry import RetryPolicy
 from yarn.settings import resourcemanager
@@ -112,6 +113,7 @@ class Killer:
         self.ready_ms.append((time.monotonic() - killed_s) * 1000)
         # Its connection waits as those of the users do: a process's channels to one address share their failures.
         address = self.cluster.addresses[resourcemanager.ADDRESS.key]
-        async with ApplicationClientProxy(address, retry=QUICKLY) as rm:
+        token = read_client_token(self.cluster.configuration)
+        async with ApplicationClientProxy(address, token=token, retry=QUICKLY) as rm:
             await rm.get_cluster_metrics()
         self.served_ms.append((time.monotonic() - killed_s) * 1000)

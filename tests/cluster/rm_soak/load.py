@@ -12,6 +12,7 @@ from typing import TypeVar
 
 from tests.cluster.applications import shell
 from tests.cluster.rm_soak.killer import Moments
+from wire.cluster_secret import read_client_token
 from wire.proxies.client import ApplicationClientProxy
 from wire.retry import RetryPolicy
 from yarn.applications import ApplicationReport, ApplicationSubmissionContext
@@ -73,6 +74,7 @@ class Load(Moments):
         self._cluster = cluster
         self._directory = directory
         self._address = cluster.addresses[resourcemanager.ADDRESS.key]
+        self._token = read_client_token(cluster.configuration)
         self.submitted: list[Submitted] = []
         self.lost: list[str] = []
         """What a user was told otherwise than before."""
@@ -80,7 +82,7 @@ class Load(Moments):
     async def user(self, name: str, draw: random.Random) -> None:
         """One user: submits, changes, looks, and waits for the rest when it is over."""
         open_: list[Submitted] = []
-        async with ApplicationClientProxy(self._address, user=name, retry=RETRY) as rm:
+        async with ApplicationClientProxy(self._address, user=name, token=self._token, retry=RETRY) as rm:
             while not self.over.is_set():
                 one = await self._submit(rm, name, draw)
                 open_.append(one)

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from tests.cluster.rm_soak.killer import Killer, Moments
 from tests.cluster.rm_soak.load import PRIORITY_MAX, QUEUES, RETRY, surely
+from wire.cluster_secret import read_client_token
 from wire.proxies.client import ApplicationClientProxy
 from yarn.applications import ApplicationReport, ApplicationSubmissionContext
 from yarn.errors import CallOutcomeUnknown, YarnException
@@ -55,10 +56,11 @@ class Storm(Moments):
     def __init__(self, cluster: LocalCluster) -> None:
         super().__init__()
         self._address = cluster.addresses[resourcemanager.ADDRESS.key]
+        self._token = read_client_token(cluster.configuration)
         self.words: list[Word] = []
 
     async def user(self, name: str, draw: random.Random) -> None:
-        async with ApplicationClientProxy(self._address, user=name, retry=RETRY) as rm:
+        async with ApplicationClientProxy(self._address, user=name, token=self._token, retry=RETRY) as rm:
             while not self.over.is_set():
                 word = await self._submit(rm, name, draw)
                 if draw.random() < 0.5:
@@ -67,7 +69,7 @@ class Storm(Moments):
 
     async def check(self) -> list[str]:
         """What the ResourceManager says otherwise than it did."""
-        async with ApplicationClientProxy(self._address, retry=RETRY) as rm:
+        async with ApplicationClientProxy(self._address, token=self._token, retry=RETRY) as rm:
             reports = {report.application_id: report for report in await rm.get_applications()}
         return [text for word in self.words for text in word.wrong(reports.get(word.application_id))]
 
