@@ -12,7 +12,7 @@ from nm.ground import Ground
 from nm.services import ContainerManagementService
 from wire.caller import Caller
 from wire.protocols import container_management
-from wire.server import RpcServer
+from wire.server import ConnectionLimits, RpcServer
 from wire.tokens import ContainerTokenSecretManager, KeyRing, NMTokenSecretManager
 from wire.watching import CallWatch
 from yarn.containers import NMTokenIdentifier, Token
@@ -30,6 +30,9 @@ from yarn.settings.yarnling import LISTEN_BEYOND_LOOPBACK, PACK
 
 _FURTHER_DESCRIPTORS = 256
 """What a process has open besides a listener a node: channels, files, pipes of the first containers."""
+CONNECTIONS_MAX = 512
+"""Connections to a node: from the RM, and from each ApplicationMaster that has containers there. The usual limit of
+1,024 open files leaves the rest to containers' pipes and logs; it is not raised, since containers inherit it."""
 
 
 class Door:
@@ -51,6 +54,7 @@ class Door:
             further_hosts=ground.hosts[1:],
             observers=() if self._watch is None else (self._watch,),
             beyond_loopback=LISTEN_BEYOND_LOOPBACK.of(conf),
+            limits=ConnectionLimits(CONNECTIONS_MAX),
         )
         self._router = NodesByToken(NMTokenSecretManager(self.nm_keys))
         handler = self._router if ground.is_pack else self.services[0]

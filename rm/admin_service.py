@@ -15,7 +15,7 @@ from rm.events import (
     ReplaceLabelsOnNodes,
     UpdateNodeResource,
 )
-from rm.groups import groups_of
+from rm.groups import forget_groups, groups_of
 from rm.host_lists import HostLists
 from rm.nodes_list import decommissioning_nodes
 from rm.scheduler.access_control_list import AccessControlList
@@ -77,7 +77,7 @@ class AdminService:
 
     async def refresh_user_to_groups_mappings(self, caller: Caller[None], request: None) -> None:
         self._check(caller, "refreshUserToGroupsMappings")
-        groups_of.cache_clear()
+        forget_groups()
 
     async def refresh_admin_acls(self, caller: Caller[None], request: None) -> None:
         self._check(caller, "refreshAdminAcls")

@@ -8,11 +8,25 @@ import pwd
 from functools import lru_cache
 
 USERS_REMEMBERED_MAX = 10_000
+USER_LENGTH_MAX = 256
+"""Linux allows 32 bytes, directories that are asked for users some more."""
+
+
+def groups_of(user: str) -> tuple[str, ...]:
+    """The user's groups, the primary one first; none for a user that the system does not know, or cannot look up."""
+    # A NUL or a surrogate cannot be passed to the system at all.
+    if len(user) > USER_LENGTH_MAX or not user.isprintable():
+        return ()
+    return _looked_up(user)
+
+
+def forget_groups() -> None:
+    """Look every user up again."""
+    _looked_up.cache_clear()
 
 
 @lru_cache(maxsize=USERS_REMEMBERED_MAX)
-def groups_of(user: str) -> tuple[str, ...]:
-    """The user's groups, the primary one first; none for a user that the system does not know."""
+def _looked_up(user: str) -> tuple[str, ...]:
     try:
         account = pwd.getpwnam(user)
     except KeyError:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from yarn.nodes import ClusterMetrics, NodeReport
@@ -12,10 +13,14 @@ if TYPE_CHECKING:
     from rm.lifecycles.rm_node import RMNode
 
 
-def node_reports(context: RMContext, states: frozenset[NodeState]) -> tuple[NodeReport, ...]:
-    """The nodes in one of `states` (empty: all), those in use first, in the order in which they registered."""
-    nodes = [*context.nodes.values(), *context.inactive_nodes.values()]
-    return tuple(_node_report(context, node, None) for node in nodes if not states or node.state in states)
+def node_reports(context: RMContext, states: frozenset[NodeState]) -> Iterator[NodeReport]:
+    """The nodes in one of `states` (empty: all), those in use first, in the order in which they registered.
+
+    Nodes may change between two of them: each report is of its own moment.
+    """
+    for node in (*context.nodes.values(), *context.inactive_nodes.values()):
+        if not states or node.state in states:
+            yield _node_report(context, node, None)
 
 
 def node_update_report(context: RMContext, node: RMNode, update: NodeUpdateType) -> NodeReport:

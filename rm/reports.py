@@ -7,6 +7,7 @@ Source: RMAppImpl.createAndGetApplicationReport, RMAppAttemptImpl.createApplicat
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -67,12 +68,15 @@ def application_report(
 
 def applications(
     context: RMContext, wanted: ApplicationFilter, asker: Asker | None = None
-) -> tuple[ApplicationReport, ...]:
-    """The applications that pass the filter, in the order of their submission, at most `wanted.limit`."""
+) -> Iterator[ApplicationReport]:
+    """The applications that pass the filter, in the order of their submission, at most `wanted.limit`.
+
+    Applications may come and go between two of them: each report is of its own moment.
+    """
     acls = context.application_acls
-    reports: list[ApplicationReport] = []
-    for app in context.apps.values():
-        if wanted.limit is not None and len(reports) >= wanted.limit:
+    count = 0
+    for app in tuple(context.apps.values()):
+        if wanted.limit is not None and count >= wanted.limit:
             break
         if asker is not None:
             if wanted.scope is ApplicationsRequestScope.OWN and app.user != asker[0]:
@@ -80,8 +84,8 @@ def applications(
             if wanted.scope is ApplicationsRequestScope.VIEWABLE and not acls.may(asker, VIEW, app):
                 continue
         if _passes(app, wanted):
-            reports.append(_application_report(context, app, asker))
-    return tuple(reports)
+            count += 1
+            yield _application_report(context, app, asker)
 
 
 def application_state(app: RMApp) -> YarnApplicationState:

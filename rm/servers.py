@@ -11,13 +11,15 @@ from typing import Any
 from wire.address import Address
 from wire.caller import Caller
 from wire.observer import RpcObserver
-from wire.server import RpcServer
+from wire.server import ConnectionLimits, RpcServer
 from wire.tokens import ClientTokenSecretManager
 from yarn.configuration import Configuration
 from yarn.errors import InvalidToken
 from yarn.settings.kinds import AddressSetting
 from yarn.settings.yarnling import CLUSTER_SECRET_FILE, LISTEN_BEYOND_LOOPBACK, OPEN_TO_LOCAL_USERS
 
+ADDRESSES = 4
+"""Client, scheduler, resource tracker, admin."""
 _LOOPBACK_PEERS = ("ipv4:127.", "ipv6:[::1]:", "ipv6:%5B::1%5D:")
 """How gRPC names a caller on this machine."""
 
@@ -31,6 +33,7 @@ class Servers:
         self._conf = conf
         self._observers = observers
         self._beyond_loopback = LISTEN_BEYOND_LOOPBACK.of(conf)
+        self._limits = ConnectionLimits.for_addresses(ADDRESSES)
         self._servers: list[RpcServer] = []
 
     def add(
@@ -38,7 +41,10 @@ class Servers:
     ) -> RpcServer:
         """The server, which may have further protocols."""
         server = RpcServer(
-            Address.read(self._conf, setting), observers=self._observers, beyond_loopback=self._beyond_loopback
+            Address.read(self._conf, setting),
+            observers=self._observers,
+            beyond_loopback=self._beyond_loopback,
+            limits=self._limits,
         )
         server.add(rpcs, handler, authenticate)
         self._servers.append(server)

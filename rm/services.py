@@ -32,6 +32,7 @@ from rm.lifecycles.states import RMAppAttemptState
 from rm.queue_reports import queue_info, queue_user_acls
 from rm.response_signer import ResponseSigner
 from rm.shell import ResourceManagerShell
+from wire.bulky_replies import in_parts
 from wire.caller import Caller
 from wire.topology import Topology
 from yarn.applications import (
@@ -153,13 +154,13 @@ class ClientService:
         return replace(report, am_rm_token=self._signer.master_token(attempt.attempt_id))
 
     async def get_applications(self, caller: Caller[None], request: ApplicationFilter) -> tuple[ApplicationReport, ...]:
-        return reports.applications(self._core.context, request, reader_of(caller))
+        return await in_parts(reports.applications(self._core.context, request, reader_of(caller)))
 
     async def get_cluster_metrics(self, caller: Caller[None], request: None) -> ClusterMetrics:
         return node_reports.cluster_metrics(self._core.context)
 
     async def get_cluster_nodes(self, caller: Caller[None], request: frozenset[NodeState]) -> tuple[NodeReport, ...]:
-        return node_reports.node_reports(self._core.context, request)
+        return await in_parts(node_reports.node_reports(self._core.context, request))
 
     async def get_queue_info(self, caller: Caller[None], request: QueueInfoRequest) -> QueueInfo | None:
         return queue_info(self._core.context, request, reader_of(caller))

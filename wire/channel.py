@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 
 import grpc
 import grpc.aio
@@ -20,6 +22,10 @@ CHANNELS_MAX = 1000
 NO_PROBES = ("grpc.http2.bdp_probe", 0)
 """Both sides. Else whoever receives a message sends a ping to measure the bandwidth: three times the packets of a
 heartbeat, and what they wake costs a third of its CPU."""
+
+CALLS_MAX = 128
+"""Calls on one channel at once; further ones wait. A server refuses those above its own limit
+(wire.server.STREAMS_MAX), and it counts a call for some time after its caller has the answer."""
 
 CONNECT_TIMEOUT_MS = 5000
 """How long one try may take, which gRPC calls the least back-off. A server that is busy or paused accepts late: who
@@ -93,6 +99,7 @@ class Channel:
         self.target = target
         self.calls = 0
         self._channel: grpc.aio.Channel | None = None
+        self._free = asyncio.Semaphore(CALLS_MAX)
         self._methods: dict[str, grpc.aio.UnaryUnaryMultiCallable[bytes, bytes]] = {}
 
     async def send(
@@ -100,26 +107,45 @@ class Channel:
     ) -> bytes:
         """The reply's bytes. Raises ServerUnavailable if the server was not reached, AioRpcError for the rest.
 
-        Connecting and calling share `timeout_s`; they are told apart because only a call that was not sent surely
-        had no effect.
+        Waiting for other calls, connecting and calling share `timeout_s`; they are told apart because only a call that
+        was not sent surely had no effect.
         """
         deadline = time.monotonic() + timeout_s
         if self._channel is None:
             self._channel = grpc.aio.insecure_channel(self.target, options=_OPTIONS)
         self.calls += 1
         try:
-            await self._connect(self._channel, timeout_s)
-            call = self._methods.get(path)
-            if call is None:
-                call = self._methods[path] = self._channel.unary_unary(path)
-            reply: bytes = await call(request, metadata=metadata, timeout=max(0.001, deadline - time.monotonic()))
-            return reply
+            async with self._place(timeout_s):
+                await self._connect(self._channel, deadline - time.monotonic())
+                call = self._methods.get(path)
+                if call is None:
+                    call = self._methods[path] = self._channel.unary_unary(path)
+                reply: bytes = await call(request, metadata=metadata, timeout=max(0.001, deadline - time.monotonic()))
+                return reply
         finally:
             self.calls -= 1
 
     async def close(self) -> None:
         if self._channel is not None:
             await self._channel.close()
+
+    @asynccontextmanager
+    async def _place(self, timeout_s: float) -> AsyncIterator[None]:
+        """One of the calls that may be under way. Raises ServerUnavailable if none of them ends in time."""
+        if self._free.locked():
+            try:
+                async with asyncio.timeout(timeout_s):
+                    await self._free.acquire()
+            except TimeoutError:
+                raise ServerUnavailable(
+                    f"{self.target}: {CALLS_MAX} calls are under way, and none was answered in {timeout_s:g} s"
+                ) from None
+        else:
+            await self._free.acquire()
+        try:
+            yield
+        finally:
+            self._free.release()
 
     async def _connect(self, channel: grpc.aio.Channel, timeout_s: float) -> None:
         state = channel.get_state(try_to_connect=True)

@@ -70,9 +70,15 @@ def start_logging(level: str) -> None:
     logging.logThreads = logging.logProcesses = logging.logMultiprocessing = False
     # No walk up the stack for the caller's file and line (the logging cookbook's own switch).
     logging._srcfile = None
+    logging.getLogger("grpc._cython.cygrpc").addFilter(_is_not_about_a_lost_caller)
     # At DEBUG these two tell of their own insides only.
     for name in ("asyncio", "grpc"):
         logging.getLogger(name).setLevel(max(logging.INFO, logging.getLogger().level))
+
+
+def _is_not_about_a_lost_caller(record: logging.LogRecord) -> bool:
+    """False for gRPC's trace of a reply that could not be sent, because the caller has closed the connection."""
+    return record.exc_info is None or getattr(record.exc_info[0], "__name__", "") != "ExecuteBatchError"
 
 
 class _LineFormatter(logging.Formatter):

@@ -60,7 +60,8 @@ def empty(proto: type[Message]) -> Form[None]:
 class Rpc(Generic[Request, Reply]):
     """One RPC of a protocol. `method` is its name in handlers and proxies.
 
-    `reads`: it changes nothing, so it may be sent again whatever became of it.
+    `reads`: it changes nothing, so it may be sent again whatever became of it. `bulky`: its reply grows with the
+    cluster; servers queue these calls (wire.bulky_replies). The message of a bulky tuple has repeated fields alone.
     """
 
     service: str
@@ -69,6 +70,7 @@ class Rpc(Generic[Request, Reply]):
     request: Form[Request]
     reply: Form[Reply]
     reads: bool = False
+    bulky: bool = False
     timeout_s: float = DEFAULT_TIMEOUT_S
 
     @property

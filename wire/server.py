@@ -6,26 +6,35 @@ with its trace and answered as RemoteError; the daemon lives on.
 
 from __future__ import annotations
 
+import asyncio
 import logging
+import resource
 import time
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
 from typing import Any, TypeVar
 
 import grpc
 import grpc.aio
 
 from wire.address import Address, resolve
+from wire.bulky_replies import BulkyReplies
 from wire.caller import Caller, read_caller
 from wire.channel import MESSAGE_BYTES_MAX, METADATA_BYTES_MAX, NO_PROBES
 from wire.errors import error_metadata, status_of, status_text
 from wire.observer import RpcObserver, WireLog
 from wire.rpc import Rpc
 from yarn.errors import RemoteError, YarnException
+from yarn.records import dataclass
 
 PENDING_MAX = 100_000
 """Calls that wait to be looked at. gRPC's default refuses 133 of a burst of 2,000 (measured)."""
 CONCURRENT_MAX = 20_000
 """Calls in work at once; those above are refused before they are looked at."""
+STREAMS_MAX = 256
+"""Calls of one connection that are not answered, or whose reply is not read. gRPC's clients hold further ones back."""
+DESCRIPTORS_KEPT = 256
+"""File descriptors of a process that connections leave to its files, pipes and calls of its own."""
 TRIES = 10
 """Ports that are tried for several addresses: one that is free on the first of them may be taken on another."""
 STOP_GRACE_S = 1.0
@@ -35,6 +44,7 @@ _OPTIONS: tuple[tuple[str, int], ...] = (
     ("grpc.max_receive_message_length", MESSAGE_BYTES_MAX),
     ("grpc.max_send_message_length", MESSAGE_BYTES_MAX),
     ("grpc.max_metadata_size", METADATA_BYTES_MAX),
+    ("grpc.max_concurrent_streams", STREAMS_MAX),
     ("grpc.server.max_pending_requests", PENDING_MAX),
     ("grpc.server.max_pending_requests_hard_limit", PENDING_MAX),
     # Two servers on one port would share its calls instead of failing.
@@ -53,6 +63,44 @@ Context = grpc.aio.ServicerContext[bytes, bytes]
 Method = Callable[[Caller[Any], Any], Awaitable[Any]]
 
 
+@dataclass(frozen=True, slots=True)
+class ConnectionLimits:
+    """What connections to one address of a server may do.
+
+    `count`: above it new ones are closed; a caller has one, and is an ApplicationMaster, a NodeManager or a command.
+    `handshake_ms`: how long one may take to begin to speak HTTP/2 (gRPC's default is two minutes). `idle_ms`: one
+    without a call for so long is closed; its caller connects again with its next call.
+    """
+
+    count: int = 4_000
+    handshake_ms: int = 20_000
+    idle_ms: int = 1_800_000
+
+    @staticmethod
+    def for_addresses(count: int) -> ConnectionLimits:
+        """Those of a process with so many addresses: all connections together leave DESCRIPTORS_KEPT descriptors.
+
+        Raises the process's own limit of open files as far as it may and needs to.
+        """
+        most = ConnectionLimits()
+        needed = count * most.count + DESCRIPTORS_KEPT
+        soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        if soft != resource.RLIM_INFINITY and soft < needed:
+            soft = needed if hard == resource.RLIM_INFINITY else min(hard, needed)
+            resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+        if soft == resource.RLIM_INFINITY:
+            return most
+        return replace(most, count=max(1, min(most.count, (soft - DESCRIPTORS_KEPT) // count)))
+
+    def options(self) -> tuple[tuple[str, int], ...]:
+        """As gRPC is told."""
+        return (
+            ("grpc.max_allowed_incoming_connections", self.count),
+            ("grpc.server_handshake_timeout_ms", self.handshake_ms),
+            ("grpc.max_connection_idle_ms", self.idle_ms),
+        )
+
+
 class RpcServer:
     """Serves one or more protocols on one address. Nothing of gRPC is made before `start`.
 
@@ -66,14 +114,17 @@ class RpcServer:
         further_hosts: Sequence[str] = (),
         observers: Sequence[RpcObserver] = (),
         beyond_loopback: bool = False,
+        limits: ConnectionLimits | None = None,
     ) -> None:
         self.address = address
         self.port = 0
         self._further_hosts = further_hosts
         self._beyond_loopback = beyond_loopback
+        self._limits = limits or ConnectionLimits()
         self._observers: tuple[RpcObserver, ...] = (WireLog(), *observers)
         self._services: list[tuple[tuple[Rpc[Any, Any], ...], object, Authenticate[Any]]] = []
         self._server: grpc.aio.Server | None = None
+        self._bulky = BulkyReplies()
 
     def add(self, rpcs: tuple[Rpc[Any, Any], ...], handler: object, authenticate: Authenticate[Any]) -> None:
         """Serve `rpcs` (RPCS of a module in wire.protocols) by the methods of `handler`; call it before `start`.
@@ -99,7 +150,7 @@ class RpcServer:
         )
 
     def _made(self) -> grpc.aio.Server:
-        server = grpc.aio.server(options=_OPTIONS, maximum_concurrent_rpcs=CONCURRENT_MAX)
+        server = grpc.aio.server(options=(*_OPTIONS, *self._limits.options()), maximum_concurrent_rpcs=CONCURRENT_MAX)
         for rpcs, handler, authenticate in self._services:
             server.add_generic_rpc_handlers((self._bind(rpcs, handler, authenticate),))
         return server
@@ -127,14 +178,15 @@ class RpcServer:
     def _bind(
         self, rpcs: tuple[Rpc[Any, Any], ...], handler: object, authenticate: Authenticate[Any]
     ) -> grpc.GenericRpcHandler:
-        methods: dict[str, grpc.RpcMethodHandler[bytes, bytes]] = {
-            rpc.name: grpc.unary_unary_rpc_method_handler(self._serve(rpc, getattr(handler, rpc.method), authenticate))
-            for rpc in rpcs
-        }
+        methods: dict[str, grpc.RpcMethodHandler[bytes, bytes]] = {}
+        for rpc in rpcs:
+            # The same to callers; only a server of streams is told when its reply has been read.
+            kind = grpc.unary_stream_rpc_method_handler if rpc.bulky else grpc.unary_unary_rpc_method_handler
+            methods[rpc.name] = kind(self._serve(rpc, getattr(handler, rpc.method), authenticate))
         return grpc.method_handlers_generic_handler(rpcs[0].service, methods)
 
     def _serve(self, rpc: Rpc[Any, Any], method: Method, authenticate: Authenticate[Any]) -> Any:
-        async def serve(request: bytes, context: Context) -> bytes:
+        async def serve(request: bytes, context: Context) -> bytes | None:
             started = time.perf_counter()
             caller: Caller[Any] = Caller("", None, context.peer(), None)
             record: Any = None
@@ -145,10 +197,17 @@ class RpcServer:
                 record = rpc.request.decode(request)
                 for observer in self._observers:
                     observer.received(caller, rpc, record)
-                reply = await method(caller, record)
-                data = _encoded(rpc, reply)
-                self._told(caller, rpc, record, reply, started)
-                return data
+                if not rpc.bulky:
+                    reply = await method(caller, record)
+                    data = _checked(rpc, rpc.reply.encode(reply))
+                    self._told(caller, rpc, record, reply, started)
+                    return data
+                async with self._bulky.one_of(caller.peer):
+                    reply, data = await self._bulky.build(rpc, lambda: method(caller, record))
+                    _checked(rpc, data)
+                    self._told(caller, rpc, record, reply, started)
+                    await _written(context, data)
+                return None
             except YarnException as refusal:
                 error = refusal
             except Exception as bug:
@@ -165,11 +224,22 @@ class RpcServer:
             observer.answered(caller, rpc, request, outcome, elapsed_ms)
 
 
-def _encoded(rpc: Rpc[Any, Any], reply: object) -> bytes:
-    data = rpc.reply.encode(reply)
+def _checked(rpc: Rpc[Any, Any], data: bytes) -> bytes:
     if len(data) > MESSAGE_BYTES_MAX:
         raise RemoteError(f"the reply of {rpc.name} has {len(data)} bytes, at most {MESSAGE_BYTES_MAX} can be sent")
     return data
+
+
+async def _written(context: Context, data: bytes) -> None:
+    """Send the only message of a stream; returns when all but the last 64 KB of it have been read.
+
+    Raises CancelledError, which ends the call without an answer, if the caller has gone. There is no limit of time:
+    gRPC for Python cannot reset a single stream, so the reply would stay in memory, and the next one come on top of it.
+    """
+    try:
+        await context.write(data)
+    except grpc.aio.InternalError:
+        raise asyncio.CancelledError from None
 
 
 async def _refuse(context: Context, error: YarnException) -> bytes:

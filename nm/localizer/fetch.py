@@ -100,7 +100,8 @@ def _check(resource: LocalResource, source: str) -> None:
     shown = hadoop_path(resource.url)
     try:
         modified_ms = os.stat(source).st_mtime_ns // 1_000_000
-    except FileNotFoundError:
+    except (FileNotFoundError, ValueError):
+        # ValueError: a name with a NUL, which no file has.
         raise FetchFailed("java.io.FileNotFoundException", f"File {shown} does not exist") from None
     if modified_ms != resource.timestamp_ms:
         now_ms = int(datetime.now(UTC).timestamp() * 1000)

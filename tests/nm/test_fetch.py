@@ -215,3 +215,10 @@ def make_jar(directory: Path) -> Path:
     with zipfile.ZipFile(jar, "w") as archive:
         archive.writestr("lib/a.txt", "a\n")
     return jar
+
+
+def test_a_name_that_no_file_can_have_does_not_exist(tmp_path: Path, directories: NodeDirectories) -> None:
+    """A NUL cannot be passed to the system."""
+    with pytest.raises(FetchFailed) as caught:
+        fetch(request(LocalResource(f"file:{tmp_path}/a\0b", 1, 1, LocalResourceType.FILE, APPLICATION)), directories)
+    assert caught.value.sentence == f"File file:{tmp_path}/a\0b does not exist"

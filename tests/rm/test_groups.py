@@ -5,6 +5,9 @@ from __future__ import annotations
 import grp
 import pwd
 
+import pytest
+
+from rm import groups
 from rm.groups import groups_of
 
 
@@ -15,3 +18,10 @@ def test_a_users_groups_are_the_systems_the_primary_first() -> None:
 
 def test_a_user_that_the_system_does_not_know_has_no_groups() -> None:
     assert groups_of("no-such-user-here") == ()
+
+
+@pytest.mark.parametrize("name", ["a\0b", "\ud800", "x" * 1_000_000], ids=["NUL", "surrogate", "huge"])
+def test_a_name_that_the_system_cannot_look_up_has_no_groups(name: str) -> None:
+    looked_up = groups._looked_up.cache_info().currsize
+    assert groups_of(name) == ()
+    assert groups._looked_up.cache_info().currsize == looked_up, "what no user can be called is not remembered"

@@ -89,8 +89,10 @@ async def test_no_message_breaks_the_rm(
     app = await submit(user)
     await node.beat()
     await until(lambda: bool(node.started))
-    token = {SCHEDULER: node.amrm_token, TRACKER: lambda: cluster.node_tokens.create(node.node_id)}.get(key)
-    metadata = caller_metadata("ann", token() if token else None)
+    token = cluster.client_token
+    if key in (SCHEDULER, TRACKER):
+        token = node.amrm_token() if key == SCHEDULER else cluster.node_tokens.create(node.node_id)
+    metadata = caller_metadata("ann", token)
     if rpc in (master.ALLOCATE, master.FINISH_APPLICATION_MASTER):
         await (await cluster.master(node.amrm_token())).register_application_master(RegisterApplicationMasterRequest())
     done = 0

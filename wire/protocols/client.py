@@ -181,6 +181,7 @@ GET_APPLICATIONS: Rpc[ApplicationFilter, tuple[ApplicationReport, ...]] = Rpc(
         lambda proto: tuple(read_application_report(report) for report in proto.applications),
     ),
     reads=True,
+    bulky=True,
 )
 FORCE_KILL_APPLICATION: Rpc[KillApplicationRequest, KillApplicationResponse] = Rpc(
     SERVICE,
@@ -255,6 +256,7 @@ GET_APPLICATION_ATTEMPTS: Rpc[ApplicationId, tuple[ApplicationAttemptReport, ...
         lambda proto: tuple(read_attempt_report(report) for report in proto.application_attempts),
     ),
     reads=True,
+    bulky=True,
 )
 GET_CONTAINER_REPORT: Rpc[ContainerId, ContainerReport] = Rpc(
     SERVICE,
@@ -283,6 +285,7 @@ GET_CONTAINERS: Rpc[ApplicationAttemptId, tuple[ContainerReport, ...]] = Rpc(
         lambda proto: tuple(read_container_report(report) for report in proto.containers),
     ),
     reads=True,
+    bulky=True,
 )
 
 RPCS: tuple[Rpc[Any, Any], ...] = (

@@ -73,6 +73,7 @@ GET_CLUSTER_NODES: Rpc[frozenset[NodeState], tuple[NodeReport, ...]] = Rpc(
         lambda proto: tuple(read_node_report(node) for node in proto.nodeReports),
     ),
     reads=True,
+    bulky=True,
 )
 GET_QUEUE_INFO: Rpc[QueueInfoRequest, QueueInfo | None] = Rpc(
     SERVICE,
@@ -85,6 +86,7 @@ GET_QUEUE_INFO: Rpc[QueueInfoRequest, QueueInfo | None] = Rpc(
         lambda proto: read_queue_info(proto.queueInfo) if proto.HasField("queueInfo") else None,
     ),
     reads=True,
+    bulky=True,
 )
 GET_QUEUE_USER_ACLS: Rpc[None, tuple[QueueUserAcls, ...]] = Rpc(
     SERVICE,
@@ -93,6 +95,7 @@ GET_QUEUE_USER_ACLS: Rpc[None, tuple[QueueUserAcls, ...]] = Rpc(
     empty(pb.GetQueueUserAclsInfoRequestProto),
     Form(pb.GetQueueUserAclsInfoResponseProto, write_queue_acls, read_queue_acls),
     reads=True,
+    bulky=True,
 )
 GET_RESOURCE_TYPE_INFO: Rpc[None, tuple[ResourceTypeInfo, ...]] = Rpc(
     SERVICE,
@@ -129,6 +132,7 @@ GET_NODE_TO_LABELS: Rpc[None, NodesToLabels] = Rpc(
     empty(pb.GetNodesToLabelsRequestProto),
     Form(pb.GetNodesToLabelsResponseProto, write_nodes_to_labels, read_nodes_to_labels),
     reads=True,
+    bulky=True,
 )
 GET_LABELS_TO_NODES: Rpc[tuple[str, ...], LabelsToNodes] = Rpc(
     SERVICE,
@@ -137,6 +141,7 @@ GET_LABELS_TO_NODES: Rpc[tuple[str, ...], LabelsToNodes] = Rpc(
     Form(pb.GetLabelsToNodesRequestProto, write_wanted_labels, read_wanted_labels),
     Form(pb.GetLabelsToNodesResponseProto, write_labels_to_nodes, read_labels_to_nodes),
     reads=True,
+    bulky=True,
 )
 GET_CLUSTER_NODE_LABELS: Rpc[None, tuple[NodeLabel, ...]] = Rpc(
     SERVICE,

@@ -33,6 +33,7 @@ EXPLAIN: Rpc[ApplicationId, Explanation] = Rpc(
     ),
     Form(pb.ExplanationProto, write_explanation, read_explanation),
     reads=True,
+    bulky=True,
 )
 
 RPCS: tuple[Rpc[Any, Any], ...] = (EXPLAIN,)

@@ -1,0 +1,122 @@
+"""What a server lets connections do: how many there are, how long one may be silent, how many calls are on one."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import resource
+from typing import Any
+
+import grpc
+import pytest
+
+from tests.wire.serving import Recorder, serving, target
+from wire.caller import Caller
+from wire.channel import CALLS_MAX
+from wire.daemon_process import _is_not_about_a_lost_caller
+from wire.protocols import admin
+from wire.proxies.admin import AdminProxy
+from wire.server import DESCRIPTORS_KEPT, ConnectionLimits
+
+HANGS_S = 60
+PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes([0, 0, 0, 4, 0, 0, 0, 0, 0])
+
+
+async def _connected(port: int, said: bytes = PREFACE) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    writer.write(said)
+    return reader, writer
+
+
+async def test_connections_beyond_the_limit_are_closed() -> None:
+    async with (
+        asyncio.timeout(HANGS_S),
+        serving((admin.REFRESH_QUEUES,), Recorder({}), limits=ConnectionLimits(count=2)) as server,
+    ):
+        within = [await _connected(server.port) for _ in range(2)]
+        assert all([await reader.read(1) for reader, _ in within]), "they are greeted"
+        beyond, writer = await _connected(server.port)
+        assert await beyond.read() == b""
+        for _, open_writer in (*within, (beyond, writer)):
+            open_writer.close()
+        async with AdminProxy(target(server), timeout_s=HANGS_S) as proxy:
+            await proxy.refresh_queues()
+
+
+@pytest.mark.parametrize(
+    ("said", "limits"),
+    [(b"", ConnectionLimits(handshake_ms=200)), (PREFACE, ConnectionLimits(idle_ms=200))],
+    ids=["half open", "idle"],
+)
+async def test_a_connection_that_does_nothing_is_closed(said: bytes, limits: ConnectionLimits) -> None:
+    async with asyncio.timeout(HANGS_S), serving((admin.REFRESH_QUEUES,), Recorder({}), limits=limits) as server:
+        reader, writer = await _connected(server.port, said)
+        await reader.read()
+        writer.close()
+
+
+async def test_a_caller_whose_idle_connection_was_closed_connects_again() -> None:
+    limits = ConnectionLimits(idle_ms=50)
+    async with (
+        asyncio.timeout(HANGS_S),
+        serving((admin.REFRESH_QUEUES,), Recorder({}), limits=limits) as server,
+        AdminProxy(target(server)) as proxy,
+    ):
+        await proxy.refresh_queues()
+        channel = proxy._channels.get(target(server))._channel
+        assert channel is not None
+        while channel.get_state() is grpc.ChannelConnectivity.READY:  # noqa: ASYNC110
+            await asyncio.sleep(0.001)
+        await proxy.refresh_queues()
+
+
+async def test_a_channel_holds_calls_back_that_a_server_would_refuse() -> None:
+    class Handler:
+        now = most = 0
+
+        async def refresh_queues(self, caller: Caller[None], request: None) -> None:
+            self.now += 1
+            self.most = max(self.most, self.now)
+            await asyncio.sleep(0.01)
+            self.now -= 1
+
+    handler = Handler()
+    async with (
+        asyncio.timeout(HANGS_S),
+        serving((admin.REFRESH_QUEUES,), handler) as server,
+        AdminProxy(target(server)) as proxy,
+    ):
+        await asyncio.gather(*(proxy.refresh_queues() for _ in range(3 * CALLS_MAX)))
+    assert 1 < handler.most <= CALLS_MAX
+
+
+@pytest.mark.parametrize(
+    ("soft", "hard", "count", "raised_to"),
+    [
+        (1024, 1 << 20, 4000, 16_256),
+        (1024, 4096, (4096 - DESCRIPTORS_KEPT) // 4, 4096),
+        (100_000, 100_000, 4000, None),
+        (100, 100, 1, 100),
+        (resource.RLIM_INFINITY, resource.RLIM_INFINITY, 4000, None),
+        (1024, resource.RLIM_INFINITY, 4000, 16_256),
+    ],
+)
+def test_connections_leave_descriptors_to_the_process(
+    monkeypatch: pytest.MonkeyPatch, soft: int, hard: int, count: int, raised_to: int | None
+) -> None:
+    calls: list[Any] = []
+    monkeypatch.setattr(resource, "getrlimit", lambda _: (soft, hard))
+    monkeypatch.setattr(resource, "setrlimit", lambda _, limits: calls.append(limits))
+    assert ConnectionLimits.for_addresses(4).count == count
+    assert calls == ([] if raised_to is None else [(raised_to, hard)])
+
+
+class ExecuteBatchError(Exception):
+    """Of the same name as gRPC's."""
+
+
+@pytest.mark.parametrize(("error", "is_shown"), [(ExecuteBatchError(), False), (ValueError(), True), (None, True)])
+def test_the_log_has_no_trace_of_a_caller_who_has_gone(error: Exception | None, is_shown: bool) -> None:
+    info = None if error is None else (type(error), error, None)
+    record = logging.LogRecord("grpc", logging.ERROR, "", 0, "failed", (), info)
+    assert _is_not_about_a_lost_caller(record) is is_shown
