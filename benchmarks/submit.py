@@ -155,8 +155,7 @@ class _Bench:
             probing.cancel()
 
     async def _submit(self, count: int, window: int, *variables: str) -> _Submitted:
-        target = self._cluster.addresses[resourcemanager.ADDRESS.key]
-        arguments = [target, str(count), str(window), str(self._result), *variables]
+        arguments = [str(self._cluster.directory.conf), str(count), str(window), str(self._result), *variables]
         client = await asyncio.create_subprocess_exec(
             sys.executable, "-m", "benchmarks.submitting_client", *arguments, cwd=Path(__file__).parents[1]
         )

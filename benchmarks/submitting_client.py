@@ -1,10 +1,11 @@
 """One client that submits applications as fast as it can, and takes the time of each reply.
 
-    python -m benchmarks.submitting_client HOST:PORT COUNT WINDOW RESULT [NAME=VALUE]
+    python -m benchmarks.submitting_client CONF-DIR COUNT WINDOW RESULT [NAME=VALUE]
 
-Each application is a getNewApplication and a submitApplication; WINDOW of them are under way at a time. NAME=VALUE
-goes into the environment of the masters. RESULT gets {"passed_s", "reply_ms": the time of each submitApplication,
-"replied_s": when its reply came, counted from the first call, "errors": texts}.
+CONF-DIR is the configuration directory of the cluster. Each application is a getNewApplication and a submitApplication;
+WINDOW of them are in progress at a time. NAME=VALUE goes into the environment of the ApplicationMasters. RESULT gets
+{"passed_s", "reply_ms": the time of each submitApplication, "replied_s": when its reply came, counted from the first
+call, "errors": texts}.
 """
 
 from __future__ import annotations
@@ -17,27 +18,37 @@ import time
 from collections.abc import Mapping
 from pathlib import Path
 
+from wire.address import Address
 from wire.channel import Channels
+from wire.cluster_secret import read_client_token
+from wire.hadoop_xml import load_configuration
 from wire.proxies.client import ApplicationClientProxy
 from wire.retry import RetryPolicy
 from yarn.applications import ApplicationSubmissionContext
+from yarn.configuration import Configuration
 from yarn.containers import ContainerLaunchContext
 from yarn.errors import YarnException
 from yarn.resource import Resource
+from yarn.settings import resourcemanager
 
 MASTER = Resource(1024, 1)
 RETRY = RetryPolicy(max_wait_ms=20_000, interval_ms=100)
 
 
-async def submit(target: str, count: int, window: int, environment: Mapping[str, str]) -> dict[str, object]:
+async def submit(conf: Configuration, count: int, window: int, environment: Mapping[str, str]) -> dict[str, object]:
     """The figures of RESULT. A submission that is refused or not answered is an error, and the next one follows."""
     reply_ms: list[float] = []
     replied_s: list[float] = []
     errors: list[str] = []
     left = iter(range(count))
     async with Channels() as channels:
-        rm = ApplicationClientProxy(target, user=getpass.getuser(), retry=RETRY, channels=channels)
-
+        rm = ApplicationClientProxy(
+            str(Address.read(conf, resourcemanager.ADDRESS)),
+            user=getpass.getuser(),
+            token=read_client_token(conf),
+            retry=RETRY,
+            channels=channels,
+        )
         started = time.perf_counter()
 
         async def one() -> None:
@@ -65,9 +76,9 @@ async def submit(target: str, count: int, window: int, environment: Mapping[str,
 
 
 def main() -> None:
-    target, count, window, result, *variables = sys.argv[1:]
+    conf_dir, count, window, result, *variables = sys.argv[1:]
     environment = dict(variable.split("=", 1) for variable in variables)
-    found = asyncio.run(submit(target, int(count), int(window), environment))
+    found = asyncio.run(submit(load_configuration(Path(conf_dir)), int(count), int(window), environment))
     Path(result).write_text(json.dumps(found))
 
 
