@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 
 import pytest
-from rich.console import RenderableType
+from rich.console import Console, RenderableType
 
 from wire.hadoop_xml import to_xml
 from yarn.applications import ApplicationReport
@@ -14,7 +15,8 @@ from yarn.ids import ApplicationAttemptId, ApplicationId, NodeId
 from yarn.nodes import NodeHealth, NodeReport
 from yarn.queues import QueueInfo, QueueStatistics
 from yarn.resource import NONE, Resource
-from yarn.states import NodeState, QueueState, YarnApplicationState
+from yarn.states import FinalApplicationStatus, NodeState, QueueState, YarnApplicationState
+from yarnling.cli import configuration
 from yarnling.cli.app import tell
 from yarnling.cli.configuration import report
 from yarnling.cli.key_notices import tell_of_keys
@@ -28,7 +30,7 @@ TAMED = "[/x] [bold]:smile: \\x1b[2J\\x9b1m\\u202e\\udcff\\x07"
 def drawn(part: RenderableType) -> str:
     console = terminal()
     with console.capture() as capture:
-        console.print(part)
+        console.print(part, crop=False)
     return capture.get()
 
 
@@ -42,7 +44,7 @@ def test_values_of_a_configuration_are_no_markup(capsys: pytest.CaptureFixture[s
         None, ["foo.bar=[/x]", "foo.baz=[memory=8192,vcores=8]", f"foo.evil={EVIL}"], None, every=True, as_json=False
     )
     out = capsys.readouterr().out
-    assert "Unknown to all (3)" in out
+    assert out.count("\tunknown\t") == 3
     assert "[/x]" in out
     assert "[memory=8192,vcores=8]" in out
     assert TAMED in out
@@ -56,7 +58,7 @@ def test_warnings_of_a_configuration_are_no_markup(tmp_path: Path, capsys: pytes
     }
     (tmp_path / "capacity-scheduler.xml").write_text(to_xml(values))
     report(tmp_path, [], None, every=False, as_json=False)
-    assert "warning: capacity-scheduler.xml" in capsys.readouterr().out
+    assert "warning: capacity-scheduler.xml" in capsys.readouterr().err
     tell_of_keys(str(tmp_path), {"foo.evil": EVIL})
     assert ascii(EVIL) in capsys.readouterr().err
 
@@ -111,3 +113,87 @@ def test_diagnostics_do_not_send_people_to_a_page_that_is_not_there() -> None:
     text = f"exit status 1\n{see} Then click on links to logs of each attempt.\n. Failing the application."
     assert without_page_hint(text) == "exit status 1\n. Failing the application."
     assert without_pages(text) == text.replace(page, "N/A")
+
+
+def narrow(width: int, part: RenderableType) -> list[str]:
+    """The lines of `part` on a terminal of that width."""
+    console = Console(width=width, force_terminal=True, color_system=None, highlight=False)
+    with console.capture() as capture:
+        console.print(part, crop=False)
+    return [line.rstrip() for line in capture.get().splitlines()]
+
+
+def long_application() -> ApplicationReport:
+    app_id = ApplicationId(1795371547683, 12)
+    return ApplicationReport(
+        app_id, "alice", "root.engineering.nightly", "count words", YarnApplicationState.FINISHED,
+        ApplicationAttemptId(app_id, 1), final_status=FinalApplicationStatus.SUCCEEDED,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("width", [20, 40, 60, 80, 100])
+def test_no_word_of_a_list_is_split_on_a_narrow_terminal(width: int) -> None:
+    app = long_application()
+    text = "\n".join(narrow(width, application_table((app,))))
+    for word in (str(app.application_id), "alice", "root.engineering.nightly", "FINISHED", "SUCCEEDED", "words"):
+        assert word in text.split(), f"{word} is not whole at {width} columns:\n{text}"
+
+
+def test_a_list_that_fits_is_a_table_and_one_that_does_not_has_a_line_for_each_name() -> None:
+    app = long_application()
+    assert len(narrow(140, application_table((app,)))) == 3
+    lines = narrow(80, application_table((app,)))
+    assert lines == [
+        "application_1795371547683_0012",
+        "  User: alice  Name: count words  Queue: root.engineering.nightly",
+        "  State: FINISHED  Outcome: SUCCEEDED  Progress: 0%  Containers: 0",
+    ]
+
+
+def test_nodes_of_an_ordinary_cluster_fit_a_terminal_of_80_columns() -> None:
+    node = NodeReport(
+        NodeId("127.0.0.10", 36217), NodeState.RUNNING, "", "/default-rack", NONE, Resource(8192, 8), 8, NodeHealth()
+    )
+    lines = narrow(80, node_table((node,)))
+    assert lines[0].split()[0] == "Node"
+    assert lines[-1].split()[:2] == ["127.0.0.10:36217", "RUNNING"]
+
+
+def test_a_line_into_a_pipe_is_never_folded() -> None:
+    app = long_application()
+    deep = dataclasses.replace(app, queue="root." + ".".join(["q" * 60] * 6))
+    assert any(deep.queue in line for line in drawn(application_table((deep,))).splitlines())
+
+
+LONG_KEY = "yarn.nodemanager.disk-health-checker.max-disk-utilization-per-disk-percentage"
+
+
+def test_a_configuration_in_a_pipe_is_a_line_for_each_key(capsys: pytest.CaptureFixture[str]) -> None:
+    definitions = [f"{LONG_KEY}=95.0", "yarn.acl.enabled=true", "yarn.http.policy=HTTP_ONLY", "foo.bar=a\tb\nc"]
+    report(None, definitions, None, every=False, as_json=False)
+    lines = capsys.readouterr().out.splitlines()
+    assert f"{LONG_KEY}=95.0\tread\toverride" in lines
+    assert "yarn.http.policy=HTTP_ONLY\tignored\toverride" in lines
+    assert "foo.bar=a\\x09b\\x0ac\tunknown\toverride" in lines
+    assert all(line.count("\t") in (2, 3) for line in lines)
+    report(None, [], None, every=True, as_json=False)
+    assert f"{LONG_KEY}=100.0\tread\tLocalCluster" in capsys.readouterr().out.splitlines()
+
+
+def test_an_unknown_key_in_a_pipe_names_the_nearest_one(capsys: pytest.CaptureFixture[str]) -> None:
+    report(None, ["yarn.nodemanager.resource.memry-mb=1"], None, every=False, as_json=False)
+    expected = "yarn.nodemanager.resource.memry-mb=1\tunknown\toverride\tperhaps yarn.nodemanager.resource.memory-mb"
+    assert expected in capsys.readouterr().out.splitlines()
+
+
+@pytest.mark.parametrize("width", [40, 80, 120])
+def test_a_configuration_on_a_terminal_keeps_keys_and_values_whole(
+    width: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(
+        configuration, "terminal", lambda: Console(width=width, force_terminal=True, color_system=None, highlight=False)
+    )
+    value = "/a/directory/that/is/rather/long"
+    report(None, [f"{LONG_KEY}=95.0", f"yarn.nodemanager.local-dirs={value}"], None, every=False, as_json=False)
+    words = capsys.readouterr().out.split()
+    assert {LONG_KEY, "95.0", "yarn.nodemanager.local-dirs", value} <= set(words)

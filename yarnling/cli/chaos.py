@@ -13,9 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from rich import box
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
 from yarn.errors import YarnException
@@ -32,7 +30,7 @@ from yarnling.chaos.schedule import schedule
 from yarnling.chaos.swarm import random_plan
 from yarnling.chaos.verdict import Verdict
 from yarnling.cli.app import tell
-from yarnling.cli.terminal import cell, in_line, notices, terminal
+from yarnling.cli.terminal import Listing, in_line, notices, print_indented, terminal
 
 SEED_MAX = 1 << 32
 SHOWN_MAX = 20
@@ -61,10 +59,10 @@ def list_plans(*, as_json: bool) -> None:
     if as_json:
         sys.stdout.write(json.dumps([{"name": plan.name, "about": plan.about} for plan in plans], indent=2) + "\n")
         return
-    table = Table(box=None, show_header=False, pad_edge=False)
+    console = terminal()
+    widest = max(len(plan.name) for plan in plans)
     for plan in plans:
-        table.add_row(Text(plan.name, "bold"), cell(plan.about))
-    terminal().print(table)
+        print_indented(console, Text.assemble((f"{plan.name:<{widest}}", "bold"), "  ", in_line(plan.about)))
 
 
 def run(options: ChaosOptions) -> int:
@@ -153,8 +151,8 @@ def _show_summary(run: Run, options: ChaosOptions, console: Console) -> None:
     """Faults with what they cost, checks with figures, the verdict, and how to see it again."""
     judgement = run.judgement
     if options.runs == 1 or judgement.verdict is not Verdict.PASS:
-        console.print(_faults_table(run))
-        console.print(_checks_table(judgement.checks))
+        console.print(_faults_table(run), crop=False)
+        console.print(_checks_table(judgement.checks), crop=False)
     for reason in judgement.reasons[:SHOWN_MAX]:
         console.print(Text(f"  {in_line(reason)}", _STYLES[judgement.verdict]))
     if len(judgement.reasons) > SHOWN_MAX:
@@ -168,14 +166,10 @@ def _show_summary(run: Run, options: ChaosOptions, console: Console) -> None:
         console.print(f"Logs, events, notes: {run.directory}", soft_wrap=True)
 
 
-def _faults_table(run: Run) -> Table:
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for heading in ("at", "fault", "whom", "what it cost"):
-        table.add_column(heading, overflow="fold")
+def _faults_table(run: Run) -> Listing:
+    table = Listing("At", "Fault", "Target", "Effect")
     for one in run.history.injected:
-        table.add_row(
-            f"{one.start_s - run.history.begun_s:.1f} s", cell(_of(one)), cell(one.whom), cell(_cost(one, run))
-        )
+        table.add_row(f"{one.start_s - run.history.begun_s:.1f} s", _of(one), one.whom, _cost(one, run))
     return table
 
 
@@ -189,15 +183,13 @@ def _cost(one: Injected, run: Run) -> str:
     return "nobody was there" if one.skipped else cost_of(one, run.history) or "nothing to be seen"
 
 
-def _checks_table(checks: tuple[Checked, ...]) -> Table:
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for heading in ("check", "", "looked at"):
-        table.add_column(heading)
+def _checks_table(checks: tuple[Checked, ...]) -> Listing:
+    table = Listing("Check", "Result", "Looked at")
     for check in checks:
         state = (
             Text("violated", "red") if check.violations else Text("blind", "yellow") if check.blind else Text("holds")
         )
-        table.add_row(check.name, state, cell(check.blind or check.figures))
+        table.add_row(check.name, state, check.blind or check.figures)
     return table
 
 

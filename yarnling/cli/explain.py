@@ -20,7 +20,7 @@ from yarn.resource import MEMORY_MB, VCORES, Resource
 from yarn.states import FINAL_APPLICATION_STATES, NodeState, YarnApplicationState
 from yarnling.cli import json_form
 from yarnling.cli.connection import connect
-from yarnling.cli.terminal import in_line, terminal
+from yarnling.cli.terminal import in_line, print_indented, terminal
 from yarnling.client import Client
 from yarnling.node_health import complaints
 
@@ -58,7 +58,7 @@ def show(name: str, application: str | None, user: str, *, as_json: bool) -> Non
         console.print("No application waits for anything.")
     for explanation in found:
         for line in explained(explanation, nodes):
-            console.print(line, soft_wrap=not console.is_terminal)
+            print_indented(console, line)
 
 
 async def _ask(name: str, app_id: ApplicationId | None, user: str) -> tuple[list[Explanation], tuple[NodeReport, ...]]:

@@ -35,7 +35,8 @@ def _print(state: ClusterState, view: ClusterView | None) -> None:
     console = terminal()
     place = in_line(f"HADOOP_CONF_DIR={state.conf_dir}")
     console.print(f"Cluster {state.name}, process {state.supervisor.pid}, {place}", soft_wrap=True)
-    console.print(process_table(state.nodes) if view is None else cluster_view(view))
+    console.print()
+    console.print(process_table(state.nodes) if view is None else cluster_view(view), crop=False)
 
 
 async def _look(name: str) -> ClusterView:

@@ -22,7 +22,7 @@ from yarn.states import FINAL_APPLICATION_STATES, NodeState
 from yarnling.cli import json_form
 from yarnling.cli.connection import connect
 from yarnling.cli.explain import amounts, short, waiting
-from yarnling.cli.terminal import in_line, shown, terminal
+from yarnling.cli.terminal import GAP, in_line, shown, terminal
 from yarnling.cli.views import ClusterView, look_or_problem, queue_tree
 from yarnling.client import Client
 from yarnling.cluster_state import NoCluster
@@ -30,6 +30,8 @@ from yarnling.cluster_state import NoCluster
 WIDTH_MAX = 100
 """Columns; more would only make the bars longer."""
 NAME_CHARS = 18
+"""Columns of a name, or as many as the longest needs, up to NAME_SHARE of the line; without a terminal, all of it."""
+NAME_SHARE = 3
 BAR_CHARS_MIN = 8
 APPLICATIONS_MAX = 20
 """Unfinished ones that are shown and asked about, the oldest first."""
@@ -61,7 +63,8 @@ async def _show(name: str, interval_s: float, *, once: bool, as_json: bool) -> N
             sys.stdout.write(json_form.text(as_object(await look_at(name, client))) + "\n")
             return
         if once or not console.is_terminal:
-            for line in frame(await look_at(name, client), min(console.width, WIDTH_MAX)):
+            width = min(console.width, WIDTH_MAX)
+            for line in frame(await look_at(name, client), width, cut=console.is_terminal):
                 console.print(line, soft_wrap=True)
             return
         with Live(console=console, auto_refresh=False, screen=True, vertical_overflow="crop") as live:
@@ -102,24 +105,29 @@ def as_object(top: TopView) -> dict[str, object]:
     return {"cluster": top.cluster, "time": top.time, **plain, "waiting": json_form.plain(top.waiting)}
 
 
-def frame(top: TopView, width: int) -> Iterator[Text]:
-    """The lines of one frame, none longer than `width`."""
-    for line in _lines(top, width):
-        line.truncate(width, overflow="ellipsis")
+def frame(top: TopView, width: int, *, cut: bool = True) -> Iterator[Text]:
+    """The lines of one frame. Bars are made for `width`; `cut`: no line is longer."""
+    names = ["  " * depth + queue.name for depth, queue in queue_tree(top.view.root)]
+    names += [str(node.node_id) for node in top.view.nodes[:NODES_MAX]]
+    longest = max(len(in_line(name)) for name in names) + GAP
+    chars = max(NAME_CHARS, min(longest, width // NAME_SHARE) if cut else longest)
+    for line in _lines(top, width, chars):
+        if cut:
+            line.truncate(width, overflow="ellipsis")
         yield line
 
 
-def _lines(top: TopView, width: int) -> Iterator[Text]:
+def _lines(top: TopView, width: int, name_chars: int) -> Iterator[Text]:
     nodes, live = top.view.nodes, [app for app in top.view.applications if app.state not in FINAL_APPLICATION_STATES]
     running = sum(node.state is NodeState.RUNNING for node in nodes)
     counts = f"{running} of {len(nodes)} nodes run, {len(live)} application{'' if len(live) == 1 else 's'}"
     yield Text(in_line(f"{top.cluster}  {top.time[11:19]}  {counts}"), "bold")
     yield Text("queue: used / guaranteed / at most", "dim")
     for depth, queue in queue_tree(top.view.root):
-        yield _queue_line(depth, queue, width)
+        yield _queue_line(depth, queue, width, name_chars)
     yield Text("node: memory and vcores in use", "dim")
     for node in nodes[:NODES_MAX]:
-        yield _node_line(node, top.view.state_of(node), width)
+        yield _node_line(node, top.view.state_of(node), width, name_chars)
     for line in top.view.strangers():
         yield Text(in_line(line), "red")
     if len(nodes) > NODES_MAX:
@@ -138,22 +146,22 @@ def _lines(top: TopView, width: int) -> Iterator[Text]:
         yield Text(f"... and {len(live) - APPLICATIONS_MAX} more", "dim")
 
 
-def _queue_line(depth: int, queue: QueueInfo, width: int) -> Text:
+def _queue_line(depth: int, queue: QueueInfo, width: int, name_chars: int) -> Text:
     used, guaranteed = queue.absolute_used_capacity, queue.absolute_capacity
     most = queue.absolute_maximum_capacity
     numbers = f" {used:>5.0%} /{guaranteed:>5.0%} /{most:>5.0%}"
-    chars = max(BAR_CHARS_MIN, width - NAME_CHARS - len(numbers))
-    return Text.assemble(_name("  " * depth + queue.name), bar(used, guaranteed, most, chars), numbers)
+    chars = max(BAR_CHARS_MIN, width - name_chars - len(numbers))
+    return Text.assemble(_name("  " * depth + queue.name, name_chars), bar(used, guaranteed, most, chars), numbers)
 
 
-def _node_line(node: NodeReport, state: str, width: int) -> Text:
+def _node_line(node: NodeReport, state: str, width: int, name_chars: int) -> Text:
     if state != NodeState.RUNNING.name:
-        return Text.assemble(_name(str(node.node_id)), (state, "red"))
+        return Text.assemble(_name(str(node.node_id), name_chars), (state, "red"))
     used, total = node.used, node.capability
     numbers = f" {used.memory_mb} / {total.memory_mb} MB, {used.vcores} / {total.vcores}"
-    chars = max(BAR_CHARS_MIN, width - NAME_CHARS - max(24, len(numbers)))
+    chars = max(BAR_CHARS_MIN, width - name_chars - max(24, len(numbers)))
     share = used.memory_mb / total.memory_mb if total.memory_mb > 0 else 0.0
-    return Text.assemble(_name(str(node.node_id)), bar(share, 1.0, 1.0, chars), numbers)
+    return Text.assemble(_name(str(node.node_id), name_chars), bar(share, 1.0, 1.0, chars), numbers)
 
 
 def bar(used: float, guaranteed: float, most: float, chars: int) -> Text:
@@ -182,7 +190,7 @@ def _waits(explanation: Explanation) -> Iterator[Text]:
         yield Text(in_line(f"    {where}{short(newest)}"))
 
 
-def _name(text: str) -> str:
+def _name(text: str, chars: int) -> str:
     shown = in_line(text)
-    cut = shown if len(shown) < NAME_CHARS else f"{shown[: NAME_CHARS - 2]}…"
-    return f"{cut:<{NAME_CHARS}}"
+    cut = shown if len(shown) < chars else f"{shown[: chars - 2]}…"
+    return f"{cut:<{chars}}"

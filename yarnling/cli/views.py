@@ -6,17 +6,15 @@ import asyncio
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import field
 
-from rich import box
 from rich.console import Group, RenderableType
-from rich.table import Table
 
 from yarn.applications import ApplicationReport
-from yarn.nodes import NodeReport
+from yarn.nodes import DEFAULT_RACK, NodeReport
 from yarn.queues import QueueInfo
 from yarn.records import dataclass
 from yarn.states import FinalApplicationStatus, NodeState, YarnApplicationState
 from yarnling.cli.connection import ResourceManagerDown
-from yarnling.cli.terminal import cell
+from yarnling.cli.terminal import Listing, cell
 from yarnling.client import Client
 from yarnling.cluster_state import ClusterState, NodeEntry, read_state
 from yarnling.node_health import complaints
@@ -93,30 +91,35 @@ def cluster_view(view: ClusterView) -> RenderableType:
     """All three tables."""
     parts: list[RenderableType] = [node_table(view.nodes, view.conditions)]
     parts += [cell(line, "red") for line in (*view.strangers(), *complaints(view.nodes))]
-    parts.append(queue_table(view.root))
+    parts += ["", queue_table(view.root)]
     if view.applications:
-        parts.append(application_table(view.applications))
+        parts += ["", application_table(view.applications)]
     return Group(*parts)
 
 
-def process_table(nodes: Iterable[NodeEntry]) -> Table:
+def process_table(nodes: Iterable[NodeEntry]) -> Listing:
     """What there is to tell of nodes without a ResourceManager."""
-    table = _table("Node", "Name", "Process")
+    table = Listing("Node", "Name", "Process")
     for entry in nodes:
         condition = entry.condition
         table.add_row(entry.node_id, entry.name, cell(condition or f"{entry.process.pid}", "red" if condition else ""))
     return table
 
 
-def node_table(nodes: Iterable[NodeReport], conditions: Mapping[str, str] | None = None) -> Table:
-    """What containers asked for of what there is, and what they really use."""
-    table = _table("Node", "State", "Rack", "Containers", "Memory MB", "Really used MB", "Vcores")
-    for node in nodes:
+def node_table(nodes: Iterable[NodeReport], conditions: Mapping[str, str] | None = None) -> Listing:
+    """What is allocated of what there is, and the physical memory that containers really use.
+
+    Racks are left out where there is only the default one: with them the table is too wide for 80 columns.
+    """
+    listed = list(nodes)
+    racks = any(node.rack != DEFAULT_RACK for node in listed)
+    table = Listing("Node", "State", *(["Rack"] if racks else []), "Containers", "Memory MB", "Physical MB", "Vcores")
+    for node in listed:
         state = _state_told(node, (conditions or {}).get(str(node.node_id), ""))
         table.add_row(
             str(node.node_id),
             cell(state, "green" if state == NodeState.RUNNING.name else "red"),
-            cell(node.rack),
+            *([node.rack] if racks else []),
             str(node.containers),
             _of(node.used.memory_mb, node.capability.memory_mb),
             str(0 if node.containers_utilization is None else node.containers_utilization.physical_memory_mb),
@@ -125,8 +128,8 @@ def node_table(nodes: Iterable[NodeReport], conditions: Mapping[str, str] | None
     return table
 
 
-def queue_table(root: QueueInfo) -> Table:
-    table = _table("Queue", "State", "Capacity", "Maximum", "Used", "Running", "Pending", "Memory MB")
+def queue_table(root: QueueInfo) -> Listing:
+    table = Listing("Queue", "State", "Capacity", "Maximum", "Used", "Running", "Pending", "Memory MB")
     for depth, queue in queue_tree(root):
         statistics = queue.statistics
         table.add_row(
@@ -142,8 +145,8 @@ def queue_table(root: QueueInfo) -> Table:
     return table
 
 
-def application_table(applications: tuple[ApplicationReport, ...]) -> Table:
-    table = _table("Application", "User", "Name", "Queue", "State", "Outcome", "Progress", "Containers")
+def application_table(applications: tuple[ApplicationReport, ...]) -> Listing:
+    table = Listing("Application", "User", "Name", "Queue", "State", "Outcome", "Progress", "Containers")
     for app in applications[-APPLICATIONS_MAX:]:
         outcome = "" if app.final_status is FinalApplicationStatus.UNDEFINED else app.final_status.name
         table.add_row(
@@ -164,14 +167,6 @@ def queue_tree(queue: QueueInfo, depth: int = 0) -> Iterator[tuple[int, QueueInf
     yield depth, queue
     for child in queue.children:
         yield from queue_tree(child, depth + 1)
-
-
-def _table(*columns: str) -> Table:
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
-    for number, column in enumerate(columns):
-        # On a narrow terminal a cell takes more lines; nothing of it is left out.
-        table.add_column(column, no_wrap=number == 0, overflow="fold")
-    return table
 
 
 def _state_told(node: NodeReport, condition: str) -> str:

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
+from rich.console import Console
+from rich.text import Text
+
 from yarn.ids import ApplicationId, NodeId
 from yarn.nodes import NodeHealth, NodeReport
 from yarn.protocols.inspection import (
@@ -17,6 +21,7 @@ from yarn.protocols.inspection import (
 from yarn.resource import Resource
 from yarn.states import NodeState, YarnApplicationState
 from yarnling.cli.explain import explained, short
+from yarnling.cli.terminal import print_indented
 
 APP = ApplicationId(1, 1)
 N1 = NodeId("127.0.0.2", 1000)
@@ -104,3 +109,16 @@ def test_names_of_others_are_told_as_they_are() -> None:
 def test_an_obstacle_in_one_line() -> None:
     whole = "queue root.a: Queue hits max-capacity limit (in use 4096 MB, 4 vcores; at most "
     assert short(FULL).startswith(whole)
+
+
+@pytest.mark.parametrize("width", [24, 40, 80])
+def test_a_line_longer_than_the_terminal_goes_on_indented_between_two_words(width: int) -> None:
+    console = Console(width=width, force_terminal=True, color_system=None, highlight=False)
+    line = "    the key yarn.scheduler.capacity.root.a.maximum-capacity decides what this queue may have"
+    with console.capture() as capture:
+        print_indented(console, Text(line))
+    printed = capture.get().splitlines()
+    assert " ".join(capture.get().split()) == line.strip()
+    assert len(printed) > 1
+    assert [len(part) - len(part.lstrip()) for part in printed] == [4] + [6] * (len(printed) - 1)
+    assert all(len(part) <= width for part in printed if " " in part.strip())

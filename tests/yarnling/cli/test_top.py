@@ -134,3 +134,13 @@ def test_one_object_for_programs() -> None:
     assert list(told) == ["cluster", "time", "nodes", "root", "applications", "conditions", "waiting"]
     ((waiting),) = told["waiting"]  # type: ignore[misc]
     assert waiting["obstacles"][0]["bound"]["memory-mb"] == 4096  # type: ignore[index]
+
+
+def test_a_pipe_gets_names_and_reasons_whole() -> None:
+    name = "a-queue-with-a-name-that-is-longer-than-any-column"
+    top = replace(TOP, view=replace(TOP.view, root=queue("root", 0.3, 1.0, 1.0, queue(name, 0.3, 0.2, 0.6))))
+    assert not any(name in line for line in lines(top, 80))
+    assert any(name in line for line in lines(top, 160))
+    piped = [line.plain for line in frame(top, 80, cut=False)]
+    assert any(name in line for line in piped)
+    assert not any("…" in line for line in piped)
