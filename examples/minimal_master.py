@@ -3,6 +3,7 @@
 It runs in a container, started by a NodeManager; examples/submit_minimal_master.py submits it to a cluster.
 """
 
+import argparse
 import asyncio
 import sys
 
@@ -49,4 +50,6 @@ async def main(wanted: int) -> None:
 
 
 if __name__ == "__main__":
-    asyncio.run(main(wanted=int(sys.argv[1])))
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("containers", type=int, choices=range(1, 1001), metavar="CONTAINERS", help="1 to 1000")
+    asyncio.run(main(wanted=parser.parse_args().containers))

@@ -3,6 +3,7 @@
 python examples/submit_minimal_master.py 3
 """
 
+import argparse
 import shlex
 import sys
 from pathlib import Path
@@ -33,4 +34,6 @@ def main(containers: int) -> None:
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]))
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("containers", type=int, choices=range(1, 1001), metavar="CONTAINERS", help="1 to 1000")
+    main(parser.parse_args().containers)

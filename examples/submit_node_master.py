@@ -4,6 +4,7 @@ examples/node_master/build build/node_master
 python examples/submit_node_master.py build/node_master 3
 """
 
+import argparse
 import shlex
 import shutil
 import sys
@@ -35,4 +36,10 @@ def main(built: Path, containers: int) -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), int(sys.argv[2]))
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("built", type=Path, metavar="DIR", help="what examples/node_master/build has made")
+    parser.add_argument("containers", type=int, choices=range(1, 1001), metavar="CONTAINERS", help="1 to 1000")
+    arguments = parser.parse_args()
+    if not (arguments.built / "master.js").is_file():
+        parser.error(f"{arguments.built}: has no master.js (make it: examples/node_master/build {arguments.built})")
+    main(arguments.built, arguments.containers)

@@ -12,6 +12,9 @@ from yarn.records import dataclass
 TEXT_BYTES_MAX = 16 * 1024 * 1024
 """What is read of one file at once; a log may be any size."""
 
+NO_OUTPUT = frozenset({"launch_container.sh", "directory.info", "prelaunch.out"})
+"""Files that the NodeManager writes for someone who examines a launch."""
+
 
 @dataclass(frozen=True, slots=True)
 class ContainerLog:
@@ -23,6 +26,13 @@ class ContainerLog:
     @property
     def name(self) -> str:
         return self.path.name
+
+    @property
+    def is_output(self) -> bool:
+        """False for the NodeManager's own files, and for prelaunch.err while no error is in it."""
+        if self.name == "prelaunch.err":
+            return self.path.stat().st_size > 0
+        return self.name not in NO_OUTPUT
 
     def text(self, bytes_max: int = TEXT_BYTES_MAX) -> str:
         """The last `bytes_max` bytes; what is not UTF-8 is replaced."""

@@ -143,7 +143,7 @@ async def test_a_fault_that_finds_nobody_cannot_be_told(tmp_path: Path, monkeypa
 def test_a_cluster_that_does_not_come_up_cannot_be_told(tmp_path: Path) -> None:
     text = QUICK.replace("{nodes: 2}", "{nodes: 2, settings: {yarn.resourcemanager.address: 192.0.2.1:1}}")
     result = chaos(str(write(tmp_path, text)), "--json")
-    assert (result.returncode, told(result)["verdict"]) == (2, "cannot tell"), result.stdout
+    assert (result.returncode, told(result)["verdict"]) == (3, "cannot tell"), result.stdout
 
 
 def test_what_is_no_plan_is_told_in_full(tmp_path: Path) -> None:
@@ -165,7 +165,7 @@ def test_an_interrupted_run_leaves_nothing(tmp_path: Path) -> None:
         process.send_signal(signal.SIGINT)
         output, errors = process.communicate(timeout=60)
     (run,) = json.loads(output)
-    assert (process.returncode, run["verdict"]) == (2, "cannot tell"), errors
+    assert (process.returncode, run["verdict"]) == (3, "cannot tell"), errors
     assert any(INTERRUPTED in reason for reason in run["reasons"])
     psutil.wait_procs(below, timeout=5)
     assert those_that_name(tmp_path) == []

@@ -121,35 +121,35 @@ def test_submit_a_map_reduce(up: dict[str, object], yarnling: Yarnling, tmp_path
     assert json.loads(submitted.stdout)["final_status"] == "SUCCEEDED"
     assert (output / "part-r-00000").read_text() == "a\t2\nb\t1\n"
     again = yarnling("submit", "mapreduce", *counting)
-    assert again.returncode == 1
+    assert again.returncode == 2
     assert "already exists" in again.stderr
 
 
 @pytest.mark.parametrize(
     ("arguments", "status", "told"),
     [
-        (["submit", "--no-wait", "distributed-shell"], 1, "no command: give -shell_command or -shell_script"),
+        (["submit", "--no-wait", "distributed-shell"], 2, "no command: give -shell_command or -shell_script"),
         (["run", "--queue", "nowhere", "true"], 1, "unknown queue: nowhere (submit to a leaf queue: default)"),
         (["run", "--queue", "root", "true"], 1, "(submit to a leaf queue: default)"),
         (["run", "--memory", "999999", "true"], 1, "memory of 999999 MB, at most 8192 in this cluster (ask for less: "),
         (["run", "--vcores", "1000", "true"], 1, "vcores 1000, at most 4 in this cluster (ask for less: "),
-        (["run", "--timeout", "-1", "true"], 1, "--timeout -1: must be above 0"),
+        (["run", "--timeout", "-1", "true"], 2, "--timeout -1: must be above 0"),
         (
             ["submit", "distributed-shell", "-shell_command", "true", "-container_memory", "999999"],
             0,
             "distributed-shell: a container with memory of 999999 MB, at most 8192 in this cluster: cut to that",
         ),
         (["kill-node", "7"], 1, "node 7: the cluster default has nm-1, nm-2"),
-        (["logs", "application_x"], 1, "Invalid ApplicationId: 'application_x'"),
+        (["logs", "application_x"], 2, "Invalid ApplicationId: 'application_x'"),
         (["status", "--name", "other"], 1, "no cluster 'other' is up (start one: yarnling up --detach --name other)"),
-        (["up", "--name", "../up"], 1, "--name '../up'"),
+        (["up", "--name", "../up"], 2, "--name '../up'"),
         (
             ["up", "--name", "other", "--conf", "/nowhere/at/all"],
-            2,
+            1,
             "/nowhere/at/all: No such file or directory (name a",
         ),
-        (["up", "-D", "nonsense"], 1, "-D nonsense: must be KEY=VALUE"),
-        (["config", "-D", "yarn.nodemanager.resource.memory-mb=lots"], 2, "'lots'"),
+        (["up", "-D", "nonsense"], 2, "-D nonsense: must be KEY=VALUE"),
+        (["config", "-D", "yarn.nodemanager.resource.memory-mb=lots"], 1, "'lots'"),
     ],
 )
 def test_wrong_input_is_told_in_a_line(

@@ -66,7 +66,7 @@ def test_an_unknown_application_is_told_as_elsewhere(up: dict[str, object], yarn
     assert unknown.returncode == 1
     assert "Application with id 'application_1_0001' doesn't exist in RM." in unknown.stderr
     wrong = yarnling("explain", "app1")
-    assert wrong.returncode == 1
+    assert wrong.returncode == 2
     assert "app1" in wrong.stderr
 
 

@@ -21,11 +21,11 @@ LAG_MAX_S = 1.0
 
 
 class Verdict(IntEnum):
-    """Also the exit status of the command."""
+    """Also the exit status of the command; 2 is that of a wrong command line."""
 
     PASS = 0
     FAIL = 1
-    CANNOT_TELL = 2
+    CANNOT_TELL = 3
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,14 +11,21 @@ from typing import Annotated, NoReturn
 import typer
 
 from yarn.errors import YarnException
-from yarn.faults import ConfigurationException
 from yarnling.cli import completion, hadoop_verbs, part_verbs
-from yarnling.cli.arguments import DEFAULT_NAME, Application, Json, Name
+from yarnling.cli.arguments import (
+    DEFAULT_NAME,
+    Application,
+    Json,
+    Name,
+    OptionalName,
+    UsageException,
+    reading_arguments,
+)
 
 EXIT_FAILED = 1
+EXIT_USAGE = 2
+"""A wrong command line, as typer has it too. Hadoop's verbs end with Hadoop's statuses, `chaos` with its verdict."""
 RECOVERY = "yarn.resourcemanager.recovery.enabled=true"
-EXIT_CONFIGURATION = 2
-"""Also what a wrong option gives: nothing was done."""
 
 app = typer.Typer(
     name="yarnling",
@@ -45,9 +52,9 @@ def main() -> NoReturn:
     _make_output_safe()
     try:
         app(prog_name="yarnling")
-    except ConfigurationException as error:
+    except UsageException as error:
         tell(error)
-        sys.exit(EXIT_CONFIGURATION)
+        sys.exit(EXIT_USAGE)
     except YarnException as error:
         tell(error)
         sys.exit(EXIT_FAILED)
@@ -113,6 +120,8 @@ def up(
 
     if discard_state and directory is None:
         raise typer.BadParameter("--discard-state needs --directory: it deletes what an earlier cluster kept there")
+    with reading_arguments():
+        settings = definitions([*([RECOVERY] if recovery else []), *define])
     options = UpOptions(
         name=name,
         nodes=nodes,
@@ -124,7 +133,7 @@ def up(
         pack=pack,
         directory=None if directory is None else str(directory.absolute()),
         discard_state=discard_state,
-        settings=definitions([*([RECOVERY] if recovery else []), *define]),
+        settings=settings,
         emulated=emulate,
     )
     if detach:
@@ -182,6 +191,7 @@ def watch(
     node: Annotated[str, typer.Option(help="Only calls of, to or about this node: number, name or id.")] = "",
     rpc: Annotated[list[str], typer.Option(metavar="NAME", help="Only such calls; may have * (nodeHeart*).")] = [],  # noqa: B006
     errors: Annotated[bool, typer.Option("--errors", help="Only calls that were refused.")] = False,
+    every: Annotated[bool, typer.Option("--all", help="Also heartbeats that carry nothing new.")] = False,
     count: Annotated[int | None, typer.Option("--count", "-n", help="End after so many.", min=1)] = None,
     name: Name = DEFAULT_NAME,
     as_json: Json = False,
@@ -191,7 +201,8 @@ def watch(
     from yarnling.cli.watch import Filter
     from yarnling.cli.watch import watch as watch_calls
 
-    app_id = ApplicationId.parse(application) if application else None
+    with reading_arguments():
+        app_id = ApplicationId.parse(application) if application else None
     watch_calls(name, Filter(app_id, node, tuple(rpc), errors), count, as_json=as_json)
 
 
@@ -225,7 +236,7 @@ def chaos(
     ] = False,
     as_json: Json = False,
 ) -> None:
-    """Do harm to a cluster, and hold it to what it must keep to. Exit status: 0 it holds, 1 not, 2 cannot tell."""
+    """Do harm to a cluster, and hold it to what it must keep to. Exit status: 0 it holds, 1 not, 3 cannot tell."""
     from yarnling.cli import chaos as verb
 
     if list_plans:
@@ -239,10 +250,7 @@ def chaos(
 def config(
     conf: Conf = None,
     define: Define = [],  # noqa: B006  typer copies it
-    name: Annotated[
-        str | None,
-        typer.Option(help="Of a cluster that is up, instead of a directory.", autocompletion=completion.clusters),
-    ] = None,
+    name: OptionalName = None,
     every: Annotated[bool, typer.Option("--all", help="Also what is not set and goes by its default.")] = False,
     as_json: Json = False,
 ) -> None:
@@ -256,14 +264,17 @@ def config(
 def logs(
     application: Application,
     container: Annotated[str | None, typer.Option(metavar="ID", help="Only this container.")] = None,
-    file: Annotated[list[str], typer.Option(help="Only files of this name, such as stdout.")] = [],  # noqa: B006
+    file: Annotated[list[str], typer.Option(help="Only files of this name, for example stdout.")] = [],  # noqa: B006
+    every: Annotated[
+        bool, typer.Option("--all", help="Also the NodeManager's files: launch_container.sh, directory.info...")
+    ] = False,
     name: Name = DEFAULT_NAME,
     as_json: Json = False,
 ) -> None:
-    """Print what the containers of an application have written."""
-    from yarnling.cli.logs import show
+    """Print what the containers of an application have written (`logs -applicationId ID`: as Hadoop prints it)."""
+    from yarnling.cli.logs import LogsOptions, show
 
-    show(name, application, container, file, as_json=as_json)
+    show(application, LogsOptions(name, container, tuple(file), every, as_json))
 
 
 @submit_app.callback()

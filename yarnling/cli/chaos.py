@@ -30,6 +30,7 @@ from yarnling.chaos.schedule import schedule
 from yarnling.chaos.swarm import random_plan
 from yarnling.chaos.verdict import Verdict
 from yarnling.cli.app import tell
+from yarnling.cli.arguments import reading_arguments
 from yarnling.cli.terminal import Listing, in_line, notices, print_indented, terminal
 
 SEED_MAX = 1 << 32
@@ -66,7 +67,9 @@ def list_plans(*, as_json: bool) -> None:
 
 
 def run(options: ChaosOptions) -> int:
-    """Run the plan under one seed after another; the worst verdict. What is no plan tells nothing of the product."""
+    """Run the plan under one seed after another; the worst verdict. A failure of the harness itself decides nothing."""
+    with reading_arguments():
+        _check(options)
     try:
         return _run(options)
     except YarnException as error:
@@ -75,8 +78,6 @@ def run(options: ChaosOptions) -> int:
 
 
 def _run(options: ChaosOptions) -> int:
-    if bool(options.plan) == options.is_random:
-        raise YarnException("name a plan, or say --random (yarnling chaos --list tells the plans there are)")
     first = random.randrange(SEED_MAX) if options.seed is None else options.seed
     console = notices() if options.as_json else terminal()
     runs: list[Run] = []
@@ -101,6 +102,13 @@ def _run(options: ChaosOptions) -> int:
         console.print(f"{len(runs)} runs: {counts}")
     verdicts = {one.judgement.verdict for one in runs}
     return next((int(verdict) for verdict in (Verdict.FAIL, Verdict.CANNOT_TELL) if verdict in verdicts), 0)
+
+
+def _check(options: ChaosOptions) -> None:
+    if bool(options.plan) == options.is_random:
+        raise YarnException("name a plan, or say --random (yarnling chaos --list tells the plans there are)")
+    if options.plan:
+        find_plan(options.plan)
 
 
 def _run_once(plan: Plan, seed: int, options: ChaosOptions, console: Console) -> Run:

@@ -24,6 +24,7 @@ from yarn.faults import ConfigurationException, Severity
 from yarn.records import dataclass
 from yarn.settings.report import ConfigurationReport, describe
 from yarnling.cli import json_form
+from yarnling.cli.arguments import reading_arguments
 from yarnling.cli.terminal import in_line, notices, print_indented, terminal
 from yarnling.cluster_configuration import definitions, with_defaults
 from yarnling.cluster_state import find_cluster
@@ -52,7 +53,9 @@ def report(conf: Path | None, define: list[str], name: str | None, *, every: boo
     """Print the report; ConfigurationException at the end if the configuration would be refused."""
     if name is not None:
         conf = Path(find_cluster(name).conf_dir)
-    configuration = with_defaults(read_configuration(conf, definitions(define)))
+    with reading_arguments():
+        defined = definitions(define)
+    configuration = with_defaults(read_configuration(conf, defined))
     found = describe(configuration, hadoop_keys(), check_scheduler(configuration))
     console = terminal()
     if as_json:

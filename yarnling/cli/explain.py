@@ -19,6 +19,7 @@ from yarn.protocols.inspection import Explanation, ObstacleReport, ObstacleScope
 from yarn.resource import MEMORY_MB, VCORES, Resource
 from yarn.states import FINAL_APPLICATION_STATES, NodeState, YarnApplicationState
 from yarnling.cli import json_form
+from yarnling.cli.arguments import reading_arguments
 from yarnling.cli.connection import connect
 from yarnling.cli.terminal import in_line, print_indented, terminal
 from yarnling.client import Client
@@ -48,7 +49,8 @@ _COMPARED = {
 
 def show(name: str, application: str | None, user: str, *, as_json: bool) -> None:
     """Print the explanation, or those of all that wait. Raises what the ResourceManager refuses with."""
-    app_id = None if application is None else ApplicationId.parse(application)
+    with reading_arguments():
+        app_id = None if application is None else ApplicationId.parse(application)
     found, nodes = asyncio.run(_ask(name, app_id, user))
     if as_json:
         sys.stdout.write(json_form.text(found if app_id is None else found[0]) + "\n")

@@ -24,9 +24,14 @@ Look = Callable[[], Awaitable[object]]
 
 
 async def follow(
-    client: Client, app_id: ApplicationId, timeout_s: float | None, *, look: Look | None = None
+    client: Client,
+    app_id: ApplicationId,
+    timeout_s: float | None,
+    *,
+    look: Look | None = None,
+    last_look: Look | None = None,
 ) -> ApplicationReport:
-    """Its last report. `look` is called at each round and once at the end, for output that grows meanwhile.
+    """Its last report. `look` prints output that is new, at each round; `last_look` the rest, before the summary.
 
     An interrupt kills the application. Raises WaitTimeout after killing it, if it takes longer than `timeout_s`.
     """
@@ -43,8 +48,8 @@ async def follow(
             async with asyncio.timeout(KILL_S):
                 await client.kill(app_id, "Killed by its client.")
         raise
-    if look is not None:
-        await look()
+    if last_look is not None:
+        await last_look()
     _tell_end(report, console)
     return report
 

@@ -12,6 +12,8 @@ from typing import Annotated
 
 import typer
 
+from yarnling.cli.arguments import UsageException
+
 # The verbs read their options themselves, in Hadoop's spelling: `-num_containers 3`.
 PASS_ON = {"ignore_unknown_options": True, "allow_interspersed_args": False, "help_option_names": []}
 
@@ -35,6 +37,36 @@ _VERBS = {
     _LOGS: ("logs:LOGS", ""),
 }
 
+_NO_SUCH_DAEMON = "yarnling has no such daemon"
+_NO_TIMELINE = f"{_NO_SUCH_DAEMON}; `yarnling application -list -appStates ALL` also lists applications that have ended"
+_ON_ITS_OWN = (
+    "`yarnling up` starts the ResourceManager and the NodeManagers; `python -m {} --conf DIR` starts one alone"
+)
+
+ELSEWHERE = {
+    "classpath": "there is no Java; a container finds yarnling's packages on PYTHONPATH",
+    "daemonlog": "log levels cannot be changed while a daemon runs; `yarnling status` shows where the logs are, "
+    "`yarnling watch` prints every call",
+    "envvars": "`yarnling status` prints HADOOP_CONF_DIR; `yarnling config` lists every setting",
+    "fs2cs": "convert with Hadoop's own `yarn fs2cs`, then run `yarnling config --conf DIR` on what it wrote",
+    "globalpolicygenerator": f"{_NO_SUCH_DAEMON} (it has no federation)",
+    "jar": "submit one of `yarnling submit`'s applications, or an ApplicationMaster of your own as "
+    "examples/submit_minimal_master.py does",
+    "nodeattributes": "node attributes are not supported; for node labels use `yarnling rmadmin -replaceLabelsOnNode`",
+    "nodemanager": _ON_ITS_OWN.format("nm"),
+    "proxyserver": f"{_NO_SUCH_DAEMON} (it has no web pages)",
+    "registrydns": f"{_NO_SUCH_DAEMON} (it has no service registry)",
+    "resourcemanager": _ON_ITS_OWN.format("rm"),
+    "router": f"{_NO_SUCH_DAEMON} (it has no federation)",
+    "routeradmin": f"{_NO_SUCH_DAEMON} (it has no federation)",
+    "schedulerconf": "edit capacity-scheduler.xml in HADOOP_CONF_DIR, then run `yarnling rmadmin -refreshQueues`",
+    "scmadmin": f"{_NO_SUCH_DAEMON} (it has no shared cache)",
+    "sharedcachemanager": f"{_NO_SUCH_DAEMON} (it has no shared cache)",
+    "timelinereader": _NO_TIMELINE,
+    "timelineserver": _NO_TIMELINE,
+}
+"""{verb that only Hadoop's `yarn` has: what to use instead}"""
+
 
 def add_to(app: typer.Typer) -> None:
     """Register them; a verb without a description is another's other name."""
@@ -45,6 +77,8 @@ def add_to(app: typer.Typer) -> None:
     for name, (place, meaning) in _VERBS.items():
         register = app.command(name, help=meaning, hidden=not meaning, context_settings=PASS_ON, rich_help_panel=PANEL)
         register(_runner(place))
+    for name, instead in ELSEWHERE.items():
+        app.command(name, hidden=True, context_settings=PASS_ON)(_refuser(name, instead))
 
 
 def rewritten(arguments: Sequence[str]) -> list[str]:
@@ -83,3 +117,10 @@ def _runner(place: str) -> Callable[[list[str]], None]:
         raise typer.Exit(execute(verb, options))
 
     return run
+
+
+def _refuser(verb: str, instead: str) -> Callable[[list[str]], None]:
+    def refuse(options: Rest = []) -> None:  # noqa: B006  typer copies it
+        raise UsageException(f"`yarn {verb}` is not available: {instead}")
+
+    return refuse

@@ -7,34 +7,57 @@ from pathlib import Path
 
 from yarn.errors import YarnException
 from yarn.ids import ApplicationId, ContainerId
+from yarn.records import dataclass
 from yarnling.cli import json_form
-from yarnling.cli.terminal import in_line
+from yarnling.cli.arguments import reading_arguments
+from yarnling.cli.terminal import in_line, notices
 from yarnling.cluster_state import find_cluster
 from yarnling.container_logs import ContainerLog, find_logs
 
 
-def show(name: str, application: str, container: str | None, files: list[str], *, as_json: bool) -> None:
+@dataclass(frozen=True, slots=True)
+class LogsOptions:
+    """Which files: of one container, of these names, or with `every` also the NodeManager's own."""
+
+    name: str
+    container: str | None = None
+    files: tuple[str, ...] = ()
+    every: bool = False
+    as_json: bool = False
+
+
+def show(application: str, options: LogsOptions) -> None:
     """Print the log files of an application, each under a line that names it."""
-    app_id = ApplicationId.parse(application)
-    wanted = None if container is None else ContainerId.parse(container)
-    state = find_cluster(name)
+    with reading_arguments():
+        app_id = ApplicationId.parse(application)
+        wanted = None if options.container is None else ContainerId.parse(options.container)
+    state = find_cluster(options.name)
     dirs = [Path(path) for node in state.nodes for path in node.log_dirs]
-    logs = [
-        log
-        for log in find_logs(dirs, app_id)
-        if wanted in (None, log.container_id) and (not files or log.name in files)
-    ]
+    found = [log for log in find_logs(dirs, app_id) if wanted in (None, log.container_id)]
+    if options.files:
+        logs = [log for log in found if log.name in options.files]
+    else:
+        logs = found if options.every else [log for log in found if log.is_output]
     if not logs:
-        raise YarnException(
-            f"{container or app_id}: no logs in {state.directory} (logs go with their NodeManager's retention)"
-        )
-    if as_json:
+        raise YarnException(_none_found(options, app_id, state.directory, found))
+    if options.as_json:
         sys.stdout.write(json_form.text([_entry(log) for log in logs]) + "\n")
         return
     for log in logs:
         sys.stdout.write(f"==> {log.container_id} {in_line(log.name)} <==\n")
         text = log.text()
         sys.stdout.write(text if not text or text.endswith("\n") else text + "\n")
+    if len(logs) < len(found) and not options.files:
+        left_out = ", ".join(sorted({in_line(log.name) for log in found} - {log.name for log in logs}))
+        notices().print(f"Not shown: {left_out} (--all shows them too, --file one of them)")
+
+
+def _none_found(options: LogsOptions, app_id: ApplicationId, directory: str, found: list[ContainerLog]) -> str:
+    whose = options.container or app_id
+    if found:
+        names = ", ".join(sorted({in_line(log.name) for log in found}))
+        return f"{whose}: no log file {', '.join(options.files) or 'with output'} (there are {names})"
+    return f"{whose}: no logs in {directory} (logs go with their NodeManager's retention)"
 
 
 def _entry(log: ContainerLog) -> dict[str, object]:

@@ -9,7 +9,8 @@ from typing import Annotated
 
 import typer
 
-from yarnling.cli.arguments import DEFAULT_NAME, Application, Json, Name, Node
+from yarn.ids import ApplicationId, ContainerId
+from yarnling.cli.arguments import DEFAULT_NAME, Application, Json, Name, Node, reading_arguments
 
 PANEL = "Parts of a cluster that is up"
 
@@ -103,6 +104,8 @@ def _restart_rm(name: Name = DEFAULT_NAME, as_json: Json = False) -> None:
 
 def _kill_master(application: Application, name: Name = DEFAULT_NAME, as_json: Json = False) -> None:
     """Kill an application's master with SIGKILL; the ResourceManager starts another, if it may."""
+    with reading_arguments():
+        ApplicationId.parse(application)
     _order(name, as_json, order="kill-master", application=application)
 
 
@@ -112,6 +115,8 @@ def _kill_container(
     as_json: Json = False,
 ) -> None:
     """Kill all processes of a container with SIGKILL: it fails with exit status 137."""
+    with reading_arguments():
+        ContainerId.parse(container)
     _order(name, as_json, order="kill-container", container=container)
 
 

@@ -14,12 +14,12 @@ from am.programs.distributed_shell.client import DistributedShell
 from am.programs.fixed_width import Width
 from am.submission import ApplicationOptions
 from yarn.applications import ApplicationReport
-from yarn.errors import InvalidArgumentException
 from yarn.ids import ApplicationId, ContainerId
 from yarn.records import dataclass
 from yarn.resource import Resource
 from yarn.states import FinalApplicationStatus
 from yarnling.cli import json_form
+from yarnling.cli.arguments import UsageException
 from yarnling.cli.connection import connect
 from yarnling.cli.container_output import GrowingOutput
 from yarnling.cli.following import follow
@@ -70,7 +70,7 @@ class ContainerOutcome:
 def run(options: RunOptions) -> int:
     """The exit status: the largest of the containers', 1 if that is 0 but the application failed."""
     if options.timeout_s is not None and not options.timeout_s > 0:
-        raise InvalidArgumentException(f"--timeout {options.timeout_s:g}: must be above 0 (leave it out to wait)")
+        raise UsageException(f"--timeout {options.timeout_s:g}: must be above 0 (leave it out to wait)")
     report, outcomes = asyncio.run(_run(options))
     if options.as_json:
         found = {"application": report, "containers": [asdict(outcome) for outcome in outcomes]}
@@ -113,10 +113,13 @@ async def _run(options: RunOptions) -> tuple[ApplicationReport, list[ContainerOu
             script.write(script_text(options.command))
             script.flush()
             app_id = (await client.start(submission_of(options, Path(script.name)))).application_id
-            output = None if options.as_json else GrowingOutput(client, app_id)
-            report = await follow(client, app_id, options.timeout_s, look=None if output is None else output.print_new)
-            if output is not None:
-                await output.print_rest()
+            if options.as_json:
+                report = await follow(client, app_id, options.timeout_s)
+            else:
+                output = GrowingOutput(client, app_id)
+                report = await follow(
+                    client, app_id, options.timeout_s, look=output.print_new, last_look=output.print_rest
+                )
         masters = {attempt.am_container_id for attempt in await client.attempts(app_id)}
         return report, [outcome for outcome in outcomes_of(client, app_id) if outcome.container_id not in masters]
 

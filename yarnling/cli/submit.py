@@ -15,6 +15,7 @@ from yarn.applications import ApplicationReport
 from yarn.records import dataclass
 from yarn.states import FinalApplicationStatus
 from yarnling.cli import json_form
+from yarnling.cli.arguments import reading_arguments
 from yarnling.cli.connection import connect
 from yarnling.cli.following import follow
 from yarnling.cluster_state import name_option
@@ -53,7 +54,8 @@ def submit(program: str, arguments: Sequence[str], options: SubmitOptions) -> in
     if any(argument in HELP for argument in arguments):
         sys.stdout.write(PROGRAMS[program].parser().format_help())
         return 0
-    submission = PROGRAMS[program].parse(arguments)
+    with reading_arguments():
+        submission = PROGRAMS[program].parse(arguments)
     report = asyncio.run(_submit(program, submission, options))
     if options.as_json:
         sys.stdout.write(json_form.text(report) + "\n")

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
-from yarnling.container_logs import TEXT_BYTES_MAX
+from yarnling.container_logs import NO_OUTPUT, TEXT_BYTES_MAX
 from yarnling.local_cluster import LocalCluster
 
 Section = tuple[str, str]
@@ -18,8 +18,6 @@ Section = tuple[str, str]
 DAEMONS_MAX = 20
 """Logs of NodeManagers in one report; a failure is seldom told by more."""
 CONTAINERS_MAX = 20
-NO_OUTPUT = frozenset({"launch_container.sh", "directory.info", "prelaunch.out"})
-"""Files that the NodeManager leaves for those who look at a launch."""
 
 _ENDED_WELL = re.compile(r" NMContainer=(container_\S+) event=\S+ from=\S+ to=EXITED_WITH_SUCCESS\b")
 

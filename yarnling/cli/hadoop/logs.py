@@ -6,12 +6,13 @@ ones where log aggregation has put them; here they stay with their NodeManager u
 
 from __future__ import annotations
 
+import re
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Collection, Iterable, Sequence
 from itertools import groupby
 from pathlib import Path
 
-from yarn.errors import ApplicationNotFoundException, InvalidIdException
+from yarn.errors import ApplicationNotFoundException, InvalidArgumentException, InvalidIdException
 from yarn.ids import ApplicationId, ContainerId
 from yarnling.cli import json_form
 from yarnling.cli.hadoop import form
@@ -22,6 +23,7 @@ from yarnling.cluster_state import ClusterState
 from yarnling.container_logs import ContainerLog, find_logs
 
 ALL = "ALL"
+EVERY_FILE = frozenset({ALL, "*"})
 LOCAL = "LOCAL"
 """What Hadoop calls logs that are not aggregated."""
 STARS = 50
@@ -40,14 +42,16 @@ async def _run(call: Call) -> int:
         sys.stderr.write("Invalid ApplicationId specified\n")
         return REFUSED
     wanted = {ContainerId.parse(word) for word in given.words("containerId")}
-    names = set(given.words("log_files")) - {ALL}
+    names, patterns = set(given.words("log_files")), given.words("log_files_pattern")
+    matches = _matcher(names, patterns)
     logs = [
         (node, log)
         for node, log in _logs(call.state, app_id)
-        if (not wanted or log.container_id in wanted) and (not names or log.name in names)
+        if (not wanted or log.container_id in wanted) and matches(log.name)
     ]
     if not logs:
-        sys.stderr.write(f"Can not find any log file matching the pattern: [{','.join(sorted(names)) or ALL}] ")
+        listed = ", ".join(sorted(names) or patterns) or ALL
+        sys.stderr.write(f"Can not find any log file matching the pattern: [{listed}] ")
         sys.stderr.write(f"for the application: {app_id}\n")
         return REFUSED
     running = await _running(call, app_id)
@@ -58,6 +62,20 @@ async def _run(call: Call) -> int:
     else:
         _print_files(logs, running)
     return 0
+
+
+def _matcher(names: Collection[str], patterns: Sequence[str]) -> Callable[[str], bool]:
+    """Whether a file is asked for: by its name, by a regular expression for all of its name, or because none is named.
+
+    LogsCLI: names are looked at first, and patterns only if there are no names.
+    """
+    if names:
+        return lambda name: name in names or not EVERY_FILE.isdisjoint(names)
+    try:
+        compiled = [re.compile(pattern) for pattern in patterns]
+    except re.error as error:
+        raise InvalidArgumentException(f"-log_files_pattern {error.pattern!r}: {error}") from None
+    return lambda name: not compiled or any(pattern.fullmatch(name) for pattern in compiled)
 
 
 def _logs(state: ClusterState, app_id: ApplicationId) -> list[tuple[str, ContainerLog]]:
@@ -121,6 +139,9 @@ LOGS = Verb(
         Option("applicationId", "whose logs", "APPLICATION_ID"),
         Option("containerId", "only these containers, with commas", "CONTAINER_IDS"),
         Option("log_files", "only files of these names, with commas, or ALL", "NAMES", many=True),
+        Option(
+            "log_files_pattern", "only files whose names match one of these regular expressions", "PATTERNS", many=True
+        ),
         Option("show_container_log_info", "list the files instead of printing them"),
     ),
     _run,

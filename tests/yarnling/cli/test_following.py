@@ -1,0 +1,43 @@
+"""An application that is followed: its output comes before its summary."""
+
+from __future__ import annotations
+
+import io
+import sys
+from typing import cast
+
+import pytest
+
+from yarn.applications import ApplicationReport
+from yarn.ids import ApplicationAttemptId, ApplicationId
+from yarn.states import FinalApplicationStatus, YarnApplicationState
+from yarnling.cli.following import follow
+from yarnling.client import Client
+
+APP = ApplicationId(1, 1)
+
+
+class EndedClient:
+    """Knows an application that has ended."""
+
+    async def report(self, app_id: ApplicationId) -> ApplicationReport:
+        state, status = YarnApplicationState.FINISHED, FinalApplicationStatus.SUCCEEDED
+        return ApplicationReport(app_id, "ann", "q", "n", state, ApplicationAttemptId(app_id, 1), final_status=status)
+
+
+async def test_the_last_output_comes_before_the_summary(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A last line without a newline is only printed once the application has ended: still before the summary."""
+    both = io.StringIO()
+    monkeypatch.setattr(sys, "stderr", both)
+    looks = []
+
+    async def look() -> None:
+        looks.append("look")
+
+    async def last_look() -> None:
+        both.write("container | unterminated\n")
+
+    await follow(cast(Client, EndedClient()), APP, None, look=look, last_look=last_look)
+    lines = both.getvalue().splitlines()
+    assert looks
+    assert lines[-2:] == ["container | unterminated", f"{APP} SUCCEEDED after 0.0 s"]

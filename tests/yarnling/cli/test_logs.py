@@ -1,0 +1,94 @@
+"""`yarnling logs`: what containers wrote; the NodeManager's own files only when asked for."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from tests.yarnling.test_leftovers import state
+from yarn.errors import InvalidArgumentException, YarnException
+from yarn.ids import ApplicationAttemptId, ApplicationId, ContainerId
+from yarnling.cli import logs
+from yarnling.cli.hadoop.logs import _matcher
+from yarnling.cli.logs import LogsOptions, show
+from yarnling.cluster_state import NodeEntry, ProcessIdentity
+
+APP = ApplicationId(1, 1)
+CONTAINER = ContainerId(ApplicationAttemptId(APP, 1), 1)
+FILES = {
+    "directory.info": "ls -l",
+    "launch_container.sh": "#!/bin/bash",
+    "prelaunch.err": "",
+    "prelaunch.out": "Setting up env variables",
+    "stderr": "",
+    "stdout": "hello",
+}
+
+
+@pytest.fixture(autouse=True)
+def directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The container's log directory on the only node of the cluster."""
+    node = NodeEntry(1, "nm-1", "127.0.0.2:1", ProcessIdentity(1, 0.0), (str(tmp_path / "logs"),))
+    monkeypatch.setattr(logs, "find_cluster", lambda name: replace(state(tmp_path), nodes=(node,)))
+    made = tmp_path / "logs" / str(APP) / str(CONTAINER)
+    made.mkdir(parents=True)
+    for name, text in FILES.items():
+        (made / name).write_text(text)
+    return made
+
+
+def shown(out: str) -> list[str]:
+    return [line.split()[2] for line in out.splitlines() if line.startswith("==>")]
+
+
+def test_output_alone_is_printed_and_the_rest_is_named(capsys: pytest.CaptureFixture[str]) -> None:
+    show(str(APP), LogsOptions("default"))
+    out, err = capsys.readouterr()
+    assert shown(out) == ["stderr", "stdout"]
+    left_out = "directory.info, launch_container.sh, prelaunch.err, prelaunch.out"
+    assert err == f"Not shown: {left_out} (--all shows them too, --file one of them)\n"
+
+
+def test_what_kept_a_container_from_starting_is_printed(directory: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (directory / "prelaunch.err").write_text("ln: failed")
+    show(str(APP), LogsOptions("default"))
+    assert shown(capsys.readouterr().out) == ["prelaunch.err", "stderr", "stdout"]
+
+
+def test_all_files_and_files_by_name(capsys: pytest.CaptureFixture[str]) -> None:
+    show(str(APP), LogsOptions("default", every=True))
+    out, err = capsys.readouterr()
+    assert (shown(out), err) == (list(FILES), "")
+    show(str(APP), LogsOptions("default", files=("launch_container.sh",)))
+    assert capsys.readouterr() == (f"==> {CONTAINER} launch_container.sh <==\n#!/bin/bash\n", "")
+
+
+def test_a_file_that_is_not_there_is_refused_with_those_that_are() -> None:
+    with pytest.raises(YarnException, match=r"no log file nosuch \(there are directory.info, .* stdout\)"):
+        show(str(APP), LogsOptions("default", files=("nosuch",)))
+    with pytest.raises(YarnException, match="application_1_0002: no logs in"):
+        show("application_1_0002", LogsOptions("default"))
+
+
+@pytest.mark.parametrize(
+    ("names", "patterns", "matching"),
+    [
+        ([], [], list(FILES)),
+        (["ALL"], [], list(FILES)),
+        (["*"], [], list(FILES)),
+        (["stdout", "stderr"], [], ["stderr", "stdout"]),
+        ([], ["std.*"], ["stderr", "stdout"]),
+        ([], [".*"], list(FILES)),
+        ([], ["out"], []),
+    ],
+)
+def test_hadoops_options_for_names_and_patterns(names: list[str], patterns: list[str], matching: list[str]) -> None:
+    """LogsCLI: -log_files has exact names, "ALL" or "*"; -log_files_pattern has regular expressions for whole names."""
+    assert [name for name in FILES if _matcher(names, patterns)(name)] == matching
+
+
+def test_a_pattern_that_is_not_a_regular_expression_is_refused() -> None:
+    with pytest.raises(InvalidArgumentException, match="-log_files_pattern"):
+        _matcher([], ["("])
