@@ -109,6 +109,14 @@ class ApplicationReport:
     lifetime_remaining_s: int = NO_REMAINING_TIME
     am_rm_token: Token | None = field(default=None, repr=False)
 
+    def __repr__(self) -> str:
+        outcome = "" if self.final_status is FinalApplicationStatus.UNDEFINED else f" {self.final_status.name}"
+        said = f", diagnostics {self.diagnostics.strip()!r}" if self.diagnostics.strip() else ""
+        return (
+            f"<ApplicationReport {self.application_id} {self.state.name}{outcome}, {self.progress:.0%} done: "
+            f"{self.name!r} of {self.user!r} in {self.queue!r}{said}>"
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class ApplicationAttemptReport:
@@ -142,6 +150,10 @@ class ContainerReport:
     log_url: str = ""
     node_http_address: str = ""
     execution_type: ExecutionType = ExecutionType.GUARANTEED
+
+    def __repr__(self) -> str:
+        status = f", exit status {self.exit_status}" if self.state is ContainerState.COMPLETE else ""
+        return f"<ContainerReport {self.container_id} {self.state.name} on {self.node_id}, {self.resource}{status}>"
 
 
 @dataclass(frozen=True, slots=True)

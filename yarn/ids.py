@@ -6,7 +6,7 @@ They are named tuples: cheap to make, to hash and to order, and the order is Had
 from __future__ import annotations
 
 import re
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from yarn.errors import InvalidIdException
 
@@ -109,6 +109,18 @@ class NodeId(NamedTuple):
         """Raises InvalidIdException if `text` is not host:port."""
         match = _match(_NODE, text, "NodeId", "localhost:45454")
         return NodeId(match[1], int(match[2]))
+
+
+AnyId = TypeVar("AnyId", ApplicationId, ApplicationAttemptId, ContainerId, NodeId)
+
+
+def as_id(kind: type[AnyId], given: AnyId | str) -> AnyId:
+    """The id that a caller gave, as such or as its text. Raises InvalidIdException if it is neither."""
+    if isinstance(given, kind):
+        return given
+    if isinstance(given, str):
+        return kind.parse(given)
+    raise InvalidIdException(f"Invalid {kind.__name__}: {given!r} (give the id or its text)")
 
 
 def _match(pattern: re.Pattern[str], text: str, kind: str, example: str) -> re.Match[str]:

@@ -47,6 +47,12 @@ class NodeReport:
     update_type: NodeUpdateType | None = None
     decommissioning_timeout_s: int | None = None
 
+    def __repr__(self) -> str:
+        return (
+            f"<NodeReport {self.node_id} {self.state.name}, {self.containers} containers, "
+            f"{self.used} of {self.capability} in use>"
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class ClusterMetrics:

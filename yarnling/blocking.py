@@ -86,6 +86,9 @@ class BlockingClient:
         self._client = client
         self._loop = loop
 
+    def __repr__(self) -> str:
+        return f"<Blocking{repr(self._client)[1:]}"
+
     def new_application(self) -> GetNewApplicationResponse:
         return self._loop.call(self._client.new_application())
 
@@ -95,7 +98,7 @@ class BlockingClient:
     def start(self, submission: Submission) -> ApplicationReport:
         return self._loop.call(self._client.start(submission))
 
-    def report(self, app_id: ApplicationId) -> ApplicationReport:
+    def report(self, app_id: ApplicationId | str) -> ApplicationReport:
         return self._loop.call(self._client.report(app_id))
 
     def applications(self, wanted: ApplicationFilter | None = None) -> tuple[ApplicationReport, ...]:
@@ -103,44 +106,44 @@ class BlockingClient:
 
     def wait(
         self,
-        app_id: ApplicationId,
+        app_id: ApplicationId | str,
         *,
         states: frozenset[YarnApplicationState] = FINAL_APPLICATION_STATES,
         timeout_s: float | None = None,
     ) -> ApplicationReport:
         return self._loop.call(self._client.wait(app_id, states=states, timeout_s=timeout_s))
 
-    def kill(self, app_id: ApplicationId, diagnostics: str = "") -> None:
+    def kill(self, app_id: ApplicationId | str, diagnostics: str = "") -> None:
         self._loop.call(self._client.kill(app_id, diagnostics))
 
-    def move(self, app_id: ApplicationId, queue: str) -> None:
+    def move(self, app_id: ApplicationId | str, queue: str) -> None:
         self._loop.call(self._client.move(app_id, queue))
 
-    def update_priority(self, app_id: ApplicationId, priority: int) -> int:
+    def update_priority(self, app_id: ApplicationId | str, priority: int) -> int:
         return self._loop.call(self._client.update_priority(app_id, priority))
 
-    def update_lifetime(self, app_id: ApplicationId, ends: str) -> str:
+    def update_lifetime(self, app_id: ApplicationId | str, ends: str) -> str:
         return self._loop.call(self._client.update_lifetime(app_id, ends))
 
-    def fail_attempt(self, attempt_id: ApplicationAttemptId) -> None:
+    def fail_attempt(self, attempt_id: ApplicationAttemptId | str) -> None:
         self._loop.call(self._client.fail_attempt(attempt_id))
 
-    def explain(self, app_id: ApplicationId) -> Explanation:
+    def explain(self, app_id: ApplicationId | str) -> Explanation:
         return self._loop.call(self._client.explain(app_id))
 
-    def attempts(self, app_id: ApplicationId) -> tuple[ApplicationAttemptReport, ...]:
+    def attempts(self, app_id: ApplicationId | str) -> tuple[ApplicationAttemptReport, ...]:
         return self._loop.call(self._client.attempts(app_id))
 
-    def attempt(self, attempt_id: ApplicationAttemptId) -> ApplicationAttemptReport:
+    def attempt(self, attempt_id: ApplicationAttemptId | str) -> ApplicationAttemptReport:
         return self._loop.call(self._client.attempt(attempt_id))
 
-    def container(self, container_id: ContainerId) -> ContainerReport:
+    def container(self, container_id: ContainerId | str) -> ContainerReport:
         return self._loop.call(self._client.container(container_id))
 
-    def signal_container(self, container_id: ContainerId, command: SignalContainerCommand) -> None:
+    def signal_container(self, container_id: ContainerId | str, command: SignalContainerCommand) -> None:
         self._loop.call(self._client.signal_container(container_id, command))
 
-    def containers(self, attempt_id: ApplicationAttemptId) -> tuple[ContainerReport, ...]:
+    def containers(self, attempt_id: ApplicationAttemptId | str) -> tuple[ContainerReport, ...]:
         return self._loop.call(self._client.containers(attempt_id))
 
     def metrics(self) -> ClusterMetrics:
@@ -161,7 +164,7 @@ class BlockingClient:
     def refresh_nodes(self, kind: DecommissionType = DecommissionType.NORMAL, timeout_s: int | None = None) -> None:
         self._loop.call(self._client.refresh_nodes(kind, timeout_s))
 
-    def logs(self, app_id: ApplicationId) -> list[ContainerLog]:
+    def logs(self, app_id: ApplicationId | str) -> list[ContainerLog]:
         return self._client.logs(app_id)
 
 
@@ -171,6 +174,9 @@ class BlockingCluster:
     def __init__(self, cluster: LocalCluster) -> None:
         self._cluster = cluster
         self._loop = LoopThread()
+
+    def __repr__(self) -> str:
+        return f"<Blocking{repr(self._cluster)[len('<Local') :]}"
 
     def open(self) -> BlockingCluster:
         """Start the cluster; what was started is ended again if that fails."""
@@ -246,10 +252,10 @@ class BlockingCluster:
     def resume_node(self, number: int) -> None:
         self._cluster.resume_node(number)
 
-    def kill_container(self, container_id: ContainerId) -> None:
+    def kill_container(self, container_id: ContainerId | str) -> None:
         self._loop.call(self._cluster.kill_container(container_id))
 
-    def kill_master(self, app_id: ApplicationId) -> ContainerId:
+    def kill_master(self, app_id: ApplicationId | str) -> ContainerId:
         return self._loop.call(self._cluster.kill_master(app_id))
 
     def until(self, condition: Callable[[], T], timeout_s: float = WAIT_S) -> T:
@@ -265,9 +271,9 @@ class BlockingCluster:
         return self._loop.call(self._cluster.wait_node(number, *states, timeout_s=timeout_s))
 
     def wait_containers(
-        self, app_id: ApplicationId, count: int, timeout_s: float = WAIT_S
+        self, app_id: ApplicationId | str, count: int, timeout_s: float = WAIT_S, *, exactly: bool = False
     ) -> tuple[ContainerReport, ...]:
-        return self._loop.call(self._cluster.wait_containers(app_id, count, timeout_s))
+        return self._loop.call(self._cluster.wait_containers(app_id, count, timeout_s, exactly=exactly))
 
     async def _client_of(self, user: str) -> Client:
         return self._cluster.client_of(user)

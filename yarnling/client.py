@@ -30,7 +30,7 @@ from yarn.applications import (
 )
 from yarn.configuration import Configuration
 from yarn.errors import ApplicationNotFoundException, InvalidArgumentException, YarnException
-from yarn.ids import ApplicationAttemptId, ApplicationId, ContainerId
+from yarn.ids import ApplicationAttemptId, ApplicationId, ContainerId, as_id
 from yarn.nodes import ClusterMetrics, NodeLabel, NodeReport
 from yarn.protocols.admin import RefreshNodesRequest
 from yarn.protocols.client import GetNewApplicationResponse
@@ -70,6 +70,9 @@ class WaitTimeout(YarnException):
 class Client:
     """One user's way to the ResourceManager. Close it, or use it as a context manager.
 
+    Methods take ids as such or as text ("application_1700000000000_0001"); one that is malformed raises
+    InvalidIdException.
+
     `addresses` {configuration key: host:port}, for example yarn.resourcemanager.address (LocalCluster.addresses).
     `conf`: the cluster's (LocalCluster.configuration, or its configuration directory loaded); it names the secret that
     the ResourceManager wants to see. `user`: "" is who runs this. `log_dirs`: the NodeManagers' log directories, as far
@@ -88,9 +91,10 @@ class Client:
     ) -> None:
         configuration = conf or Configuration()
         self.user = user or getpass.getuser()
+        self._address = addresses[resourcemanager.ADDRESS.key]
         self._channels = Channels()
         retry, token = RetryPolicy.read(configuration), read_client_token(configuration)
-        address = addresses[resourcemanager.ADDRESS.key]
+        address = self._address
         admin = addresses.get(resourcemanager.ADMIN_ADDRESS.key, "")
         self._rm = ApplicationClientProxy(address, user=self.user, token=token, retry=retry, channels=self._channels)
         self._inspection = InspectionProxy(address, user=self.user, token=token, retry=retry, channels=self._channels)
@@ -98,6 +102,9 @@ class Client:
         self._poll_s = resourcemanager.CLIENT_POLL_INTERVAL.of(configuration) / 1000
         self._log_dirs = log_dirs
         self.staging_root = staging_root or default_staging_root()
+
+    def __repr__(self) -> str:
+        return f"<Client of {self.user} at {self._address}>"
 
     async def close(self) -> None:
         await self._channels.close()
@@ -141,8 +148,8 @@ class Client:
             tell(notice)
         return await self.submit(submission.build(new.application_id, self.staging_root))
 
-    async def report(self, app_id: ApplicationId) -> ApplicationReport:
-        return await self._rm.get_application_report(app_id)
+    async def report(self, app_id: ApplicationId | str) -> ApplicationReport:
+        return await self._rm.get_application_report(as_id(ApplicationId, app_id))
 
     async def applications(self, wanted: ApplicationFilter | None = None) -> tuple[ApplicationReport, ...]:
         """The applications that pass the filter; all without one."""
@@ -150,7 +157,7 @@ class Client:
 
     async def wait(
         self,
-        app_id: ApplicationId,
+        app_id: ApplicationId | str,
         *,
         states: frozenset[YarnApplicationState] = FINAL_APPLICATION_STATES,
         timeout_s: float | None = None,
@@ -170,50 +177,50 @@ class Client:
             seen = "not known yet" if report is None else f"{report.state.name}, {report.progress:.0%} done"
             raise WaitTimeout(f"{app_id} after {timeout_s:g} s: {seen} {_diagnosed(report)}".rstrip()) from None
 
-    async def kill(self, app_id: ApplicationId, diagnostics: str = "") -> None:
+    async def kill(self, app_id: ApplicationId | str, diagnostics: str = "") -> None:
         """Kill it; returns when it has ended."""
         while True:
-            reply = await self._rm.force_kill_application(app_id, diagnostics)
+            reply = await self._rm.force_kill_application(as_id(ApplicationId, app_id), diagnostics)
             if reply.is_kill_completed:
                 return
             await asyncio.sleep(self._poll_s)
 
-    async def move(self, app_id: ApplicationId, queue: str) -> None:
+    async def move(self, app_id: ApplicationId | str, queue: str) -> None:
         """To another leaf queue, with all that it holds."""
-        await self._rm.move_application_across_queues(app_id, queue)
+        await self._rm.move_application_across_queues(as_id(ApplicationId, app_id), queue)
 
-    async def update_priority(self, app_id: ApplicationId, priority: int) -> int:
+    async def update_priority(self, app_id: ApplicationId | str, priority: int) -> int:
         """The priority that it has now; the cluster has a highest, and what is over keeps its own."""
-        return await self._rm.update_application_priority(app_id, priority)
+        return await self._rm.update_application_priority(as_id(ApplicationId, app_id), priority)
 
-    async def update_lifetime(self, app_id: ApplicationId, ends: str) -> str:
+    async def update_lifetime(self, app_id: ApplicationId | str, ends: str) -> str:
         """Let it end at `ends` (yarn.times); when it ends now, as its queue has a bound."""
-        return await self._rm.update_application_timeouts(app_id, ends) or UNLIMITED
+        return await self._rm.update_application_timeouts(as_id(ApplicationId, app_id), ends) or UNLIMITED
 
-    async def fail_attempt(self, attempt_id: ApplicationAttemptId) -> None:
-        await self._rm.fail_application_attempt(attempt_id)
+    async def fail_attempt(self, attempt_id: ApplicationAttemptId | str) -> None:
+        await self._rm.fail_application_attempt(as_id(ApplicationAttemptId, attempt_id))
 
-    async def explain(self, app_id: ApplicationId) -> Explanation:
+    async def explain(self, app_id: ApplicationId | str) -> Explanation:
         """Why it has not got what it asks for: what was refused last on each node, with the numbers."""
-        return await self._inspection.explain(app_id)
+        return await self._inspection.explain(as_id(ApplicationId, app_id))
 
-    async def attempts(self, app_id: ApplicationId) -> tuple[ApplicationAttemptReport, ...]:
-        return await self._rm.get_application_attempts(app_id)
+    async def attempts(self, app_id: ApplicationId | str) -> tuple[ApplicationAttemptReport, ...]:
+        return await self._rm.get_application_attempts(as_id(ApplicationId, app_id))
 
-    async def attempt(self, attempt_id: ApplicationAttemptId) -> ApplicationAttemptReport:
-        return await self._rm.get_application_attempt_report(attempt_id)
+    async def attempt(self, attempt_id: ApplicationAttemptId | str) -> ApplicationAttemptReport:
+        return await self._rm.get_application_attempt_report(as_id(ApplicationAttemptId, attempt_id))
 
-    async def container(self, container_id: ContainerId) -> ContainerReport:
+    async def container(self, container_id: ContainerId | str) -> ContainerReport:
         """A live container."""
-        return await self._rm.get_container_report(container_id)
+        return await self._rm.get_container_report(as_id(ContainerId, container_id))
 
-    async def signal_container(self, container_id: ContainerId, command: SignalContainerCommand) -> None:
+    async def signal_container(self, container_id: ContainerId | str, command: SignalContainerCommand) -> None:
         """Have its node send its processes a signal, with the node's next heartbeat."""
-        await self._rm.signal_to_container(SignalContainerRequest(container_id, command))
+        await self._rm.signal_to_container(SignalContainerRequest(as_id(ContainerId, container_id), command))
 
-    async def containers(self, attempt_id: ApplicationAttemptId) -> tuple[ContainerReport, ...]:
+    async def containers(self, attempt_id: ApplicationAttemptId | str) -> tuple[ContainerReport, ...]:
         """The live containers of an attempt."""
-        return await self._rm.get_containers(attempt_id)
+        return await self._rm.get_containers(as_id(ApplicationAttemptId, attempt_id))
 
     # The cluster
 
@@ -258,9 +265,9 @@ class Client:
 
     # Logs
 
-    def logs(self, app_id: ApplicationId) -> list[ContainerLog]:
+    def logs(self, app_id: ApplicationId | str) -> list[ContainerLog]:
         """The log files of the application's containers, by container and name; they may still grow."""
-        return find_logs(self._log_dirs, app_id)
+        return find_logs(self._log_dirs, as_id(ApplicationId, app_id))
 
 
 def leaf_queue_names(root: QueueInfo) -> list[str]:

@@ -10,11 +10,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from rm.scheduler.configuration import check_scheduler
+from wire.hadoop_keys import hadoop_keys
 from wire.hadoop_xml import read_configuration
 from yarn.configuration import Configuration
 from yarn.errors import YarnException
 from yarn.faults import ConfigurationException, Fault, refuse_if_faulty
 from yarn.settings import check_settings, nodemanager, resourcemanager, with_further, yarnling
+from yarn.settings.registry import setting_of
+from yarn.settings.report import KeyUnknown, describe
 from yarnling.cluster_directory import STATE_STORE, ClusterDirectory, NodePlace
 
 ORIGIN = "LocalCluster"
@@ -57,6 +60,12 @@ def definitions(texts: Iterable[str], option: str = "-D") -> dict[str, str]:
             raise YarnException(f"{option} {text}: must be KEY=VALUE")
         found[key.strip()] = value.strip()
     return found
+
+
+def unknown_keys(settings: Mapping[str, str]) -> tuple[KeyUnknown, ...]:
+    """Those of the keys that neither yarnling nor Hadoop knows."""
+    strangers = {key: value for key, value in settings.items() if setting_of(key) is None}
+    return describe(Configuration().overridden(strangers, ORIGIN), hadoop_keys()).unknown if strangers else ()
 
 
 def composed(conf_dir: Path | None, settings: Mapping[str, str], sizes: Mapping[str, str]) -> Configuration:

@@ -60,6 +60,11 @@ class Node:
     def alive(self) -> bool:
         return self.daemon.exit_status is None
 
+    def __repr__(self) -> str:
+        status = self.daemon.exit_status
+        state = f"process {self.daemon.pid}" if status is None else f"ended with {status}"
+        return f"<Node {self.name} {self.id}, {state}>"
+
 
 @dataclass(frozen=True, slots=True)
 class Detour:
@@ -151,6 +156,11 @@ class ClusterDaemons:
             self._opened.release()
 
     @property
+    def is_open(self) -> bool:
+        """Whether its directory has been made; it stays true after the end."""
+        return self._launcher is not None
+
+    @property
     def launcher(self) -> Launcher | LoopLauncher:
         """Raises InvalidArgumentException if nothing was opened yet."""
         if self._launcher is None:
@@ -178,8 +188,10 @@ class ClusterDaemons:
         return await self._launch("rm", RM, {})
 
     async def kill_rm(self) -> None:
-        """One that is starting too."""
+        """Kill the ResourceManager, also while it starts. Raises InvalidArgumentException if it has ended."""
         rm = self.rm
+        if rm.exit_status is not None:
+            raise InvalidArgumentException("the ResourceManager has ended already (restart it first)")
         await rm.begun.wait()
         if rm.exit_status is None:
             self.launcher.kill(rm, descendants=False)
@@ -251,10 +263,8 @@ class ClusterDaemons:
         await self.kill_pack(number, containers=containers)
 
     async def kill_pack(self, number: int, *, containers: bool) -> None:
-        """SIGKILL to the process of a node, whichever nodes it has."""
-        daemon = self.node(number).daemon
-        if daemon.exit_status is not None:
-            return
+        """SIGKILL to the process of a node, whichever nodes it has. Raises InvalidArgumentException if it has ended."""
+        daemon = self.living(number).daemon
         # It looks at every process of the machine, which is no work for the loop.
         await asyncio.to_thread(self.launcher.kill, daemon, descendants=containers)
         await daemon.exited.wait()
@@ -270,7 +280,7 @@ class ClusterDaemons:
         """Node `number`. Raises InvalidArgumentException if there is none, or it has ended."""
         node = self.node(number)
         if not node.alive:
-            raise InvalidArgumentException(f"{node.name} has ended (restart it first)")
+            raise InvalidArgumentException(f"{node.name} ({node.id}) has ended already (restart it first)")
         return node
 
     def _check_alone(self, number: int, verb: str, remedy: str) -> None:

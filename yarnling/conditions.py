@@ -100,22 +100,27 @@ async def wait_node(client: Client, node_id: NodeId, states: frozenset[NodeState
 
 
 async def wait_containers(
-    client: Client, app_id: ApplicationId, count: int, timeout_s: float
+    client: Client, app_id: ApplicationId | str, count: int, timeout_s: float, *, exactly: bool = False
 ) -> tuple[ContainerReport, ...]:
-    """The running containers of the application's current attempt but its master's, once there are exactly `count`."""
+    """The running containers of the application's current attempt without its ApplicationMaster's.
+
+    Returns once there are at least `count`, with `exactly` once there are neither more nor less.
+    """
     running: tuple[ContainerReport, ...] = ()
 
     async def are_so_many() -> bool:
         nonlocal running
         running = await _running_tasks(client, app_id)
-        return len(running) == count
+        return len(running) == count or (len(running) > count and not exactly)
 
     try:
         await until(are_so_many, timeout_s)
     except WaitTimeout:
         report = await client.report(app_id)
+        bound = "exactly " if exactly else ""
         raise WaitTimeout(
-            f"after {timeout_s:g} s {len(running)} containers of {app_id} run, not {count}: it is {report.state.name}"
+            f"after {timeout_s:g} s {len(running)} containers of {app_id} run, not {bound}{count}: "
+            f"it is {report.state.name}"
         ) from None
     return running
 
@@ -130,7 +135,7 @@ async def wait_processes(client: Client, container_id: ContainerId, below: int) 
     return processes
 
 
-async def wait_master(client: Client, app_id: ApplicationId) -> ContainerId:
+async def wait_master(client: Client, app_id: ApplicationId | str) -> ContainerId:
     """The container of the application's current ApplicationMaster, once it has one."""
 
     async def current() -> ContainerId | None:
@@ -143,7 +148,7 @@ async def wait_master(client: Client, app_id: ApplicationId) -> ContainerId:
     return master
 
 
-async def _running_tasks(client: Client, app_id: ApplicationId) -> tuple[ContainerReport, ...]:
+async def _running_tasks(client: Client, app_id: ApplicationId | str) -> tuple[ContainerReport, ...]:
     current = (await client.report(app_id)).current_attempt_id
     for attempt in await client.attempts(app_id):
         if attempt.attempt_id == current:

@@ -13,6 +13,7 @@ the end, however it comes, every process and (unless a directory was named) ever
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
@@ -22,7 +23,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, overload
 from yarn.applications import ContainerReport
 from yarn.configuration import Configuration
 from yarn.errors import InvalidArgumentException, YarnException
-from yarn.ids import ApplicationId, ContainerId
+from yarn.ids import ApplicationId, ContainerId, as_id
 from yarn.java_values import INT_MAX
 from yarn.nodes import NodeReport
 from yarn.settings import FAST_TIME_FACTOR, resourcemanager, scaled, yarnling
@@ -30,7 +31,7 @@ from yarn.settings.yarnling import PACK_MAX
 from yarn.states import NodeState
 from yarnling import conditions
 from yarnling.client import Client
-from yarnling.cluster_configuration import emulation_setting, node_sizes
+from yarnling.cluster_configuration import emulation_setting, node_sizes, unknown_keys
 from yarnling.cluster_daemons import ClusterDaemons, Detours, Node
 from yarnling.cluster_directory import NODES_MAX, ClusterDirectory
 from yarnling.conditions import WAIT_S
@@ -49,6 +50,7 @@ START_TIMEOUT_S_A_NODE = 0.05
 
 
 T = TypeVar("T")
+_logger = logging.getLogger(__name__)
 
 
 class LocalCluster:
@@ -109,6 +111,13 @@ class LocalCluster:
         )
         self._clients: dict[str, Client] = {}
         self._blocking: BlockingCluster | None = None
+
+    def __repr__(self) -> str:
+        nodes = self._daemons.nodes
+        if not self._daemons.is_open:
+            return f"<LocalCluster not started, {self._node_count} nodes>"
+        living = sum(node.alive for node in nodes)
+        return f"<LocalCluster in {self.directory.path}, {living} of {len(nodes)} nodes run>"
 
     # Coming and going
 
@@ -264,7 +273,8 @@ class LocalCluster:
     async def kill_node(self, number: int, *, containers: bool = True) -> None:
         """SIGKILL to a NodeManager, and to its containers as if its machine had gone (unless `containers` is False).
 
-        Raises InvalidArgumentException for one that shares its process with others; so do `pause_node`, `remove_node`.
+        Raises InvalidArgumentException for a node that has ended already, and for one that shares its process with
+        others; so do `pause_node` and `remove_node`.
         """
         await self._daemons.kill_node(number, containers=containers)
 
@@ -288,7 +298,10 @@ class LocalCluster:
         return await self._daemons.restart_node(number)
 
     async def kill_rm(self) -> None:
-        """SIGKILL to the ResourceManager; nodes, masters and containers run on."""
+        """SIGKILL to the ResourceManager; nodes, ApplicationMasters and containers run on.
+
+        Raises InvalidArgumentException if it has ended already.
+        """
         await self._daemons.kill_rm()
 
     async def restart_rm(self) -> Daemon:
@@ -298,15 +311,16 @@ class LocalCluster:
         """
         return await self._daemons.restart_rm()
 
-    async def kill_container(self, container_id: ContainerId) -> None:
+    async def kill_container(self, container_id: ContainerId | str) -> None:
         """SIGKILL to all processes of a container, once it has some: its NodeManager sees it fail with 137.
 
         Raises ContainerNotFoundException if it is no container, or has ended.
         """
-        for process in await conditions.wait_processes(self.client, container_id, self._daemons.launcher.pid):
+        killed = as_id(ContainerId, container_id)
+        for process in await conditions.wait_processes(self.client, killed, self._daemons.launcher.pid):
             kill(process)
 
-    async def kill_master(self, app_id: ApplicationId) -> ContainerId:
+    async def kill_master(self, app_id: ApplicationId | str) -> ContainerId:
         """SIGKILL to the application's current ApplicationMaster, once it has one; the container that it was."""
         master = await conditions.wait_master(self.client, app_id)
         await self.kill_container(master)
@@ -342,10 +356,13 @@ class LocalCluster:
         return await conditions.wait_node(self.client, self.node(number).id, wanted, timeout_s)
 
     async def wait_containers(
-        self, app_id: ApplicationId, count: int, timeout_s: float = WAIT_S
+        self, app_id: ApplicationId | str, count: int, timeout_s: float = WAIT_S, *, exactly: bool = False
     ) -> tuple[ContainerReport, ...]:
-        """The running containers of an application but its master's, once there are exactly `count`."""
-        return await conditions.wait_containers(self.client, app_id, count, timeout_s)
+        """The running containers of an application without its ApplicationMaster's, once there are at least `count`.
+
+        `exactly`: once there are neither more nor less, for example to wait until some have ended. Raises WaitTimeout.
+        """
+        return await conditions.wait_containers(self.client, app_id, count, timeout_s, exactly=exactly)
 
     async def _start(self) -> None:
         self._daemons.open(self._path, discard_state=self._discard_state)
@@ -354,9 +371,23 @@ class LocalCluster:
 
 
 def _checked(settings: Mapping[str, str]) -> dict[str, str]:
-    for key, value in settings.items():
-        if not isinstance(value, str):
-            raise InvalidArgumentException(f"settings: {key} = {value!r}: must be a text (write {str(value)!r})")
+    """The settings. Raises InvalidArgumentException for values that are not texts and for misspelled keys, all at once.
+
+    A key that neither yarnling nor Hadoop knows is refused if it looks like one that is known. Others are logged only:
+    `${...}` in values may refer to any key.
+    """
+    problems = [
+        f"{key} = {value!r}: must be a text (write {str(value)!r})"
+        for key, value in settings.items()
+        if not isinstance(value, str)
+    ]
+    for unknown in unknown_keys({key: str(value) for key, value in settings.items()}):
+        if unknown.nearest is not None:
+            problems.append(f"{unknown.key} is not a known key (perhaps {unknown.nearest})")
+        else:
+            _logger.warning("settings: neither yarnling nor Hadoop knows the key %s; it has no effect", unknown.key)
+    if problems:
+        raise InvalidArgumentException("\n".join(f"settings: {problem}" for problem in problems))
     return dict(settings)
 
 

@@ -76,10 +76,10 @@ async def test_a_killed_container_fails_and_a_killed_master_is_followed_by_anoth
         return (await client.report(app_id)).current_attempt_id.attempt == 2
 
     await cluster.until(second_attempt)
-    second = await cluster.wait_containers(app_id, 2)
+    second = await cluster.wait_containers(app_id, 2, exactly=True)
     assert {c.container_id for c in first}.isdisjoint(c.container_id for c in second)
     await cluster.kill_container(second[0].container_id)
-    await cluster.wait_containers(app_id, 1)
+    await cluster.wait_containers(app_id, 1, exactly=True)
     with pytest.raises(ContainerNotFoundException):
         await cluster.kill_container(first[0].container_id)
     (tmp_path / "go").touch()

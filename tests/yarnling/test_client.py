@@ -1,10 +1,16 @@
-"""What a client says of queues."""
+"""What a client says of queues, and which ids it takes."""
 
 from __future__ import annotations
 
+from typing import Any
+
+import pytest
+
+from yarn.errors import InvalidIdException
+from yarn.ids import ApplicationAttemptId, ApplicationId, ContainerId, as_id
 from yarn.queues import QueueInfo, QueueStatistics
-from yarn.states import QueueState
-from yarnling.client import leaf_queue_names
+from yarn.states import QueueState, SignalContainerCommand
+from yarnling.client import Client, leaf_queue_names
 
 
 def queue(path: str, *children: QueueInfo) -> QueueInfo:
@@ -18,3 +24,35 @@ def test_what_is_told_to_submit_to_can_be_submitted_to() -> None:
     sales = queue("root.sales", queue("root.sales.dev"))
     root = queue("root", support, sales, queue("root.default"))
     assert leaf_queue_names(root) == ["training", "root.support.dev", "root.sales.dev", "default"]
+
+
+METHODS = ["report", "wait", "kill", "move", "update_priority", "update_lifetime", "explain", "attempts", "logs"]
+METHODS += ["attempt", "fail_attempt", "containers", "container", "signal_container"]
+FURTHER: dict[str, tuple[Any, ...]] = {
+    "move": ("q",),
+    "update_priority": (1,),
+    "update_lifetime": ("UNLIMITED",),
+    "signal_container": (SignalContainerCommand.OUTPUT_THREAD_DUMP,),
+}
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("wrong", ["x", "application_1", "", 7, None, (1, 1)])
+async def test_what_is_not_an_id_is_refused_before_anything_is_sent(method: str, wrong: Any) -> None:
+    client = Client({"yarn.resourcemanager.address": "127.0.0.1:9"})
+
+    async def call() -> None:
+        await getattr(client, method)(wrong, *FURTHER.get(method, ()))
+
+    with pytest.raises(InvalidIdException, match=r"Invalid (Application|ApplicationAttempt|Container)Id: "):
+        await call()
+    await client.close()
+
+
+def test_an_id_may_be_given_as_its_text() -> None:
+    app_id = ApplicationId(1, 1)
+    assert as_id(ApplicationId, "application_1_1") == as_id(ApplicationId, app_id) == app_id
+    container_id = ContainerId(ApplicationAttemptId(app_id, 1), 2)
+    assert as_id(ContainerId, str(container_id)) == container_id
+    with pytest.raises(InvalidIdException):
+        as_id(ContainerId, app_id)  # type: ignore[type-var]

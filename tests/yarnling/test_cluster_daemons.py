@@ -7,7 +7,11 @@ import threading
 from pathlib import Path
 from types import SimpleNamespace
 
-from yarnling.cluster_daemons import ClusterDaemons
+import pytest
+
+from yarn.errors import InvalidArgumentException
+from yarnling.cluster_daemons import ClusterDaemons, Node
+from yarnling.cluster_directory import ClusterDirectory
 from yarnling.launcher import Daemon
 
 
@@ -19,6 +23,18 @@ async def test_the_loop_goes_on_while_a_node_is_killed() -> None:
         assert seen.wait(5), "the loop stands still"
         daemon.exited.set()
 
-    played = SimpleNamespace(node=lambda number: SimpleNamespace(daemon=daemon), launcher=SimpleNamespace(kill=kill))
+    played = SimpleNamespace(living=lambda number: SimpleNamespace(daemon=daemon), launcher=SimpleNamespace(kill=kill))
     asyncio.get_running_loop().call_soon(seen.set)
     await ClusterDaemons.kill_pack(played, 1, containers=True)  # type: ignore[arg-type]
+
+
+async def test_a_node_that_has_ended_is_not_killed_once_more(tmp_path: Path) -> None:
+    """As with `yarnling kill-node`: nothing was killed, and who asked for it should know."""
+    daemons = ClusterDaemons(None, {}, {}, nodes=1, racks=1)
+    daemon = Daemon("nm-1", tmp_path / "nm-1.log", pid=7)
+    daemon.facts, daemon.exit_status = {"node_id": "127.0.0.2:1"}, -9
+    daemons.nodes.append(Node(ClusterDirectory(tmp_path, temporary=False).node(1, 1), daemon))
+    with pytest.raises(InvalidArgumentException, match=r"nm-1 \(127.0.0.2:1\) has ended already"):
+        await daemons.kill_node(1, containers=True)
+    with pytest.raises(InvalidArgumentException, match="has ended already"):
+        await daemons.kill_pack(1, containers=True)

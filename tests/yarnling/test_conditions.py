@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 import itertools
+from typing import cast
 
 import pytest
 
-from yarnling.client import WaitTimeout
-from yarnling.conditions import until, until_blocking
+from yarn.applications import ApplicationAttemptReport, ApplicationReport, ContainerReport
+from yarn.ids import ApplicationAttemptId, ApplicationId, ContainerId, NodeId
+from yarn.resource import NONE
+from yarn.states import ContainerState, YarnApplicationAttemptState, YarnApplicationState
+from yarnling.client import Client, WaitTimeout
+from yarnling.conditions import until, until_blocking, wait_containers
+
+APP = ApplicationId(1, 1)
 
 
 async def test_the_value_is_given_as_soon_as_it_is_true() -> None:
@@ -43,3 +50,32 @@ def test_without_asyncio() -> None:
     assert until_blocking(lambda: next(counted) >= 2 and "done") == "done"
     with pytest.raises(WaitTimeout, match=r"after 0 s still 0"):
         until_blocking(int, timeout_s=0)
+
+
+class RunningContainers:
+    """A client of an application whose containers run."""
+
+    def __init__(self, count: int) -> None:
+        self._count = count
+        self._attempt = ApplicationAttemptId(APP, 1)
+
+    async def report(self, app_id: ApplicationId) -> ApplicationReport:
+        return ApplicationReport(APP, "ann", "root.a", "n", YarnApplicationState.RUNNING, self._attempt)
+
+    async def attempts(self, app_id: ApplicationId) -> tuple[ApplicationAttemptReport, ...]:
+        master = ContainerId(self._attempt, 1)
+        return (ApplicationAttemptReport(self._attempt, YarnApplicationAttemptState.RUNNING, master),)
+
+    async def containers(self, attempt_id: ApplicationAttemptId) -> tuple[ContainerReport, ...]:
+        ids = [ContainerId(attempt_id, number) for number in range(1, self._count + 2)]
+        return tuple(ContainerReport(one, NONE, NodeId("h", 1), 0, ContainerState.RUNNING) for one in ids)
+
+
+async def test_more_containers_than_were_waited_for_are_enough_unless_the_number_is_exact() -> None:
+    client = cast(Client, RunningContainers(15))
+    assert len(await wait_containers(client, APP, 12, 60)) == 15
+    assert len(await wait_containers(client, APP, 15, 60, exactly=True)) == 15
+    with pytest.raises(WaitTimeout, match="15 containers of application_1_0001 run, not 16: it is RUNNING"):
+        await wait_containers(client, APP, 16, 0)
+    with pytest.raises(WaitTimeout, match="15 containers of application_1_0001 run, not exactly 12: it is RUNNING"):
+        await wait_containers(client, APP, 12, 0, exactly=True)

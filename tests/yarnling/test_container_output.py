@@ -28,7 +28,7 @@ class TellingClient(Client):
         super().__init__(ADDRESSES, log_dirs=[log_dir])
         self.told: list[ApplicationAttemptReport] = []
 
-    async def attempts(self, app_id: ApplicationId) -> tuple[ApplicationAttemptReport, ...]:
+    async def attempts(self, app_id: ApplicationId | str) -> tuple[ApplicationAttemptReport, ...]:
         return tuple(self.told)
 
 

@@ -58,7 +58,7 @@ class CommandClient(Client):
             self._task.uncancel()
             raise NoCluster(f"the cluster {self._state.name!r} has ended meanwhile") from None
 
-    async def kill(self, app_id: ApplicationId, diagnostics: str = "") -> None:
+    async def kill(self, app_id: ApplicationId | str, diagnostics: str = "") -> None:
         if not self._has_gone:
             await super().kill(app_id, diagnostics)
 

@@ -41,12 +41,12 @@ async def test_an_elastic_application_grows_gives_back_and_grows_again(one_node:
     times = ["-backlog_timeout", "50", "-sustained_timeout", "50", "-idle_timeout", "300"]
     app_id = await one_node.submit(elastic.parse([*options, *times]))
     await one_node.local.wait_containers(app_id, 8, DEADLINE_S)
-    (busy,) = await one_node.local.wait_containers(app_id, 1, DEADLINE_S)
+    (busy,) = await one_node.local.wait_containers(app_id, 1, DEADLINE_S, exactly=True)
     # What a lost worker had taken is done by another.
     await one_node.local.kill_container(busy.container_id)
 
     async def is_followed() -> bool:
-        running = await one_node.local.wait_containers(app_id, 1, DEADLINE_S)
+        running = await one_node.local.wait_containers(app_id, 1, DEADLINE_S, exactly=True)
         return running[0].container_id != busy.container_id
 
     await one_node.local.until(is_followed)
