@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import resource
 
+from nm.effects import StateChanged
 from nm.ground import Ground
 from nm.services import ContainerManagementService
 from wire.caller import Caller
@@ -71,6 +72,18 @@ class Door:
         if self._watch is not None:
             await self._watch.open(str(node_ids[0]))
         return node_ids
+
+    def send_change(self, node_id: NodeId, change: StateChanged) -> None:
+        """Show watchers that a container or application of the node is in another state."""
+        if self._watch is not None:
+            self._watch.changed(
+                str(node_id),
+                change.kind,
+                change.subject,
+                event=change.event,
+                source=change.source,
+                target=change.target,
+            )
 
     async def close(self) -> None:
         if self._watch is not None:

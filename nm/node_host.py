@@ -71,6 +71,8 @@ class NodeHost:
             nodes = [
                 NodeManager(common, node_id, service) for node_id, service in zip(node_ids, door.services, strict=True)
             ]
+            for node in nodes:
+                node.shell.state_changed = partial(door.send_change, node.node_id)
             host, secret = NodeHost(nodes, common), read_cluster_secret(conf)
             async with Channels() as channels, asyncio.TaskGroup() as tasks:
                 way = _Way(host, door, secret, channels, tasks)

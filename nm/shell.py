@@ -58,6 +58,7 @@ class NodeShell(CoreShell[Event, Effect]):
     def __init__(self, core: Core[Event, Effect], clock: Callable[[], int], event_log: EventLog | None = None) -> None:
         super().__init__(core, clock, tick=Tick(), event_log=event_log)
         self.parts: NodeParts | None = None
+        self.state_changed: Callable[[StateChanged], None] = _unwatched
         self.stopped: asyncio.Future[str] = asyncio.get_running_loop().create_future()
 
     def carry_out(self, effect: Effect) -> None:
@@ -97,5 +98,10 @@ class NodeShell(CoreShell[Event, Effect]):
         _logger.info(
             "%s=%s event=%s from=%s to=%s", change.kind, change.subject, change.event, change.source, change.target
         )
+        self.state_changed(change)
         if change.kind == "NMApplication" and change.target == "FINISHED":
             parts.application_finished(change.subject)
+
+
+def _unwatched(change: StateChanged) -> None:
+    """Nobody but the log is interested."""

@@ -12,10 +12,12 @@ import logging
 import os
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
+from functools import partial
 from pathlib import Path
 
 from rm.admin_service import AdminService, host_lists
 from rm.core import ResourceManagerCore
+from rm.effects import StateChanged
 from rm.events import HostListsRead, MasterLaunched, MasterLaunchFailed, StateLoaded
 from rm.host_lists import HostLists
 from rm.inspection_service import InspectionService
@@ -137,6 +139,8 @@ class ResourceManager:
         self.give_up: Callable[[], None] = lambda: None
         self._shell.attempt_ended = lambda subject: self._signer.forget(ApplicationAttemptId.parse(subject))
         self._watch = CallWatch.read(conf)
+        if self._watch is not None:
+            self._shell.state_changed = partial(_send_change, self._watch)
         self._servers = self._make_servers(reload, observers if self._watch is None else (*observers, self._watch))
 
     def _give_up(self) -> None:
@@ -289,6 +293,12 @@ def _uncollected() -> Iterator[None]:
     finally:
         if was_enabled:
             gc.enable()
+
+
+def _send_change(watch: CallWatch, change: StateChanged) -> None:
+    watch.changed(
+        RM_CALLER, change.kind, change.subject, event=change.event, source=change.source, target=change.target
+    )
 
 
 def _store_path(conf: Configuration) -> Path | None:

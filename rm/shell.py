@@ -87,6 +87,7 @@ class ResourceManagerShell(CoreShell[Event, Effect]):
         self.clean_up: Callable[[CleanUpMaster], None] = _nobody
         self.attempt_ended: Callable[[str], None] = _nobody
         self.give_up: Callable[[], None] = _no_way_out
+        self.state_changed: Callable[[StateChanged], None] = _unwatched
         self.keeper: StateKeeper | None = None
         self._stands_ms: int | None = None
         self._alive_ms = 0
@@ -175,8 +176,13 @@ class ResourceManagerShell(CoreShell[Event, Effect]):
             change.target,
             f" detail={change.detail!r}" if change.detail else "",
         )
+        self.state_changed(change)
         if change.kind == "RMAppAttempt" and change.target in SETTLED:
             self.attempt_ended(change.subject)
+
+
+def _unwatched(change: StateChanged) -> None:
+    """Nobody but the log is interested."""
 
 
 def _no_way_out() -> None:

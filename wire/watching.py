@@ -1,8 +1,12 @@
-"""Calls told to whoever watches: a socket of each daemon in one directory, one JSON line a call.
+"""Calls and changes of state, sent to whoever is connected: a socket of each daemon in one directory.
+
+One JSON line each:
 
     directory/NAME.sock     NAME: ResourceManager, or a node's id; for the directory's owner alone
     {"at_ms": ..., "ms": 0.8, "from": "...", "to": NAME, "rpc": "allocate", "request": ..., "reply": ..., "error": null}
-    {"dropped": 12}         so many calls were not told, since the watcher does not keep up
+    {"at_ms": ..., "of": NAME, "kind": "RMApp", "subject": "application_...", "event": "ATTEMPT_REGISTERED",
+     "source": "ACCEPTED", "target": "RUNNING"}
+    {"dropped": 12}         so many lines were left out, since the watcher does not keep up
 
 Records are as in wire.json_records, without secrets. While nobody is connected a call costs one look at an empty dict.
 """
@@ -93,6 +97,16 @@ class CallWatch:
             return
         for watcher in tuple(self._watchers):
             watcher.tell(line)
+
+    def changed(self, of: str, kind: str, subject: str, *, event: str, source: str, target: str) -> None:
+        """A `subject` of the daemon or node `of` went from state `source` to `target` on `event`."""
+        if not self._watchers:
+            return
+        at_ms = time.time_ns() // 1_000_000
+        change = {"at_ms": at_ms, "of": of, "kind": kind, "subject": subject}
+        line = json.dumps(change | {"event": event, "source": source, "target": target}, separators=(",", ":"))
+        for watcher in tuple(self._watchers):
+            watcher.tell(line.encode() + b"\n")
 
 
 class _Watcher(asyncio.Protocol):

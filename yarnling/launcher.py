@@ -129,7 +129,9 @@ class Launcher:
     def terminate(self, daemon: Daemon) -> None:
         """Have a daemon end in its own way. One that is paused hears nothing until it goes on."""
         os.kill(daemon.pid, signal.SIGTERM)
-        os.kill(daemon.pid, signal.SIGCONT)
+        # On a busy machine the first signal may have ended it already.
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(daemon.pid, signal.SIGCONT)
 
     def kill(self, daemon: Daemon, *, descendants: bool) -> None:
         """SIGKILL, also to what it runs if `descendants`."""

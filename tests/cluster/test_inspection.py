@@ -77,7 +77,7 @@ def test_watch_shows_calls_from_whom_to_whom(up: dict[str, object], yarnling: Ya
     assert len(lines) == 5
     assert all(" -> ResourceManager nodeHeartbeat " in line for line in lines)
     (first, *_) = [line.split()[1] for line in lines]
-    own = yarnling("watch", "--count", "2", "--json", "--node", first)
+    own = yarnling("watch", "--all", "--count", "2", "--json", "--node", first)
     calls = [json.loads(line) for line in own.stdout.splitlines()]
     assert [(call["from"], call["to"]) for call in calls] == [(first, "ResourceManager")] * 2
     assert calls[0]["request"]["node_id"] == first

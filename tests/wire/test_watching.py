@@ -159,3 +159,20 @@ async def test_a_directory_that_cannot_be_is_refused_by_its_key(tmp_path: Path) 
     with pytest.raises(YarnException, match=r"yarn[.]yarnling[.]watch-dir = .*name another directory"):
         await watch.open("RM")
     assert CallWatch.read(Configuration.of({})) is None
+
+
+async def test_changes_of_state_are_told_beside_the_calls(watch: CallWatch, tmp_path: Path) -> None:
+    async with asyncio.TaskGroup() as tasks:
+        reading = tasks.create_task(first(tmp_path / "watch", 1))
+        await connected(watch)
+        watch.changed("RM", "RMApp", str(APP), event="ATTEMPT_REGISTERED", source="ACCEPTED", target="RUNNING")
+    (line,) = reading.result()
+    assert line.pop("at_ms") > 0
+    assert line == {
+        "of": "RM",
+        "kind": "RMApp",
+        "subject": str(APP),
+        "event": "ATTEMPT_REGISTERED",
+        "source": "ACCEPTED",
+        "target": "RUNNING",
+    }

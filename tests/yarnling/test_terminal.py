@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
+import os
+import sys
 from pathlib import Path
 
 import pytest
@@ -197,3 +200,16 @@ def test_a_configuration_on_a_terminal_keeps_keys_and_values_whole(
     report(None, [f"{LONG_KEY}=95.0", f"yarn.nodemanager.local-dirs={value}"], None, every=False, as_json=False)
     words = capsys.readouterr().out.split()
     assert {LONG_KEY, "95.0", "yarn.nodemanager.local-dirs", value} <= set(words)
+
+
+def test_a_reader_that_has_gone_is_an_error_and_not_an_exit(monkeypatch: pytest.MonkeyPatch) -> None:
+    """rich exits the process instead, also out of a task of an event loop, which then prints a trace."""
+    reading, writing = os.pipe()
+    os.close(reading)
+    with open(writing, "w", buffering=1) as pipe:
+        monkeypatch.setattr(sys, "stdout", pipe)
+        with pytest.raises(BrokenPipeError):
+            terminal().print("a line")
+        monkeypatch.undo()
+        with contextlib.suppress(BrokenPipeError):
+            pipe.close()

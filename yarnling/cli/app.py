@@ -196,14 +196,17 @@ def watch(
     name: Name = DEFAULT_NAME,
     as_json: Json = False,
 ) -> None:
-    """Show every call between the cluster's processes as it is answered, one a line, until Ctrl-C."""
+    """Show calls between the cluster's processes and changes of state, a line for each, until Ctrl-C.
+
+    Heartbeats that carry nothing new are left out, unless they are asked for by --all or --rpc.
+    """
     from yarn.ids import ApplicationId
     from yarnling.cli.watch import Filter
     from yarnling.cli.watch import watch as watch_calls
 
     with reading_arguments():
         app_id = ApplicationId.parse(application) if application else None
-    watch_calls(name, Filter(app_id, node, tuple(rpc), errors), count, as_json=as_json)
+    watch_calls(name, Filter(app_id, node, tuple(rpc), errors, every), count, as_json=as_json)
 
 
 @app.command()

@@ -32,10 +32,17 @@ _PORT_0 = re.compile(r"(?:https?://)?[^\s/]+:0(?:/\S*)?")
 _SEE_PAGE = re.compile(rf"For more detailed output, check the application tracking page: {_RM_PAGE.pattern} Then .*\n?")
 
 
+class _Output(Console):
+    """Raises BrokenPipeError once nobody reads it. rich exits the process instead, from wherever it prints."""
+
+    def on_broken_pipe(self) -> None:
+        raise  # noqa: PLE0704  called while the BrokenPipeError is handled
+
+
 def terminal() -> Console:
     """Standard output; ids and numbers are not coloured, texts are no markup."""
     width = None if sys.stdout.isatty() else PIPE_WIDTH
-    return Console(width=width, highlight=False, markup=False, emoji=False)
+    return _Output(width=width, highlight=False, markup=False, emoji=False)
 
 
 def notices() -> Console:

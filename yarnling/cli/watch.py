@@ -1,4 +1,4 @@
-"""`yarnling watch`: every call between the parts of a cluster, as it is answered."""
+"""`yarnling watch`: calls between the processes of a cluster as they are answered, and changes of state."""
 
 from __future__ import annotations
 
@@ -32,6 +32,15 @@ LISTED_MAX = 3
 """Entries of a list that a line shows; of longer ones it shows the number."""
 TEXT_MAX = 40
 
+HEARTBEATS = frozenset({"nodeHeartbeat", "packHeartbeat", "allocate"})
+# Fields of heartbeats that differ from one to the next although nothing has happened, ...
+_MEASURED = {"response_id", "response_ids", "nodes", "node_id", "next_heartbeat_ms", "headroom", "reported_ms"}
+_MEASURED |= {"containers_utilization", "node_utilization", "container_token_key_id", "nm_token_key_id"}
+# ... and those that say how things are, which are news only if they differ. All others are news if they are not empty.
+_STANDING = {"containers", "health", "keep_alive_applications", "action", "progress", "cluster_nodes", "tracking_url"}
+_STANDING |= {"application_priority"}
+_NOTHING: tuple[object, ...] = (None, "", [], {}, False, 0)
+
 Print = Callable[[dict[str, Any]], None]
 
 
@@ -43,6 +52,17 @@ class Filter:
     node: str = ""
     rpcs: tuple[str, ...] = ()
     errors: bool = False
+    every: bool = False
+
+    def hides(self, heartbeats: Heartbeats, call: dict[str, Any]) -> bool:
+        """Whether a call is a heartbeat that carries nothing, and neither its name nor all calls were asked for."""
+        return heartbeats.is_quiet(call) and not self.every and not self.rpcs
+
+    def passes_change(self, change: dict[str, Any]) -> bool:
+        """A change of state; with a filter for calls there are none."""
+        if self.errors or self.rpcs or (self.node and self.node not in (change["of"], change["subject"])):
+            return False
+        return self.app is None or _is_of(self.app, change["subject"])
 
     def passes(self, call: dict[str, Any]) -> bool:
         """`call` as `told` has made it."""
@@ -70,23 +90,56 @@ def watch(name: str, wanted: Filter, count: int | None, *, as_json: bool) -> Non
         return
 
 
+class Heartbeats:
+    """Remembers what each caller's last heartbeat said, to find those that carry nothing new."""
+
+    def __init__(self) -> None:
+        self._last: dict[tuple[str, str], object] = {}
+
+    def is_quiet(self, call: dict[str, Any]) -> bool:
+        """Whether this is a heartbeat that says what the caller's last one said. Ask once for each call, in order."""
+        records = [call["request"], call["reply"]]
+        if call["rpc"] not in HEARTBEATS or call["error"] is not None or not all(isinstance(r, dict) for r in records):
+            return False
+        said = [{key: entry for key, entry in record.items() if key not in _MEASURED} for record in records]
+        standing = [{key: _steady(entry) for key, entry in record.items() if key in _STANDING} for record in said]
+        caller = (call["from"], call["rpc"])
+        is_same, self._last[caller] = self._last.get(caller) == standing, standing
+        return is_same and all(
+            entry in _NOTHING for record in said for key, entry in record.items() if key not in _STANDING
+        )
+
+
+def _steady(value: Any) -> Any:
+    """Without the fields that are measured."""
+    if isinstance(value, dict):
+        return {key: _steady(entry) for key, entry in value.items() if key not in _MEASURED}
+    return value
+
+
 class _Told:
     """What passes the filter is shown; `done` when it was enough."""
 
     def __init__(self, wanted: Filter, count: int | None, show: Print) -> None:
         self._wanted, self._left, self._show = wanted, count, show
+        self._heartbeats = Heartbeats()
         self.done = asyncio.Event()
 
     def take(self, line: dict[str, Any]) -> None:
         if self.done.is_set():
             return
         if "dropped" in line:
-            notices().print(f"{line['dropped']} calls were not told: they came faster than they were read")
+            notices().print(f"{line['dropped']} calls were left out: they came faster than they were read")
             return
-        call = told(line)
-        if not self._wanted.passes(call):
-            return
-        self._show(call)
+        if "target" in line:
+            if not self._wanted.passes_change(line):
+                return
+            self._show(line)
+        else:
+            call = told(line)
+            if self._wanted.hides(self._heartbeats, call) or not self._wanted.passes(call):
+                return
+            self._show(call)
         if self._left is not None:
             self._left -= 1
             if self._left <= 0:
@@ -131,10 +184,7 @@ def told(line: dict[str, Any]) -> dict[str, Any]:
 
 def in_one_line(call: dict[str, Any]) -> str:
     """When, who to whom, which call, how long it took, what was said."""
-    moment = datetime.fromtimestamp(call["at_ms"] / 1000, UTC).astimezone()
-    head = (
-        f"{moment:%H:%M:%S}.{call['at_ms'] % 1000:03d} {call['from']} -> {call['to']} {call['rpc']} {call['ms']:.1f} ms"
-    )
+    head = f"{_moment(call['at_ms'])} {call['from']} -> {call['to']} {call['rpc']} {call['ms']:.1f} ms"
     request = brief(call["request"])
     if call["error"] is not None:
         answer = f"! {call['error']['exception'].rpartition('.')[2]}: {call['error']['message']}"
@@ -143,6 +193,16 @@ def in_one_line(call: dict[str, Any]) -> str:
     if "left_out_bytes" in call:
         answer = f"({call['left_out_bytes']} bytes)"
     return in_line(" ".join(part for part in (head, request, answer) if part))
+
+
+def change_in_one_line(change: dict[str, Any]) -> str:
+    """When, what, from which state to which, on which event, and at which daemon."""
+    states = f"{change['source']} -> {change['target']}"
+    return in_line(f"{_moment(change['at_ms'])} {change['subject']} {states} ({change['event']}, {change['of']})")
+
+
+def _moment(at_ms: int) -> str:
+    return f"{datetime.fromtimestamp(at_ms / 1000, UTC).astimezone():%H:%M:%S}.{at_ms % 1000:03d}"
 
 
 def brief(value: Any, depth: int = 2) -> str:
@@ -156,6 +216,8 @@ def brief(value: Any, depth: int = 2) -> str:
     if isinstance(value, list):
         simple = all(not isinstance(entry, dict | list) for entry in value)
         return ",".join(map(str, value)) if simple and len(value) <= LISTED_MAX else f"({len(value)})"
+    if isinstance(value, float):
+        value = f"{value:.3f}".rstrip("0").rstrip(".")
     text = "" if value is None else str(value)
     return text if len(text) <= TEXT_MAX else f"{text[: TEXT_MAX - 1]}…"
 
@@ -169,8 +231,10 @@ def _printer() -> Print:
     console = terminal()
 
     def show(call: dict[str, Any]) -> None:
-        style = "red" if call["error"] is not None else ""
-        text = Text(in_one_line(call), style)
+        if "target" in call:
+            text = Text(change_in_one_line(call), "cyan")
+        else:
+            text = Text(in_one_line(call), "red" if call["error"] is not None else "")
         console.print(text, no_wrap=True, overflow="ellipsis" if console.is_terminal else "ignore", crop=False)
         sys.stdout.flush()
 

@@ -8,10 +8,14 @@ import pytest
 
 from wire.json_records import to_json
 from yarn.asks import ResourceRequest
+from yarn.containers import ContainerStatus
 from yarn.ids import ApplicationAttemptId, ApplicationId, ContainerId, NodeId
-from yarn.protocols.master import AllocateRequest
+from yarn.nodes import NodeHealth, ResourceUtilization
+from yarn.protocols.master import AllocateRequest, AllocateResponse
+from yarn.protocols.tracker import NodeHeartbeatRequest, NodeHeartbeatResponse
 from yarn.resource import Resource
-from yarnling.cli.watch import Filter, brief, in_one_line, told
+from yarn.states import ContainerState, NodeAction
+from yarnling.cli.watch import Filter, Heartbeats, brief, change_in_one_line, in_one_line, told
 
 APP = ApplicationId(1, 1)
 ATTEMPT = ApplicationAttemptId(APP, 1)
@@ -92,3 +96,89 @@ def test_what_another_version_says_is_shown_as_it_came() -> None:
 def test_what_says_nothing_is_left_out() -> None:
     assert brief({"a": 0, "b": "", "c": [], "d": {"x": 1, "y": None}, "e": [1, 2, 3, 4]}) == "d={x=1} e=(4)"
     assert brief({"text": "x" * 50}) == f"text={'x' * 39}…"
+
+
+def test_numbers_are_rounded() -> None:
+    assert brief({"cpu": 0.11599999666213989, "mb": 12.0, "share": 1e-9}) == "cpu=0.116 mb=12 share=0"
+
+
+CHANGE = {
+    "at_ms": 1_700_000_000_042,
+    "of": "ResourceManager",
+    "kind": "RMApp",
+    "subject": str(APP),
+    "event": "ATTEMPT_REGISTERED",
+    "source": "ACCEPTED",
+    "target": "RUNNING",
+}
+
+
+def test_a_change_of_state_in_one_line() -> None:
+    text = change_in_one_line(CHANGE).partition(" ")[2]
+    assert text == "application_1_0001 ACCEPTED -> RUNNING (ATTEMPT_REGISTERED, ResourceManager)"
+
+
+@pytest.mark.parametrize(
+    ("wanted", "passes"),
+    [
+        (Filter(), True),
+        (Filter(app=APP), True),
+        (Filter(app=ApplicationId(1, 2)), False),
+        (Filter(node="ResourceManager"), True),
+        (Filter(node=NODE), False),
+        (Filter(rpcs=("allocate",)), False),
+        (Filter(errors=True), False),
+    ],
+)
+def test_filters_of_changes(wanted: Filter, passes: bool) -> None:
+    assert wanted.passes_change(CHANGE) is passes
+
+
+def beat(response_id: int, **parts: Any) -> dict[str, Any]:
+    """A node's heartbeat, and its reply with `parts`; `containers` are the request's."""
+    containers = parts.pop("containers", ())
+    health = NodeHealth(True, "", response_id)
+    measured = ResourceUtilization(response_id, response_id, 0.1)
+    request = NodeHeartbeatRequest(NodeId("127.0.0.2", 7), response_id, containers, health, (), measured, measured)
+    reply = NodeHeartbeatResponse(response_id + 1, NodeAction.NORMAL, **parts)
+    return call(**{"from": NODE, "rpc": "nodeHeartbeat", "request": to_json(request), "reply": to_json(reply)})
+
+
+def status(state: ContainerState) -> tuple[ContainerStatus, ...]:
+    return (ContainerStatus(ContainerId(ATTEMPT, 2), state),)
+
+
+def test_heartbeats_that_carry_nothing_new_are_quiet() -> None:
+    heartbeats = Heartbeats()
+    running, complete = status(ContainerState.RUNNING), status(ContainerState.COMPLETE)
+    lines = [
+        (beat(1), False),  # the first one that is seen
+        (beat(2), True),
+        (beat(3, containers=running), False),
+        (beat(4, containers=running), True),
+        (beat(5, containers=running, containers_to_clean_up=(ContainerId(ATTEMPT, 2),)), False),
+        (beat(6, containers=complete), False),
+        (beat(7), False),
+        (beat(8), True),
+        (beat(9) | {"from": "127.0.0.3:7"}, False),
+        (beat(10) | {"error": {"exception": "E", "message": ""}}, False),
+        (beat(11) | {"rpc": "submitApplication"}, False),
+    ]
+    assert [heartbeats.is_quiet(line) for line, _ in lines] == [quiet for _, quiet in lines]
+
+
+def test_a_masters_heartbeat_is_quiet_unless_it_asks_or_gets_something() -> None:
+    heartbeats = Heartbeats()
+
+    def allocate(response_id: int, asks: tuple[ResourceRequest, ...] = (), progress: float = 0.5) -> dict[str, Any]:
+        request = AllocateRequest(response_id, progress, asks)
+        reply = AllocateResponse(response_id + 1, Resource(response_id, 1), 2)
+        return call(request=to_json(request), reply=to_json(reply))
+
+    asks = (ResourceRequest(1, "*", Resource(1024, 1), 4),)
+    assert not heartbeats.is_quiet(allocate(1))
+    assert heartbeats.is_quiet(allocate(2))
+    assert not heartbeats.is_quiet(allocate(3, asks))
+    assert not heartbeats.is_quiet(allocate(4, asks)), "it asks once more"
+    assert heartbeats.is_quiet(allocate(5))
+    assert not heartbeats.is_quiet(allocate(6, progress=0.6))
