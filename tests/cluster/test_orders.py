@@ -40,10 +40,10 @@ def done(yarnling: Yarnling, *arguments: str) -> dict[str, Any]:
     return told
 
 
-def refused(yarnling: Yarnling, *arguments: str) -> str:
-    """What a verb complains of; it must fail as a user's fault does."""
+def refused(yarnling: Yarnling, *arguments: str, status: int = 1) -> str:
+    """The message of a verb that refuses with this exit status (2: the command line itself is wrong)."""
     ran = yarnling(*arguments)
-    assert (ran.returncode, ran.stdout, "Traceback" in ran.stderr) == (1, "", False), ran.stderr
+    assert (ran.returncode, ran.stdout, "Traceback" in ran.stderr) == (status, "", False), ran.stderr
     return ran.stderr
 
 
@@ -207,7 +207,7 @@ def test_a_master_and_a_container_are_killed(yarnling: Yarnling, client: Blockin
     (tmp_path / "go").touch()
     assert succeeded(client, app_id)
     assert f"{app_id} is FINISHED: it has no master (running: none)" in refused(yarnling, "kill-master", str(app_id))
-    assert "Invalid ContainerId" in refused(yarnling, "kill-container", "container_x")
+    assert "Invalid ContainerId" in refused(yarnling, "kill-container", "container_x", status=2)
     assert "application_1_0001" in refused(yarnling, "kill-master", "application_1_0001")
 
 
