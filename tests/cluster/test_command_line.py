@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import json
 import os
 import re
@@ -18,6 +19,7 @@ import pytest
 
 from tests.cluster.conftest import COMMAND, DEFINITIONS, Yarnling, eventually, gone, names
 from tests.processes import HEARING, running
+from yarn.ids import ApplicationId
 
 pytestmark = pytest.mark.cluster
 
@@ -110,6 +112,28 @@ def test_submit_with_hadoops_options_and_logs(up: dict[str, object], yarnling: Y
     shown = yarnling(*hint.split()[4:])
     assert shown.stdout.count("from the shell") == 2
     assert yarnling("logs", "application_1_0001").returncode == 1
+
+
+def test_watch_shows_changes_of_state_at_the_resource_manager_and_at_nodes(
+    up: dict[str, object], yarnling: Yarnling, environment: dict[str, str]
+) -> None:
+    wanted = {("RMApp", "RUNNING"), ("RMAppAttempt", "RUNNING"), ("NMContainer", "RUNNING"), ("RMApp", "KILLED")}
+    command = [*COMMAND, "watch", "--all", "--json"]
+    with running(*command, env=environment, stdout=subprocess.PIPE, text=True) as watching:
+        assert watching.stdout is not None
+        watching.stdout.readline()  # it is connected
+        submitted = yarnling("submit", "--no-wait", "distributed-shell", "-shell_command", "sleep 60")
+        app_id = ApplicationId.parse(submitted.stdout)
+        # As many lines as heartbeats bring in a minute or two: it ends if a change never comes.
+        for line in itertools.islice(watching.stdout, 10_000):
+            change = json.loads(line)
+            if change.get("subject", "").endswith(f"_{app_id.id:04d}") and change["target"] == "RUNNING":
+                yarnling("application", "-kill", str(app_id))
+            wanted.discard((change.get("kind"), change.get("target")))
+            if not wanted:
+                break
+        watching.terminate()
+    assert not wanted
 
 
 def test_submit_a_map_reduce(up: dict[str, object], yarnling: Yarnling, tmp_path: Path) -> None:

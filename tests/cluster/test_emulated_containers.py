@@ -68,7 +68,7 @@ def test_the_command_line_plays_containers_by_a_table_beside_the_user(tmp_path: 
     assert done.returncode != 0
     assert "failed = 2" in done.stdout + done.stderr
     shown = python(tmp_path, "-m", "yarnling", "config", "--name", name)
-    assert re.search(r"yarn\.yarnling\.emulation\.table\s+\S*", shown.stdout), shown.stdout
+    assert f"yarn.yarnling.emulation.table={tmp_path / 'table.yaml'}\tread\t" in shown.stdout
 
 
 def test_a_faulty_table_is_refused_before_anything_starts_with_other_faults(tmp_path: Path) -> None:
