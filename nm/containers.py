@@ -23,6 +23,7 @@ from nm.lifecycles.container import (
 )
 from nm.resource_cache import CachedResource, ResourceKey
 from nm.retries import RetryPolicy
+from nm.start_checks import link_parts
 from yarn.containers import ContainerLaunchContext, ContainerStatus, ContainerTokenIdentifier, NMContainerStatus
 from yarn.lifecycle import Machine
 from yarn.states import ContainerExitStatus, ContainerState, ContainerSubState, ExecutionType
@@ -131,7 +132,8 @@ class NMContainer:
         if self.emulation:
             return False
         self._pending = {
-            ResourceKey.of(resource): link for link, resource in self.launch_context.local_resources.items()
+            ResourceKey.of(resource): "/".join(link_parts(link))
+            for link, resource in self.launch_context.local_resources.items()
         }
         self._counters[4] = -self._context.outbox.now_ms if self._pending else 0
         requests = {ResourceKey.of(resource): resource for resource in self.launch_context.local_resources.values()}

@@ -76,7 +76,7 @@ class Ground:
             for process in end_leftovers(self.local_dirs):
                 _logger.warning("killed a process that an earlier NodeManager left pid=%d", process.pid)
         for path in stale_paths(homes):
-            self.deleter.delete_tree(path)
+            self.deleter.delete_tree(os.path.dirname(path), path)
         return held
 
     def _begun_in(self, homes: Sequence[str]) -> dict[str, tuple[ContainerId, ...]]:

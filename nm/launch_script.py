@@ -4,9 +4,12 @@
       default_container_executor_session.sh   writes its process id to a file, becomes a session of its own
         launch_container.sh                     exports, links, debug copies, then becomes bash -c "<command>"
 
-Nothing is escaped, on purpose: a value and the command stand between double quotes as they are, so `$X`, backticks and
-quotes act when the script runs. AMs written for YARN count on it ("$PWD/lib", "{{JAVA_HOME}}/bin/java"). Whoever may
-set a value may also set the command, so quoting would protect nobody. (ContainerLaunch, ContainerExecutor.)
+The command is the user's own shell text and is not escaped: it stands between double quotes as it came, so that bash
+replaces variables in it, and then `bash -c` reads the result. AMs written for YARN rely on that
+("{{JAVA_HOME}}/bin/java"). All the rest is data and runs nothing: paths, link names and the node's variables are
+quoted, and the values that an AM sets can only refer to variables (nm.shell_text).
+
+(ContainerLaunch, ContainerExecutor.)
 """
 
 from __future__ import annotations
@@ -15,6 +18,7 @@ import re
 from collections.abc import Mapping, Sequence
 from enum import Enum
 
+from nm.shell_text import literal, quote, quote_in_command, quote_value, references
 from yarn.ids import ContainerId, NodeId
 from yarn.records import dataclass
 
@@ -28,6 +32,14 @@ DIRECTORY_INFO = "directory.info"
 LS_TITLE = "ls -l:"
 TREE_TITLE = "find -L . -maxdepth 5 -ls:"
 BROKEN_LINKS_TITLE = "broken symlinks(find -L . -maxdepth 5 -type l -ls):"
+JVM_PID = "JVM_PID"
+"""The process id of the script, which the command takes over."""
+JAVA_17_OPTIONS = (
+    "--add-opens=java.base/java.lang=ALL-UNNAMED "
+    "--add-exports=java.base/sun.net.dns=ALL-UNNAMED "
+    "--add-exports=java.base/sun.net.util=ALL-UNNAMED"
+)
+"""What `<ADD_OPENS>` stands for from Java 17 on, which closes these packages to reflection."""
 WRITE_CGROUP_FAILED = 27
 """What Hadoop's container-executor ends with."""
 
@@ -61,7 +73,8 @@ class Directories:
 class NodeEnvironment:
     """What containers get of their node. `inherited` {variable: value}: the whitelisted ones that the NM has.
 
-    `admin_env` is yarn.nodemanager.admin-env; `nm_variables` are the NM's own, for `$X` in it.
+    `admin_env` is yarn.nodemanager.admin-env; `nm_variables` are the NM's own, for `$X` in it. `java_version` is the
+    major version of the node's Java, 0 if there is none.
     """
 
     node_id: NodeId
@@ -70,24 +83,29 @@ class NodeEnvironment:
     inherited: Mapping[str, str]
     admin_env: str
     nm_variables: Mapping[str, str]
+    java_version: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class Environment:
-    """A container's variables: `of_node` in the order in which they are exported, then the `other` ones."""
+    """A container's variables: `of_node` in the order in which they are exported, then the `other` ones.
+
+    Those of the node are literal, the other ones may refer to variables. The processes that run before the script's
+    exports have `of_node` only: bash would act on some of the other ones (BASH_ENV).
+    """
 
     of_node: dict[str, str]
     other: dict[str, str]
 
-    def all(self) -> dict[str, str]:
-        """What the wrapper runs in: values as written, nothing replaced."""
-        return {**self.other, **self.of_node}
+
+def expand_command(command: str, log_dir: str, java_version: int) -> str:
+    """Replace `<LOG_DIR>`, `<CPS>`, `<ADD_OPENS>` and `{{VAR}}` in a command (ContainerLaunch.expandEnvironment)."""
+    return _with_marks_replaced(command, quote_in_command(log_dir), java_version)
 
 
-def expand(text: str, log_dir: str) -> str:
-    """`<LOG_DIR>`, `<CPS>`, `<ADD_OPENS>` and `{{VAR}}` in a command or a value (ContainerLaunch.expandEnvironment)."""
-    text = text.replace("<LOG_DIR>", log_dir).replace("<CPS>", ":").replace("<ADD_OPENS>", "")
-    return text.replace("{{", "$").replace("}}", "")
+def expand_value(value: str, log_dir: str, java_version: int) -> str:
+    """Replace the same marks in an environment value."""
+    return _with_marks_replaced(value, literal(log_dir), java_version)
 
 
 def environment(
@@ -104,7 +122,7 @@ def environment(
     for name, value in _ADMIN_VARIABLE.findall(node.admin_env):
         text = _REFERENCE.sub(lambda match: other.get(match[1], node.nm_variables.get(match[1], "")), value)
         other[name] = f"{other[name]}:{text}" if name in other else text
-    other = {name: expand(value, directories.log_dir) for name, value in other.items()}
+    other = {name: expand_value(value, directories.log_dir, node.java_version) for name, value in other.items()}
     of_node = {
         "HADOOP_TOKEN_FILE_LOCATION": f"{directories.work_dir}/{TOKENS}",
         "CONTAINER_ID": str(container_id),
@@ -119,9 +137,9 @@ def environment(
         "HOME": node.home,
         "PWD": directories.work_dir,
         "LOCALIZATION_COUNTERS": localization_counters,
-        "JVM_PID": "$$",
     }
-    return Environment(of_node, {name: value for name, value in other.items() if name not in of_node})
+    of_others = {name: value for name, value in other.items() if name not in of_node and name != JVM_PID}
+    return Environment(of_node, of_others)
 
 
 def launch_script(
@@ -132,34 +150,37 @@ def launch_script(
     links: Mapping[str, str],
     log_dir: str,
     debug: DebugFiles,
+    java_version: int,
 ) -> str:
     """The text of launch_container.sh."""
     own = {**variables.other, **variables.of_node}
+    command = " ".join(expand_command(command, log_dir, java_version) for command in commands)
     lines = [
         "#!/bin/bash",
         "",
         "set -o pipefail -e",
-        f'export PRELAUNCH_OUT="{log_dir}/{PRELAUNCH_OUT}"',
+        f"export PRELAUNCH_OUT={quote(f'{log_dir}/{PRELAUNCH_OUT}')}",
         'exec >"${PRELAUNCH_OUT}"',
-        f'export PRELAUNCH_ERR="{log_dir}/{PRELAUNCH_ERR}"',
+        f"export PRELAUNCH_ERR={quote(f'{log_dir}/{PRELAUNCH_ERR}')}",
         'exec 2>"${PRELAUNCH_ERR}"',
         'echo "Setting up env variables"',
-        *(f'export {name}=${{{name}:-"{value}"}}' for name, value in inherited.items() if name not in own),
-        *(f'export {name}="{value}"' for name, value in variables.of_node.items()),
-        *(f'export {name}="{variables.other[name]}"' for name in _in_order_of_reference(variables.other)),
+        *(f"export {name}=${{{name}:-{quote(value)}}}" for name, value in inherited.items() if name not in own),
+        *(f"export {name}={quote(value)}" for name, value in variables.of_node.items()),
+        f'export {JVM_PID}="$$"',
+        *(f"export {name}={quote_value(variables.other[name])}" for name in _in_order_of_reference(variables.other)),
         'echo "Setting up job resources"',
         *_link_lines(links),
         *(['echo "Copying debugging information"'] if debug is not DebugFiles.NOBODY else ()),
         *(_debug_lines(log_dir) if debug is DebugFiles.SCRIPT else ()),
         'echo "Launching container"',
-        f'exec /bin/bash -c "{" ".join(expand(command, log_dir) for command in commands)}"',
+        f'exec /bin/bash -c "{command}"',
     ]
     return "\n".join(lines) + "\n"
 
 
 def wrapper_script(session: str, exit_code_file: str) -> str:
     """default_container_executor.sh: its second line is the one that bash names when a signal ends the container."""
-    return f'#!/bin/bash\n/bin/bash "{session}"\nrc=$?\necho $rc > "{exit_code_file}"\nexit $rc\n'
+    return f"#!/bin/bash\n/bin/bash {quote(session)}\nrc=$?\necho $rc > {quote(exit_code_file)}\nexit $rc\n"
 
 
 def session_script(script: str, pid_file: str, cgroup_procs: str = "") -> str:
@@ -168,8 +189,14 @@ def session_script(script: str, pid_file: str, cgroup_procs: str = "") -> str:
     Hadoop renames this file and that of the exit code into place, with a program each.
     `cgroup_procs`: the file by which it goes into its cgroup before anything of the container runs.
     """
-    enter = f'echo $$ > "{cgroup_procs}" || exit {WRITE_CGROUP_FAILED}\n' if cgroup_procs else ""
-    return f'#!/bin/bash\n\n{enter}echo $$ > "{pid_file}"\nexec setsid /bin/bash "{script}"\n'
+    enter = f"echo $$ > {quote(cgroup_procs)} || exit {WRITE_CGROUP_FAILED}\n" if cgroup_procs else ""
+    return f"#!/bin/bash\n\n{enter}echo $$ > {quote(pid_file)}\nexec setsid /bin/bash {quote(script)}\n"
+
+
+def _with_marks_replaced(text: str, log_dir: str, java_version: int) -> str:
+    text = text.replace("<CPS>", ":").replace("<ADD_OPENS>", JAVA_17_OPTIONS if java_version >= 17 else "")
+    # The log directory comes last: nothing in its name is a mark.
+    return text.replace("{{", "$").replace("}}", "").replace("<LOG_DIR>", log_dir)
 
 
 def _link_lines(links: Mapping[str, str]) -> list[str]:
@@ -177,16 +204,16 @@ def _link_lines(links: Mapping[str, str]) -> list[str]:
     for link, target in links.items():
         parent = link.rpartition("/")[0]
         if parent:
-            lines.append(f"mkdir -p {parent}")
-        lines.append(f'ln -sf -- "{target}" "{link}"')
+            lines.append(f"mkdir -p -- {quote(parent)}")
+        lines.append(f"ln -sf -- {quote(target)} {quote(link)}")
     return lines
 
 
 def _debug_lines(log_dir: str) -> list[str]:
-    info = f'"{log_dir}/{DIRECTORY_INFO}"'
+    info, copy = quote(f"{log_dir}/{DIRECTORY_INFO}"), quote(f"{log_dir}/{SCRIPT}")
     lines = [
-        f'cp "{SCRIPT}" "{log_dir}/{SCRIPT}"',
-        f'chmod 640 "{log_dir}/{SCRIPT}"',
+        f'cp "{SCRIPT}" {copy}',
+        f"chmod 640 {copy}",
         f'echo "{LS_TITLE}" 1>{info}',
         f"ls -l 1>>{info}",
     ]
@@ -214,33 +241,3 @@ def _in_order_of_reference(variables: Mapping[str, str]) -> list[str]:
         if name not in resolved:
             resolve(name)
     return list(ordered)
-
-
-def references(value: str) -> list[str]:
-    """The variables that bash would replace in `value`, which stands between double quotes.
-
-    (ContainerLaunch.getEnvDependencies.) A quote in the value ends the quotes around it, so that a single-quoted part
-    after it is literal; a backslash hides what follows.
-    """
-    found: dict[str, None] = {}
-    quoted, index = True, 0
-    while index < len(value):
-        letter = value[index]
-        if letter == '"':
-            quoted = not quoted
-        elif letter == "'" and not quoted:
-            index = _end_of_literal(value, index + 1)
-        elif letter == "\\":
-            index += 1
-        elif letter == "$":
-            match = re.compile(r"\$(?:\{#?)?([A-Za-z_][A-Za-z0-9_]*)?").match(value, index)
-            if match is not None and match[1]:
-                found[match[1]] = None
-                index = match.end() - 1
-        index += 1
-    return list(found)
-
-
-def _end_of_literal(value: str, start: int) -> int:
-    end = value.find("'", start)
-    return len(value) if end < 0 else end

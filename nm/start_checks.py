@@ -5,9 +5,25 @@ Signatures are checked before, by who has the keys; here identities are compared
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator, Mapping
+
 from yarn.containers import ContainerLaunchContext, ContainerTokenIdentifier, NMTokenIdentifier
 from yarn.errors import InvalidAuxServiceException, InvalidContainerException, YarnException
 from yarn.ids import ContainerId
+
+LINK_NAME_BYTES_MAX = 1024
+"""The name of a link: a path has at most 4096 bytes, and the work directory comes before it."""
+LINK_PART_BYTES_MAX = 255
+"""One part of such a name, as file systems have it."""
+ENVIRONMENT_STRING_BYTES_MAX = 128 * 1024
+"""`NAME=value` and the byte that ends it: Linux takes no longer one (MAX_ARG_STRLEN)."""
+_FAULTS_NAMED_MAX = 20
+_SHOWN_CHARS_MAX = 80
+
+_USER = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.@$-]{0,127}")
+_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 
 _CHANGING = "increase container resource", "increasing resource of"
 
@@ -69,19 +85,93 @@ def check_start(
 
 
 def check_user(user: str) -> None:
-    """Raise for a name that is no single part of a path: it becomes a directory. (The RM refuses it as well.)"""
-    if user in ("", ".", "..") or any(letter in "/\0" or letter < " " for letter in user):
-        raise YarnException(f"user {user!r} cannot be the name of a directory (use letters, digits, . _ -)")
+    """Raise for a name that the RM would not take: it becomes a directory, and commands may refer to it."""
+    if _USER.fullmatch(user) is None:
+        raise YarnException(
+            f"invalid user name {_shown(user)}: use letters, digits and _ . @ $ - (at most 128), "
+            "starting with a letter, a digit or _"
+        )
 
 
 def check_launch_context(launch: ContainerLaunchContext, auxiliary_services: dict[str, bytes]) -> None:
-    """Raise if the context names a service that the node does not have, or a resource without a place."""
+    """Raise if the context names a service that the node does not have, or holds what no container can be given."""
     for name in launch.service_data:
         if name not in auxiliary_services:
-            raise InvalidAuxServiceException(f"The auxService:{name} does not exist")
+            raise InvalidAuxServiceException(f"The auxService:{name[:_SHOWN_CHARS_MAX]} does not exist")
     for link, resource in launch.local_resources.items():
         if not resource.url:
-            raise YarnException(f"Null resource URL for local resource {link} : {resource}")
+            raise YarnException(f"Null resource URL for local resource {link[:_SHOWN_CHARS_MAX]} : {resource}")
+    faults = [
+        *(f"command {number} has a NUL character" for number, text in enumerate(launch.commands, 1) if "\0" in text),
+        *_variable_faults(launch.environment),
+        *_link_faults(tuple(launch.local_resources)),
+        *(
+            f"the URL of resource {_shown(link)} has a NUL character"
+            for link, resource in launch.local_resources.items()
+            if "\0" in resource.url
+        ),
+    ]
+    if faults:
+        more = len(faults) - _FAULTS_NAMED_MAX
+        text = "; ".join(faults[:_FAULTS_NAMED_MAX]) + (f"; and {more} more" if more > 0 else "")
+        raise YarnException(f"Invalid container launch context: {text}")
+
+
+def link_parts(link: str) -> tuple[str, ...]:
+    """The parts of a link's name: `./a//b/` and `a/b` are the same place in the work directory."""
+    return tuple(part for part in link.split("/") if part not in ("", "."))
+
+
+def _variable_faults(environment: Mapping[str, str]) -> Iterator[str]:
+    for name, value in environment.items():
+        if _VARIABLE.fullmatch(name) is None:
+            yield f"invalid variable name {_shown(name)}: use letters, digits and _, not starting with a digit"
+        elif "\0" in value:
+            yield f"the value of variable {_shown(name)} has a NUL character"
+        elif (size := len(name) + len(value.encode()) + 2) > ENVIRONMENT_STRING_BYTES_MAX:
+            yield (
+                f"variable {_shown(name)} has {size} bytes, a name with its value may have at most "
+                f"{ENVIRONMENT_STRING_BYTES_MAX} bytes"
+            )
+
+
+def _link_faults(links: tuple[str, ...]) -> list[str]:
+    """Why links would not all be made in the work directory."""
+    problems = {link: _link_problem(link) for link in links}
+    faults = [f"invalid link name {_shown(link)}: {problem}" for link, problem in problems.items() if problem]
+    above: str = ""
+    above_parts: tuple[str, ...] = ("",)
+    # In this order a name is followed by all that are below it.
+    for link in sorted((link for link, problem in problems.items() if not problem), key=link_parts):
+        parts = link_parts(link)
+        if parts[: len(above_parts)] == above_parts:
+            # A link may be to a directory that others use as well: nothing may be made in there.
+            faults.append(f"link {_shown(link)} is in the same place or below link {_shown(above)}: rename one")
+        else:
+            above, above_parts = link, parts
+    return faults
+
+
+def _link_problem(link: str) -> str:
+    parts = link_parts(link)
+    if _CONTROL.search(link):
+        return "it has a control character"
+    if link.startswith("/"):
+        return "it is absolute (give a name below the work directory)"
+    if ".." in parts:
+        return "it has a `..` part (give a name below the work directory)"
+    if not parts:
+        return "it has no part that names a file"
+    if (size := len(link.encode())) > LINK_NAME_BYTES_MAX:
+        return f"it has {size} bytes, a link name may have at most {LINK_NAME_BYTES_MAX} bytes"
+    if (size := max(len(part.encode()) for part in parts)) > LINK_PART_BYTES_MAX:
+        return f"it has a part of {size} bytes, a part may have at most {LINK_PART_BYTES_MAX} bytes"
+    return ""
+
+
+def _shown(text: str) -> str:
+    """A value as a message shows it, cut if it is long."""
+    return repr(text) if len(text) <= _SHOWN_CHARS_MAX else f"{text[:_SHOWN_CHARS_MAX]!r}..."
 
 
 def check_owner(caller: NMTokenIdentifier, container_id: ContainerId, *, stop: bool) -> None:

@@ -217,7 +217,7 @@ class ContainersLauncher:
         exit_code = code if code >= 0 else _SIGNAL_BASE - code
         failed = exit_code not in (0, ContainerExitStatus.FORCE_KILLED, ContainerExitStatus.TERMINATED)
         log_dir = launched.prepared.directories.log_dir
-        logs = read_error_logs(log_dir, self._stderr_pattern, self._stderr_tail_bytes) if failed else ErrorLogs()
+        logs = self._error_logs(log_dir) if failed else ErrorLogs()
         for effect in launched.wanted:
             self._end_leftovers(launched, effect.signal)
         launched.wanted.clear()
@@ -226,6 +226,9 @@ class ContainersLauncher:
         if all(other.exited for other in self.launched.values()):
             self.idle.set()
         self._send(ContainerExited(launched.container_id, launched.launch, exit_code, error, output, logs))
+
+    def _error_logs(self, log_dir: str) -> ErrorLogs:
+        return read_error_logs(self._directories, log_dir, self._stderr_pattern, self._stderr_tail_bytes)
 
     def _end_leftovers(self, launched: LaunchedContainer, sent: Signal) -> None:
         """Signal what an ended container left in its group; with KILL nothing of it needs to be kept."""
@@ -286,7 +289,7 @@ def _start_wrapper(effect: LaunchContainer, prepared: PreparedLaunch) -> Launche
             stdout=output_fd,
             stderr=error_fd,
             cwd=prepared.directories.work_dir,
-            env=prepared.variables.all(),
+            env=prepared.variables.of_node,
             start_new_session=True,
         )
         wrapper_fd = os.pidfd_open(wrapper.pid)

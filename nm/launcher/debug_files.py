@@ -19,15 +19,15 @@ SCRIPT_COPY_MODE = 0o640
 INFO_MODE = 0o644
 
 
-def debug_files(work_dir: str, log_dir: str, script: bytes) -> list[tuple[str, bytes, int]]:
-    """(path, content, mode) of each. `work_dir` holds files and empty directories, and no link."""
+def debug_files(work_dir: int, script: bytes) -> list[tuple[str, bytes, int]]:
+    """(name, content, mode) of each. `work_dir` is a descriptor of what holds files and empty directories, no link."""
     return [
-        (f"{log_dir}/{SCRIPT}", script, SCRIPT_COPY_MODE),
-        (f"{log_dir}/{DIRECTORY_INFO}", listing(work_dir).encode(errors="surrogateescape"), INFO_MODE),
+        (SCRIPT, script, SCRIPT_COPY_MODE),
+        (DIRECTORY_INFO, listing(work_dir).encode(errors="surrogateescape"), INFO_MODE),
     ]
 
 
-def listing(directory: str) -> str:
+def listing(directory: str | int) -> str:
     """As `ls -l`, `find -L . -maxdepth 5 -ls` and `find -L . -maxdepth 5 -type l -ls` in it print, under titles."""
     with os.scandir(directory) as entries:
         found = [(entry.name, entry.stat(follow_symlinks=False)) for entry in entries]

@@ -6,12 +6,27 @@ import asyncio
 import logging
 import os
 import shutil
+import stat
+import subprocess
 from collections.abc import Sequence
 
 from nm.effects import DeleteApplicationFiles, DeleteApplicationLogs, DeleteContainerFiles, DeleteResource
-from nm.launcher.directories import NM_PRIVATE, NodeDirectories, application_dir, private_dir, work_dir
+from nm.launcher.directories import (
+    NM_PRIVATE,
+    NodeDirectories,
+    application_dir,
+    check_part,
+    descend,
+    private_dir,
+    work_dir,
+)
 
 _logger = logging.getLogger(__name__)
+
+TREE_DEPTH_MAX = 64
+"""Levels of a tree that Python's functions delete: they recurse, and keep a descriptor of this process a level."""
+_MESSAGE_BYTES_MAX = 500
+"""What the log keeps of a program's complaint."""
 
 Deletion = DeleteContainerFiles | DeleteApplicationFiles | DeleteApplicationLogs | DeleteResource
 
@@ -20,18 +35,19 @@ class TreeDeleter:
     """A queue of trees to delete, for all nodes of a process. What cannot be deleted is warned of and left."""
 
     def __init__(self) -> None:
-        self._queue: asyncio.Queue[str] = asyncio.Queue()
+        self._queue: asyncio.Queue[tuple[str, str]] = asyncio.Queue()
 
-    def delete_tree(self, path: str) -> None:
-        self._queue.put_nowait(path)
+    def delete_tree(self, root: str, path: str) -> None:
+        """Delete `path` below `root` after what was asked for before."""
+        self._queue.put_nowait((root, path))
 
     async def run(self) -> None:
         """Delete for ever."""
         while True:
-            path = await self._queue.get()
+            root, path = await self._queue.get()
             try:
                 if _exists(path):
-                    await asyncio.to_thread(_delete_tree, path)
+                    await asyncio.to_thread(delete_tree, root, path)
             finally:
                 self._queue.task_done()
 
@@ -49,31 +65,49 @@ class DeletionService:
 
     def delete(self, deletion: Deletion) -> None:
         """Have a deletion done after those asked for before."""
-        for path in self._paths(deletion):
-            self._deleter.delete_tree(path)
+        for root, path in self._paths(deletion):
+            self._deleter.delete_tree(root, path)
 
     async def join(self) -> None:
         """Wait until nothing is left to delete."""
         await self._deleter.join()
 
-    def _paths(self, deletion: Deletion) -> Sequence[str]:
+    def _paths(self, deletion: Deletion) -> Sequence[tuple[str, str]]:
         # Every disk, good or not: one that is full can still be emptied.
         disks, logs = self._directories.local_dirs, self._directories.log_dirs
         match deletion:
             case DeleteContainerFiles(container_id, user):
                 return [
-                    *(private_dir(disk, container_id) for disk in disks),
-                    *(work_dir(disk, user, container_id) for disk in disks),
+                    *((disk, private_dir(disk, container_id)) for disk in disks),
+                    *((disk, work_dir(disk, user, container_id)) for disk in disks),
                 ]
             case DeleteApplicationFiles(application_id, user):
                 return [
-                    *(f"{disk}/{NM_PRIVATE}/{application_id}" for disk in disks),
-                    *(application_dir(disk, user, application_id) for disk in disks),
+                    *((disk, f"{disk}/{NM_PRIVATE}/{application_id}") for disk in disks),
+                    *((disk, application_dir(disk, user, application_id)) for disk in disks),
                 ]
             case DeleteApplicationLogs(application_id):
-                return [f"{directory}/{application_id}" for directory in logs]
+                return [(directory, f"{directory}/{application_id}") for directory in logs]
             case DeleteResource(path):
-                return [os.path.dirname(path)]
+                return [(self._directories.root_of(path), os.path.dirname(path))]
+
+
+def delete_tree(root: str, path: str) -> None:
+    """Delete a file or a tree below `root` without following links; a directory that its owner closed is opened first.
+
+    What cannot be deleted is logged and left.
+    """
+    *parents, name = path[len(root) + 1 :].split("/")
+    try:
+        parent = descend(root, parents)
+        try:
+            _delete_entry(check_part(name), parent)
+        finally:
+            os.close(parent)
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        _logger.warning("cannot delete path=%s problem=%s", path, error)
 
 
 def _exists(path: str) -> bool:
@@ -81,23 +115,44 @@ def _exists(path: str) -> bool:
     return os.path.lexists(path)
 
 
-def _delete_tree(path: str) -> None:
-    """Delete a file or a tree without following links; a directory that its owner closed is opened first."""
-    try:
-        if os.path.isdir(path) and not os.path.islink(path):
-            _open_directories(path)
-            shutil.rmtree(path)
-        else:
-            os.unlink(path)
-    except FileNotFoundError:
+def _delete_entry(name: str, parent: int) -> None:
+    if not stat.S_ISDIR(os.stat(name, dir_fd=parent, follow_symlinks=False).st_mode):
+        os.unlink(name, dir_fd=parent)
         return
-    except OSError as error:
-        _logger.warning("cannot delete path=%s problem=%s", path, error)
+    _open_directory(name, parent)
+    for path, names, _, directory in os.fwalk(name, dir_fd=parent):
+        if path.count("/") >= TREE_DEPTH_MAX:
+            _delete_deep_tree(name, parent)
+            return
+        for below in names:
+            _open_directory(below, directory)
+    shutil.rmtree(name, dir_fd=parent)
 
 
-def _open_directories(path: str) -> None:
-    for parent, names, _ in os.walk(path):
-        for name in names:
-            entry = os.path.join(parent, name)
-            if not os.path.islink(entry) and not os.access(entry, os.R_OK | os.W_OK | os.X_OK):
-                os.chmod(entry, 0o700)
+def _delete_deep_tree(name: str, parent: int) -> None:
+    """Delete a tree by programs that neither recurse nor keep a descriptor a level."""
+    for program in (("chmod", "-R", "u+rwX"), ("rm", "-rf")):
+        done = subprocess.run(
+            (*program, "--", name),
+            cwd=f"/proc/self/fd/{parent}",
+            check=False,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+        )
+    if done.returncode != 0:
+        raise OSError(done.stderr[:_MESSAGE_BYTES_MAX].decode(errors="replace").strip())
+
+
+def _open_directory(name: str, parent: int) -> None:
+    """Let its owner read, change and enter a directory; of no effect on a link to one."""
+    if os.access(name, os.R_OK | os.W_OK | os.X_OK, dir_fd=parent, follow_symlinks=False):
+        return
+    try:
+        descriptor = os.open(name, os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=parent)
+    except NotADirectoryError:
+        return
+    try:
+        os.chmod(f"/proc/self/fd/{descriptor}", 0o700)
+    finally:
+        os.close(descriptor)

@@ -10,10 +10,11 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import random
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from nm.disk_health import DirectoryHealth
@@ -82,6 +83,33 @@ class NodeDirectories:
             log_dirs=tuple(log_dir(good, container_id) for good in self.log_health.good),
         )
 
+    @contextmanager
+    def open(self, path: str) -> Iterator[int]:
+        """A descriptor of a directory below one of the node's; no symbolic link on the way is followed.
+
+        Raises OSError if it does not exist, or a part of its name is a link or a file.
+        """
+        descriptor = self._descend(path, None)
+        try:
+            yield descriptor
+        finally:
+            os.close(descriptor)
+
+    def make(self, path: str, mode: int) -> None:
+        """Make a directory below one of the node's as `make_dir` does, without following a link on the way."""
+        os.close(self._descend(path, mode))
+
+    def root_of(self, path: str) -> str:
+        """The directory of the node that `path` is below. Raises ValueError if there is none."""
+        for root in (*self.local_dirs, *self.log_dirs):
+            if path.startswith(f"{root}/"):
+                return root
+        raise ValueError(f"{path} is not below a directory of the node")
+
+    def _descend(self, path: str, mode: int | None) -> int:
+        root = self.root_of(path)
+        return descend(root, path[len(root) + 1 :].split("/"), mode)
+
     def _choose(self, good: Sequence[str], kind: str) -> str:
         if not good:
             raise DisksFailed(f"No space available in any of the {kind} directories.")
@@ -118,6 +146,56 @@ def cache_dir(local: str, visibility: LocalResourceVisibility, user: str, applic
     return f"{application_dir(local, user, application_id)}/{FILECACHE}"
 
 
+def descend(root: str, parts: Sequence[str], mode: int | None = None) -> int:
+    """A descriptor of the directory `parts` below `root`, to be closed by the caller.
+
+    `root` itself may be a link (the administrator's), nothing below it. With a `mode` missing directories are made, the
+    last one with exactly this mode, the others with 0755. Raises OSError.
+    """
+    if mode is not None and not os.path.isdir(root):
+        make_dir(root, PLAIN_MODE)
+    current = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        for number, part in enumerate(parts, 1):
+            below = _enter(current, part, mode if mode is None or number == len(parts) else PLAIN_MODE)
+            os.close(current)
+            current = below
+    except OSError as error:
+        os.close(current)
+        path = os.path.join(root, *parts)
+        if error.errno in (errno.ELOOP, errno.ENOTDIR):
+            raise OSError(
+                error.errno, "a part of it is a symbolic link or a file where a directory must be", path
+            ) from None
+        raise OSError(error.errno, os.strerror(error.errno or 0), path) from None
+    except ValueError:
+        os.close(current)
+        raise
+    return current
+
+
+def check_part(part: str) -> str:
+    """`part`, if it names an entry of the directory it is looked up in. Raises ValueError."""
+    if part in ("", ".", "..") or "/" in part or "\0" in part:
+        raise ValueError(f"{part!r} cannot be a part of a path inside a directory")
+    return part
+
+
+def _enter(parent: int, part: str, mode: int | None) -> int:
+    """A descriptor of a directory in `parent`, made if it is missing and there is a `mode`."""
+    flags = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+    check_part(part)
+    try:
+        return os.open(part, flags, dir_fd=parent)
+    except FileNotFoundError:
+        if mode is None:
+            raise
+    os.mkdir(part, dir_fd=parent)
+    descriptor = os.open(part, flags, dir_fd=parent)
+    os.fchmod(descriptor, mode)
+    return descriptor
+
+
 def make_dir(path: str, mode: int) -> bool:
     """Make a directory with exactly this mode, its missing parents with 0755; False if it is there, and stays so."""
     if os.path.lexists(path):
@@ -140,16 +218,16 @@ def make_user_dirs(directories: NodeDirectories, user: str, application_id: Appl
     """
     for local in directories.local_health.good:
         home = f"{local}/{USERCACHE}/{user}"
-        make_dir(home, USER_MODE)
+        directories.make(home, USER_MODE)
         for path in (
             f"{home}/{APPCACHE}",
             f"{home}/{FILECACHE}",
             application_dir(local, user, application_id),
             f"{application_dir(local, user, application_id)}/{FILECACHE}",
         ):
-            make_dir(path, CONTAINER_MODE)
+            directories.make(path, CONTAINER_MODE)
     for logs in directories.log_health.good:
-        make_dir(f"{logs}/{application_id}", CONTAINER_MODE)
+        directories.make(f"{logs}/{application_id}", CONTAINER_MODE)
 
 
 def make_node_dirs(local: str) -> None:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import errno
 import fnmatch
 import os
-from collections.abc import Sequence
+import stat
+from collections.abc import Callable, Mapping, Sequence
+from typing import IO
 
 from nm.effects import LaunchContainer
 from nm.events import ErrorLogs
@@ -24,11 +27,13 @@ from nm.launch_script import (
     wrapper_script,
 )
 from nm.launcher.debug_files import debug_files
-from nm.launcher.directories import CONTAINER_MODE, NodeDirectories, make_dir, private_dir
+from nm.launcher.directories import CONTAINER_MODE, NodeDirectories, check_part, private_dir
 from yarn.records import dataclass
 
 _SCRIPT_MODE = 0o700
 _READABLE_MODE = 0o644
+_PID_BYTES_MAX = 32
+"""A process id and the end of its line."""
 NO_CREDENTIALS = b"HDTS\x00\x00\x00"
 """A file of credentials that holds none (Hadoop's container_tokens without tokens)."""
 
@@ -60,13 +65,12 @@ def prepare_launch(
     debug_by = _debug_by(launch, work_dir) if debug else DebugFiles.NOBODY
     directories.begin()
     private = private_dir(directories.choose_local(), container_id)
-    make_dir(private, 0o755)
+    directories.make(private, 0o755)
     for application_dir in chosen.application_dirs:
-        make_dir(f"{application_dir}/{container_id}", CONTAINER_MODE)
+        directories.make(f"{application_dir}/{container_id}", CONTAINER_MODE)
     for log_dir in chosen.log_dirs:
-        make_dir(log_dir, CONTAINER_MODE)
-    make_dir(f"{work_dir}/tmp", CONTAINER_MODE)
-    _remove_links(work_dir, launch.links)
+        directories.make(log_dir, CONTAINER_MODE)
+    directories.make(f"{work_dir}/tmp", CONTAINER_MODE)
     variables = environment(
         container_id,
         launch.user,
@@ -82,18 +86,23 @@ def prepare_launch(
         links=launch.links,
         log_dir=chosen.log_dir,
         debug=debug_by,
+        java_version=node.java_version,
     ).encode()
     pid_file = f"{private}/{container_id}.pid"
-    for stale in (pid_file, f"{pid_file}.exitcode"):
-        _remove(stale)
     tokens = launch.tokens or NO_CREDENTIALS
-    _write(f"{private}/{SCRIPT}", script, _READABLE_MODE)
-    _write(f"{private}/{container_id}.tokens", tokens, _READABLE_MODE)
-    _write(f"{work_dir}/{TOKENS}", tokens, _READABLE_MODE)
-    _write_scripts(work_dir, script, pid_file, cgroup_procs)
-    if debug_by is DebugFiles.NODE_MANAGER:
-        for path, content, mode in debug_files(work_dir, chosen.log_dir, script):
-            _write(path, content, mode)
+    with directories.open(private) as private_fd:
+        for stale in (f"{container_id}.pid", f"{container_id}.pid.exitcode"):
+            _remove(stale, private_fd)
+        _write(SCRIPT, private_fd, script, _READABLE_MODE)
+        _write(f"{container_id}.tokens", private_fd, tokens, _READABLE_MODE)
+    with directories.open(work_dir) as work_fd:
+        _remove_links(work_fd, launch.links)
+        _write(TOKENS, work_fd, tokens, _READABLE_MODE)
+        _write_scripts(work_fd, work_dir, script, pid_file, cgroup_procs)
+        if debug_by is DebugFiles.NODE_MANAGER:
+            with directories.open(chosen.log_dir) as log_fd:
+                for name, content, mode in debug_files(work_fd, script):
+                    _write(name, log_fd, content, mode)
     return PreparedLaunch(f"{work_dir}/{WRAPPER}", chosen, variables, pid_file)
 
 
@@ -102,44 +111,48 @@ def _debug_by(launch: LaunchContainer, work_dir: str) -> DebugFiles:
     return DebugFiles.SCRIPT if launch.links or os.path.lexists(work_dir) else DebugFiles.NODE_MANAGER
 
 
-def _write_scripts(work_dir: str, script: bytes, pid_file: str, cgroup_procs: str) -> None:
+def _write_scripts(work_fd: int, work_dir: str, script: bytes, pid_file: str, cgroup_procs: str) -> None:
     session = session_script(f"{work_dir}/{SCRIPT}", pid_file, cgroup_procs)
     wrapper = wrapper_script(f"{work_dir}/{SESSION}", f"{pid_file}.exitcode")
-    _write(f"{work_dir}/{SCRIPT}", script, _SCRIPT_MODE)
-    _write(f"{work_dir}/{SESSION}", session.encode(), _SCRIPT_MODE)
-    _write(f"{work_dir}/{WRAPPER}", wrapper.encode(), _SCRIPT_MODE)
+    _write(SCRIPT, work_fd, script, _SCRIPT_MODE)
+    _write(SESSION, work_fd, session.encode(), _SCRIPT_MODE)
+    _write(WRAPPER, work_fd, wrapper.encode(), _SCRIPT_MODE)
 
 
-def read_error_logs(log_dir: str, pattern: str, tail_bytes: int) -> ErrorLogs:
+def read_error_logs(directories: NodeDirectories, log_dir: str, pattern: str, tail_bytes: int) -> ErrorLogs:
     """The ends of what a failed container wrote to its error streams, as far as it can be read.
 
-    A link in the log directory is not followed: it may point at what the container's user may not read.
+    No symbolic link is followed: it may point at what those who read the diagnostics may not see.
     """
-    prelaunch = _tail(f"{log_dir}/{PRELAUNCH_ERR}", tail_bytes)
     try:
-        with os.scandir(log_dir) as entries:
-            files = sorted(
-                (entry.name, entry.stat(follow_symlinks=False).st_mtime_ns // 1_000_000)
-                for entry in entries
-                if entry.is_file(follow_symlinks=False) and _matches(entry.name, pattern)
-            )
+        with directories.open(log_dir) as log_fd:
+            return _error_logs(log_fd, pattern, tail_bytes)
     except OSError:
-        files = []
+        return ErrorLogs()
+
+
+def _error_logs(log_fd: int, pattern: str, tail_bytes: int) -> ErrorLogs:
+    prelaunch = _tail(PRELAUNCH_ERR, log_fd, tail_bytes)
+    with os.scandir(log_fd) as entries:
+        files = sorted(
+            (entry.name, entry.stat(follow_symlinks=False).st_mtime_ns // 1_000_000)
+            for entry in entries
+            if entry.is_file(follow_symlinks=False) and _matches(entry.name, pattern)
+        )
     if not files:
         return ErrorLogs(prelaunch)
     newest, newest_ms = files[0]
     for name, modified_ms in files[1:]:
         if modified_ms > newest_ms:
             newest, newest_ms = name, modified_ms
-    tail = _tail(f"{log_dir}/{newest}", tail_bytes)
+    tail = _tail(newest, log_fd, tail_bytes)
     return ErrorLogs(prelaunch, tuple(name for name, _ in files), newest, tail or "")
 
 
 def read_pid(pid_file: str) -> int | None:
     """The process that the session script wrote there; None if it has not, or not all of it yet."""
     try:
-        with open(pid_file, encoding="ascii") as file:
-            text = file.read(32)
+        text = _read_file(pid_file, lambda file: file.read(_PID_BYTES_MAX)).decode("ascii")
         return int(text) if text.endswith("\n") else None
     except (OSError, ValueError):
         return None
@@ -158,36 +171,69 @@ def _matches(name: str, pattern: str) -> bool:
     return any(fnmatch.fnmatchcase(name, plain) for plain in alternatives(pattern))
 
 
-def _tail(path: str, tail_bytes: int) -> str | None:
+def _tail(name: str, directory: int, tail_bytes: int) -> str | None:
+    def read(file: IO[bytes]) -> bytes:
+        file.seek(max(0, os.fstat(file.fileno()).st_size - tail_bytes))
+        return file.read(tail_bytes)
+
     try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+        return _read_file(name, read, directory).decode("utf-8", "replace")
     except OSError:
         return None
+
+
+def _read_file(path: str, read: Callable[[IO[bytes]], bytes], directory: int | None = None) -> bytes:
+    """Read a file that a container's processes may have replaced. Raises OSError for a link, a pipe, a directory."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=directory)
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise OSError(errno.EINVAL, "not a regular file", path)
     with open(descriptor, "rb") as file:
-        size = os.fstat(descriptor).st_size
-        file.seek(max(0, size - tail_bytes))
-        return file.read(tail_bytes).decode("utf-8", "replace")
+        return read(file)
 
 
-def _write(path: str, content: bytes, mode: int) -> None:
-    """Write a file anew: what a container may have put in its place is not written through."""
-    _remove(path)
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, mode)
+def _write(name: str, directory: int, content: bytes, mode: int) -> None:
+    """Replace a file: what a container may have put in its place is not written through."""
+    _remove(name, directory)
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+    descriptor = os.open(name, flags, mode, dir_fd=directory)
     with open(descriptor, "wb") as file:
         os.fchmod(descriptor, mode)
         file.write(content)
 
 
-def _remove(path: str) -> None:
+def _remove(name: str, directory: int) -> None:
     try:
-        os.unlink(path)
+        os.unlink(name, dir_fd=directory)
     except FileNotFoundError:
         return
 
 
-def _remove_links(work_dir: str, links: dict[str, str]) -> None:
-    """`ln -sf` onto a link to a directory would put the new link inside that directory."""
+def _remove_links(work_fd: int, links: Mapping[str, str]) -> None:
+    """Remove the links of an earlier start: `ln -sf` onto a link to a directory makes the new link in that directory.
+
+    Where the name of a directory on the way is a link now, that is removed as well, and not what it leads to.
+    """
     for link in links:
-        path = os.path.join(work_dir, link)
-        if os.path.islink(path):
-            os.unlink(path)
+        current = os.dup(work_fd)
+        try:
+            for part in link.split("/"):
+                check_part(part)
+                found = _kind_of(part, current)
+                if stat.S_ISLNK(found):
+                    os.unlink(part, dir_fd=current)
+                if not stat.S_ISDIR(found):
+                    break
+                below = os.open(part, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=current)
+                os.close(current)
+                current = below
+        finally:
+            os.close(current)
+
+
+def _kind_of(name: str, directory: int) -> int:
+    """The mode of an entry; 0 if there is none."""
+    try:
+        return os.stat(name, dir_fd=directory, follow_symlinks=False).st_mode
+    except FileNotFoundError:
+        return 0

@@ -17,7 +17,7 @@ import stat
 from datetime import UTC, datetime
 
 from nm.effects import FetchResource
-from nm.launcher.directories import DisksFailed, NodeDirectories, cache_dir, make_dir, make_user_dirs
+from nm.launcher.directories import PLAIN_MODE, DisksFailed, NodeDirectories, cache_dir, make_dir, make_user_dirs
 from nm.localizer.archives import TAR_SUFFIXES, ZIP_SUFFIXES, BadArchive, unpack
 from yarn.containers import LocalResource
 from yarn.ids import ContainerId
@@ -38,18 +38,28 @@ class FetchFailed(Exception):
 
 
 def fetch(request: FetchResource, directories: NodeDirectories) -> tuple[str, int]:
-    """(path of the copy, its size in bytes). Raises FetchFailed; then nothing is left of it."""
+    """(path of the copy, its size in bytes). Raises FetchFailed and removes any partial copy."""
     resource = request.resource
     source = source_path(resource.url)
     directories.begin()
-    if resource.visibility is not LocalResourceVisibility.PUBLIC:
-        make_user_dirs(directories, request.user, request.application_id)
     try:
+        if resource.visibility is not LocalResourceVisibility.PUBLIC:
+            make_user_dirs(directories, request.user, request.application_id)
         local = directories.choose_local()
+        home = cache_dir(local, resource.visibility, request.user, request.application_id)
+        directories.make(home, PLAIN_MODE)
+        with directories.open(home) as home_fd:
+            # By its descriptor: no link that a container puts into its name meanwhile leads elsewhere.
+            size_bytes = _fetch_into(f"/proc/self/fd/{home_fd}/{request.number}", resource, source)
     except DisksFailed as error:
         raise FetchFailed("org.apache.hadoop.util.DiskChecker$DiskErrorException", str(error)) from None
-    home = cache_dir(local, resource.visibility, request.user, request.application_id)
-    final = f"{home}/{request.number}"
+    except (OSError, BadArchive, RecursionError) as error:
+        raise FetchFailed(_IO_EXCEPTION, f"Download and unpack failed: {resource.url}: {error}") from None
+    return f"{home}/{request.number}/{os.path.basename(source)}", size_bytes
+
+
+def _fetch_into(final: str, resource: LocalResource, source: str) -> int:
+    """Copy to the new directory `final`, which is there once the copy is whole; the copy's size in bytes."""
     beside = f"{final}_tmp"
     try:
         make_dir(beside, 0o755)
@@ -58,12 +68,10 @@ def fetch(request: FetchResource, directories: NodeDirectories) -> tuple[str, in
         _copy(resource, source, copy)
         size_bytes = _restrict(copy, public=resource.visibility is LocalResourceVisibility.PUBLIC)
         os.rename(beside, final)
-    except (OSError, BadArchive, FetchFailed) as error:
+    except BaseException:
         shutil.rmtree(beside, ignore_errors=True)
-        if isinstance(error, FetchFailed):
-            raise
-        raise FetchFailed(_IO_EXCEPTION, f"Download and unpack failed: {resource.url}: {error}") from None
-    return f"{final}/{os.path.basename(source)}", size_bytes
+        raise
+    return size_bytes
 
 
 def diagnostics(failed: FetchFailed, resource: LocalResource, container_id: ContainerId) -> str:
@@ -149,7 +157,7 @@ def _copy(resource: LocalResource, source: str, copy: str) -> None:
     if not unpacks:
         _copy_file(source, copy)
         return
-    with open(source, "rb") as archive:
+    with open(_open_file(source), "rb") as archive:
         unpack(archive, name, copy)
     if resource.type is LocalResourceType.PATTERN and name.endswith(".jar"):
         # Hadoop unpacks only what the pattern matches; a jar beside all of its content serves the same program.
@@ -157,10 +165,17 @@ def _copy(resource: LocalResource, source: str, copy: str) -> None:
 
 
 def _copy_file(source: str, target: str) -> None:
-    with open(source, "rb") as reading, open(target, "xb") as writing:
-        if not stat.S_ISREG(os.fstat(reading.fileno()).st_mode):
-            raise OSError(f"{source} is no regular file")
+    with open(_open_file(source), "rb") as reading, open(target, "xb") as writing:
         shutil.copyfileobj(reading, writing, _COPY_BYTES)
+
+
+def _open_file(source: str) -> int:
+    """A descriptor of a regular file. Opening a pipe would wait for a writer, and hold up what is fetched after it."""
+    descriptor = os.open(source, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise OSError(f"{source} is not a regular file")
+    return descriptor
 
 
 def _restrict(path: str, *, public: bool) -> int:

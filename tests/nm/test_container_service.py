@@ -132,7 +132,7 @@ def test_a_resource_without_a_place_is_refused(node: Node) -> None:
 def test_a_user_that_is_no_directorys_name_is_refused(node: Node, user: str) -> None:
     """The name becomes a directory below usercache and a line of the launch script."""
     error = refusal(node, tokens=(replace(container_token(1), user=user),))
-    assert "cannot be the name of a directory" in error.message
+    assert "invalid user name" in error.message
     assert node.core.context.containers == {}
 
 
@@ -217,3 +217,99 @@ def test_recently_stopped_containers_are_forgotten_in_the_end() -> None:
         node.answer()
     unknown = f"Container {container_id(1)} is not handled by this NodeManager"
     assert statuses(node, container_id(1)).failed[container_id(1)].message == unknown
+
+
+def resources(*links: str) -> ContainerLaunchContext:
+    return ContainerLaunchContext(
+        ("true",), local_resources={link: LocalResource("file:/x", 1, number) for number, link in enumerate(links)}
+    )
+
+
+@pytest.mark.parametrize(
+    ("link", "problem"),
+    [
+        ("", "has no part that names a file"),
+        ("./.", "has no part that names a file"),
+        ("/etc/x", "is absolute"),
+        ("../x", "has a `..` part"),
+        ("a/../../x", "has a `..` part"),
+        ("q'\ntouch f\n'", "has a control character"),
+        ("a\0b", "has a control character"),
+        ("a\x7f", "has a control character"),
+        ("x" * 256, "a part may have at most 255 bytes"),
+        ("é" * 128, "a part may have at most 255 bytes"),
+        ("/".join(["x" * 200] * 6), "at most 1024 bytes"),
+    ],
+)
+def test_a_link_that_is_not_surely_in_the_work_directory_is_refused(node: Node, link: str, problem: str) -> None:
+    error = refusal(node, tokens=(container_token(1),), launch=resources(link))
+    assert problem in error.message
+    assert repr(link)[:40] in error.message
+    assert node.core.context.containers == {}
+
+
+@pytest.mark.parametrize("links", [("a", "a/b"), ("a/b/c", "./a"), ("a/b", "a//./b"), ("a", "a/"), ("a", "a-b", "a/b")])
+def test_a_link_may_not_lead_through_another(node: Node, links: tuple[str, ...]) -> None:
+    """`a` may lead to a directory in a cache that others share: `a/b` would be made in there."""
+    error = refusal(node, tokens=(container_token(1),), launch=resources(*links))
+    assert "the same place or below" in error.message
+    assert all(repr(link) in error.message for link in (links[0], links[-1]))
+
+
+def test_neighbours_may_have_names_that_begin_alike(node: Node) -> None:
+    links = ("a", "a.txt", "a-b/c", "b/a", "..a", "a b", "it's", "-rf", "$x")
+    assert node.start(1, launch=resources(*links)).succeeded == (container_id(1),)
+
+
+@pytest.mark.parametrize(
+    ("variable", "value", "problem"),
+    [
+        ("", "x", "invalid variable name"),
+        ("N=", "x", "invalid variable name"),
+        ("a.b", "x", "invalid variable name"),
+        ("1A", "x", "invalid variable name"),
+        ("A\n", "x", "invalid variable name"),
+        ("BASH_FUNC_ls%%", "() { touch f; }", "invalid variable name"),
+        ("A;touch f;B", "x", "invalid variable name"),
+        ("NUL", "a\0b", "NUL"),
+        ("HUGE", "x" * 200_000, "at most 131072 bytes"),
+    ],
+)
+def test_a_variable_that_bash_cannot_export_is_refused(node: Node, variable: str, value: str, problem: str) -> None:
+    launch = ContainerLaunchContext(("true",), {variable: value})
+    error = refusal(node, tokens=(container_token(1),), launch=launch)
+    assert problem in error.message
+    assert repr(variable) in error.message
+    assert len(error.message) < 1000
+
+
+def test_a_nul_in_a_command_or_an_url_is_refused(node: Node) -> None:
+    """No argument and no path can hold it."""
+    launch = ContainerLaunchContext(("true", "a\0b"), local_resources={"x": LocalResource("file:/a\0", 1, 1)})
+    message = refusal(node, tokens=(container_token(1),), launch=launch).message
+    assert "command 2 has a NUL character" in message
+    assert "the URL of resource 'x' has a NUL character" in message
+
+
+def test_all_faults_of_a_launch_are_named_and_their_number_is_bounded(node: Node) -> None:
+    launch = replace(resources("../x", "/y"), environment={"a b": "1"})
+    message = refusal(node, tokens=(container_token(1),), launch=launch).message
+    assert all(name in message for name in ("'../x'", "'/y'", "'a b'"))
+    many = refusal(node, tokens=(container_token(1),), launch=resources(*(f"../{n}" for n in range(5000)))).message
+    assert len(many) < 10_000
+    assert "4980 more" in many
+
+
+@pytest.mark.parametrize("user", ["a'b", 'a"b', "a`id`", "a b", ".a", "a;b"])
+def test_a_user_name_that_the_rm_would_refuse_is_refused(node: Node, user: str) -> None:
+    """A command may say $USER, and bash reads a command after variables were put into it."""
+    error = refusal(node, tokens=(replace(container_token(1), user=user),))
+    assert "invalid user name" in error.message
+
+
+def test_links_of_very_many_parts_are_checked(node: Node) -> None:
+    """A check that compares every leading part of a name would take time by the square of their number."""
+    links = tuple("/".join([*"a" * 500, str(number)]) for number in range(100))
+    assert node.start(1, launch=resources(*links)).succeeded == (container_id(1),)
+    deep = refusal(node, tokens=(container_token(2),), launch=resources("a/" * 1_000_000))
+    assert "at most 1024 bytes" in deep.message

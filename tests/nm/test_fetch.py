@@ -190,7 +190,7 @@ def test_a_directory_is_copied_with_all_that_is_in_it(directories: NodeDirectori
 def test_what_is_no_regular_file_is_refused(directories: NodeDirectories, tmp_path: Path) -> None:
     """A device or a socket: /dev/zero would never end."""
     zero = Path("/dev/zero")
-    with pytest.raises(FetchFailed, match="is no regular file"):
+    with pytest.raises(FetchFailed, match="is not a regular file"):
         fetch(request(resource(zero)), directories)
 
 
@@ -222,3 +222,27 @@ def test_a_name_that_no_file_can_have_does_not_exist(tmp_path: Path, directories
     with pytest.raises(FetchFailed) as caught:
         fetch(request(LocalResource(f"file:{tmp_path}/a\0b", 1, 1, LocalResourceType.FILE, APPLICATION)), directories)
     assert caught.value.sentence == f"File file:{tmp_path}/a\0b does not exist"
+
+
+def test_a_cache_that_has_become_a_link_is_not_filled(
+    directories: NodeDirectories, source: Path, tmp_path: Path
+) -> None:
+    """A container of the application may have put a link in its place."""
+    fetch(request(resource(source)), directories)
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    cache = Path(directories.local_dirs[0]) / HOMES[APPLICATION]
+    cache.rename(cache.with_name("aside"))
+    cache.symlink_to(outside)
+    with pytest.raises(FetchFailed, match="symbolic link"):
+        fetch(request(resource(source), 11), directories)
+    assert os.listdir(outside) == []
+
+
+@pytest.mark.parametrize("name", ["pipe", "pipe.zip"])
+def test_a_pipe_is_refused_and_does_not_hold_other_fetches_up(
+    directories: NodeDirectories, tmp_path: Path, name: str
+) -> None:
+    os.mkfifo(tmp_path / name)
+    with pytest.raises(FetchFailed, match="is not a regular file"):
+        fetch(request(resource(tmp_path / name, kind=LocalResourceType.ARCHIVE)), directories)

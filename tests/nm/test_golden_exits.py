@@ -10,6 +10,7 @@ Not here, and why:
   application killed by its user with a task running: the RM's texts
   200 MB in 128 MB with memory.enforced left at its default: Hadoop's default leaves it to cgroups; here the default
       is to look (test_monitor.py has both)
+  a link name that leaves the directory: Hadoop makes the link, here the start is refused (the last test)
   AM cases with kill, lifetime, waiting, failApplicationAttempt: the RM's texts
 Compared in part: an archive that is none has the status, and says it in our words (Hadoop names the shell pipe that it
 unpacks with; nothing here does); process trees are compared without their numbers.
@@ -46,6 +47,7 @@ pytestmark = [pytest.mark.cluster, pytest.mark.asyncio(loop_scope="module")]
 GOLDEN = json.loads((Path(__file__).parent / "golden" / "exits.json").read_text())
 HELLO_MS = 1_795_222_138_381
 
+OUTSIDE = "link name that leaves the directory"
 NOT_HERE = (
     "reInitializeContainer",
     "rollback with",
@@ -53,6 +55,7 @@ NOT_HERE = (
     "released by",
     "started twice",
     "left at its default",
+    OUTSIDE,
 )
 CASES = [case for case in GOLDEN["tasks"] if not any(part in case["case"] for part in NOT_HERE)] + GOLDEN["masters"]
 IN_OUR_WORDS = ("archive that is no archive",)
@@ -232,3 +235,14 @@ def _comparable(text: str, node: LoneNode, sources: Path) -> str:
     text = re.sub(r"^\t\|- <numbers> \(head\) [^\n]*\n", "", text, flags=re.MULTILINE)
     tree = re.compile(r"(?:\t\|- <numbers>[^\n]*\n)+")
     return tree.sub(lambda match: "".join(sorted(match[0].splitlines(keepends=True))), text)
+
+
+async def test_a_link_that_leaves_the_work_directory_is_refused(
+    ran: tuple[LoneNode, Ends], sources: Path, tmp_path: Path
+) -> None:
+    """The one golden case that is deliberately different: Hadoop made a link beside the work directory."""
+    (case,) = (case for case in GOLDEN["tasks"] if case["case"] == OUTSIDE)
+    node, _ = ran
+    container_id = node.container_id()
+    response = await node.start_all((node.request(_launch(case["launch"], sources, tmp_path), container_id),))
+    assert "invalid link name '../a.txt'" in response.failed[container_id].message

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import re
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,12 +16,14 @@ from nm.launch_script import (
     Environment,
     NodeEnvironment,
     environment,
-    expand,
+    expand_command,
+    expand_value,
     launch_script,
-    references,
     session_script,
+    wrapper_script,
 )
 from nm.launcher.files import read_pid
+from nm.shell_text import references
 from tests.nm.nodes import NODE, container_id
 
 DIRECTORIES = Directories(
@@ -42,7 +47,7 @@ def made(given: dict[str, str], nm: NodeEnvironment | None = None) -> Environmen
 
 def exports(given: dict[str, str]) -> list[str]:
     script = launch_script(
-        Environment({}, given), ("true",), inherited={}, links={}, log_dir="/g", debug=DebugFiles.NOBODY
+        Environment({}, given), ("true",), inherited={}, links={}, log_dir="/g", debug=DebugFiles.NOBODY, java_version=0
     )
     return [line.split("=")[0].removeprefix("export ") for line in script.splitlines() if line.startswith("export V")]
 
@@ -58,7 +63,31 @@ def exports(given: dict[str, str]) -> list[str]:
     ],
 )
 def test_the_nms_own_marks_are_replaced_and_nothing_else(text: str, expanded: str) -> None:
-    assert expand(text, "/g") == expanded
+    assert expand_command(text, "/g", java_version=11) == expanded
+
+
+@pytest.mark.parametrize(
+    ("java_version", "options"),
+    [
+        (0, ""),
+        (8, ""),
+        (16, ""),
+        (
+            17,
+            "--add-opens=java.base/java.lang=ALL-UNNAMED --add-exports=java.base/sun.net.dns=ALL-UNNAMED "
+            "--add-exports=java.base/sun.net.util=ALL-UNNAMED",
+        ),
+    ],
+)
+def test_add_opens_is_filled_for_java_17_and_later(java_version: int, options: str) -> None:
+    """ContainerLaunch.expandEnvironment, for the NM's own Java: in commands and in values."""
+    assert expand_command("java <ADD_OPENS> X", "/g", java_version) == f"java {options} X"
+    nm = replace(node(), java_version=java_version)
+    assert made({"OPTS": "<ADD_OPENS>"}, nm).other["OPTS"] == options
+
+
+def test_a_log_directory_is_literal_in_a_value() -> None:
+    assert expand_value("<LOG_DIR>/$X", "/a $b {{c}}<CPS>", java_version=0) == r"/a \$b {{c}}<CPS>/$X"
 
 
 def test_the_nodes_variables_cannot_be_changed_by_a_master() -> None:
@@ -81,6 +110,7 @@ def test_a_whitelisted_variable_gives_way_to_the_masters() -> None:
         links={},
         log_dir="/g",
         debug=DebugFiles.NOBODY,
+        java_version=0,
     )
     assert 'export LANG=${LANG:-"C"}' in script
     assert 'export PATH="/mine"' in script
@@ -124,6 +154,7 @@ def test_the_script_does_what_it_says(tmp_path: Path) -> None:
         links={"d/e/link": str(tmp_path / "copy")},
         log_dir=str(logs),
         debug=DebugFiles.SCRIPT,
+        java_version=0,
     )
     (work / "launch_container.sh").write_text(script)
     subprocess.run(["bash", "launch_container.sh"], cwd=work, check=True, env={})
@@ -149,3 +180,106 @@ def test_a_pid_is_believed_once_its_line_is_whole(tmp_path: Path) -> None:
         ["bash", "-c", session_script(str(script), str(pid_file))], check=True, stdout=subprocess.PIPE, text=True
     )
     assert read_pid(str(pid_file)) == int(session.stdout)
+
+
+def ran(directory: Path, *, commands: tuple[str, ...] = ("env",), **given: str) -> dict[str, str]:
+    """What `env` prints in a container with these variables, run by bash in a new directory."""
+    logs, work = directory / "logs", directory / "work"
+    logs.mkdir()
+    work.mkdir()
+    other = {name: expand_value(value, str(logs), java_version=0) for name, value in given.items()}
+    variables = Environment({"OF_NODE": "of the node"}, other)
+    script = launch_script(
+        variables, commands, inherited={}, links={}, log_dir=str(logs), debug=DebugFiles.NOBODY, java_version=0
+    )
+    (work / "launch_container.sh").write_text(script)
+    subprocess.run(["bash", "launch_container.sh"], cwd=work, check=True, env={"OF_NM": "of the NM"})
+    assert os.listdir(work) == ["launch_container.sh"], "a value ran as a command"
+    printed = (logs / "prelaunch.out").read_text().partition("Launching container\n")[2]
+    return dict(re.findall(r"^(\w+)=(.*)$", printed, flags=re.MULTILINE))
+
+
+@pytest.mark.parametrize(
+    ("value", "seen"),
+    [
+        # References, as Hadoop has them.
+        ("$OF_NODE/x", "of the node/x"),
+        ("a${OF_NODE}b", "aof the nodeb"),
+        ("{{OF_NODE}}<CPS>{{OF_NM}}", "of the node:of the NM"),
+        ("${#OF_NODE}", "11"),
+        ("${NONE:-a default}${OF_NM:+ given}", "a default given"),
+        ("[$NONE]", "[]"),
+        ("$1$#", "0"),
+        # Quotes and backslashes, as Hadoop has them: the value stands between double quotes.
+        ('it\'s "quoted" $OF_NM', "it's quoted of the NM"),
+        ("\"'$OF_NM'\"", "$OF_NM"),
+        (r"\$OF_NM \\ \" \x", r'$OF_NM \ " \x'),
+        # Commands and whatever else bash would do: the text as it is.
+        ("`touch f`", "`touch f`"),
+        ("$(touch f)", "$(touch f)"),
+        ("$((1+1)) $[1+1]", "$((1+1)) $[1+1]"),
+        ("${NONE:-$(touch f)}", "${NONE:-$(touch f)}"),
+        ("${NONE:-`touch f`}", "${NONE:-`touch f`}"),
+        ("${OF_NM@P} ${!OF_NM} ${OF_NM/a/b}", "${OF_NM@P} ${!OF_NM} ${OF_NM/a/b}"),
+        ("${OF_NODE[$(touch f)]}", "${OF_NODE[$(touch f)]}"),
+        ('";touch f;"', ";touch f;"),
+        ('";touch f;', ";touch f;"),
+        ('" ; touch f #', " ; touch f #"),
+        ('"$(touch f)"', "$(touch f)"),
+        ("\"'`touch f`", "`touch f`"),
+        ('a "b c" d & e | f > g', "a b c d & e | f > g"),
+        ("a\\", "a\\"),
+        ("$", "$"),
+        ("${", "${"),
+        ('"*"', "*"),
+    ],
+)
+def test_a_value_refers_to_variables_and_runs_nothing(tmp_path: Path, value: str, seen: str) -> None:
+    assert ran(tmp_path, VALUE=value)["VALUE"] == seen
+
+
+def test_a_command_hidden_in_a_variable_is_not_run_by_one_that_refers_to_it(tmp_path: Path) -> None:
+    seen = ran(tmp_path, A="$(touch f)", B="$A", C="`$B`", PS4="$(touch f)")
+    assert (seen["A"], seen["B"], seen["C"]) == ("$(touch f)", "$(touch f)", "`$(touch f)`")
+
+
+@pytest.mark.parametrize("name", ["with blank", "quo'te", 'quo"te', "$HOME", "`touch f`", "a;touch f", "back\\slash"])
+def test_links_and_directories_may_have_any_name(tmp_path: Path, name: str) -> None:
+    logs, work, copy = tmp_path / name / "logs", tmp_path / name / "work", tmp_path / name / "copy"
+    logs.mkdir(parents=True)
+    work.mkdir()
+    copy.write_text("content")
+    script = launch_script(
+        Environment({}, {"LOGS": "<LOG_DIR>"}),
+        ("printf '%s' \\\"$LOGS\\\" 1><LOG_DIR>/stdout",),
+        inherited={"INHERITED": name},
+        links={name: str(copy), f"sub {name}/{name}": str(copy)},
+        log_dir=str(logs),
+        debug=DebugFiles.SCRIPT,
+        java_version=0,
+    )
+    (work / "launch_container.sh").write_text(script)
+    subprocess.run(["bash", "launch_container.sh"], cwd=work, check=True, env={})
+    assert sorted(os.listdir(work)) == sorted([name, "launch_container.sh", f"sub {name}"])
+    assert (work / name).read_text() == (work / f"sub {name}" / name).read_text() == "content"
+    assert sorted(os.listdir(logs)) == [
+        "directory.info",
+        "launch_container.sh",
+        "prelaunch.err",
+        "prelaunch.out",
+        "stdout",
+    ]
+    assert (logs / "prelaunch.err").read_text() == ""
+
+
+def test_the_wrappers_paths_may_have_any_name(tmp_path: Path) -> None:
+    directory = tmp_path / 'a "b" `touch f` $x'
+    directory.mkdir()
+    script, session, pid_file = directory / "script", directory / "session", directory / "pid"
+    script.write_text("exit 3")
+    session.write_text(session_script(str(script), str(pid_file)))
+    wrapper = wrapper_script(str(session), f"{pid_file}.exitcode")
+    assert subprocess.run(["bash", "-c", wrapper], cwd=tmp_path, check=False).returncode == 3
+    assert (directory / "pid.exitcode").read_text() == "3\n"
+    assert sorted(os.listdir(directory)) == ["pid", "pid.exitcode", "script", "session"]
+    assert os.listdir(tmp_path) == [directory.name]

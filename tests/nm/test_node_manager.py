@@ -367,21 +367,47 @@ async def test_a_recorded_run_replayed_into_a_new_core_gives_the_same_effects(tm
     assert count > 20
 
 
-@pytest.mark.parametrize(
-    "environment",
-    [{"HUGE": "x" * 200_000}, {"NUL": "a\0b"}, {"N=": "name"}],
-    ids=["larger than the kernel takes", "a NUL", "a name with ="],
-)
-async def test_an_environment_that_no_process_can_have_is_the_containers_end(
-    tmp_path: Path, environment: dict[str, str]
-) -> None:
-    """F43: the node tells why and lives on."""
+async def test_an_environment_that_no_process_can_have_is_the_containers_end(tmp_path: Path) -> None:
+    """A value that refers to a long one twice: the container fails and says why, and the node lives on."""
     async with lone_node(tmp_path) as node:
+        environment = {"A": "x" * 100_000, "B": "$A$A"}
         end = await node.run(ContainerLaunchContext(("true",), environment))
-        assert end.exit_status == -1
-        assert end.diagnostics.endswith("\n")
-        assert len(end.diagnostics) > len("[2026-11-21 00:54:50.945]\n")
+        assert end.exit_status == 126
+        assert "Argument list too long" in end.diagnostics
         assert (await node.run(run("true"))).exit_status == 0
+
+
+async def test_what_bash_would_act_on_reaches_the_containers_command_only(tmp_path: Path) -> None:
+    """BASH_ENV: a file that each bash runs first. The node's own scripts write which process is the container's."""
+    (tmp_path / "first").write_text(f'echo "$0 $*" >> {tmp_path}/ran\n')
+    async with lone_node(tmp_path) as node:
+        end = await node.run(ContainerLaunchContext(("exit 7",), {"BASH_ENV": str(tmp_path / "first")}))
+        assert end.exit_status == 7
+    assert len((tmp_path / "ran").read_text().splitlines()) == 1
+
+
+async def test_an_attack_by_names_and_values_reaches_nothing_outside(tmp_path: Path) -> None:
+    """The three of one report: a link that escapes, a link name that is shell, a value that is."""
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (outside / "link").symlink_to("kept")
+    file = tmp_path / "file"
+    file.touch()
+    resource = LocalResource(f"file:{file}", 0, file.stat().st_mtime_ns // 1_000_000)
+    touch = f"touch {outside}/f"
+    async with lone_node(tmp_path) as node:
+        up = "../" * 8
+        for link in (f"{up}{outside}/link", f"q'\n{touch}\n'", f"{outside}/made"):
+            container_id = node.container_id()
+            launch = ContainerLaunchContext(("true",), local_resources={link: resource})
+            response = await node.start_all((node.request(launch, container_id),))
+            assert "invalid link name" in response.failed[container_id].message
+        values = {"A": f"`{touch}`", "B": f'";{touch};"', "C": f"$({touch})"}
+        named = {"$(touch f)": resource}
+        end = await node.run(ContainerLaunchContext(("ls > <LOG_DIR>/stdout",), values, named))
+        assert end.exit_status == 0, end.diagnostics
+        assert set(named) <= set((node.logs_of(end.container_id) / "stdout").read_text().splitlines())
+    assert os.listdir(outside) == ["link"]
 
 
 async def test_a_node_listens_on_another_host_than_it_names(tmp_path: Path) -> None:
