@@ -15,6 +15,7 @@ from nm.disks import DiskChecker, DiskSettings, SharedSamples
 from nm.emulation.table import EmulationTable
 from nm.events import Event, ShutDown, Start
 from nm.ground import Ground
+from nm.java_version import java_version
 from nm.launch_script import NodeEnvironment
 from nm.launcher.cgroup_mounts import CgroupsUnusable
 from nm.launcher.cgroups import CpuCgroups
@@ -74,6 +75,7 @@ class Common:
         self.cgroups, self.notice = _cgroups(conf, node_cpu)
         self.environ = environ
         self.whitelisted = {name: environ[name] for name in nodemanager.ENV_WHITELIST.of(conf) if name in environ}
+        self.java_version = java_version(environ)
 
     @property
     def conf(self) -> Configuration:
@@ -153,6 +155,7 @@ class NodeManager:
             common.whitelisted,
             nodemanager.ADMIN_ENV.of(conf),
             common.environ,
+            common.java_version,
         )
         return ContainersLauncher(
             environment,

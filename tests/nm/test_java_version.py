@@ -1,0 +1,47 @@
+"""Which Java a node has, by the files of made-up JDKs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from nm.java_version import java_version
+
+
+def jdk(home: Path, version: str, java: str = "bin/java") -> Path:
+    program = home / java
+    program.parent.mkdir(parents=True)
+    program.write_text("#!/bin/sh\n")
+    program.chmod(0o755)
+    (home / "release").write_text(f'IMPLEMENTOR="X"\nJAVA_VERSION="{version}"\nJAVA_VERSION_DATE="2025-04-15"\n')
+    return home
+
+
+@pytest.mark.parametrize(
+    ("version", "major"), [("17.0.15", 17), ("1.8.0_392", 8), ("25", 25), ("9-ea", 9), ("", 0), ("x", 0)]
+)
+def test_java_home_says_which(tmp_path: Path, version: str, major: int) -> None:
+    assert java_version({"JAVA_HOME": str(jdk(tmp_path / "jdk", version))}) == major
+
+
+def test_without_java_home_it_is_the_java_in_path(tmp_path: Path) -> None:
+    """`/usr/bin/java` is a link, on most machines over another one."""
+    jdk(tmp_path / "jdk", "17.0.1")
+    bin_ = tmp_path / "bin"
+    bin_.mkdir()
+    (bin_ / "alternative").symlink_to(tmp_path / "jdk" / "bin" / "java")
+    (bin_ / "java").symlink_to("alternative")
+    assert java_version({"PATH": f"/nowhere:{bin_}"}) == 17
+    other = jdk(tmp_path / "other", "11.0.2")
+    assert java_version({"PATH": str(bin_), "JAVA_HOME": str(other)}) == 11
+
+
+def test_a_java_8_has_its_file_further_up(tmp_path: Path) -> None:
+    home = jdk(tmp_path / "jdk", "1.8.0_392", "jre/bin/java")
+    assert java_version({"PATH": str(home / "jre" / "bin")}) == 8
+
+
+def test_without_java_there_is_no_version(tmp_path: Path) -> None:
+    assert java_version({"PATH": str(tmp_path)}) == 0
+    assert java_version({"JAVA_HOME": str(tmp_path / "gone"), "PATH": str(tmp_path)}) == 0
