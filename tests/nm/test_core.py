@@ -44,6 +44,7 @@ from yarn.protocols.tracker import NodeHeartbeatResponse, RegisterNodeManagerRes
 from yarn.resource import Resource
 from yarn.states import ContainerRetryPolicy, ContainerState, NodeAction, SignalContainerCommand
 
+RESPONSE_ID_MAX = 0x7FFFFFFF
 RETRY_TWICE = ContainerLaunchContext(
     ("exit 3",), retry=ContainerRetryContext(ContainerRetryPolicy.RETRY_ON_ALL_ERRORS, max_retries=2)
 )
@@ -122,6 +123,27 @@ def test_beats_follow_one_another_at_the_interval_that_the_rm_tells(node: Node) 
     assert node.one(SendHeartbeat).request.response_id == 1
     node.answer(next_heartbeat_ms=250)
     assert node.core.next_deadline_ms() == node.now_ms + 250
+
+
+def test_a_first_heartbeat_that_fails_is_sent_again_under_its_id(node: Node) -> None:
+    """The first one after a registration. The RM may have taken it: then it answers with its reply to that."""
+    node.after(1000, Tick())
+    node.step(HeartbeatAnswered(NodeHeartbeatResponse(0, NodeAction.RESYNC)))
+    node.step(NodeRegistered(RegisterNodeManagerResponse(NodeAction.NORMAL, RM)))
+    first = node.one(SendHeartbeat).request
+    node.step(HeartbeatFailed("lost", unreachable=False))
+    node.after(1000, Tick())
+    assert node.one(SendHeartbeat).request == first
+    assert first.response_id == 0
+
+
+def test_the_next_response_id_is_the_one_that_the_rm_sent(node: Node) -> None:
+    """The RM counts: after the largest Java int comes 0, and a node that counted itself would be out of step."""
+    node.after(1000, Tick())
+    for sent in (RESPONSE_ID_MAX - 1, RESPONSE_ID_MAX, 0, 1):
+        node.step(HeartbeatAnswered(NodeHeartbeatResponse(sent, NodeAction.NORMAL)))
+        node.after(1000, Tick())
+        assert node.one(SendHeartbeat).request.response_id == sent
 
 
 def test_a_containers_end_is_told_at_once(node: Node) -> None:
@@ -266,6 +288,25 @@ def test_a_resync_keeps_the_containers_and_refuses_new_ones_meanwhile(node: Node
 
     node.step(NodeRegistered(RegisterNodeManagerResponse(NodeAction.NORMAL, RM)))
     assert node.one(SendHeartbeat).request.response_id == 0
+
+
+@pytest.mark.parametrize("lost", [False, True], ids=["told once", "not surely told"])
+def test_ends_from_before_a_resync_are_in_the_registration_and_not_in_heartbeats(node: Node, *, lost: bool) -> None:
+    """NodeStatusUpdaterImpl clears what it had still to tell: the registration has told all of it."""
+    launched(node, 1)
+    launched(node, 2).step(exited(2, 0))
+    if lost:
+        node.step(HeartbeatFailed("lost", unreachable=False))
+        node.after(1000, Tick())
+    node.step(HeartbeatAnswered(NodeHeartbeatResponse(0, NodeAction.RESYNC)))
+    assert container_id(2) in [status.container_id for status in node.one(RegisterNode).request.containers]
+    node.step(NodeRegistered(RegisterNodeManagerResponse(NodeAction.NORMAL, RM)))
+    for _ in range(3):
+        (status,) = node.one(SendHeartbeat).request.containers
+        assert (status.container_id, status.state) == (container_id(1), ContainerState.RUNNING)
+        node.response_id = 0
+        node.answer()
+        node.after(1000, Tick())
 
 
 def test_a_resync_that_is_not_work_preserving_ends_the_containers_first() -> None:

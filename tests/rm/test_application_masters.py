@@ -165,6 +165,34 @@ def test_a_node_whose_nm_began_anew_needs_a_new_token(rm: RM, app: ApplicationId
     assert len(rm.allocate(app).nm_tokens) == 1
 
 
+def test_a_master_that_registers_again_gets_new_tokens_for_all_its_nodes() -> None:
+    """An unmanaged master that starts again has lost its tokens (clearNodeSetForAttempt at each registration)."""
+    rm = RM()
+    for host in ("n1", "n2"):
+        rm.node(host)
+    app = rm.submit(unmanaged_am=True, keep_containers_across_attempts=True)
+    rm.register(app)
+    rm.get(app, 1, "n1")
+    rm.get(app, 1, "n2")
+    again = rm.register(app)
+    assert {container.node_id.host for container in again.containers_from_previous_attempts} == {"n1", "n2"}
+    assert {token.node_id.host for token in again.nm_tokens} == {"n1", "n2"}
+
+
+def test_after_a_second_registration_a_node_without_containers_needs_a_new_token_too() -> None:
+    rm = RM()
+    rm.node("n1")
+    app = rm.submit(unmanaged_am=True, keep_containers_across_attempts=True)
+    rm.register(app)
+    (container,) = rm.get(app, 1)
+    rm.beat(ended=[done(container.id)])
+    rm.allocate(app)
+    assert rm.register(app).nm_tokens == ()
+    rm.allocate(app, [ask(1)])
+    rm.beat()
+    assert [token.node_id.host for token in rm.allocate(app).nm_tokens] == ["n1"]
+
+
 def test_progress_is_brought_into_bounds(rm: RM, app: ApplicationId) -> None:
     attempt = rm.core.context.attempt(rm.attempt_id(app))
     assert attempt is not None

@@ -17,6 +17,7 @@ from yarn.resource import Resource
 from yarn.states import ContainerState, ExecutionType, NodeAction, NodeState
 
 NODE_EXPIRY_MS = 600_000
+RESPONSE_ID_MAX = 0x7FFFFFFF
 
 
 @pytest.fixture
@@ -64,6 +65,38 @@ def test_a_resent_heartbeat_gets_the_same_reply_and_does_nothing(rm: RM, app: Ap
     assert rm.beat() is reply
     assert rm.core.scheduler.node_usage(rm.nodes["n1"].node_id) == placed
     assert rm.beat().containers_to_clean_up == ()
+
+
+@pytest.mark.parametrize("registers_again", [False, True])
+def test_a_lost_reply_to_the_first_heartbeat_is_sent_again(
+    rm: RM, app: ApplicationId, *, registers_again: bool
+) -> None:
+    """The first heartbeat has id 0, and so has the one that repeats it: nothing more is placed, no resync."""
+    nm = rm.node("n3")
+    if registers_again:
+        rm.beat("n3")
+        nm = rm.node("n3")
+    rm.allocate(app, [ask(3)])
+    reply = rm.beat("n3")
+    placed = rm.core.scheduler.node_usage(nm.node_id)
+    assert len(rm.allocate(app).allocated) == 3
+    rm.allocate(app, [ask(3)])
+    nm.response_id = 0
+    assert rm.beat("n3") is reply
+    assert (reply.action, reply.response_id) == (NodeAction.NORMAL, 1)
+    assert rm.core.scheduler.node_usage(nm.node_id) == placed
+    assert rm.beat("n3").response_id == 2
+
+
+def test_response_ids_of_a_node_go_round_after_the_largest_java_int(rm: RM) -> None:
+    node = rm.core.context.nodes[rm.nodes["n1"].node_id]
+    node.last_response = replace(node.last_response, response_id=RESPONSE_ID_MAX)
+    rm.nodes["n1"].response_id = RESPONSE_ID_MAX
+    around = rm.beat()
+    assert around.response_id == 0
+    rm.nodes["n1"].response_id = RESPONSE_ID_MAX
+    assert rm.beat() is around
+    assert rm.beat().response_id == 1
 
 
 @pytest.mark.parametrize("response_id", [0, 7, 1000])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 import pytest
@@ -99,6 +100,16 @@ def test_an_nm_token_is_for_one_node(nodes: NMTokenSecretManager) -> None:
     assert nodes.check_for(token, NODE).user == "ann"
     with pytest.raises(InvalidToken, match=r"is not valid for 127[.]0[.]0[.]3:45454"):
         nodes.check_for(token, OTHER_NODE)
+
+
+@pytest.mark.parametrize("other", [NodeId(NODE.host, NODE.port + 1), NodeId("localhost", NODE.port)], ids=str)
+def test_another_port_or_name_of_the_host_is_another_node(nodes: NMTokenSecretManager, other: NodeId) -> None:
+    """Several NodeManagers run on one machine, and each has tokens of its own."""
+    with pytest.raises(InvalidToken, match=f"is not valid for {re.escape(str(other))}"):
+        nodes.check_for(nodes.create(ATTEMPT, NODE, "ann"), other)
+    containers = ContainerTokenSecretManager(KeyRing(new_master_key()))
+    with pytest.raises(InvalidToken, match=f"this NodeManager is {re.escape(str(other))}"):
+        containers.check_for(containers.create(PROMISE), other)
 
 
 def test_a_container_token_is_for_one_node() -> None:
