@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
+import secrets
 import shutil
 import stat
-import subprocess
 from collections.abc import Sequence
 
 from nm.effects import DeleteApplicationFiles, DeleteApplicationLogs, DeleteContainerFiles, DeleteResource
@@ -24,9 +24,9 @@ from nm.launcher.directories import (
 _logger = logging.getLogger(__name__)
 
 TREE_DEPTH_MAX = 64
-"""Levels of a tree that Python's functions delete: they recurse, and keep a descriptor of this process a level."""
-_MESSAGE_BYTES_MAX = 500
-"""What the log keeps of a program's complaint."""
+"""Levels of a tree that are deleted in one go: Python's functions recurse, with an open descriptor for each level."""
+_NAME_CHARS_KEPT = 100
+"""Of the name of a tree, in the names of what is cut from it."""
 
 Deletion = DeleteContainerFiles | DeleteApplicationFiles | DeleteApplicationLogs | DeleteResource
 
@@ -116,32 +116,29 @@ def _exists(path: str) -> bool:
 
 
 def _delete_entry(name: str, parent: int) -> None:
-    if not stat.S_ISDIR(os.stat(name, dir_fd=parent, follow_symlinks=False).st_mode):
-        os.unlink(name, dir_fd=parent)
-        return
-    _open_directory(name, parent)
+    waiting = [name]
+    while waiting:
+        entry = waiting.pop()
+        if stat.S_ISDIR(os.stat(entry, dir_fd=parent, follow_symlinks=False).st_mode):
+            _open_directory(entry, parent)
+            waiting += _cut_deep_trees(entry, parent)
+            shutil.rmtree(entry, dir_fd=parent)
+        else:
+            os.unlink(entry, dir_fd=parent)
+
+
+def _cut_deep_trees(name: str, parent: int) -> list[str]:
+    """Move what is TREE_DEPTH_MAX levels below `name` beside it, and open the directories above; the new names."""
+    moved = []
     for path, names, _, directory in os.fwalk(name, dir_fd=parent):
-        if path.count("/") >= TREE_DEPTH_MAX:
-            _delete_deep_tree(name, parent)
-            return
         for below in names:
             _open_directory(below, directory)
-    shutil.rmtree(name, dir_fd=parent)
-
-
-def _delete_deep_tree(name: str, parent: int) -> None:
-    """Delete a tree by programs that neither recurse nor keep a descriptor a level."""
-    for program in (("chmod", "-R", "u+rwX"), ("rm", "-rf")):
-        done = subprocess.run(
-            (*program, "--", name),
-            cwd=f"/proc/self/fd/{parent}",
-            check=False,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.PIPE,
-        )
-    if done.returncode != 0:
-        raise OSError(done.stderr[:_MESSAGE_BYTES_MAX].decode(errors="replace").strip())
+        if path.count("/") >= TREE_DEPTH_MAX:
+            for below in names:
+                moved.append(f"{name[:_NAME_CHARS_KEPT]}.{secrets.token_hex(8)}")
+                os.rename(below, moved[-1], src_dir_fd=directory, dst_dir_fd=parent)
+            names.clear()
+    return moved
 
 
 def _open_directory(name: str, parent: int) -> None:
