@@ -23,6 +23,7 @@ from collections.abc import Iterator
 from yarn.records import dataclass
 
 _SPECIAL = re.compile(r'["\\$`]')
+_PLAIN = re.compile(r"""[^"'\\$`]*""")
 _ESCAPED_IN_QUOTES = '"\\$`\n'
 _UNSAFE_IN_WORD = re.compile(r"[^A-Za-z0-9_@%+=:,./-]")
 _REFERENCE = re.compile(
@@ -49,6 +50,8 @@ def quote(text: str) -> str:
 
 def quote_value(value: str) -> str:
     """An environment value as one word between double quotes, in which bash replaces references and nothing else."""
+    if _PLAIN.fullmatch(value):
+        return f'"{value}"'
     return '"' + "".join(literal(part) if isinstance(part, str) else part.text for part in parts_of(value)) + '"'
 
 
@@ -64,6 +67,8 @@ def literal(text: str) -> str:
 
 def references(value: str) -> list[str]:
     """The names of the variables that an environment value refers to, each once."""
+    if "$" not in value:
+        return []
     return list(dict.fromkeys(part.name for part in parts_of(value) if isinstance(part, Reference) and part.name))
 
 
@@ -91,8 +96,10 @@ def parts_of(value: str) -> Iterator[str | Reference]:
             yield _reference(reference)
             index = reference.end()
         else:
-            yield letter
-            index += 1
+            # From here to the next character that may mean something.
+            end = _PLAIN.match(value, index + 1).end()  # type: ignore[union-attr]
+            yield value[index:end]
+            index = end
 
 
 def _escaped(pair: str, *, quoted: bool) -> str:

@@ -84,12 +84,13 @@ class NodeDirectories:
         )
 
     @contextmanager
-    def open(self, path: str) -> Iterator[int]:
+    def open(self, path: str, mode: int | None = None) -> Iterator[int]:
         """A descriptor of a directory below one of the node's; no symbolic link on the way is followed.
 
-        Raises OSError if it does not exist, or a part of its name is a link or a file.
+        With a `mode` it is made if it is missing. Raises OSError if it is not there, or if a part of its name is a link
+        or a file.
         """
-        descriptor = self._descend(path, None)
+        descriptor = self._descend(path, mode)
         try:
             yield descriptor
         finally:
@@ -179,6 +180,11 @@ def check_part(part: str) -> str:
     if part in ("", ".", "..") or "/" in part or "\0" in part:
         raise ValueError(f"{part!r} cannot be a part of a path inside a directory")
     return part
+
+
+def make_below(parent: int, part: str, mode: int) -> None:
+    """Make a directory in `parent` with exactly this mode, if it is not there."""
+    os.close(_enter(parent, part, mode))
 
 
 def _enter(parent: int, part: str, mode: int | None) -> int:

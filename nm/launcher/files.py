@@ -27,7 +27,7 @@ from nm.launch_script import (
     wrapper_script,
 )
 from nm.launcher.debug_files import debug_files
-from nm.launcher.directories import CONTAINER_MODE, NodeDirectories, check_part, private_dir
+from nm.launcher.directories import CONTAINER_MODE, PLAIN_MODE, NodeDirectories, check_part, make_below, private_dir
 from yarn.records import dataclass
 
 _SCRIPT_MODE = 0o700
@@ -65,12 +65,10 @@ def prepare_launch(
     debug_by = _debug_by(launch, work_dir) if debug else DebugFiles.NOBODY
     directories.begin()
     private = private_dir(directories.choose_local(), container_id)
-    directories.make(private, 0o755)
     for application_dir in chosen.application_dirs:
         directories.make(f"{application_dir}/{container_id}", CONTAINER_MODE)
     for log_dir in chosen.log_dirs:
         directories.make(log_dir, CONTAINER_MODE)
-    directories.make(f"{work_dir}/tmp", CONTAINER_MODE)
     variables = environment(
         container_id,
         launch.user,
@@ -90,12 +88,13 @@ def prepare_launch(
     ).encode()
     pid_file = f"{private}/{container_id}.pid"
     tokens = launch.tokens or NO_CREDENTIALS
-    with directories.open(private) as private_fd:
+    with directories.open(private, PLAIN_MODE) as private_fd:
         for stale in (f"{container_id}.pid", f"{container_id}.pid.exitcode"):
             _remove(stale, private_fd)
         _write(SCRIPT, private_fd, script, _READABLE_MODE)
         _write(f"{container_id}.tokens", private_fd, tokens, _READABLE_MODE)
     with directories.open(work_dir) as work_fd:
+        make_below(work_fd, "tmp", CONTAINER_MODE)
         _remove_links(work_fd, launch.links)
         _write(TOKENS, work_fd, tokens, _READABLE_MODE)
         _write_scripts(work_fd, work_dir, script, pid_file, cgroup_procs)
