@@ -196,7 +196,11 @@ def _enter(parent: int, part: str, mode: int | None) -> int:
     except FileNotFoundError:
         if mode is None:
             raise
-    os.mkdir(part, dir_fd=parent)
+    try:
+        os.mkdir(part, dir_fd=parent)
+    except FileExistsError:
+        # Another thread made it meanwhile, and sets its mode.
+        return os.open(part, flags, dir_fd=parent)
     descriptor = os.open(part, flags, dir_fd=parent)
     os.fchmod(descriptor, mode)
     return descriptor

@@ -82,3 +82,18 @@ def test_a_disk_that_cannot_be_written_yet_is_begun_later(tmp_path: Path) -> Non
     local.unlink()
     found.begin()
     assert (local / "usercache").is_dir()
+
+
+def test_a_directory_that_another_fetch_makes_at_the_same_time_is_entered(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Files of one container are fetched in parallel, into caches whose parents are missing at first."""
+    make = os.mkdir
+
+    def made_by_another(path: str, mode: int = 0o777, *, dir_fd: int | None = None) -> None:
+        make(path, mode, dir_fd=dir_fd)
+        make(path, mode, dir_fd=dir_fd)
+
+    monkeypatch.setattr(os, "mkdir", made_by_another)
+    os.close(module.descend(str(tmp_path), ("usercache", "alice"), 0o700))
+    assert (tmp_path / "usercache" / "alice").is_dir()
