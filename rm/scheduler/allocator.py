@@ -7,6 +7,7 @@ do. A visit ends with a proposal, or with how the asker should go on; what was r
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from enum import Enum
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -18,6 +19,7 @@ from rm.scheduler.context import IGNORE, RESPECT, SchedulingMode
 from rm.scheduler.limits import ResourceLimits
 from rm.scheduler.node import SchedulerNode
 from rm.scheduler.reasons import Reason
+from rm.scheduler.sorted_keys import SortedKeys
 from rm.scheduler.usage import NO_LABEL
 from yarn.asks import ANY
 from yarn.resource import Resource
@@ -40,6 +42,10 @@ class Passed(Enum):
 
 
 Outcome: TypeAlias = Proposal | Passed
+
+KEYS_A_VISIT_MAX = 1000
+"""Keys that a visit may pass over. Applications have a few dozen; with 100,000 that no node suits, each heartbeat of each
+node would take a quarter of a second."""
 
 
 def assign_to_application(
@@ -78,20 +84,17 @@ class _Visit:
         self._settings = context.settings
 
     def assign(self) -> Assignment:
-        """The first key that is not passed over decides."""
+        """The first key that is not passed over decides; with very many keys, the first of this visit's part."""
         application = self._application
         looked_at = self._node.partition if self._mode is RESPECT else NO_LABEL
         if application.usage.pending(looked_at).is_none():
             self._note(Reason.APPLICATION_SATISFIED)
             return Skipped.OTHER
-        for key in application.asks.keys:
-            outcome = self._assign_key(key)
-            if outcome is Passed.PRIORITY:
-                continue
-            if isinstance(outcome, Proposal):
-                return outcome
-            return Skipped.QUEUE_LIMIT if outcome is Passed.QUEUE else Skipped.OTHER
-        return Skipped.OTHER
+        keys = application.asks.keys
+        outcome = self._assign_first(keys) if len(keys) <= KEYS_A_VISIT_MAX else self._assign_part(keys)
+        if isinstance(outcome, Proposal):
+            return outcome
+        return Skipped.QUEUE_LIMIT if outcome is Passed.QUEUE else Skipped.OTHER
 
     def assign_reserved(self, reserved: RMContainer) -> Assignment:
         """Fill the reservation, look at it again, or give it up if nobody asks for it any more."""
@@ -100,6 +103,30 @@ class _Visit:
             return Excess(self._application, reserved)
         outcome = self._try_on_node(reserved.key, keyed)
         return outcome if isinstance(outcome, Proposal) else Skipped.NONE
+
+    def _assign_first(self, keys: Iterable[SchedulerKey]) -> Outcome:
+        for key in keys:
+            outcome = self._assign_key(key)
+            if outcome is not Passed.PRIORITY:
+                return outcome
+        return Passed.PRIORITY
+
+    def _assign_part(self, keys: SortedKeys) -> Outcome:
+        """Look at KEYS_A_VISIT_MAX keys, and at the following ones on the node's next visit.
+
+        A visit that ends with a placement is followed by one of the same part, so that serving a late key does not wait
+        for all parts each time. What stops the application for this visit sends the next one to the first key, as
+        without parts.
+        """
+        application, node_id = self._application, self._node.node_id
+        passed = application.passed_keys.get(node_id)
+        part = keys.after(passed, KEYS_A_VISIT_MAX) or keys.after(None, KEYS_A_VISIT_MAX)
+        outcome = self._assign_first(part)
+        if outcome is Passed.PRIORITY and len(part) == KEYS_A_VISIT_MAX:
+            application.note_passed(node_id, part[-1])
+        elif not isinstance(outcome, Proposal):
+            application.passed_keys.pop(node_id, None)
+        return outcome
 
     # Before the node is looked at
 

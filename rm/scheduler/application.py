@@ -34,7 +34,8 @@ class FiCaSchedulerApp:
     `newly_allocated` wait to be handed out; `updates` are changes of containers under way.
     `usage.used` does not include reservations. `reserved` {key: {node: reserved container}}. `opportunities` {key:
     nodes offered since the last local placement}, `missed_non_partitioned` {key: visits since one on a node without
-    label}, `re_reservations` {key: how often its reserved nodes were still too full}.
+    label}, `re_reservations` {key: how often its reserved nodes were still too full}. `passed_keys` {node: the last key
+    that its visit passed over, of an application with more keys than a visit looks at}.
     `am_refusal` tells why it is not active yet. `ordered_used_mb` and `ordered_pending_mb`: what it held and asked for
     on all partitions when the fair policy last put it in its place. `is_runnable`: not parked by a limit on
     applications at once. `to_preempt`: containers that are to go, of which its master has not been told yet. `label` is
@@ -66,6 +67,7 @@ class FiCaSchedulerApp:
         "opportunities",
         "ordered_pending_mb",
         "ordered_used_mb",
+        "passed_keys",
         "pending_release",
         "priority",
         "re_reservations",
@@ -115,6 +117,7 @@ class FiCaSchedulerApp:
         self.re_reservations: dict[SchedulerKey, int] = {}
         self.opportunities: dict[SchedulerKey, int] = {}
         self.missed_non_partitioned: dict[SchedulerKey, int] = {}
+        self.passed_keys: dict[NodeId, SchedulerKey] = {}
         self.blacklist: set[str] = set()
         self.system_blacklist: set[str] = set()
         self.to_preempt: dict[ContainerId, None] = {}
@@ -264,6 +267,12 @@ class FiCaSchedulerApp:
         """One more visit of a key that wants no label; returns the count."""
         missed = self.missed_non_partitioned[key] = self.missed_non_partitioned.get(key, 0) + 1
         return missed
+
+    def note_passed(self, node_id: NodeId, key: SchedulerKey) -> None:
+        """The node's next visit begins behind this key. Nodes that are gone are forgotten with all others."""
+        if len(self.passed_keys) > self._context.node_count:
+            self.passed_keys.clear()
+        self.passed_keys[node_id] = key
 
     def reserve(self, key: SchedulerKey, container: RMContainer, partition: str) -> None:
         """A reservation is new; of the container's size and for its node."""

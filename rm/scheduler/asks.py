@@ -10,12 +10,12 @@ A row for a name REPLACES the earlier one. A container that is lost before its A
 
 from __future__ import annotations
 
-from bisect import bisect_left, insort
 from collections.abc import Iterable, Sequence
 from enum import Enum
 from typing import TYPE_CHECKING, NamedTuple
 
 from rm.scheduler.java_order import hash_order, request_key_hash
+from rm.scheduler.sorted_keys import SortedKeys
 from rm.scheduler.usage import NO_LABEL, ResourceUsage
 from yarn.asks import ANY, ResourceRequest
 from yarn.ids import ApplicationId, ContainerId
@@ -129,7 +129,7 @@ class AppSchedulingInfo:
         self._user = user
         self._usage = usage
         self.leaf = leaf
-        self.keys: list[SchedulerKey] = []
+        self.keys = SortedKeys()
         self.requested_partitions: dict[str, None] = {}
         self._keyed: dict[SchedulerKey, KeyedAsks] = {}
 
@@ -229,13 +229,12 @@ class AppSchedulingInfo:
         """A key whose `*` row is gone is forgotten whole; one that comes alive makes its user active."""
         users = self.leaf.users
         if count <= 0:
-            self._forget(key)
+            self.keys.discard(key)
             self._keyed.pop(key, None)
             if not self.keys:
                 users.deactivate_application(self._user, self._application_id)
         elif last <= 0:
-            if key not in self.keys:
-                insort(self.keys, key)
+            self.keys.add(key)
             users.activate_application(self._user, self._application_id)
 
     def _change_pending(self, last: AskRow | None, terms: AskTerms, count: int) -> None:
@@ -259,7 +258,7 @@ class AppSchedulingInfo:
         row = keyed.rows[ANY]
         row.count -= 1
         if row.count == 0:
-            self._forget(key)
+            self.keys.discard(key)
             if not self.keys:
                 self.leaf.users.deactivate_application(self._user, self._application_id)
             del keyed.rows[ANY]
@@ -268,11 +267,6 @@ class AppSchedulingInfo:
         terms = row.terms
         self._book_pending(terms.label or NO_LABEL, -terms.capability)
         return terms
-
-    def _forget(self, key: SchedulerKey) -> None:
-        index = bisect_left(self.keys, key)
-        if index < len(self.keys) and self.keys[index] == key:
-            del self.keys[index]
 
 
 def _terms(ask: ResourceRequest) -> AskTerms:
