@@ -213,6 +213,14 @@ class ApplicationMasterService:
             raise InvalidResourceBlacklistRequestException(f"Cannot add {ANY} to the blacklist!")
         if not app.submission.keep_containers_across_attempts:
             _check_releases(attempt_id, request.releases)
+        self._context.scheduler.check_limits(
+            attempt_id,
+            asks,
+            request.releases,
+            request.blacklist_additions,
+            request.blacklist_removals,
+            self._context.now_ms,
+        )
         return asks
 
     def _kept_containers(self, app: RMApp, attempt: RMAppAttempt) -> tuple[Container, ...]:

@@ -14,6 +14,9 @@ from typing import Generic, TypeVar
 
 K = TypeVar("K", bound=Hashable)
 
+STALE_DEADLINES_MAX = 1000
+"""Replaced deadlines that a heap keeps beside as many as there are keys; a client may change one again and again."""
+
 CHECKS_AN_INTERVAL = 3
 """AbstractLivelinessMonitor: the checker sleeps a third of the expiry interval."""
 
@@ -93,6 +96,9 @@ class DeadlineMonitor(Generic[K]):
         """Let `key` end at the first check after `deadline_ms`; replaces an earlier deadline."""
         self._deadlines[key] = deadline_ms
         heapq.heappush(self._heap, (deadline_ms, key))
+        if len(self._heap) > STALE_DEADLINES_MAX + 2 * len(self._deadlines):
+            self._heap = [(deadline, known) for known, deadline in self._deadlines.items()]
+            heapq.heapify(self._heap)
 
     def unregister(self, key: K) -> None:
         """Forget the deadline of `key`, if it has one."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from rm.scheduler.node_labels import WHOLE_HOST
@@ -33,7 +34,7 @@ class NodeLabelService:
     def replace(self, labels: tuple[tuple[NodeId, tuple[str, ...]], ...], fail_on_unknown_nodes: bool) -> None:
         """Other labels for nodes and whole hosts, which need not be there. Raises YarnException."""
         wanted = dict(labels)
-        unknown = [node_id for node_id in wanted if not self._is_known(node_id)] if fail_on_unknown_nodes else []
+        unknown = self._unknown(wanted) if fail_on_unknown_nodes else []
         if unknown:
             listed = ", ".join(map(str, unknown))
             raise YarnException(f"java.io.IOException: Failed to replace labels as there are unknown nodes:[{listed}]")
@@ -48,8 +49,8 @@ class NodeLabelService:
             given = {node_id: (label,) if label else () for node_id, label in state.given}
             scheduler.replace_node_labels(given, self._context.now_ms)
 
-    def _is_known(self, node_id: NodeId) -> bool:
-        nodes = (*self._context.nodes, *self._context.inactive_nodes)
-        if node_id.port != WHOLE_HOST:
-            return node_id in nodes
-        return any(known.host == node_id.host for known in nodes)
+    def _unknown(self, node_ids: Iterable[NodeId]) -> list[NodeId]:
+        """Those that are neither nodes, of whatever state, nor hosts of one."""
+        known = {*self._context.nodes, *self._context.inactive_nodes}
+        known |= {NodeId(node_id.host, WHOLE_HOST) for node_id in known}
+        return [node_id for node_id in node_ids if node_id not in known]

@@ -74,6 +74,11 @@ def applications(
     Applications may come and go between two of them: each report is of its own moment.
     """
     acls = context.application_acls
+    wanted = replace(
+        wanted,
+        types=frozenset(kind.lower() for kind in wanted.types),
+        tags=frozenset(tag.lower() for tag in wanted.tags),
+    )
     count = 0
     for app in tuple(context.apps.values()):
         if wanted.limit is not None and count >= wanted.limit:
@@ -187,8 +192,8 @@ def application_usage(context: RMContext, app: RMApp) -> ApplicationResourceUsag
 
 
 def _passes(app: RMApp, wanted: ApplicationFilter) -> bool:
-    """AND over the fields, OR inside each; types without case, tags in lower case, queues by path or short name."""
-    if wanted.types and app.submission.type.lower() not in {kind.lower() for kind in wanted.types}:
+    """AND over the fields, OR inside each; `wanted` has types and tags in lower case, queues by path or short name."""
+    if wanted.types and app.submission.type.lower() not in wanted.types:
         return False
     if wanted.states and application_state(app) not in wanted.states:
         return False
@@ -196,8 +201,7 @@ def _passes(app: RMApp, wanted: ApplicationFilter) -> bool:
         return False
     if wanted.queues and app.queue not in wanted.queues and app.queue.rpartition(".")[2] not in wanted.queues:
         return False
-    tags = {tag.lower() for tag in app.submission.tags}
-    return not wanted.tags or any(tag.lower() in tags for tag in wanted.tags)
+    return not wanted.tags or any(tag.lower() in wanted.tags for tag in app.submission.tags)
 
 
 # Attempts

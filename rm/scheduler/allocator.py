@@ -44,8 +44,8 @@ class Passed(Enum):
 Outcome: TypeAlias = Proposal | Passed
 
 KEYS_A_VISIT_MAX = 1000
-"""Keys that a visit may pass over. Applications have a few dozen; with 100,000 that no node suits, each heartbeat of each
-node would take a quarter of a second."""
+"""Keys that a visit may pass over. Applications have a few dozen; with 100,000 that no node suits, each heartbeat
+of each node would take a quarter of a second."""
 
 
 def assign_to_application(
@@ -124,8 +124,8 @@ class _Visit:
         outcome = self._assign_first(part)
         if outcome is Passed.PRIORITY and len(part) == KEYS_A_VISIT_MAX:
             application.note_passed(node_id, part[-1])
-        elif not isinstance(outcome, Proposal):
-            application.passed_keys.pop(node_id, None)
+        elif not isinstance(outcome, Proposal) and application.passed_keys.pop(node_id, None) is not None:
+            self._context.revision += 1
         return outcome
 
     # Before the node is looked at

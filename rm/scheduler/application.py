@@ -273,6 +273,7 @@ class FiCaSchedulerApp:
         if len(self.passed_keys) > self._context.node_count:
             self.passed_keys.clear()
         self.passed_keys[node_id] = key
+        self._context.revision += 1
 
     def reserve(self, key: SchedulerKey, container: RMContainer, partition: str) -> None:
         """A reservation is new; of the container's size and for its node."""

@@ -119,10 +119,10 @@ class AppSchedulingInfo:
     """The asks of one attempt, kept in step with what its queue, its user and itself have pending.
 
     `keys` are those with a `*` row above 0, in the order in which they are served. `requested_partitions` are the
-    labels of all `*` rows ever sent, those with count 0 too.
+    labels of all `*` rows ever sent, those with count 0 too. `row_count` is the number of rows of all keys.
     """
 
-    __slots__ = ("_application_id", "_keyed", "_usage", "_user", "keys", "leaf", "requested_partitions")
+    __slots__ = ("_application_id", "_keyed", "_usage", "_user", "keys", "leaf", "requested_partitions", "row_count")
 
     def __init__(self, application_id: ApplicationId, user: str, leaf: LeafQueue, usage: ResourceUsage) -> None:
         self._application_id = application_id
@@ -131,6 +131,7 @@ class AppSchedulingInfo:
         self.leaf = leaf
         self.keys = SortedKeys()
         self.requested_partitions: dict[str, None] = {}
+        self.row_count = 0
         self._keyed: dict[SchedulerKey, KeyedAsks] = {}
 
     def at(self, key: SchedulerKey) -> KeyedAsks | None:
@@ -179,11 +180,10 @@ class AppSchedulingInfo:
     def allocate(self, kind: NodeType, host: str, rack: str, key: SchedulerKey) -> tuple[AskTerms, ...]:
         """Take a placed container off its rows; returns what would ask for it again."""
         keyed = self._keyed[key]
-        if kind is NodeType.OFF_SWITCH:
-            return (self._take_any(key, keyed),)
-        if kind is NodeType.RACK_LOCAL:
-            return keyed.take_one(rack), self._take_any(key, keyed)
-        return keyed.take_one(host), keyed.take_one(rack), self._take_any(key, keyed)
+        rows_before = len(keyed.rows)
+        taken = self._take(kind, host, rack, key, keyed)
+        self.row_count += len(keyed.rows) - rows_before
+        return taken
 
     def move(self, target: LeafQueue) -> None:
         """What is pending counts in another leaf, and the user is active there instead (AppSchedulingInfo.move)."""
@@ -206,17 +206,20 @@ class AppSchedulingInfo:
                 self.leaf.change_pending(keyed.partition, -(row.terms.capability * row.count))
         self.keys.clear()
         self._keyed.clear()
+        self.row_count = 0
 
     def _put(self, key: SchedulerKey, rows: list[tuple[AskTerms, int]]) -> bool:
         keyed = self._keyed.get(key)
         if keyed is None:
             keyed = self._keyed[key] = KeyedAsks()
+        rows_before = len(keyed.rows)
         changed: tuple[AskRow | None, AskTerms, int] | None = None
         for terms, count in rows:
             last = keyed.rows.get(terms.resource_name)
             keyed.put(terms, count)
             if terms.resource_name == ANY:
                 changed = (last, terms, count)
+        self.row_count += len(keyed.rows) - rows_before
         if changed is None:
             return False
         last, terms, count = changed
@@ -230,7 +233,8 @@ class AppSchedulingInfo:
         users = self.leaf.users
         if count <= 0:
             self.keys.discard(key)
-            self._keyed.pop(key, None)
+            gone = self._keyed.pop(key, None)
+            self.row_count -= len(gone.rows) if gone is not None else 0
             if not self.keys:
                 users.deactivate_application(self._user, self._application_id)
         elif last <= 0:
@@ -253,6 +257,13 @@ class AppSchedulingInfo:
         part.pending = part.pending + amount
         if self._application_id in self.leaf.active.asleep:
             self.leaf.active.wake(self._application_id)
+
+    def _take(self, kind: NodeType, host: str, rack: str, key: SchedulerKey, keyed: KeyedAsks) -> tuple[AskTerms, ...]:
+        if kind is NodeType.OFF_SWITCH:
+            return (self._take_any(key, keyed),)
+        if kind is NodeType.RACK_LOCAL:
+            return keyed.take_one(rack), self._take_any(key, keyed)
+        return keyed.take_one(host), keyed.take_one(rack), self._take_any(key, keyed)
 
     def _take_any(self, key: SchedulerKey, keyed: KeyedAsks) -> AskTerms:
         row = keyed.rows[ANY]

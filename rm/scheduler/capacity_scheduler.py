@@ -247,6 +247,19 @@ class CapacityScheduler:
         """
         return self._sizes.check_asks(queue, asks)
 
+    def check_limits(
+        self,
+        attempt_id: ApplicationAttemptId,
+        asks: Sequence[ResourceRequest],
+        releases: Sequence[ContainerId],
+        blacklist_additions: Sequence[str],
+        blacklist_removals: Sequence[str],
+        now_ms: int,
+    ) -> None:
+        """Raises YarnException if the attempt would have more in the scheduler than one application may have."""
+        self._context.now_ms = now_ms
+        self._masters.check_limits(attempt_id, asks, releases, blacklist_additions, blacklist_removals)
+
     def allocate(
         self,
         attempt_id: ApplicationAttemptId,

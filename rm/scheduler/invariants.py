@@ -3,7 +3,8 @@
 The numbers are those of the project's list of invariants: room on nodes adds up (I-01 to I-03), usage adds up from
 containers to users, leaves and parents (I-04 to I-06), no queue is above its maximum (I-08), what masters use adds up
 (I-10) and so do counts (I-11), nothing pending is negative (I-14), a container is in one place (I-15), reservations are
-one a node and have an owner who asks (I-18, I-19), what is held is alive (I-28). What must hold at the moment of a
+one a node and have an owner who asks (I-18, I-19), what is held is alive (I-28), what an application keeps is bounded
+(I-64). What must hold at the moment of a
 booking, and of what is told, is in rm.scheduler.commit_watch.
 
 Hadoop itself breaks some of them, and so does this scheduler: see `BROKEN_BY_HADOOP`. `exempt` names what a test brings
@@ -22,6 +23,7 @@ from rm.scheduler.leaf_queue import LeafQueue
 from rm.scheduler.node import SchedulerNode
 from rm.scheduler.parent_queue import ParentQueue
 from rm.scheduler.queue import CSQueue
+from rm.scheduler.request_limits import BLACKLIST_MAX, REMEMBERED_RELEASES_MAX, REQUESTS_MAX
 from rm.scheduler.usage import ResourceUsage
 from yarn.asks import ANY
 from yarn.ids import ContainerId
@@ -166,6 +168,19 @@ def _pending(scheduler: CapacityScheduler) -> Iterator[str]:
                 yield f"{_on(leaf, partition)}: applications have {total} pending, the queue {queued}"
 
 
+def _bounds(scheduler: CapacityScheduler) -> Iterator[str]:
+    """What one application keeps is within its limits, and counted right, for the limits go by the count."""
+    for attempt in _attempts(scheduler):
+        rows = sum(1 for _ in attempt.asks.rows())
+        if rows != attempt.asks.row_count or rows > REQUESTS_MAX:
+            yield f"{attempt}: {rows} requests, counted {attempt.asks.row_count}, at most {REQUESTS_MAX}"
+        if len(attempt.blacklist) > BLACKLIST_MAX:
+            yield f"{attempt}: {len(attempt.blacklist)} names on its blacklist, at most {BLACKLIST_MAX}"
+        if len(attempt.pending_release) > REMEMBERED_RELEASES_MAX:
+            kept = len(attempt.pending_release)
+            yield f"{attempt}: {kept} remembered releases, at most {REMEMBERED_RELEASES_MAX}"
+
+
 def _reservations(scheduler: CapacityScheduler) -> Iterator[str]:
     reserved = {
         container.id: container for attempt in _attempts(scheduler) for container in attempt.reserved_containers
@@ -289,4 +304,5 @@ _CHECKS: dict[str, Callable[[CapacityScheduler], Iterator[str]]] = {
     "I-18": _reservations,
     "I-19": _reservation_owners,
     "I-28": _states,
+    "I-64": _bounds,
 }

@@ -12,6 +12,7 @@ from rm.scheduler.completion import RELEASED_BY_AM, aborted_status
 from rm.scheduler.container_sizes import ContainerSizes
 from rm.scheduler.container_updates import apply_updates
 from rm.scheduler.context import SchedulerContext
+from rm.scheduler.request_limits import check_blacklist, check_remembered, check_requests
 from rm.scheduler.update_checks import check_updates
 from yarn.asks import ResourceRequest, UpdateContainerError, UpdateContainerRequest
 from yarn.ids import ApplicationAttemptId, ContainerId
@@ -66,6 +67,23 @@ class MasterHeartbeat:
             attempt.leaf.active.demand_changed(attempt)
         refused = attempt.updates.pull_refused()
         return Allocation(containers, attempt.headroom(), updated, refused, preemption)
+
+    def check_limits(
+        self,
+        attempt_id: ApplicationAttemptId,
+        asks: Sequence[ResourceRequest],
+        releases: Sequence[ContainerId],
+        blacklist_additions: Sequence[str],
+        blacklist_removals: Sequence[str],
+    ) -> None:
+        """Raises the first refusal of rm.scheduler.request_limits; nothing is checked for an attempt that is over."""
+        attempt = self._applications.attempt_of(attempt_id.application_id)
+        if attempt is None or attempt.attempt_id != attempt_id:
+            return
+        check_requests(attempt_id, attempt.asks, asks)
+        check_blacklist(attempt, blacklist_additions, blacklist_removals)
+        if self._context.now_ms < self._context.releases_remembered_until_ms:
+            check_remembered(attempt, releases)
 
     def check_updates(
         self, queue: str, updates: Sequence[UpdateContainerRequest]

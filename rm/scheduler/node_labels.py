@@ -108,7 +108,7 @@ class NodeLabels:
 
     def labels_to_nodes(self, names: Iterable[str] = ()) -> dict[NodeLabel, tuple[NodeId, ...]]:
         """{label: who has it}, of these labels or all; a whole host as port 0; without labels that nobody has."""
-        wanted = list(names) or list(self._labels)
+        wanted = dict.fromkeys(names) or self._labels
         found = [(name, self._labels[name]) for name in wanted if name and name in self._labels]
         return {NodeLabel(name, label.exclusive): tuple(label.nodes) for name, label in found if label.nodes}
 
@@ -195,7 +195,7 @@ class NodeLabels:
         `queue_labels` {path: labels that the queue may use}: those are in use, unless it is all by `*`. Every node in
         use is among the changes, whatever its label, as in Hadoop.
         """
-        wanted = list(dict.fromkeys(name.strip() for name in names))
+        wanted = dict.fromkeys(name.strip() for name in names)
         for name in wanted:
             self._check_unused(name, queue_labels)
         self._check_enabled()

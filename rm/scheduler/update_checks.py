@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import replace
 
 from rm.lifecycles.rm_container import RMContainer
@@ -35,9 +35,10 @@ def check_updates(
     """
     accepted: list[UpdateContainerRequest] = []
     errors: list[UpdateContainerError] = []
+    outstanding: set[ContainerId] = set()
     for request in updates:
         container = find(request.container_id)
-        reason = _mismatch(request, container, accepted)
+        reason = _mismatch(request, container, outstanding)
         if reason is None and request.type in _OF_SIZE:
             size = normalized(request.capability) if request.capability is not None else None
             if size is None:
@@ -46,6 +47,8 @@ def check_updates(
                 accepted.append(replace(request, capability=size))
         elif reason is None and container is not None:
             accepted += _change_of_type(request, container, may_demote=may_demote)
+        if accepted and accepted[-1].container_id == request.container_id:
+            outstanding.add(request.container_id)
         if reason is not None:
             version = container.container.version if container is not None else -1
             errors.append(UpdateContainerError(reason, request, version))
@@ -68,12 +71,12 @@ def _change_of_type(
 
 
 def _mismatch(
-    request: UpdateContainerRequest, container: RMContainer | None, accepted: Iterable[UpdateContainerRequest]
+    request: UpdateContainerRequest, container: RMContainer | None, outstanding: Collection[ContainerId]
 ) -> str | None:
     if container is None:
         return INVALID_ID
     if request.version != container.container.version:
         return INCORRECT_VERSION
-    if any(earlier.container_id == request.container_id for earlier in accepted):
+    if request.container_id in outstanding:
         return OUTSTANDING
     return None

@@ -34,7 +34,26 @@ def ids(rm: RM, **wanted: object) -> list[int]:
     return [report.application_id.id for report in applications(rm.core.context, ApplicationFilter(**wanted))]  # type: ignore[arg-type]
 
 
+class CountedText(str):
+    """Counts how often it is brought into lower case."""
+
+    lowered = 0
+
+    def lower(self) -> str:
+        CountedText.lowered += 1
+        return super().lower()
+
+
 # Applications
+
+
+def test_a_filter_is_prepared_once_and_not_for_each_application(rm: RM) -> None:
+    """A client may send a thousand types and tags, against ten thousand applications."""
+    for _ in range(5):
+        rm.submit(queue="web", type="SPARK", tags=frozenset({"blue"}))
+    CountedText.lowered = 0
+    assert len(ids(rm, types=frozenset({CountedText("Spark")}), tags=frozenset({CountedText("BLUE")}))) == 5
+    assert CountedText.lowered == 2
 
 
 def test_the_labels_of_an_application_as_hadoop_words_them(rm: RM) -> None:

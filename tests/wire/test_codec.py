@@ -192,6 +192,14 @@ def test_asks_have_a_bound() -> None:
         master.ALLOCATE.request.decode(proto.SerializeToString())
 
 
+@pytest.mark.parametrize("field", ["application_types", "users", "queues", "applicationTags"])
+def test_a_filter_of_applications_has_a_bound(field: str) -> None:
+    proto = service_pb.GetApplicationsRequestProto()
+    getattr(proto, field).extend([""] * 1001)
+    with pytest.raises(InvalidArgumentException, match=f"{field} has 1001 entries, at most 1000"):
+        client.GET_APPLICATIONS.request.decode(proto.SerializeToString())
+
+
 def test_a_launch_context_has_a_bound() -> None:
     """YARN-8972: the RM keeps every submission."""
     context = ContainerLaunchContext(environment={f"V{n}": "x" * 100_000 for n in range(11)})

@@ -39,6 +39,8 @@ from yarn.queues import QueueInfo
 from yarn.resource import Resource
 from yarn.states import ApplicationsRequestScope, ContainerState, NodeState, QueueACL
 
+FILTER_ENTRIES_MAX = 1000
+"""Types, states, users, queues or tags of one filter; each is compared with every application."""
 TIMEOUTS_MAX = 8
 """Entries of one change of timeouts: YARN has one kind."""
 _CONTAINER_STATES = members(ContainerState)
@@ -69,6 +71,8 @@ def write_filter(wanted: ApplicationFilter, out: pb.GetApplicationsRequestProto)
 
 
 def read_filter(proto: pb.GetApplicationsRequestProto) -> ApplicationFilter:
+    for field in ("application_types", "application_states", "users", "queues", "applicationTags"):
+        refuse_too_many(proto, field, FILTER_ENTRIES_MAX)
     return ApplicationFilter(
         frozenset(texts(proto, "application_types")),
         frozenset(APPLICATION_STATES[state] for state in proto.application_states),

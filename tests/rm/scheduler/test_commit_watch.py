@@ -36,7 +36,7 @@ def cluster(start_cluster: StartCluster) -> Cluster:
 def proposal_of(cluster: Cluster, app: str, node: str) -> Proposal:
     """A sound one."""
     attempt = cluster.attempt(app)
-    key = attempt.asks.keys[0]
+    key = next(iter(attempt.asks.keys))
     return Proposal(attempt, cluster.node_of(node), key, Resource(GB, 1), NodeType.OFF_SWITCH, is_allocation=True)
 
 

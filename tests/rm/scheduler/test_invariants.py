@@ -9,6 +9,7 @@ import pytest
 from rm.lifecycles.rm_container import RMContainerEvent
 from rm.scheduler.invariants import violations
 from rm.scheduler.parent_queue import ParentQueue
+from rm.scheduler.request_limits import BLACKLIST_MAX
 from tests.rm.scheduler.cluster import GB, Cluster
 from tests.rm.scheduler.conftest import StartCluster
 from yarn.containers import ContainerStatus
@@ -93,6 +94,14 @@ def _break_state(cluster: Cluster) -> None:
     container.handle(RMContainerEvent.KILL, ContainerStatus(container.id, ContainerState.COMPLETE), cluster.now_ms)
 
 
+def _break_count_of_rows(cluster: Cluster) -> None:
+    cluster.attempt("app1").asks.row_count += 1
+
+
+def _break_bound_of_blacklist(cluster: Cluster) -> None:
+    cluster.attempt("app1").blacklist.update(str(number) for number in range(BLACKLIST_MAX + 1))
+
+
 @pytest.mark.parametrize(
     ("number", "damage"),
     [
@@ -113,10 +122,12 @@ def _break_state(cluster: Cluster) -> None:
         ("I-18", _break_reservation),
         ("I-19", _break_reservation_owner),
         ("I-28", _break_state),
+        ("I-64", _break_count_of_rows),
+        ("I-64", _break_bound_of_blacklist),
     ],
 )
 def test_damage_is_found(number: str, damage: Callable[[Cluster], None], start_cluster: StartCluster) -> None:
-    cluster = start_cluster(exempt=tuple(f"I-{every:02}" for every in range(1, 32)))
+    cluster = start_cluster(exempt=tuple(f"I-{every:02}" for every in range(1, 67)))
     cluster.node("n1", 4 * GB)
     cluster.node("n2", 4 * GB)
     cluster.run("app1", "n1")

@@ -8,7 +8,16 @@ import pytest
 
 from rm.scheduler.allocator import KEYS_A_VISIT_MAX
 from tests.rm.scheduler.cluster import GB, ONE_QUEUE, Cluster, row
-from yarn.asks import ResourceRequest
+from yarn.asks import ResourceRequest, UpdateContainerRequest
+from yarn.ids import ContainerId
+from yarn.resource import Resource
+from yarn.states import ContainerUpdateType
+
+LABELLED = {
+    **ONE_QUEUE,
+    "yarn.node-labels.enabled": "true",
+    "root.a.accessible-node-labels.x.capacity": "100",
+}
 
 
 class CountedInt(int):
@@ -92,3 +101,35 @@ def test_after_the_last_key_the_first_one_is_looked_at_again(cluster: Cluster) -
 def test_few_keys_are_all_looked_at_in_one_visit(cluster: Cluster) -> None:
     cluster.send("app1", [*strict_rows(KEYS_A_VISIT_MAX - 1), row(1, priority=KEYS_A_VISIT_MAX)])
     assert cluster.beat("n2") == ["app1/2 on n2 1024"]
+
+
+def test_keys_of_another_partition_do_not_hide_those_behind_them() -> None:
+    """To pass them over changes nothing else, so the visit has to count as one that changed something."""
+    cluster = Cluster(LABELLED)
+    cluster.node("n1", 16 * GB)
+    cluster.label("n3", "x")
+    cluster.run("app1", "n1")
+    elsewhere = [row(1, priority=number, label="x") for number in range(1, 2 * KEYS_A_VISIT_MAX + 1)]
+    cluster.send("app1", [*elsewhere, row(1, priority=len(elsewhere) + 1)])
+    assert cluster.beat("n1", 2) == []
+    assert cluster.beat("n1") == ["app1/2 on n1 1024"]
+
+
+def test_updates_of_distinct_containers_are_not_compared_with_one_another(cluster: Cluster) -> None:
+    cluster.ask("app1", 12)
+    cluster.beat("n2", 12)
+    cluster.poll("app1")
+    attempt = cluster.attempt("app1")
+    updates = [
+        UpdateContainerRequest(
+            ContainerId(attempt.attempt_id, CountedInt(number)),
+            0,
+            ContainerUpdateType.INCREASE_RESOURCE,
+            Resource(2 * GB, 1),
+        )
+        for number in range(2, 14)
+    ]
+    CountedInt.comparisons = 0
+    accepted, errors = cluster.scheduler.check_updates("a", updates)
+    assert (len(accepted), errors) == (12, [])
+    assert CountedInt.comparisons < 4 * len(updates), "to look each one up costs one or two"

@@ -1,0 +1,135 @@
+"""What one application may keep in the ResourceManager: a call beyond a limit is refused whole and changes nothing."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+import pytest
+
+from rm.events import Allocate
+from rm.liveness import STALE_DEADLINES_MAX, DeadlineMonitor
+from rm.scheduler import request_limits
+from tests.rm.builders import RM, ask
+from yarn.asks import ResourceRequest
+from yarn.errors import (
+    InvalidContainerReleaseException,
+    InvalidResourceBlacklistRequestException,
+    InvalidResourceRequestException,
+    YarnException,
+)
+from yarn.ids import ApplicationId, ContainerId
+from yarn.protocols.master import AllocateRequest, AllocateResponse
+
+
+@pytest.fixture(autouse=True)
+def low_limits(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Limits that a test reaches in no time; the checks are the same."""
+    monkeypatch.setattr(request_limits, "REQUESTS_MAX", 10)
+    monkeypatch.setattr(request_limits, "NAMES_MAX", 5)
+    monkeypatch.setattr(request_limits, "BLACKLIST_MAX", 3)
+    monkeypatch.setattr(request_limits, "REMEMBERED_RELEASES_MAX", 3)
+
+
+class Master:
+    """An application whose calls are made field by field."""
+
+    def __init__(self) -> None:
+        self.rm = RM()
+        self.rm.node("n1")
+        self.app: ApplicationId = self.rm.submit()
+        self.rm.run_master(self.app)
+        self._last = AllocateRequest(0)
+
+    def call(self, request: AllocateRequest) -> AllocateResponse:
+        attempt_id = self.rm.attempt_id(self.app)
+        request = replace(request, response_id=self._last.response_id)
+        response: AllocateResponse = self.rm.send(Allocate(self.rm.call(), attempt_id, request))
+        self._last = replace(self._last, response_id=response.response_id)
+        return response
+
+    def ask(self, *asks: ResourceRequest) -> AllocateResponse:
+        return self.call(AllocateRequest(0, asks=asks))
+
+    def refused(self, request: AllocateRequest, error: type[YarnException], message: str) -> None:
+        """The call is refused with that message, and leaves the scheduler as it was."""
+        before = self.state()
+        with pytest.raises(error, match=re.escape(message)):
+            self.call(request)
+        assert self.state() == before
+        self.call(AllocateRequest(0))
+
+    def state(self) -> tuple[object, ...]:
+        attempt = self.rm.core.scheduler.applications[self.app].current_attempt
+        assert attempt is not None
+        rows = [(key, row.terms, row.count) for key, row in attempt.asks.rows()]
+        return rows, attempt.asks.row_count, sorted(attempt.blacklist), list(attempt.pending_release), attempt.asks.leaf
+
+
+@pytest.fixture
+def master() -> Master:
+    return Master()
+
+
+def named(name: str, priority: int = 1) -> ResourceRequest:
+    return replace(ask(1, priority=priority), resource_name=name)
+
+
+def test_requests_of_an_application_are_limited_over_all_its_calls(master: Master) -> None:
+    master.ask(*(ask(1, priority=number) for number in range(6)))
+    asks = tuple(ask(1, priority=number) for number in range(4, 11))
+    text = "would have 11 requests, at most 10 are allowed (withdraw those no longer needed)"
+    master.refused(AllocateRequest(0, asks=asks), InvalidResourceRequestException, text)
+    master.ask(*asks[:-1])
+
+
+def test_what_a_call_withdraws_makes_room_for_what_it_asks(master: Master) -> None:
+    master.ask(*(ask(1, priority=number) for number in range(10)))
+    master.ask(ask(0, priority=3), named("n7", priority=11))
+    master.refused(AllocateRequest(0, asks=(named("n8", 12),)), InvalidResourceRequestException, "have 11 requests")
+
+
+def test_a_request_may_name_a_limited_number_of_places(master: Master) -> None:
+    places = tuple(named(f"n{number}") for number in range(6))
+    text = "at most 5 are allowed for one request: priority 1 (request id -1) 6"
+    master.refused(AllocateRequest(0, asks=(ask(1), *places)), InvalidResourceRequestException, text)
+    master.ask(ask(1), *places[:-1])
+
+
+def test_all_faults_of_a_call_are_named(master: Master) -> None:
+    asks = tuple(named(f"n{number}", priority) for priority in (1, 2) for number in range(-1, 6))
+    with pytest.raises(InvalidResourceRequestException) as refusal:
+        master.ask(*asks, ask(1, priority=1), ask(1, priority=2))
+    assert "16 requests" in refusal.value.message
+    assert "priority 1 (request id -1) 7, priority 2 (request id -1) 7" in refusal.value.message
+
+
+def test_the_blacklist_is_limited_over_all_calls(master: Master) -> None:
+    master.call(AllocateRequest(0, blacklist_additions=("n1", "n2")))
+    more = AllocateRequest(0, asks=(ask(1),), blacklist_additions=("n2", "n3", "n4"))
+    text = "it would have 4, at most 3 are allowed"
+    master.refused(more, InvalidResourceBlacklistRequestException, text)
+    master.call(replace(more, blacklist_removals=("n1",)))
+
+
+def test_releases_of_unknown_containers_are_remembered_up_to_a_limit(master: Master) -> None:
+    """Only while containers of before a restart may still come back."""
+    rm = master.rm
+    rm.core.scheduler.context.releases_remembered_until_ms = rm.now_ms + 1
+    unknown = tuple(ContainerId(rm.attempt_id(master.app), number) for number in range(100, 104))
+    text = "4 releases of unknown containers would wait for their nodes, at most 3 are kept"
+    master.refused(AllocateRequest(0, asks=(ask(1),), releases=unknown), InvalidContainerReleaseException, text)
+    master.call(AllocateRequest(0, releases=unknown[:3]))
+    master.call(AllocateRequest(0, releases=unknown[:3]))
+    rm.now_ms += 1
+    master.call(AllocateRequest(0, releases=unknown))
+
+
+def test_a_deadline_that_is_changed_again_and_again_takes_no_memory() -> None:
+    monitor = DeadlineMonitor[str](1000, 0)
+    for deadline_ms in range(10 * STALE_DEADLINES_MAX, 0, -1):
+        monitor.register("app", deadline_ms)
+    assert len(monitor._heap) <= STALE_DEADLINES_MAX + 2
+    assert monitor.next_deadline_ms() == 1000
+    assert monitor.expire(999) == []
+    assert monitor.expire(1000) == ["app"]
