@@ -7,24 +7,30 @@ break now and then is told as a warning, once for as long as it lasts.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
 
 from rm.effects import Effect, InvariantsBroken, Reply, Warn
-from rm.scheduler.capacity_scheduler import CapacityScheduler
+from rm.events import Event
 from rm.scheduler.commit_watch import CommitWatch
 from rm.scheduler.invariants import BROKEN_BY_HADOOP, violations
 from rm.scheduler.notices import Notice
+from rm.step_watch import StepWatch
 from yarn.protocols.master import AllocateResponse
+
+if TYPE_CHECKING:
+    from rm.context import RMContext
 
 REMEMBERED_MAX = 1000
 """Responses that may be told again, the last one of each master; of more masters a lost one is looked at anew."""
 
 
 class Audit:
-    """Looks at one scheduler. Its cost grows with all that the scheduler holds, at each step."""
+    """Checks one ResourceManager's core. Its cost grows with all that the core holds, at each step."""
 
-    def __init__(self, scheduler: CapacityScheduler) -> None:
-        self._scheduler = scheduler
-        self._watch = CommitWatch(scheduler.context)
+    def __init__(self, context: RMContext) -> None:
+        self._scheduler = context.scheduler
+        self._watch = CommitWatch(context.scheduler.context)
+        self._steps = StepWatch(context)
         self._warned: frozenset[str] = frozenset()
         self._told: dict[int, AllocateResponse] = {}
 
@@ -32,9 +38,15 @@ class Audit:
         """Called with all that the scheduler tells."""
         self._watch.look_at_notice(notice)
 
-    def look_at_step(self, effects: Iterable[Effect]) -> list[Effect]:
-        """Called at the end of a step; what is to be told of it."""
-        found = [*self._watch.take(), *self._faults_of_replies(effects), *violations(self._scheduler)]
+    def look_at_step(self, event: Event, effects: list[Effect]) -> list[Effect]:
+        """Called at the end of the step of `event`; the effects to add to those of the step."""
+        booked_on = self._watch.take_booked_nodes()
+        found = [
+            *self._watch.take(),
+            *self._faults_of_replies(effects),
+            *self._steps.look_at_step(event, effects, booked_on),
+            *violations(self._scheduler),
+        ]
         known = frozenset(_number(text) for text in found) & BROKEN_BY_HADOOP.keys()
         told: list[Effect] = [
             Warn(f"invariant broken, as Hadoop breaks it where {BROKEN_BY_HADOOP[_number(text)]}: {text}")

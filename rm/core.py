@@ -113,7 +113,7 @@ class ResourceManagerCore:
         self.context.scheduler = CapacityScheduler(
             configuration, cluster_timestamp=cluster_timestamp, notify=self._notice
         )
-        self._audit = Audit(self.context.scheduler) if settings.check_invariants else None
+        self._audit = Audit(self.context) if settings.check_invariants else None
         self.context.store = (KeepingStateStore if settings.recovery_enabled else StateStore)(self.context)
         self.context.masters = ApplicationMasterService(self.context)
         self.context.application_acls = ApplicationAcls(self.context, configuration, user)
@@ -136,7 +136,7 @@ class ResourceManagerCore:
         self._dispatch(event)
         context.drain()
         if self._audit is not None:
-            context.effects += self._audit.look_at_step(context.effects)
+            context.effects += self._audit.look_at_step(event, context.effects)
         return context.effects
 
     def next_deadline_ms(self) -> int | None:

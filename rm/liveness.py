@@ -94,6 +94,8 @@ class DeadlineMonitor(Generic[K]):
 
     def register(self, key: K, deadline_ms: int) -> None:
         """Let `key` end at the first check after `deadline_ms`; replaces an earlier deadline."""
+        if self._deadlines.get(key) == deadline_ms:
+            return
         self._deadlines[key] = deadline_ms
         heapq.heappush(self._heap, (deadline_ms, key))
         if len(self._heap) > STALE_DEADLINES_MAX + 2 * len(self._deadlines):

@@ -2,7 +2,8 @@
 
 I-09 no user is above the limit before the container; I-13 its size is between the bounds; I-14 it was asked for;
 I-16 its node runs; I-20 its node is reserved for nobody else; I-23 the application does not avoid its node, which is of
-the partition asked for or lent; I-31 a container ends once.
+the partition asked for or lent; I-31 a container ends once; I-46 the wait after a restart is over. Orders of preemption
+are checked by OrderWatch.
 
 It is there when `yarn.yarnling.check-invariants` asks for it, and in every test; else a booking costs one comparison.
 """
@@ -13,10 +14,11 @@ from collections.abc import Iterator
 
 from rm.scheduler.assignment import Proposal
 from rm.scheduler.context import SchedulerContext
-from rm.scheduler.notices import ContainerFinished, Notice
+from rm.scheduler.notices import ContainerFinished, Notice, VictimOrdered
+from rm.scheduler.preemption.order_watch import OrderWatch
 from rm.scheduler.usage import NO_LABEL
 from yarn.asks import ANY
-from yarn.ids import ContainerId
+from yarn.ids import ContainerId, NodeId
 
 
 class CommitWatch:
@@ -26,21 +28,35 @@ class CommitWatch:
         self._context = context
         self._found: list[str] = []
         self._ended: dict[ContainerId, int] = {}
+        self._booked_on: dict[NodeId, None] = {}
+        self._orders = OrderWatch(context)
         context.watch = self.look_at_booking
 
     def take(self) -> list[str]:
-        """What was broken since the last call, with its number and the amounts."""
+        """What was broken since the last call, with its number and the amounts; a step ends with it."""
+        self._orders.end_step()
         found, self._found = self._found, []
         return found
 
+    def take_booked_nodes(self) -> tuple[NodeId, ...]:
+        """The nodes on which something was booked since the last call."""
+        booked_on, self._booked_on = tuple(self._booked_on), {}
+        return booked_on
+
     def look_at_booking(self, proposal: Proposal) -> None:
         """Called when the proposal was accepted and nothing of it is booked yet."""
+        self._booked_on[proposal.node.node_id] = None
+        if self._context.placing_from_ms is not None:
+            until_ms = self._context.placing_from_ms
+            self._found.append(f"I-46: {proposal.application}: nothing is placed until {until_ms} ms have passed")
         self._found += _faults_of_place(proposal)
         if proposal.reserved is None:
             self._found += self._faults_of_size(proposal)
 
     def look_at_notice(self, notice: Notice) -> None:
         """Called with all that the scheduler tells."""
+        if isinstance(notice, VictimOrdered):
+            self._found += self._orders.faults_of(notice)
         if not isinstance(notice, ContainerFinished):
             return
         status = notice.status

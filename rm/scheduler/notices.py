@@ -166,7 +166,8 @@ class VictimOrdered:
     """A round of preemption acts on a container.
 
     `step`: "told" (its master knows), "ended", or "killable" (with lazy preemption). `reason`: a PreemptionReason's
-    name; `serves`: the path of the queue that is to have the room, "" if no one stands out.
+    name; `serves`: the path of the queue that is to have the room, "" if no one stands out. `clock_ms`: when the round
+    ran, by the policy's clock.
     """
 
     container_id: ContainerId
@@ -174,6 +175,7 @@ class VictimOrdered:
     step: str
     reason: str
     serves: str
+    clock_ms: int
 
 
 @dataclass(frozen=True, slots=True)

@@ -62,23 +62,23 @@ def test_what_hadoop_breaks_is_warned_of_once(rm: RM) -> None:
 
 @pytest.mark.parametrize("told_mb", [-1, 8193])
 def test_a_headroom_that_cannot_be_is_found(rm: RM, told_mb: int) -> None:
-    audit = Audit(rm.core.scheduler)
-    assert audit.look_at_step([Reply(1, AllocateResponse(1, Resource(8192, 1), 1))]) == []
-    found = audit.look_at_step([Reply(2, AllocateResponse(1, Resource(told_mb, 1), 1))])
+    audit = Audit(rm.core.context)
+    assert audit.look_at_step(Tick(), [Reply(1, AllocateResponse(1, Resource(8192, 1), 1))]) == []
+    found = audit.look_at_step(Tick(), [Reply(2, AllocateResponse(1, Resource(told_mb, 1), 1))])
     assert found == [InvariantsBroken((f"I-12: call 2: a headroom of {told_mb} MB was told in a cluster of 8192 MB",))]
 
 
 def test_a_lost_reply_is_told_again_as_it_was(rm: RM) -> None:
     """The cluster has become smaller since."""
-    audit = Audit(rm.core.scheduler)
+    audit = Audit(rm.core.context)
     rm.node("n2")
     lost = AllocateResponse(1, Resource(16384, 1), 2)
-    assert audit.look_at_step([Reply(1, lost)]) == []
+    assert audit.look_at_step(Tick(), [Reply(1, lost)]) == []
     rm.send(UnregisterNode(rm.call(), NodeId("n2", 45454)))
     assert rm.core.scheduler.cluster_resource.memory_mb == 8192
-    assert audit.look_at_step([Reply(2, lost)]) == []
+    assert audit.look_at_step(Tick(), [Reply(2, lost)]) == []
     new = AllocateResponse(1, Resource(16384, 1), 2)
-    assert [type(effect) for effect in audit.look_at_step([Reply(3, new)])] == [InvariantsBroken]
+    assert [type(effect) for effect in audit.look_at_step(Tick(), [Reply(3, new)])] == [InvariantsBroken]
 
 
 async def test_the_daemon_says_what_is_wrong_keeps_its_event_log_and_ends(

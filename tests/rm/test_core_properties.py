@@ -22,7 +22,7 @@ from rm.events import (
     UpdateNodeResource,
 )
 from rm.lifecycles.rm_container import RMContainer, RMContainerState
-from rm.lifecycles.states import RMAppState
+from rm.lifecycles.states import FINAL_APP_STATES, RMAppState
 from tests.rm.builders import ONE_QUEUE, RM, ask, done
 from yarn.configuration import Configuration
 from yarn.errors import YarnException
@@ -34,6 +34,7 @@ from yarn.states import NodeAction
 
 HOSTS = ("n1", "n2", "n3")
 APPLICATIONS_MAX = 6
+NONE = Resource(0, 0)
 DISTURBANCES = ("leave", "sicken", "restart", "silence", "crash", "crash", "finish", "kill")
 TWO_QUEUES = {
     "yarn.scheduler.capacity.root.queues": "a,default",
@@ -199,6 +200,28 @@ class ResourceManagerMachine(RuleBasedStateMachine):
         for status in reply.completed:
             assert (attempt_id, status.container_id) not in self.told, "an end was told twice"
             self.told.add((attempt_id, status.container_id))
+
+    def teardown(self) -> None:
+        """Nodes are back, applications are killed, unregistered masters end: nothing is left (I-32, I-41, I-60).
+
+        A node is told of what is over with one heartbeat and says with the next that it has ended.
+        """
+        for _ in range(3):
+            for host in HOSTS:
+                self.beat(host)
+        for app in self.apps:
+            self.rm.kill(app)
+        unregistered = {app for app in self.apps if self.rm.state(app) == "FINISHING"}
+        for host in HOSTS:
+            masters = [each for each in self.rm.nodes[host].running if each.application_id in unregistered]
+            self.rm.beat(host, ended=[done(master) for master in masters])
+        for _ in range(3):
+            for host in HOSTS:
+                self.beat(host)
+        assert {self.rm.core.context.apps[app].state for app in self.apps} <= FINAL_APP_STATES
+        root = self.rm.core.scheduler.queues["root"].usage.default
+        assert (root.used, root.pending) == (NONE, NONE)
+        assert [nm.running for nm in self.rm.nodes.values()] == [{}, {}, {}]
 
     @invariant()
     def steps_come_to_rest(self) -> None:

@@ -65,9 +65,9 @@ class SchedulingMonitor:
         """One round, at `clock_ms` of the policy's clock."""
         self._context.revision += 1
         for order in self.policy.edit_schedule(self._tree.root, clock_ms):
-            self._carry_out(order)
+            self._carry_out(order, clock_ms)
 
-    def _carry_out(self, order: Order) -> None:
+    def _carry_out(self, order: Order, clock_ms: int) -> None:
         match order:
             case KillReserved(reserved):
                 self._applications.complete(reserved, unreserved_status(reserved.id), RMContainerEvent.KILL)
@@ -75,26 +75,28 @@ class SchedulingMonitor:
                 attempt = self._applications.attempt_of(victim.container.id.application_id)
                 if attempt is not None:
                     attempt.mark_for_preemption(victim.container.id)
-                self._tell(victim, "told")
+                self._tell(victim, "told", clock_ms)
             case MarkForKillable(victim):
-                self._end(victim)
+                self._end(victim, clock_ms)
             case _:
                 assert_never(order)
 
-    def _end(self, victim: Victim) -> None:
+    def _end(self, victim: Victim, clock_ms: int) -> None:
         """At once, or with lazy preemption when its room is needed (markContainerForKillable)."""
         container, context = victim.container, self._context
         if not context.settings.preemption.lazy:
-            self._tell(victim, "ended")
+            self._tell(victim, "ended", clock_ms)
             self._applications.complete(container, preempted_status(container.id), RMContainerEvent.KILL)
             return
-        self._tell(victim, "killable")
+        self._tell(victim, "killable", clock_ms)
         node = context.nodes[container.node_id]
         node.mark_killable(container.id)
         attempt = self._applications.attempt_of(container.id.application_id)
         if attempt is not None:
             context.killables.add(container, node.partition, attempt.leaf.path)
 
-    def _tell(self, victim: Victim, step: str) -> None:
+    def _tell(self, victim: Victim, step: str, clock_ms: int) -> None:
         container = victim.container
-        self._context.notify(VictimOrdered(container.id, container.node_id, step, victim.reason.name, victim.serves))
+        self._context.notify(
+            VictimOrdered(container.id, container.node_id, step, victim.reason.name, victim.serves, clock_ms)
+        )

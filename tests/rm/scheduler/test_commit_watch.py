@@ -79,6 +79,10 @@ def _of_another_partition(cluster: Cluster, proposal: Proposal) -> None:
     keyed.partition = "gpu"
 
 
+def _not_settled(cluster: Cluster, proposal: Proposal) -> None:
+    cluster.scheduler.context.placing_from_ms = cluster.now_ms
+
+
 @pytest.mark.parametrize(
     ("number", "damage"),
     [
@@ -91,6 +95,7 @@ def _of_another_partition(cluster: Cluster, proposal: Proposal) -> None:
         ("I-20", _reservation_is_gone),
         ("I-23", _blacklisted),
         ("I-23", _of_another_partition),
+        ("I-46", _not_settled),
     ],
 )
 def test_a_booking_that_must_not_be_is_found(number: str, damage: Damage, cluster: Cluster) -> None:

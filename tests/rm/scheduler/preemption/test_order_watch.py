@@ -1,0 +1,71 @@
+"""The watch sees an order of preemption that must not be given; and rounds bring a queue its guarantee, and no more."""
+
+from __future__ import annotations
+
+from rm.lifecycles.rm_container import RMContainer
+from rm.scheduler.notices import VictimOrdered
+from tests.rm.scheduler.cluster import GB, Cluster
+from tests.rm.scheduler.preemption.test_monitor import MONITORED, crowded
+from yarn.ids import ContainerId
+
+WAIT_MS = 15_000
+"""max_wait_before_kill."""
+
+
+def order(cluster: Cluster, app: str, number: int, step: str = "told", *, clock_ms: int = 0) -> list[str]:
+    """The numbers of what the watch finds wrong with such an order."""
+    attempt = cluster.attempt(app)
+    container: RMContainer = attempt.live_containers[ContainerId(attempt.attempt_id, number)]
+    notice = VictimOrdered(container.id, container.node_id, step, "GUARANTEE", "", clock_ms)
+    cluster.watch.look_at_notice(notice)
+    return [text.split(":")[0] for text in cluster.watch.take()]
+
+
+def test_a_queue_at_its_guarantee_gives_up_nothing_for_others() -> None:
+    cluster = crowded(MONITORED)
+    assert order(cluster, "early", 9) == []
+    assert order(cluster, "late", 1) == ["I-53"]
+
+
+def test_a_round_takes_no_more_than_its_share_of_the_cluster() -> None:
+    """2 of 10 GB."""
+    cluster = crowded({**MONITORED, "preemption.total_preemption_per_round": "0.2"})
+    for number in (9, 8):
+        cluster.watch.look_at_notice(_told(cluster, number))
+    assert cluster.watch.take() == []
+    for number in (7, 6, 5):
+        cluster.watch.look_at_notice(_told(cluster, number))
+    assert [text.split(":")[0] for text in cluster.watch.take()] == ["I-54"]
+
+
+def test_a_container_ends_no_sooner_than_its_wait() -> None:
+    cluster = crowded(MONITORED)
+    assert order(cluster, "early", 9, clock_ms=1000) == []
+    assert order(cluster, "early", 9, "ended", clock_ms=1000 + WAIT_MS - 1) == ["I-55"]
+    assert order(cluster, "early", 8, clock_ms=1000) == []
+    assert order(cluster, "early", 8, "ended", clock_ms=1000 + WAIT_MS) == []
+
+
+def test_a_queue_gets_its_guarantee_back_and_no_more_is_taken_for_it() -> None:
+    """I-57 and I-58: both queues ask for all, all the time; a fifth of the cluster may go each round."""
+    slow = {"preemption.total_preemption_per_round": "0.2", "preemption.natural_termination_factor": "1.0"}
+    cluster = crowded({**MONITORED, **slow})
+    deficit_mb = 5 * GB - cluster.used("b")
+    lost_mb = 0
+    for _ in range(60):
+        cluster.ask("early", 20)
+        cluster.ask("late", 20)
+        lost_mb += sum(GB for line in cluster.preempt(WAIT_MS) if " ended -102" in line)
+        cluster.beat("n1", 2)
+        for app in ("early", "late"):
+            cluster.poll(app)
+        cluster.beat("n1")
+    assert (cluster.used("a"), cluster.used("b")) == (5 * GB, 5 * GB)
+    assert deficit_mb <= lost_mb <= 1.2 * deficit_mb
+    assert cluster.violations() == []
+
+
+def _told(cluster: Cluster, number: int) -> VictimOrdered:
+    attempt = cluster.attempt("early")
+    container = attempt.live_containers[ContainerId(attempt.attempt_id, number)]
+    return VictimOrdered(container.id, container.node_id, "told", "GUARANTEE", "", 0)
