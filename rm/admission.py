@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from rm.ask_labels import enforce_exclusivity
 from rm.lifecycles.rm_app import RMApp
 from rm.scheduler.priority_acls import default_priority, may_have
-from yarn.applications import DEFAULT_NAME, DEFAULT_QUEUE, DEFAULT_TYPE, ApplicationSubmissionContext
+from yarn.applications import ApplicationSubmissionContext
 from yarn.asks import ANY, ResourceRequest
 from yarn.errors import InvalidResourceRequestException, YarnException
 from yarn.ids import ApplicationId
@@ -34,12 +34,7 @@ def admit(context: RMContext, user: str, submission: ApplicationSubmissionContex
     check_tags(context.settings, submission.tags)
     if submission.lifetime_s is not None and submission.lifetime_s <= 0:
         raise YarnException(f"Invalid application timeout, value={submission.lifetime_s} for type=LIFETIME")
-    submission = replace(
-        submission,
-        queue=submission.queue or DEFAULT_QUEUE,
-        name=submission.name or DEFAULT_NAME,
-        type=(submission.type or DEFAULT_TYPE)[:TYPE_LENGTH_MAX],
-    )
+    submission = replace(submission, type=submission.type[:TYPE_LENGTH_MAX])
     submission, placed = _placed(context, user, groups, submission)
     path = placed if placed is not None else context.scheduler.queue_path(submission.queue)
     am_requests = master_requests(context, submission)
@@ -65,9 +60,15 @@ def _placed(
     """The submission as the placement rules have it, and where they put it, if they do; raises YarnException to reject.
 
     If the queue that the rules choose is called like the one that was named, the submission keeps the name as it is
-    (RMAppManager.copyPlacementQueueToSubmissionContext).
+    (RMAppManager.copyPlacementQueueToSubmissionContext). An empty queue name is refused even where a rule places the
+    application (RMAppManager.placeApplication); a submission without the field has the default queue.
     """
     placed = context.placement.place(user=user, groups=groups, application=submission.name, queue=submission.queue)
+    if not submission.queue:
+        raise YarnException(
+            f"Failed to place application {submission.application_id} in a queue and submit context queue is null or "
+            "empty (name a queue, or leave the field out)"
+        )
     if placed is not None and placed.rpartition(".")[2].lower() != submission.queue.lower():
         submission = replace(submission, queue=placed)
     return submission, placed

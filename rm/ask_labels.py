@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from rm.scheduler.ask_checks import with_trimmed_label
 from yarn.asks import ANY, ResourceRequest
 
 if TYPE_CHECKING:
@@ -30,6 +31,7 @@ def with_application_label(
 
 def enforce_exclusivity(ask: ResourceRequest, label: str | None, exclusive: frozenset[str]) -> ResourceRequest:
     """The application's label instead of the ask's if either is `exclusive` (enforcePartitionExclusivity)."""
+    ask = with_trimmed_label(ask)
     if ask.label != label and (label in exclusive or ask.label in exclusive):
         return replace(ask, label=label)
     return ask

@@ -16,6 +16,8 @@ LONG_MIN, LONG_MAX = -(2**63), 2**63 - 1
 _DECIMAL = re.compile(r"[+-]?[0-9]+\Z")
 _HEXADECIMAL = re.compile(r"(-?)0[xX]([0-9a-fA-F]+)\Z")
 _FLOAT = re.compile(r"([+-]?(?:(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?|NaN|Infinity))[fFdD]?\Z")
+_TRIMMED = "".join(map(chr, range(0x21)))
+"""What String.trim removes: more than blanks, and not all that Unicode calls white space."""
 _STRING_SEPARATOR = re.compile(r"\s*[,\n]\s*")
 
 # Configuration.ParsedTimeDuration, in its order: "ms" is looked for before "s" and "m".
@@ -92,6 +94,11 @@ def parse_time_ms(text: str, unit: str = "ms") -> int:
     return milliseconds if raw >= 0 else -milliseconds
 
 
+def trim(text: str) -> str:
+    """`text` without leading and trailing characters up to U+0020, as String.trim."""
+    return text.strip(_TRIMMED)
+
+
 def split_strings(text: str) -> tuple[str, ...]:
     """The parts of a comma (or line) separated text, trimmed, as StringUtils.getTrimmedStrings.
 
@@ -104,6 +111,14 @@ def split_strings(text: str) -> tuple[str, ...]:
     while parts and not parts[-1]:
         parts.pop()
     return tuple(parts)
+
+
+def split_at_commas(text: str) -> tuple[str, ...]:
+    """The parts of a comma separated text, trimmed, as StringUtils.getStrings and String.trim.
+
+    Empty parts do not count, blank ones do: `a,,b` has two, `a, ,b` has three.
+    """
+    return tuple(trim(part) for part in text.split(",") if part)
 
 
 def _parse_integer(text: str, lowest: int, highest: int) -> int:

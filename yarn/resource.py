@@ -19,6 +19,7 @@ MEMORY_MB = "memory-mb"
 VCORES = "vcores"
 INT64_MAX = (1 << 63) - 1
 INT32_MAX = (1 << 31) - 1
+INT32_MIN = -(1 << 31)
 
 Extra = tuple[tuple[str, int], ...]
 

@@ -14,6 +14,7 @@ from yarn.errors import (
     InvalidResourceRequestException,
     YARNFeatureNotEnabledException,
 )
+from yarn.java_values import trim
 from yarn.resource import Resource
 from yarn.states import ExecutionType
 
@@ -40,6 +41,14 @@ def check_capability(capability: Resource, allowed: Resource, configured: Resour
             )
 
 
+def with_trimmed_label(ask: ResourceRequest) -> ResourceRequest:
+    """The ask with the blanks around its label removed (ResourceRequestPBImpl.getNodeLabelExpression)."""
+    if ask.label is None:
+        return ask
+    label = trim(ask.label)
+    return ask if label == ask.label else replace(ask, label=label)
+
+
 def with_queue_label(ask: ResourceRequest, queue: CSQueue | None) -> ResourceRequest:
     """The ask with the queue's default label if it is for anywhere and names none, else with none for good.
 
@@ -62,7 +71,7 @@ def check_labels_enabled(ask: ResourceRequest, labels: NodeLabels) -> None:
 
 def check_label(ask: ResourceRequest, queue: CSQueue | None, labels: NodeLabels) -> None:
     """Raises InvalidLabelResourceRequestException for more than one label, or one that the queue may not use."""
-    label = (ask.label or NO_LABEL).strip()
+    label = ask.label or NO_LABEL
     if not label:
         return
     name = queue.name if queue is not None else ""
@@ -82,7 +91,7 @@ def check_label(ask: ResourceRequest, queue: CSQueue | None, labels: NodeLabels)
             f"Invalid resource request, queue={name} doesn't have permission to access all labels in resource request. "
             f"labelExpression of resource request={ask.label}. Queue labels={accessible}"
         )
-    if queue is not None and not labels.has(ask.label or NO_LABEL):
+    if queue is not None and not labels.has(label):
         raise InvalidLabelResourceRequestException(
             f"Invalid label resource request, cluster do not contain , label= {ask.label}"
         )

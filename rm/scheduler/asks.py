@@ -215,6 +215,8 @@ class AppSchedulingInfo:
         rows_before = len(keyed.rows)
         changed: tuple[AskRow | None, AskTerms, int] | None = None
         for terms, count in rows:
+            if count < 0:
+                self.leaf.context.pending_miscounted = True
             last = keyed.rows.get(terms.resource_name)
             keyed.put(terms, count)
             if terms.resource_name == ANY:
@@ -242,19 +244,14 @@ class AppSchedulingInfo:
             users.activate_application(self._user, self._application_id)
 
     def _change_pending(self, last: AskRow | None, terms: AskTerms, count: int) -> None:
-        added = terms.capability * count
+        """What the row had is taken off before what it has now is added: the sums may be cut in between."""
         if last is not None:
-            removed = last.terms.capability * last.count
-            if last.terms.partition == terms.partition:
-                added = added - removed
-            else:
-                self._book_pending(last.terms.partition, -removed)
-        self._book_pending(terms.partition, added)
+            self._book_pending(last.terms.partition, -(last.terms.capability * last.count))
+        self._book_pending(terms.partition, terms.capability * count)
 
     def _book_pending(self, partition: str, amount: Resource) -> None:
         self.leaf.change_pending(partition, amount)
-        part = self._usage.booked(partition)
-        part.pending = part.pending + amount
+        self._usage.booked(partition).change_pending(amount)
         if self._application_id in self.leaf.active.asleep:
             self.leaf.active.wake(self._application_id)
 

@@ -129,7 +129,7 @@ def warn_of_maximums(reader: Reader, queues: Mapping[str, QueueConfiguration], *
     shares: dict[tuple[str, str], tuple[float, float]] = {}
     for path, queue in queues.items():
         for partition, own in queue.capacities.items():
-            above = shares.get((path.rpartition(".")[0], partition)) if path != ROOT else (1.0, 1.0)
+            above = shares.get((queue.parent_path, partition)) if path != ROOT else (1.0, 1.0)
             if above is None or own.vector.units != {CapacityUnit.PERCENTAGE} or not own.maximum.is_none():
                 continue
             capacity, maximum = own.capacity * above[0], own.maximum_capacity * above[1]

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 
 from rm.scheduler.capacity_checks import Yardstick, check_children, check_queue, warn_of_maximums
 from rm.scheduler.dominant_resource_calculator import DominantResourceCalculator
+from rm.scheduler.java_order import hash_order, string_hash
 from rm.scheduler.managed_configuration import configuration_of_leaf
 from rm.scheduler.monitors import IDLE_QUEUE_POLICY, QUEUE_MANAGEMENT_POLICY, runs
 from rm.scheduler.preemption.configuration import PreemptionSettings, read_preemption
@@ -205,9 +206,9 @@ def _before_the_first_node(calculator: str, types: ResourceTypes) -> Yardstick:
 
 
 def _extra_types(reader: Reader) -> tuple[str, ...]:
-    """The resource types besides memory and vcores, in the order of the file."""
-    names = dict.fromkeys(name for name in reader.words(_TYPES) if name not in (MEMORY_MB, VCORES, ""))
-    return tuple(names)
+    """The resource types besides memory and vcores, in the order of Hadoop's map (ResourceUtils.updateKnownResources)."""
+    names = dict.fromkeys((*filter(None, reader.words(_TYPES)), MEMORY_MB, VCORES))
+    return tuple(name for name in hash_order(names, string_hash) if name not in (MEMORY_MB, VCORES))
 
 
 def _minimum_allocation(reader: Reader, types: ResourceTypes) -> Resource:
@@ -263,10 +264,10 @@ def _read_tree(
         reader.fault(queue_key(path, "queues"), f"more than {QUEUE_DEPTH_MAX} levels of queues", "flatten the tree")
         return
     for name in queue.children:
-        if not name or "." in name:
-            reader.fault(queue_key(path, "queues"), f"{name!r} is no queue name", "use names without dots or blanks")
+        if not name:
+            reader.fault(queue_key(path, "queues"), "a blank is not a valid queue name", "name the queue, or remove it")
         elif f"{path}.{name}" in queues:
-            reader.fault(queue_key(path, "queues"), f"queue {name} is listed twice", "list it once")
+            reader.fault(queue_key(path, "queues"), f"queue {path}.{name} is listed twice", "list it once")
         else:
             _read_tree(reader, f"{path}.{name}", queue, types, maximum, queues, dynamic_parents)
 
@@ -316,7 +317,7 @@ def _check_tree(reader: Reader, queues: dict[str, QueueConfiguration], yardstick
     """What queues may be given, and that there are queues at all."""
     legacy = reader.flag(LEGACY_QUEUE_MODE, True)
     for path, queue in queues.items():
-        parent = queues.get(path.rpartition(".")[0])
+        parent = queues.get(queue.parent_path)
         check_queue(reader, queue, parent, yardstick, legacy=legacy)
         if not queue.is_on_demand:
             _check_state(reader, queue, parent)

@@ -11,6 +11,7 @@ from rm.scheduler.ask_checks import (
     check_label,
     check_labels_enabled,
     with_queue_label,
+    with_trimmed_label,
 )
 from rm.scheduler.context import SchedulerContext
 from rm.scheduler.leaf_queue import LeafQueue
@@ -46,7 +47,7 @@ class ContainerSizes:
         settings, labels, found = self._context.settings, self._context.labels, self._tree.get(queue)
         allowed = self.maximum(queue)
         checked = []
-        for given in asks:
+        for given in map(with_trimmed_label, asks):
             check_labels_enabled(given, labels)
             check_execution_type(given, opportunistic=settings.opportunistic_containers)
             ask = with_queue_label(given, found)

@@ -50,6 +50,9 @@ class SchedulerContext:
     `epoch` counts the ResourceManagers that recovered from one store; it is part of the ids of containers. Nothing is
     placed until `placing_from_ms` has passed, if there is such a time: see `may_place`.
 
+    `pending_miscounted`: an AM asked for a negative number of containers, or for more vcores than 32 bits hold. From
+    then on what is pending does not add up, as in Hadoop.
+
     `watch` looks at what is booked, if somebody wants to know of mistakes (rm.scheduler.commit_watch).
     """
 
@@ -67,6 +70,7 @@ class SchedulerContext:
         "notify",
         "now_ms",
         "partition_resource",
+        "pending_miscounted",
         "placing_from_ms",
         "releases_remembered_until_ms",
         "revision",
@@ -91,6 +95,7 @@ class SchedulerContext:
         self.placing_from_ms: int | None = None
         self.releases_remembered_until_ms = 0
         self.revision = 0
+        self.pending_miscounted = False
         self.root_usage = ResourceUsage(self.none)
         self.watch: Callable[[Proposal], None] | None = None
         self.applications: dict[ApplicationId, SchedulerApplication] = {}

@@ -40,6 +40,8 @@ BROKEN_BY_HADOOP = {
     "I-10": "a parked application gets another priority, and is activated now and once more when it is parked no more; "
     "or the node of a master changes its label when that is over or its application waits for activation",
     "I-11": "a container that shrinks takes one off the queues' count of containers for good",
+    "I-14 (miscounted)": "an AM asks for a negative number of containers, which stay subtracted from what is pending, "
+    "or for more vcores than 32 bits hold, which are cut",
 }
 """Those that its decisions do not keep, and what breaks them; everything else holds always."""
 
@@ -147,6 +149,14 @@ def _counts(scheduler: CapacityScheduler) -> Iterator[str]:
 
 
 def _pending(scheduler: CapacityScheduler) -> Iterator[str]:
+    return iter(()) if scheduler.context.pending_miscounted else _differences_of_pending(scheduler)
+
+
+def _miscounted_pending(scheduler: CapacityScheduler) -> Iterator[str]:
+    return _differences_of_pending(scheduler) if scheduler.context.pending_miscounted else iter(())
+
+
+def _differences_of_pending(scheduler: CapacityScheduler) -> Iterator[str]:
     for attempt in _attempts(scheduler):
         if attempt.is_stopped:
             continue
@@ -300,6 +310,7 @@ _CHECKS: dict[str, Callable[[CapacityScheduler], Iterator[str]]] = {
     "I-10": _masters,
     "I-11": _counts,
     "I-14": _pending,
+    "I-14 (miscounted)": _miscounted_pending,
     "I-15": _places,
     "I-18": _reservations,
     "I-19": _reservation_owners,

@@ -243,8 +243,8 @@ class CSQueue(ABC):
         """More (or less) is asked for below; here and in all queues above."""
         queue: CSQueue | None = self
         while queue is not None:
-            part = queue.usage.booked(partition)
-            part.pending = part.pending + amount
+            if queue.usage.booked(partition).change_pending(amount):
+                self.context.pending_miscounted = True
             queue = queue.parent
 
     def change_reserved(self, partition: str, amount: Resource) -> None:

@@ -96,6 +96,11 @@ class QueueConfiguration:
     is_auto_created: bool = False
 
     @property
+    def parent_path(self) -> str:
+        """The parent's path, "" for root. Names of queues may have dots, so the path alone does not say."""
+        return self.path[: -len(self.name) - 1]
+
+    @property
     def is_on_demand(self) -> bool:
         """True if nobody configured it, in whichever way it was made."""
         return self.is_dynamic or self.is_auto_created
@@ -129,7 +134,7 @@ def read_queue(
 
     `keeps_parent`: it is a parent even without children, since it was created as one.
     """
-    children = reader.words(queue_key(path, "queues"))
+    children = reader.names(queue_key(path, "queues"))
     creation = _creation(reader, path)
     if parent is not None and parent.is_plan:
         own = _read(reader, path, parent, types, scheduler_maximum, (), (), is_leaf=True, creation=creation)
@@ -138,7 +143,8 @@ def read_queue(
     is_leaf = not (children or creation.enabled or keeps_parent or makes_leaves)
     is_plan = is_leaf and reader.flag(queue_key(path, "reservable"), False)
     if is_plan:
-        children, is_leaf = (path.rpartition(".")[2] + PLAN_DEFAULT,), False
+        name = path if parent is None else path[len(parent.path) + 1 :]
+        children, is_leaf = (name + PLAN_DEFAULT,), False
     queue = _read(
         reader,
         path,
@@ -259,7 +265,7 @@ def _read(
     accessible_labels = read_accessible_labels(reader, path, parent.accessible_labels if parent is not None else None)
     return QueueConfiguration(
         path=path,
-        name=path.rsplit(".", 1)[-1],
+        name=path if parent is None else path[len(parent.path) + 1 :],
         children=children,
         is_leaf=is_leaf,
         is_dynamic=False,

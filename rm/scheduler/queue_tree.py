@@ -305,7 +305,7 @@ def _check_activations(
     states: dict[str, QueueState] = {}
     stopping: set[str] = set()
     for path, queue in tree.items():
-        new, above = settings.queues.get(path), path.rpartition(".")[0]
+        new, above = settings.queues.get(path), queue.configuration.parent_path
         configured = new.state if new is not None else None
         old = stopped if above in stopping else queue.state
         if above in stopping or (old is running and configured is stopped):

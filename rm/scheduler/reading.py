@@ -7,6 +7,7 @@ from typing import TypeVar
 
 from yarn.configuration import Configuration
 from yarn.faults import ConfigurationException, Fault, Severity
+from yarn.java_values import split_at_commas
 
 _T = TypeVar("_T")
 
@@ -51,6 +52,10 @@ class Reader:
     def words(self, key: str) -> tuple[str, ...]:
         """Comma-separated words, trimmed."""
         return self.configuration.get_strings(key)
+
+    def names(self, key: str) -> tuple[str, ...]:
+        """Comma-separated names, trimmed; one that is blank is an empty name."""
+        return split_at_commas(self.configuration.get(key) or "")
 
     def fault(self, key: str, problem: str, remedy: str, *, value: str | None = None) -> None:
         """Note a fault of `key`; its value as written unless another one says more."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from rm.scheduler.configured_capacity import WEIGHT_NOT_SET, ConfiguredCapacity
-from yarn.resource import Resource
+from yarn.resource import INT32_MAX, INT32_MIN, Resource
 
 NO_LABEL = ""
 """The partition of nodes without a label."""
@@ -26,6 +26,22 @@ class PartitionUsage:
         self.reserved = none
         self.am_used = none
         self.am_limit = none
+
+    def change_pending(self, amount: Resource) -> bool:
+        """Add to what is asked for; True if the sum was miscounted, as Hadoop miscounts it.
+
+        Resources.add clones its first operand, and the vcores of a clone have 32 bits (Resource.castToIntSafely).
+        """
+        pending = self.pending
+        kept = pending if INT32_MIN <= pending.vcores <= INT32_MAX else _cloned(pending)
+        self.pending = kept + amount
+        return kept is not pending
+
+
+def _cloned(resource: Resource) -> Resource:
+    """Vcores above the largest 32-bit integer become that one; those below the smallest lose their upper bits."""
+    vcores = INT32_MAX if resource.vcores > INT32_MAX else (resource.vcores - INT32_MIN) % 2**32 + INT32_MIN
+    return Resource(resource.memory_mb, vcores, resource.extra)
 
 
 class ResourceUsage:

@@ -39,7 +39,7 @@ from rm.lifecycles.states import RMAppAttemptState, RMAppState
 from tests.conformance.nodes import RecordedNode
 from tests.conformance.recording import Json
 from tests.conformance.replies import container_name, show, show_allocate
-from yarn.applications import ApplicationSubmissionContext
+from yarn.applications import DEFAULT_QUEUE, ApplicationSubmissionContext
 from yarn.asks import ANY, ResourceRequest, UpdateContainerRequest
 from yarn.configuration import Configuration
 from yarn.errors import YarnException
@@ -447,7 +447,7 @@ def _submission(application_id: ApplicationId, action: Json) -> ApplicationSubmi
     return ApplicationSubmissionContext(
         application_id,
         name=action["app"],
-        queue=action.get("queue") or "default",
+        queue=DEFAULT_QUEUE if action.get("queue") is None else action["queue"],
         priority=action.get("priority"),
         resource=capability,
         am_requests=(ask,),

@@ -52,6 +52,15 @@ def test_what_must_always_hold_is_told_last_with_its_amounts(rm: RM) -> None:
     )
 
 
+def test_pending_that_an_am_had_miscounted_is_a_warning(rm: RM) -> None:
+    """Otherwise any AM could end an audited ResourceManager; without such a request the same sum ends it."""
+    app = rm.submit()
+    rm.run_master(app)
+    rm.allocate(app, [ask(-2)])
+    warned = [effect.text.split(": ")[1] for effect in rm.effects if isinstance(effect, Warn)]
+    assert warned == ["I-14 (miscounted)"]
+
+
 def test_what_hadoop_breaks_is_warned_of_once(rm: RM) -> None:
     queue = rm.core.scheduler.queues["root.default"]
     queue.capacities.default.effective_maximum = Resource(1024, 1)

@@ -38,7 +38,7 @@ ACLS = {
 }
 
 
-def submit(rm: RM, user: str, queue: str = "", groups: tuple[str, ...] = ()) -> ApplicationId:
+def submit(rm: RM, user: str, queue: str = "default", groups: tuple[str, ...] = ()) -> ApplicationId:
     app: ApplicationId = rm.send(GetNewApplication(rm.call())).application_id
     context = ApplicationSubmissionContext(app, queue=queue, resource=Resource(1024, 1))
     rm.send(SubmitApplication(rm.call(), user, context, groups))
@@ -51,6 +51,14 @@ def test_a_submission_without_a_queue_goes_where_the_rules_say() -> None:
     assert rm.core.context.apps[submit(rm, "ann")].queue == "root.dev"
     assert rm.core.context.apps[submit(rm, "bob", groups=("staff",))].queue == "root.dev"
     assert rm.core.context.apps[submit(rm, "bob")].queue == "root.default"
+
+
+def test_an_empty_queue_name_is_refused_whatever_the_rules_say() -> None:
+    """RMAppManager.placeApplication looks at the name after the rules; only a missing name means the default queue."""
+    rm = RM({**QUEUES, PREFIX + "queue-mappings": "u:ann:root.dev"})
+    with pytest.raises(YarnException, match="in a queue and submit context queue is null or empty"):
+        submit(rm, "ann", queue="")
+    assert not rm.core.context.apps
 
 
 def test_rules_are_refreshed_with_the_queues_or_not_at_all() -> None:

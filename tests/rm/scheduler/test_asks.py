@@ -9,7 +9,8 @@ from tests.rm.scheduler.cluster import GB, Cluster, row
 from tests.rm.scheduler.conftest import StartCluster
 from yarn.errors import InvalidLabelResourceRequestException, InvalidResourceRequestException
 from yarn.ids import ApplicationAttemptId, ApplicationId, ContainerId
-from yarn.resource import Resource
+from yarn.nodes import NodeLabel
+from yarn.resource import INT32_MAX, Resource
 
 KEY = SchedulerKey(False, 1, -1)
 
@@ -145,3 +146,39 @@ def test_the_largest_node_caps_what_can_be_asked(start_cluster: StartCluster) ->
         cluster.ask("app1", 1, 5 * GB)
     cluster.lose("n1")
     assert cluster.scheduler.maximum_allocation() == Resource(2048, 3)
+
+
+def test_blanks_around_a_label_do_not_count(start_cluster: StartCluster) -> None:
+    """ResourceRequestPBImpl.getNodeLabelExpression: every read of the label is trimmed."""
+    cluster = start_cluster({"root.accessible-node-labels": "*", "yarn.node-labels.enabled": "true"})
+    queue, labels = cluster.leaf().path, cluster.scheduler.labels
+    with pytest.raises(InvalidLabelResourceRequestException, match="cluster do not contain"):
+        cluster.scheduler.check_asks(queue, [row(1, label=" x ")])
+    labels.add([NodeLabel("x")])
+    (checked,) = cluster.scheduler.check_asks(queue, [row(1, label=" x\t")])
+    assert checked.label == "x"
+
+
+def test_a_negative_count_stays_subtracted_from_what_is_pending(start_cluster: StartCluster) -> None:
+    """AppSchedulingInfo.updatePendingResources forgets the row and keeps the sum, so later requests count less."""
+    cluster = start_cluster(exempt=("I-14 (miscounted)",))
+    cluster.node("n1", 16 * GB)
+    cluster.run("app1", "n1")
+    cluster.ask("app1", -2)
+    assert cluster.attempt("app1").asks.at(KEY) is None
+    assert pending(cluster) == -2
+    cluster.ask("app1", 3)
+    assert pending(cluster) == 1
+
+
+def test_pending_vcores_are_cut_to_32_bits_when_the_next_request_is_counted(start_cluster: StartCluster) -> None:
+    """Resources.add clones its first operand, and Resource.castToIntSafely bounds the vcores of the clone."""
+    cluster = start_cluster(exempt=("I-14 (miscounted)",))
+    cluster.node("n1", 16 * GB)
+    cluster.run("app1", "n1")
+    cluster.ask("app1", 5, priority=2)
+    cluster.ask("app1", INT32_MAX, priority=3)
+    assert cluster.leaf().usage.pending("").vcores == INT32_MAX + 5
+    cluster.ask("app1", 0, priority=3)
+    assert cluster.leaf().usage.pending("") == Resource(5 * GB, 0)
+    assert cluster.attempt("app1").usage.pending("") == Resource(5 * GB, 0)

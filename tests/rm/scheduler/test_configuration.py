@@ -113,7 +113,7 @@ def test_the_state_of_a_queue_is_read_in_any_case() -> None:
         ({"root.a.capacity": "-2w"}, "root.a.capacity", "Illegal weight=-2.0 for queue=root.alabel=."),
         ({"root.a.capacity": "heavyw"}, "root.a.capacity", "not a number"),
         ({"root.queues": ""}, "root.queues", "Queue configuration missing child queue names for root"),
-        ({"root.queues": "a,b,a"}, "root.queues", "queue a is listed twice"),
+        ({"root.queues": "a,b,a"}, "root.queues", "queue root.a is listed twice"),
         ({"root.a.state": "PAUSED"}, "root.a.state", "Invalid queue state configuration."),
         ({"root.a.ordering-policy": "lifo"}, "root.a.ordering-policy", "Unable to construct ordering policy for: lifo"),
         ({"root.ordering-policy": "fifo"}, "root.ordering-policy", "Unable to construct ordering policy for: fifo"),
@@ -204,3 +204,39 @@ def test_labels_are_given_by_an_administrator_only() -> None:
     (fault,) = faults_of({**TWO, "yarn.node-labels.configuration-type": "distributed"})
     assert (fault.key, fault.value) == ("yarn.node-labels.configuration-type", "distributed")
     assert fault.problem == "labels are given to nodes by an administrator only"
+
+
+@pytest.mark.parametrize(("text", "children"), [("", ()), (",", ()), ("x,,y", ("x", "y")), (" x ,\n y", ("x", "y"))])
+def test_empty_entries_of_a_list_of_queues_do_not_count(text: str, children: tuple[str, ...]) -> None:
+    """StringUtils.getStrings: a tokenizer never returns an empty token."""
+    below = {f"root.a.{name}.capacity": "50" for name in children}
+    assert read({**TWO, "root.a.queues": text, **below}).queues["root.a"].children == children
+
+
+@pytest.mark.parametrize("text", [" ", "x, ,y"])
+def test_a_blank_entry_of_a_list_of_queues_is_refused(text: str) -> None:
+    """A blank names a queue with an empty name, for which Hadoop's ResourceManager does not start."""
+    first = faults_of({**TWO, "root.a.queues": text, "root.a.x.capacity": "50", "root.a.y.capacity": "50"})[0]
+    assert first.key.endswith("root.a.queues")
+    assert first.problem == "a blank is not a valid queue name"
+
+
+def test_the_name_of_a_queue_may_have_dots() -> None:
+    """Hadoop takes `a.b` below root as a queue of that name; checks and inheritance go by the real parent."""
+    conf = {"root.queues": "a.b,c", "root.a.b.capacity": "50", "root.c.capacity": "50"}
+    queue = read({**conf, "root.a.b.queues": "d", "root.a.b.d.capacity": "100"}).queues["root.a.b"]
+    assert (queue.name, queue.parent_path, queue.children) == ("a.b", "root", ("d",))
+    assert "Illegal capacity sum of 0.9" in faults_of({**conf, "root.c.capacity": "40"})[0].problem
+    both = {**conf, "root.queues": "a,a.b,c", "root.a.queues": "b", "root.a.capacity": "50", "root.a.b.capacity": "100"}
+    assert "queue root.a.b is listed twice" in [fault.problem for fault in faults_of(both)]
+
+
+@pytest.mark.parametrize(
+    ("names", "order"),
+    [("yarn.io/gpu,fpga", ("fpga", "yarn.io/gpu")), ("fpga,yarn.io/gpu", ("fpga", "yarn.io/gpu"))],
+)
+def test_resource_types_are_in_the_order_of_hadoops_map(names: str, order: tuple[str, ...]) -> None:
+    """ResourceUtils.updateKnownResources numbers them as a HashMap of their names returns them."""
+    conf = {**TWO, "resource-calculator": "DominantResourceCalculator"}
+    settings = read({**conf, "yarn.resource-types": names})
+    assert settings.resource_types.extra_names == order
