@@ -206,7 +206,7 @@ def _before_the_first_node(calculator: str, types: ResourceTypes) -> Yardstick:
 
 
 def _extra_types(reader: Reader) -> tuple[str, ...]:
-    """The resource types besides memory and vcores, in the order of Hadoop's map (ResourceUtils.updateKnownResources)."""
+    """The types besides memory and vcores, in the order of Hadoop's map (ResourceUtils.updateKnownResources)."""
     names = dict.fromkeys((*filter(None, reader.words(_TYPES)), MEMORY_MB, VCORES))
     return tuple(name for name in hash_order(names, string_hash) if name not in (MEMORY_MB, VCORES))
 
