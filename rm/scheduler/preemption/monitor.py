@@ -8,13 +8,12 @@ from __future__ import annotations
 
 from typing import assert_never
 
-from rm.lifecycles.rm_container import RMContainerEvent
+from rm.lifecycles.rm_container import RMContainer, RMContainerEvent
 from rm.scheduler.applications import Applications
 from rm.scheduler.completion import preempted_status, unreserved_status
 from rm.scheduler.context import SchedulerContext
 from rm.scheduler.notices import PreemptionFailed, VictimOrdered
 from rm.scheduler.preemption.policy import (
-    KillReserved,
     MarkForKillable,
     MarkForPreemption,
     Order,
@@ -64,13 +63,11 @@ class SchedulingMonitor:
     def run(self, clock_ms: int) -> None:
         """One round, at `clock_ms` of the policy's clock."""
         self._context.revision += 1
-        for order in self.policy.edit_schedule(self._tree.root, clock_ms):
+        for order in self.policy.edit_schedule(self._tree.root, clock_ms, self._drop):
             self._carry_out(order, clock_ms)
 
     def _carry_out(self, order: Order, clock_ms: int) -> None:
         match order:
-            case KillReserved(reserved):
-                self._applications.complete(reserved, unreserved_status(reserved.id), RMContainerEvent.KILL)
             case MarkForPreemption(victim):
                 attempt = self._applications.attempt_of(victim.container.id.application_id)
                 if attempt is not None:
@@ -80,6 +77,9 @@ class SchedulingMonitor:
                 self._end(victim, clock_ms)
             case _:
                 assert_never(order)
+
+    def _drop(self, reserved: RMContainer) -> None:
+        self._applications.complete(reserved, unreserved_status(reserved.id), RMContainerEvent.KILL)
 
     def _end(self, victim: Victim, clock_ms: int) -> None:
         """At once, or with lazy preemption when its room is needed (markContainerForKillable)."""

@@ -6,6 +6,7 @@ again when its wait is over is ended. What was chosen once by chance is forgotte
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TypeAlias
 
 from rm.lifecycles.rm_container import RMContainer
@@ -24,13 +25,6 @@ from yarn.resource import Resource
 
 
 @dataclass(frozen=True, slots=True)
-class KillReserved:
-    """Drop a reservation of an application that loses containers."""
-
-    container: RMContainer
-
-
-@dataclass(frozen=True, slots=True)
 class MarkForPreemption:
     """Tell the master that the container is to go."""
 
@@ -44,7 +38,10 @@ class MarkForKillable:
     victim: Victim
 
 
-Order: TypeAlias = KillReserved | MarkForPreemption | MarkForKillable
+Order: TypeAlias = MarkForPreemption | MarkForKillable
+
+DropReservation = Callable[[RMContainer], None]
+"""Drops a reservation of an application that loses containers."""
 
 
 class ProportionalCapacityPreemptionPolicy:
@@ -59,8 +56,12 @@ class ProportionalCapacityPreemptionPolicy:
         self._killable_ids: frozenset[ContainerId] = frozenset()
         self.last_failure: PreemptionRoundFailed | None = None
 
-    def edit_schedule(self, root: CSQueue, now_ms: int) -> list[Order]:
-        """One round; what is to be done, in order. `last_failure` tells if it broke off."""
+    def edit_schedule(self, root: CSQueue, now_ms: int, drop: DropReservation) -> list[Order]:
+        """One round; what is to be done, in order. `last_failure` is set if it broke off.
+
+        Reservations are dropped during the round, each before the next selector looks at the queues: Hadoop sends an
+        event to the scheduler's thread, which is nearly always faster than the selectors.
+        """
         settings = self._context.settings.preemption
         self.last_failure = None
         if settings.lazy:
@@ -68,13 +69,12 @@ class ProportionalCapacityPreemptionPolicy:
         the_round = PreemptionRound(self._context, root, killable=self._killable, killable_ids=self._killable_ids)
         orders: list[Order] = []
         try:
-            chosen = _select(the_round, settings)
+            chosen = _select(the_round, settings, drop)
         except PreemptionRoundFailed as failure:
             self.last_failure = failure
             chosen = []
         if settings.observe_only:
             return orders
-        orders += map(KillReserved, the_round.reserved_to_kill)
         if self.last_failure is None:
             for victims, wait_ms in chosen:
                 orders += self._told_or_ended(victims, wait_ms, now_ms)
@@ -99,7 +99,9 @@ class ProportionalCapacityPreemptionPolicy:
         self._marked = {key: marked_ms for key, marked_ms in self._marked.items() if marked_ms >= oldest_ms}
 
 
-def _select(the_round: PreemptionRound, settings: PreemptionSettings) -> list[tuple[Victims, int]]:
+def _select(
+    the_round: PreemptionRound, settings: PreemptionSettings, drop: DropReservation
+) -> list[tuple[Victims, int]]:
     """What each selector chose, in their order, with how long its victims wait."""
     wait_ms = settings.wait_before_kill_ms
     chosen: list[tuple[Victims, int]] = []
@@ -107,10 +109,21 @@ def _select(the_round: PreemptionRound, settings: PreemptionSettings) -> list[tu
         chosen.append((select_by_queue_priority(the_round), wait_ms))
     if settings.surgical:
         chosen.append((select_for_reservations(the_round), wait_ms))
-    chosen.append((select_fifo(the_round, balances=False), wait_ms))
+    chosen.append((_select_fifo(the_round, drop, balances=False), wait_ms))
     if settings.balances:
         own_wait_ms = settings.balance_wait_ms if settings.balance_wait_ms > 0 else wait_ms
-        chosen.append((select_fifo(the_round, balances=True), own_wait_ms))
+        chosen.append((_select_fifo(the_round, drop, balances=True), own_wait_ms))
     if settings.intra_queue.enabled:
         chosen.append((select_in_queues(the_round), wait_ms))
     return chosen
+
+
+def _select_fifo(the_round: PreemptionRound, drop: DropReservation, *, balances: bool) -> Victims:
+    """Reservations are dropped even if the selector breaks off."""
+    try:
+        return select_fifo(the_round, balances=balances)
+    finally:
+        if not the_round.settings.observe_only:
+            for reserved in the_round.reserved_to_kill:
+                drop(reserved)
+        the_round.reserved_to_kill.clear()

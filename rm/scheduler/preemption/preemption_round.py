@@ -34,7 +34,8 @@ class PreemptionRoundFailed(Exception):
 
 class PreemptionRound:
     """`allowed`: what the selectors may still take together. `killable_ids`: containers that need not be chosen
-    again, for they end as soon as somebody needs the room. `reserved_to_kill` are reservations to be dropped at once.
+    again, for they end as soon as somebody needs the room. `reserved_to_kill` are reservations to be dropped
+    before the next selector runs.
 
     `under_served` {partition: paths of queues that want more than they should have}, in the order they were found.
     """
