@@ -43,7 +43,7 @@ from yarn.applications import (
     ContainerReport,
 )
 from yarn.containers import AMRMTokenIdentifier
-from yarn.errors import AccessControlException, ResourceProfilesNotEnabledException
+from yarn.errors import AccessControlException, YARNFeatureNotEnabledException
 from yarn.ids import ApplicationAttemptId, ApplicationId, ContainerId, NodeId
 from yarn.nodes import ClusterMetrics, NodeLabel, NodeReport
 from yarn.protocols.client import (
@@ -83,7 +83,7 @@ _USER = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.@$-]{0,127}")
 """A user's name becomes a directory's on the nodes: no slash, no leading dot."""
 NO_PROFILES = (
     "Resource profile is not enabled, please enable resource profile feature before using its functions. "
-    "(by setting yarn.resourcemanager.resource-profiles.enabled to true; yarnling does not have it)"
+    "(by setting yarn.resourcemanager.resource-profiles.enabled to true)"
 )
 
 
@@ -172,10 +172,10 @@ class ClientService:
         return reports.resource_types(self._core.context)
 
     async def get_resource_profiles(self, caller: Caller[None], request: None) -> dict[str, Resource]:
-        raise ResourceProfilesNotEnabledException(NO_PROFILES)
+        raise YARNFeatureNotEnabledException(NO_PROFILES)
 
     async def get_resource_profile(self, caller: Caller[None], request: str) -> Resource:
-        raise ResourceProfilesNotEnabledException(NO_PROFILES)
+        raise YARNFeatureNotEnabledException(NO_PROFILES)
 
     async def get_node_to_labels(self, caller: Caller[None], request: None) -> NodesToLabels:
         labels = self._core.scheduler.labels.nodes_to_labels()

@@ -125,12 +125,6 @@ class ResourceNotFoundException(YarnException):
     java_class = f"{_YARN}.ResourceNotFoundException"
 
 
-class ResourceProfilesNotEnabledException(YarnException):
-    """Resource profiles are switched off."""
-
-    java_class = f"{_YARN}.ResourceProfilesNotEnabledException"
-
-
 class YARNFeatureNotEnabledException(YarnException):
     """The feature is switched off in the configuration."""
 

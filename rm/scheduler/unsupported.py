@@ -9,6 +9,7 @@ from rm.scheduler.reading import Reader
 _FLAGS = {
     PREFIX + "schedule-asynchronously.enable": "asynchronous scheduling is not supported: nodes' heartbeats drive it",
     PREFIX + "multi-node-placement-enabled": "placement over several nodes is not supported",
+    "yarn.resourcemanager.resource-profiles.enabled": "resource profiles are not supported",
 }
 _TEXTS = {
     PREFIX + "workflow-priority-mappings": "workflow priorities are not supported yet",

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.rm.served_cluster import Cluster, configuration, serving, submit, until
-from yarn.errors import ResourceProfilesNotEnabledException, YarnException
+from yarn.errors import YarnException, YARNFeatureNotEnabledException
 from yarn.ids import ApplicationId, ContainerId
 from yarn.protocols.client import QueueUserAcls, ResourceTypeInfo
 from yarn.protocols.container_management import SignalContainerRequest
@@ -103,11 +103,17 @@ async def test_resource_types_are_told_in_their_order(cluster: Cluster) -> None:
 
 
 async def test_profiles_are_refused_in_hadoops_words(cluster: Cluster) -> None:
+    """ResourceProfilesManagerImpl.checkAndThrowExceptionWhenFeatureDisabled, class and message."""
     client = await cluster.client()
-    with pytest.raises(ResourceProfilesNotEnabledException, match=r"^Resource profile is not enabled"):
-        await client.get_resource_profiles()
-    with pytest.raises(ResourceProfilesNotEnabledException):
-        await client.get_resource_profile("default")
+    message = (
+        "Resource profile is not enabled, please enable resource profile feature before using its functions. "
+        "(by setting yarn.resourcemanager.resource-profiles.enabled to true)"
+    )
+    for call in (client.get_resource_profiles(), client.get_resource_profile("default")):
+        with pytest.raises(YARNFeatureNotEnabledException) as refused:
+            await call
+        assert refused.value.message == message
+        assert refused.value.java_class == "org.apache.hadoop.yarn.exceptions.YARNFeatureNotEnabledException"
 
 
 async def test_nodes_are_listed_by_their_states(cluster: Cluster) -> None:

@@ -130,6 +130,11 @@ def test_the_state_of_a_queue_is_read_in_any_case() -> None:
         ),
         ({"schedule-asynchronously.enable": "true"}, "schedule-asynchronously.enable", "is not supported"),
         (
+            {"yarn.resourcemanager.resource-profiles.enabled": "true"},
+            "yarn.resourcemanager.resource-profiles.enabled",
+            "resource profiles are not supported",
+        ),
+        (
             {"root.a.auto-create-child-queue.enabled": "true", "legacy-queue-mode.enabled": "false"},
             "root.a.auto-create-child-queue.enabled",
             "managed parents are not supported without legacy queue mode",
