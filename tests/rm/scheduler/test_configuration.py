@@ -130,11 +130,6 @@ def test_the_state_of_a_queue_is_read_in_any_case() -> None:
         ),
         ({"schedule-asynchronously.enable": "true"}, "schedule-asynchronously.enable", "is not supported"),
         (
-            {"yarn.resourcemanager.resource-profiles.enabled": "true"},
-            "yarn.resourcemanager.resource-profiles.enabled",
-            "resource profiles are not supported",
-        ),
-        (
             {"root.a.auto-create-child-queue.enabled": "true", "legacy-queue-mode.enabled": "false"},
             "root.a.auto-create-child-queue.enabled",
             "managed parents are not supported without legacy queue mode",
@@ -147,6 +142,11 @@ def test_a_fault_names_key_value_bound_and_remedy(conf: dict[str, str], key: str
     assert problem in fault.problem
     assert fault.remedy
     assert fault.origin.source in ("capacity-scheduler.xml", "default")
+
+
+def test_resource_profiles_are_refused_by_name() -> None:
+    (fault,) = faults_of({**TWO, "yarn.resourcemanager.resource-profiles.enabled": "true"})
+    assert fault.problem == "resource profiles are not supported"
 
 
 @pytest.mark.parametrize(
