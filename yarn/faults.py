@@ -60,7 +60,7 @@ class Fault:
 
 
 class ConfigurationException(YarnException):
-    """A configuration that is refused, with every fault in it.
+    """A configuration that is refused, with every fault in it: errors first, then warnings.
 
     Definite: nothing of the configuration was applied. `faults` is empty in a client that got it
     over the wire, where only the text travels.
@@ -70,13 +70,20 @@ class ConfigurationException(YarnException):
 
     def __init__(self, faults: Iterable[Fault] | str) -> None:
         self.faults = () if isinstance(faults, str) else tuple(faults)
-        text = faults if isinstance(faults, str) else "\n".join(str(fault) for fault in self.faults)
+        text = faults if isinstance(faults, str) else "\n".join(map(_line, self.faults))
         assert text, "a refusal names at least one fault"
         super().__init__(text)
 
 
+def _line(fault: Fault) -> str:
+    return str(fault) if fault.severity is Severity.ERROR else f"warning: {fault}"
+
+
 def refuse_if_faulty(faults: Iterable[Fault]) -> None:
-    """Raise ConfigurationException with every error among `faults`; warnings alone pass."""
-    errors = [fault for fault in faults if fault.severity is Severity.ERROR]
-    if errors:
-        raise ConfigurationException(errors)
+    """Raise ConfigurationException with all `faults` if any of them is an error; warnings alone pass.
+
+    The warnings are reported with the errors: what is odd is often the cause of what is wrong.
+    """
+    ordered = sorted(faults, key=lambda fault: fault.severity is not Severity.ERROR)
+    if ordered and ordered[0].severity is Severity.ERROR:
+        raise ConfigurationException(ordered)

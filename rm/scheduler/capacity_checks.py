@@ -12,6 +12,7 @@ from enum import Enum
 
 from rm.scheduler.binary32 import f32, shortest
 from rm.scheduler.capacity_vector import CapacityUnit
+from rm.scheduler.configured_capacity import ConfiguredCapacity
 from rm.scheduler.queue_configuration import QueueConfiguration
 from rm.scheduler.queue_keys import PREFIX, ROOT, queue_key
 from rm.scheduler.reading import Reader
@@ -157,16 +158,15 @@ def _type_of(
     for queue in queues:
         for partition in partitions:
             own = queue.capacities.get(partition)
-            at = f"{{Queue={queue.path}, label={partition} uses "
-            percent = percent or (own is not None and own.capacity > 0)
-            if own is not None and own.weight >= 0:
-                weight = True
-                details.append(f"{at}weight mode}}. ")
-            if own is not None and not own.minimum.is_none():
+            if own is None:
+                continue
+            used = _notation_of(own)
+            if used is not None:
+                details.append(f"{{Queue={queue.path}, label={partition} uses {used.value} mode}}. ")
+            percent = percent or own.capacity > 0
+            weight = weight or own.weight >= 0
+            if not own.minimum.is_none():
                 absolute, percent = True, False
-                details.append(f"{at}absolute mode}}. ")
-            if percent:
-                details.append(f"{at}percentage mode}}. ")
     if queues and queues[0].path != ROOT and percent + weight + absolute > 1:
         problem = (
             f"Parent queue '{parent.path}' have children queue used mixed of  weight mode, percentage and absolute "
@@ -177,6 +177,15 @@ def _type_of(
     if weight or not queues:
         return CapacityType.WEIGHT
     return CapacityType.ABSOLUTE_RESOURCE if absolute else CapacityType.PERCENT
+
+
+def _notation_of(own: ConfiguredCapacity) -> CapacityType | None:
+    """What one capacity is written in; None for a capacity of zero."""
+    if own.weight >= 0:
+        return CapacityType.WEIGHT
+    if not own.minimum.is_none():
+        return CapacityType.ABSOLUTE_RESOURCE
+    return CapacityType.PERCENT if own.capacity > 0 else None
 
 
 def _check_amounts_below(

@@ -7,6 +7,7 @@ passed over in silence.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 
 from rm.scheduler.capacity_checks import Yardstick, check_children, check_queue, warn_of_maximums
@@ -32,6 +33,7 @@ from yarn.configuration import Configuration
 from yarn.faults import ConfigurationException, Fault, refuse_if_faulty
 from yarn.records import dataclass
 from yarn.resource import INT32_MAX, INT64_MAX, MEMORY_MB, VCORES, Resource, ResourceTypes
+from yarn.settings.scheduler import is_queue_path
 from yarn.states import QueueState
 
 QUEUE_DEPTH_MAX = 64
@@ -46,6 +48,8 @@ _USER = PREFIX + "user."
 QUEUE_MANAGEMENT_INTERVAL = "yarn.resourcemanager.monitor.capacity.queue-management.monitoring-interval"
 _MAX_PARALLEL = "max-parallel-apps"
 _TYPES = "yarn.resource-types"
+_LABELS_OR_TEMPLATE = re.compile(r"\.(accessible-node-labels|leaf-queue-template|auto-queue-creation-v2)(\.|$)")
+"""In a key, what is below these words belongs to the queue before them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,10 +105,21 @@ class CapacitySchedulerConfiguration:
         yardstick: Yardstick | None = None,
         dynamic_queues: Mapping[str, QueueConfiguration] | None = None,
     ) -> CapacitySchedulerConfiguration:
-        """Raises ConfigurationException with all faults. `yardstick`: the running cluster's; None at the start.
+        """The settings; raises ConfigurationException with all faults. For the arguments see `read_with_faults`."""
+        settings, faults = CapacitySchedulerConfiguration.read_with_faults(configuration, yardstick, dynamic_queues)
+        refuse_if_faulty(faults)
+        return settings
 
-        `dynamic_queues`: those that there are, parents first. They stay, unless their parent does not, and those that
-        are configured now are no longer dynamic.
+    @staticmethod
+    def read_with_faults(
+        configuration: Configuration,
+        yardstick: Yardstick | None = None,
+        dynamic_queues: Mapping[str, QueueConfiguration] | None = None,
+    ) -> tuple[CapacitySchedulerConfiguration, list[Fault]]:
+        """The settings and all that is wrong or odd in them; a value that is refused is replaced by a harmless one.
+
+        `yardstick`: the running cluster's; None at the start. `dynamic_queues`: those that there are, parents first.
+        They stay, unless their parent does not, and those that are configured now are no longer dynamic.
         """
         reader = Reader(configuration)
         types = ResourceTypes(_extra_types(reader))
@@ -154,8 +169,12 @@ class CapacitySchedulerConfiguration:
             source=configuration,
             warnings=tuple(reader.faults),
         )
-        refuse_if_faulty(reader.faults)
-        return settings
+        return settings, reader.faults
+
+    @property
+    def is_whole(self) -> bool:
+        """False if queues are listed that could not be read."""
+        return all(f"{queue.path}.{name}" in self.queues for queue in self.queues.values() for name in queue.children)
 
 
 def _users_max_parallel_apps(reader: Reader) -> dict[str, int]:
@@ -207,7 +226,13 @@ def _before_the_first_node(calculator: str, types: ResourceTypes) -> Yardstick:
 
 def _extra_types(reader: Reader) -> tuple[str, ...]:
     """The types besides memory and vcores, in the order of Hadoop's map (ResourceUtils.updateKnownResources)."""
-    names = dict.fromkeys((*filter(None, reader.words(_TYPES)), MEMORY_MB, VCORES))
+    listed = reader.words(_TYPES)
+    for number, name in enumerate(listed):
+        if not name:
+            reader.fault(_TYPES, f"Incomplete configuration for resource type {name!r}", "name it, or remove its comma")
+        elif name in listed[:number]:
+            reader.fault(_TYPES, f"Error in config, key {name!r} specified twice", "list it once")
+    names = dict.fromkeys((*filter(None, listed), MEMORY_MB, VCORES))
     return tuple(name for name in hash_order(names, string_hash) if name not in (MEMORY_MB, VCORES))
 
 
@@ -327,8 +352,32 @@ def _check_tree(reader: Reader, queues: dict[str, QueueConfiguration], yardstick
             allow_zero = queue.allow_zero_capacity_sum
             check_children(reader, queue, children, yardstick, allow_zero_capacity_sum=allow_zero)
     warn_of_maximums(reader, queues, legacy=legacy)
+    _warn_of_orphans(reader, queues)
     if queues[ROOT].is_leaf:
         key = queue_key(ROOT, "queues")
         reader.fault(
             key, "Queue configuration missing child queue names for root", f"name the queues below root in {key}"
         )
+
+
+def _warn_of_orphans(reader: Reader, queues: dict[str, QueueConfiguration]) -> None:
+    """Queues with a capacity or children that no parent lists: Hadoop does not look at their keys.
+
+    One below a parent that creates queues may come into being. Of an orphan's children nothing is said.
+    """
+    orphans: set[str] = set()
+    for key in reader.configuration.keys(PREFIX):
+        head, _, name = key.removeprefix(PREFIX).rpartition(".")
+        if name in ("capacity", "queues") and is_queue_path(head) and not _LABELS_OR_TEMPLATE.search(head):
+            orphans.add(head)
+    for path in sorted(orphans - queues.keys()):
+        above = path.rpartition(".")[0]
+        while above not in queues and above not in orphans:
+            above = above.rpartition(".")[0]
+        parent = queues.get(above)
+        if parent is None or parent.creation.enabled or parent.managed is not None or parent.is_plan:
+            continue
+        listed = path[len(above) + 1 :]
+        key = queue_key(path, "capacity" if queue_key(path, "capacity") in reader.configuration else "queues")
+        problem = f"there is no queue {path}: {queue_key(above, 'queues')} does not list it"
+        reader.warn(key, problem, f"add {listed} to that list, or remove the keys of the queue")

@@ -20,6 +20,7 @@ from rm.scheduler.queue_values import (
     read_preemption_disabled,
     read_state,
     read_user_weights,
+    warn_of_user_limit,
 )
 from rm.scheduler.reading import Reader
 from rm.scheduler.usage import NO_LABEL
@@ -262,6 +263,8 @@ def _read(
     default_limit = reader.number(PREFIX + "minimum-user-limit-percent", 100.0)
     default_factor = reader.number(PREFIX + "user-limit-factor", 1.0)
     user_limit = reader.number(queue_key(path, "minimum-user-limit-percent"), default_limit)
+    for prefix in ("", path + ".") if path == ROOT else (path + ".",):
+        warn_of_user_limit(reader, f"{PREFIX}{prefix}minimum-user-limit-percent")
     accessible_labels = read_accessible_labels(reader, path, parent.accessible_labels if parent is not None else None)
     return QueueConfiguration(
         path=path,

@@ -11,7 +11,8 @@ from rm.scheduler.context import SchedulerContext
 from rm.scheduler.node import NodeTracker
 from rm.scheduler.queue_tree import QueueTree
 from yarn.configuration import Configuration
-from yarn.faults import ConfigurationException
+from yarn.faults import ConfigurationException, Severity, refuse_if_faulty
+from yarn.settings import with_further
 
 
 class QueueRefresh:
@@ -58,6 +59,10 @@ class QueueRefresh:
 
     def _checked(self, configuration: Configuration) -> CapacitySchedulerConfiguration:
         yardstick, dynamic = self._context.yardstick(), self._tree.dynamic_queues()
-        settings = CapacitySchedulerConfiguration.read(configuration, yardstick, dynamic)
-        self._tree.check(settings, configuration)
+        settings, faults = CapacitySchedulerConfiguration.read_with_faults(configuration, yardstick, dynamic)
+        is_sound = not any(fault.severity is Severity.ERROR for fault in faults)
+        if settings.is_whole:
+            changes = self._tree.faults_of_change(settings, configuration, with_capacities=is_sound)
+            faults = with_further(faults, changes)
+        refuse_if_faulty(faults)
         return settings

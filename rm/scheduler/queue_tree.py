@@ -23,7 +23,7 @@ from rm.scheduler.queue_configuration import PLAN_DEFAULT, QUEUE_CREATION, Queue
 from rm.scheduler.queue_keys import ROOT, queue_key
 from rm.scheduler.reading import Reader
 from yarn.configuration import Configuration
-from yarn.faults import Fault, refuse_if_faulty
+from yarn.faults import Fault
 from yarn.states import QueueState
 
 
@@ -109,8 +109,13 @@ class QueueTree:
         """{path: configuration} of the queues that were created on demand, parents before their children."""
         return {path: queue.configuration for path, queue in self.by_path.items() if queue.configuration.is_on_demand}
 
-    def check(self, settings: CapacitySchedulerConfiguration, configuration: Configuration) -> None:
-        """Raises ConfigurationException with all that forbids going from the present tree to the configured one."""
+    def faults_of_change(
+        self, settings: CapacitySchedulerConfiguration, configuration: Configuration, *, with_capacities: bool
+    ) -> list[Fault]:
+        """All that forbids going from the present tree to the configured one, of which all queues were read.
+
+        `with_capacities`: the capacities are right by themselves, so compare them with the present queues.
+        """
         faults: list[Fault] = []
         _check_activations(self.by_path, settings, configuration, faults)
         for queue in self.by_path.values():
@@ -122,9 +127,9 @@ class QueueTree:
             else:
                 _check_change(queue, new, configuration, faults)
                 check_managed(queue, new, configuration, faults)
-        if settings.legacy_queue_mode:
+        if settings.legacy_queue_mode and with_capacities:
             self._check_capacities(settings, configuration, faults)
-        refuse_if_faulty(faults)
+        return faults
 
     def _check_capacities(
         self, settings: CapacitySchedulerConfiguration, configuration: Configuration, faults: list[Fault]

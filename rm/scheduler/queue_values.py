@@ -135,3 +135,11 @@ def read_initial_state(configured: QueueState | None, parent: QueueConfiguration
     if configured is not None:
         return configured
     return parent.initial_state if parent is not None else QueueState.RUNNING
+
+
+def warn_of_user_limit(reader: Reader, key: str) -> None:
+    """A minimum-user-limit-percent that is not a percentage: Hadoop takes it, and gives users what is there."""
+    limit = reader.configuration.get_trimmed(key)
+    percent = reader.number(key, 100.0) if limit else 100.0
+    if not 0 <= percent <= 100 and key not in {fault.key for fault in reader.faults}:
+        reader.warn(key, f"{limit} is not a percentage of the queue", "write 0 to 100")

@@ -71,5 +71,6 @@ class Reader:
         try:
             return getter(key, default)
         except ConfigurationException as error:
-            self.faults.extend(error.faults)
+            # A key for all queues is read once for each of them.
+            self.faults.extend(fault for fault in error.faults if fault not in self.faults)
             return default

@@ -117,6 +117,23 @@ async def test_the_user_that_the_rm_runs_as_is_always_an_administrator(tmp_path:
         await admin.refresh_user_to_groups_mappings()
 
 
+async def test_a_refused_refresh_of_queues_reports_every_fault(tmp_path: Path) -> None:
+    files = Files(configuration(tmp_path))
+    async with (
+        serving(files.conf, reload=files) as cluster,
+        AdminProxy(cluster.addresses[ADMIN], user=getpass.getuser()) as admin,
+    ):
+        files.set("yarn.scheduler.capacity.root.default.capacity", "90")
+        files.set("yarn.scheduler.capacity.root.default.minimum-user-limit-percent", "400")
+        files.set("yarn.scheduler.capacity.root.nowhere.capacity", "10")
+        with pytest.raises(YarnException) as refused:
+            await admin.refresh_queues()
+    lines = refused.value.message.splitlines()
+    assert ["Illegal capacity sum of 0.9" in lines[0], *("warning: " in line for line in lines[1:])] == [True] * 3
+    assert "400 is not a percentage of the queue" in lines[1]
+    assert "there is no queue root.nowhere" in lines[2]
+
+
 async def test_the_highest_priority_is_read_anew(tmp_path: Path) -> None:
     files = Files(configuration(tmp_path).overridden({PRIORITY: "5"}))
     async with serving(files.conf, reload=files) as cluster:

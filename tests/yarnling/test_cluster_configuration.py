@@ -45,6 +45,33 @@ def test_all_faults_of_files_and_settings_at_once(tmp_path: Path) -> None:
     assert {fault.key for fault in refusal.value.faults} == {MEMORY, nodemanager.RESOURCE_CPU_VCORES.key}
 
 
+def test_a_refusal_has_a_line_for_each_odd_queue_too(tmp_path: Path) -> None:
+    """Each with its file and line; the error that Hadoop would stop at comes first, and nothing twice."""
+    queues = {
+        "root.queues": "a,b",
+        "root.a.capacity": "70",
+        "root.a.maximum-capacity": "50",
+        "root.b.capacity": "40",
+        "root.b.minimum-user-limit-percent": "400",
+        "root.c.capacity": "10",
+        "minimum-user-limit-percent": "500",
+    }
+    conf = {f"yarn.scheduler.capacity.{key}": value for key, value in queues.items()}
+    (tmp_path / "capacity-scheduler.xml").write_text(to_xml(conf))
+    with pytest.raises(ConfigurationException) as refusal:
+        composed(tmp_path, {}, {})
+    first, *others = str(refusal.value).splitlines()
+    assert "Illegal capacity sum of 1.1" in first
+    assert all(line.startswith("warning: capacity-scheduler.xml:") for line in others)
+    assert sorted(fault.key.removeprefix("yarn.scheduler.capacity.") for fault in refusal.value.faults) == [
+        "minimum-user-limit-percent",
+        "root.a.maximum-capacity",
+        "root.b.minimum-user-limit-percent",
+        "root.c.capacity",
+        "root.queues",
+    ]
+
+
 def test_addresses_of_files_are_other_machines_but_those_of_settings_are_meant() -> None:
     address = resourcemanager.ADDRESS.key
     assert first_addresses({})[address] == "127.0.0.1:0"

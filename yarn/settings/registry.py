@@ -59,9 +59,16 @@ def check_settings(conf: Configuration) -> list[Fault]:
 
 
 def with_further(faults: list[Fault], further: Iterable[Fault]) -> list[Fault]:
-    """`faults`, and those of `further` about keys that are not told as faulty already."""
-    told = {fault.key for fault in faults if fault.severity is Severity.ERROR}
-    return [*faults, *(fault for fault in further if fault.key not in told)]
+    """`faults`, and those of `further` that add something.
+
+    A key that has an error needs no other, and a warning is only for a key without any fault.
+    """
+    any_of = {fault.key for fault in faults}
+    errors_of = {fault.key for fault in faults if fault.severity is Severity.ERROR}
+    return [
+        *faults,
+        *(found for found in further if found.key not in (errors_of if found.severity is Severity.ERROR else any_of)),
+    ]
 
 
 def _unbound(conf: Configuration) -> list[Fault]:

@@ -68,6 +68,11 @@ def test_siblings_are_given_all_in_one_notation() -> None:
         "allowed, please double check, details:{Queue=root.a, label= uses weight mode}. "
         "{Queue=root.b, label= uses percentage mode}. "
     )
+    (problem,) = problems_of({**tree("40", "3w"), "root.queues": "a,b,c", "root.c.capacity": "3w"})
+    assert problem.partition("details:")[2] == (
+        "{Queue=root.a, label= uses percentage mode}. {Queue=root.b, label= uses weight mode}. "
+        "{Queue=root.c, label= uses weight mode}. "
+    ), "once for each queue, and only what it uses"
     assert problems_of(tree("[memory=1024,vcores=1]", "3w"))
     assert problems_of(tree("[memory=1024,vcores=1]", "40"))
 

@@ -7,7 +7,7 @@ import pytest
 from rm.scheduler.binary32 import f32
 from rm.scheduler.configuration import CapacitySchedulerConfiguration
 from tests.rm.scheduler.cluster import configuration
-from yarn.faults import ConfigurationException, Fault
+from yarn.faults import ConfigurationException, Fault, Severity
 from yarn.resource import Resource
 from yarn.states import QueueState
 
@@ -245,3 +245,74 @@ def test_resource_types_are_in_the_order_of_hadoops_map(names: str, order: tuple
     conf = {**TWO, "resource-calculator": "DominantResourceCalculator"}
     settings = read({**conf, "yarn.resource-types": names})
     assert settings.resource_types.extra_names == order
+
+
+def test_a_refusal_reports_what_is_odd_as_well() -> None:
+    """Hadoop stops at the first error, here the sum of the capacities; that one comes first."""
+    conf = {
+        "root.queues": "a,b",
+        "root.a.capacity": "70",
+        "root.a.maximum-capacity": "50",
+        "root.b.capacity": "40",
+        "root.b.minimum-user-limit-percent": "400",
+        "root.c.capacity": "10",
+        "root.c.d.capacity": "100",
+    }
+    with pytest.raises(ConfigurationException) as caught:
+        read(conf)
+    first, *others = caught.value.faults
+    assert first.problem.startswith("Illegal capacity sum of 1.1 for children of queue root")
+    assert [(fault.key.removeprefix("yarn.scheduler.capacity."), fault.severity) for fault in others] == [
+        ("root.b.minimum-user-limit-percent", Severity.WARNING),
+        ("root.a.maximum-capacity", Severity.WARNING),
+        ("root.c.capacity", Severity.WARNING),
+    ]
+    lines = str(caught.value).splitlines()
+    assert [line.startswith("warning: capacity-scheduler.xml: ") for line in lines] == [False, True, True, True]
+
+
+def test_a_queue_that_no_list_names_is_a_warning() -> None:
+    """Hadoop does not look at its keys. The state of such a queue has a use: it allows the queue to be removed."""
+    (warning,) = read({**TWO, "root.a.x.capacity": "100", "root.d.state": "STOPPED"}).warnings
+    assert warning.key == "yarn.scheduler.capacity.root.a.x.capacity"
+    assert warning.problem == "there is no queue root.a.x: yarn.scheduler.capacity.root.a.queues does not list it"
+    assert warning.remedy == "add x to that list, or remove the keys of the queue"
+
+
+@pytest.mark.parametrize(
+    "conf",
+    [
+        {"root.accessible-node-labels.x.capacity": "100", "root.a.accessible-node-labels.x.capacity": "100"},
+        {
+            "root.a.capacity": "1w",
+            "root.b.capacity": "1w",
+            "root.a.auto-queue-creation-v2.enabled": "true",
+            "root.a.auto-queue-creation-v2.template.capacity": "1w",
+            "root.a.x.capacity": "1w",
+        },
+        {"root.a.auto-create-child-queue.enabled": "true", "root.a.leaf-queue-template.capacity": "10"},
+    ],
+    ids=["labels", "created on demand", "the template of a managed parent"],
+)
+def test_keys_of_labels_and_templates_are_not_those_of_missing_queues(conf: dict[str, str]) -> None:
+    assert read({**TWO, **conf}).warnings == ()
+
+
+@pytest.mark.parametrize("key", ["minimum-user-limit-percent", "root.a.minimum-user-limit-percent"])
+def test_a_value_that_cannot_be_read_is_reported_once(key: str) -> None:
+    """The key for all queues is read for each of them."""
+    (fault,) = faults_of({**TWO, key: "many"})
+    assert fault.key == f"yarn.scheduler.capacity.{key}"
+
+
+@pytest.mark.parametrize(
+    ("names", "problem"),
+    [
+        ("gpu,fpga,gpu", "Error in config, key 'gpu' specified twice"),
+        ("gpu,,fpga", "Incomplete configuration for resource type ''"),
+    ],
+)
+def test_a_resource_type_is_named_once(names: str, problem: str) -> None:
+    """ResourceUtils.getResourceInformationMapFromConfig."""
+    (fault,) = faults_of({**TWO, "resource-calculator": "DominantResourceCalculator", "yarn.resource-types": names})
+    assert fault.problem == problem

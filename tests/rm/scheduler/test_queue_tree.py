@@ -234,3 +234,26 @@ def test_allowing_children_without_capacity_needs_a_restart(start_cluster: Start
     (problem,) = problems(cluster, zero)
     assert problem.startswith("Illegal capacity sum of 0.0 for children of queue a for label=. It is set to 0")
     assert start_two(start_cluster, zero).leaf("x").effective_minimum("").is_none()
+
+
+def test_a_refresh_is_refused_with_all_that_is_wrong(start_cluster: StartCluster) -> None:
+    """The errors of the file, of which the first is Hadoop's, what the running queues forbid, then warnings."""
+    cluster = start_two(start_cluster)
+    conf = {
+        "root.queues": "b,c",
+        "root.b.capacity": "50",
+        "root.b.minimum-user-limit-percent": "400",
+        "root.c.capacity": "40",
+        "root.a.capacity": "60",
+    }
+    sum_of_children, deletion, user_limit, orphan = problems(cluster, conf)
+    assert sum_of_children.startswith("Illegal capacity sum of 0.9 for children of queue root")
+    assert deletion.startswith("root.a cannot be deleted from the capacity scheduler configuration")
+    assert orphan.startswith("there is no queue root.a")
+    assert user_limit == "400 is not a percentage of the queue"
+
+
+def test_running_queues_are_not_compared_with_a_tree_that_cannot_be_read(start_cluster: StartCluster) -> None:
+    """A blank among the children ends the list for us: nothing is known of the queues after it."""
+    (problem,) = problems(start_two(start_cluster), {**TWO, "root.queues": "a, ,b"})
+    assert problem == "a blank is not a valid queue name"
