@@ -119,10 +119,8 @@ async def test_the_user_that_the_rm_runs_as_is_always_an_administrator(tmp_path:
 
 async def test_a_refused_refresh_of_queues_reports_every_fault(tmp_path: Path) -> None:
     files = Files(configuration(tmp_path))
-    async with (
-        serving(files.conf, reload=files) as cluster,
-        AdminProxy(cluster.addresses[ADMIN], user=getpass.getuser()) as admin,
-    ):
+    async with serving(files.conf, reload=files) as cluster:
+        admin = await cluster.admin(getpass.getuser())
         files.set("yarn.scheduler.capacity.root.default.capacity", "90")
         files.set("yarn.scheduler.capacity.root.default.minimum-user-limit-percent", "400")
         files.set("yarn.scheduler.capacity.root.nowhere.capacity", "10")
