@@ -98,7 +98,7 @@ def test_an_element_that_is_not_understood_is_noted() -> None:
     ],
 )
 def test_a_file_that_cannot_be_read_is_refused_with_its_line(content: bytes, line: int, problem: str) -> None:
-    fault = faults_of(content)[-1]
+    fault = faults_of(content)[0]
     assert (fault.origin.source, fault.origin.line) == ("yarn-site.xml", line)
     assert problem in fault.problem
     assert fault.remedy
