@@ -2,29 +2,28 @@
 
 from __future__ import annotations
 
+import math
 import re
+from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator, Field, PlainValidator, ValidationInfo, field_validator
 
 from nm.emulation.course import Amount, Stage
 from nm.emulation.table import Bounds, EmulationTable, Match, Rule
-from wire.strict_yaml import TIME_REMEDY, Value, YamlReader, percent
+from wire import yaml_file
+from wire.yaml_file import PAIR, Probability, Section, refusal, scalar, sections, short_for
 from yarn.configuration import Configuration
 from yarn.settings.yarnling import EMULATION_SEED, EMULATION_TABLE
 
 READY_MADE = ("default", "all")
 """Tables that come with yarnling, by the names that the setting takes for them."""
 
-_RULE_KEYS = ("name", "match", "run", "registers", "stages")
-_MATCH_KEYS = ("kind", "user", "command", "environment", "node", "priority", "memory_mb", "vcores")
-_STAGE_KEYS = ("lasts", "jitter", "memory", "cpu", "exit")
-_MEMORY = re.compile(r"(\d+(?:\.\d+)?)\s*(MB|GB)")
-_MB_OF = {"MB": 1, "GB": 1024}
-_CPU = re.compile(r"\d+(\.\d+)?")
-_FOR_EVER = "forever"
-_EXIT_CODE_MAX = 255
-_TIME_MS_MAX = 1 << 53
-"""In the place of a time that cannot be read: no other fault follows from it."""
+_MILLISECONDS = {"ms": 1, "s": 1000, "m": 60_000, "h": 3_600_000}
+_MEGABYTES = {"MB": 1, "GB": 1024}
+_FOREVER = math.inf
 
 
 def read_emulation(conf: Configuration) -> EmulationTable | None:
@@ -49,171 +48,190 @@ def table_path(name: str) -> Path:
 
 def parse_table(text: str, source: str = "table") -> EmulationTable:
     """The table that a YAML text describes. Raises ConfigurationException with every fault of it."""
-    reader = YamlReader(source)
-    return _table(reader, reader.read(text))
+    return yaml_file.parse_yaml(text, source, _Table).record()
 
 
 @lru_cache(maxsize=8)
 def _read(path: Path, _changed_ns: int) -> EmulationTable:
-    """One reading serves all nodes of a process."""
-    reader = YamlReader(str(path))
-    return _table(reader, reader.read_file(path))
+    """Read a file once for all nodes of a process."""
+    return yaml_file.read_yaml(path, _Table).record()
 
 
-def _table(reader: YamlReader, root: Value | None) -> EmulationTable:
-    fields = reader.fields(root, ("seed", "rules"), needed=("rules",))
-    items = reader.items(fields.get("rules"))
-    rules = tuple(_rule(reader, item, number) for number, item in enumerate(items, 1))
-    if "rules" in fields and reader.is_list(fields["rules"]) and not items:
-        reader.fault(fields["rules"], "is empty", "write at least one rule")
-    names: set[str] = set()
-    for rule, item in zip(rules, items, strict=True):
-        if rule.name in names:
-            reader.fault(item, f"is the second rule named {rule.name}", "give it a name of its own")
-        names.add(rule.name)
-    table = EmulationTable(rules, reader.integer(fields.get("seed"), 0, least=0))
-    reader.refuse_if_faulty()
-    return table
+def _regular_expression(text: str) -> str:
+    try:
+        re.compile(text)
+    except (re.error, OverflowError, RecursionError) as error:
+        raise refusal(
+            f"is not a valid regular expression: {error}", "correct it, or escape characters with \\"
+        ) from None
+    return text
 
 
-def _rule(reader: YamlReader, value: Value, number: int) -> Rule:
-    fields = reader.fields(value, _RULE_KEYS)
-    name = reader.text(fields.get("name"), f"rule {number}")
-    match = _match(reader, fields.get("match"))
-    if "run" in fields:
-        reader.choice(fields["run"], ("real",), "real")
-        for useless in ("registers", "stages"):
-            if useless in fields:
-                reader.fault(fields[useless], "are of no use to a container that is run", f"take run or {useless} out")
-        return Rule(name, match)
-    if "stages" not in fields and reader.is_mapping(value):
-        reader.fault(value, "says neither run nor stages", "write `run: real`, or stages")
-    items = reader.items(fields.get("stages"))
-    if "stages" in fields and reader.is_list(fields["stages"]) and not items:
-        reader.fault(fields["stages"], "is empty", "write at least one stage")
-    stages = tuple(_stage(reader, item) for item in items)
-    for item, stage in list(zip(items, stages, strict=True))[:-1]:
-        if stage.lasts_ms is None or stage.exit_probability >= 1:
-            reader.fault(item, "ends the container, and stages follow", "make it the last one")
-    return Rule(name, match, stages, _registers(reader, fields.get("registers"), match))
+def _lasts_ms(text: str) -> float | None:
+    return _FOREVER if text == "forever" else yaml_file.quantity(text, _MILLISECONDS)
 
 
-def _registers(reader: YamlReader, value: Value | None, match: Match) -> bool:
-    if value is None:
-        return False
-    registers = reader.choice(value, ("true", "false"), "false") == "true"
-    if registers and not match.is_master:
-        reader.fault(value, "is only for masters", "add `kind: master` to match, or take registers out")
-        return False
-    return registers
+def _amount(units: Mapping[str, float], kind: str, remedy: str) -> PlainValidator:
+    """A number and a unit, or a percentage."""
+
+    def parse(text: str) -> Amount | None:
+        relative = text.endswith("%")
+        value = yaml_file.quantity(text, {"%": 0.01} if relative else units)
+        return None if value is None else Amount(value, relative)
+
+    return scalar(parse, kind, remedy)
 
 
-def _match(reader: YamlReader, value: Value | None) -> Match:
-    fields = reader.fields(value, _MATCH_KEYS)
-    kind = fields.get("kind")
-    return Match(
-        is_master=None if kind is None else reader.choice(kind, ("master", "task"), "task") == "master",
-        user=reader.pattern(fields.get("user")),
-        command=reader.pattern(fields.get("command")),
-        environment=tuple(
-            (name, reader.pattern(entry) or "") for name, entry in reader.pairs(fields.get("environment")).items()
-        ),
-        node=reader.pattern(fields.get("node")),
-        priority=_bounds(reader, fields.get("priority")),
-        memory_mb=_bounds(reader, fields.get("memory_mb")),
-        vcores=_bounds(reader, fields.get("vcores")),
-    )
+def _names(rules: list[object], _: object) -> Iterator[tuple[str, bool]]:
+    """The name of each rule, and whether an earlier one has it."""
+    taken: set[str] = set()
+    for number, rule in enumerate(rules, 1):
+        name = str(rule.get("name", f"rule {number}")) if isinstance(rule, dict) else ""
+        yield name, name in taken
+        taken.add(name)
 
 
-def _bounds(reader: YamlReader, value: Value | None) -> Bounds:
-    """A number, or {at_least, at_most}."""
-    if value is None:
-        return Bounds()
-    if not reader.is_mapping(value):
-        number = reader.integer(value, 0, least=0)
-        return Bounds(number, number)
-    fields = reader.fields(value, ("at_least", "at_most"))
-    least = reader.integer(fields["at_least"], 0, least=0) if "at_least" in fields else None
-    most = reader.integer(fields["at_most"], 0, least=least or 0) if "at_most" in fields else None
-    return Bounds(least, most)
+_Pattern = Annotated[str, Field(min_length=1), AfterValidator(_regular_expression)]
+_Count = Annotated[int, Field(ge=0)]
+_Lasts = Annotated[float, scalar(_lasts_ms, "time", "write 250ms, 1.5s, 2m, 1h or forever")]
+_Jitter = Annotated[Amount, _amount(_MILLISECONDS, "time", "write 250ms, 1.5s, 2m, or 50% of the stage's time")]
+_Memory = Annotated[Amount, _amount(_MEGABYTES, "amount of memory", "write 512 MB, 1.5 GB, or 80% of the container's")]
+_Vcores = Annotated[Amount, _amount({"": 1}, "number of vcores", "write 0.5, or 80% of the container's")]
 
 
-def _stage(reader: YamlReader, value: Value) -> Stage:
-    fields = reader.fields(value, _STAGE_KEYS, needed=("lasts",))
-    lasts = fields.get("lasts")
-    for_ever = lasts is not None and lasts.text == _FOR_EVER
-    lasts_ms = 0 if for_ever else reader.time_ms(lasts, _TIME_MS_MAX)
-    if for_ever and (useless := fields.get("jitter") or fields.get("exit")):
-        reader.fault(useless, "is of no use to a stage that never ends", "take it out, or write how long it lasts")
-    memory_first, memory_last = _memory(reader, fields.get("memory"))
-    code, probability = _exit(reader, fields.get("exit"))
-    return Stage(
-        None if for_ever else lasts_ms,
-        0 if for_ever else _jitter_ms(reader, fields.get("jitter"), lasts_ms),
-        memory_first,
-        memory_last,
-        _cpu(reader, fields.get("cpu")),
-        code,
-        probability,
-    )
+class _Bounds(Section):
+    """Written as one number if both are equal."""
+
+    at_least: _Count | None = None
+    at_most: _Count | None = None
+
+    @field_validator("at_most")
+    @classmethod
+    def _check_order(cls, value: int | None, info: ValidationInfo) -> int | None:
+        least = info.data.get("at_least")
+        if value is not None and least is not None and value < least:
+            raise refusal(f"is less than at_least, {least}", f"write at least {least}")
+        return value
 
 
-def _jitter_ms(reader: YamlReader, value: Value | None, lasts_ms: int) -> int:
-    """To each side of `lasts`: a time, or a percentage of it."""
-    if value is None:
-        return 0
-    fraction = percent(value.text)
-    jitter_ms = reader.time_ms(value, 0) if fraction is None else round(fraction * lasts_ms)
-    if jitter_ms > lasts_ms:
-        reader.fault(value, f"is more than the {lasts_ms} ms that the stage lasts", f"{TIME_REMEDY}, or at most 100%")
-        return 0
-    return jitter_ms
+_IntOrBounds = Annotated[_Bounds, short_for("at_least", "at_most")]
 
 
-def _memory(reader: YamlReader, value: Value | None) -> tuple[Amount, Amount]:
-    """One amount, or the first and the last."""
-    if value is None:
-        return Amount(), Amount()
-    items = reader.items(value) if reader.is_list(value) else [value, value]
-    if len(items) != 2:
-        reader.fault(value, f"has {len(items)} amounts", "write one, or [first, last]")
-        return Amount(), Amount()
-    first = _memory_amount(reader, items[0])
-    return first, first if items[1] is items[0] else _memory_amount(reader, items[1])
+class _Match(Section):
+    kind: Literal["master", "task"] | None = None
+    user: _Pattern | None = None
+    command: _Pattern | None = None
+    environment: dict[str, Annotated[str, AfterValidator(_regular_expression)]] = Field(default_factory=dict)
+    node: _Pattern | None = None
+    priority: _IntOrBounds = _Bounds()
+    memory_mb: _IntOrBounds = _Bounds()
+    vcores: _IntOrBounds = _Bounds()
+
+    def record(self) -> Match:
+        bounds = [Bounds(each.at_least, each.at_most) for each in (self.priority, self.memory_mb, self.vcores)]
+        is_master = None if self.kind is None else self.kind == "master"
+        return Match(is_master, self.user, self.command, tuple(self.environment.items()), self.node, *bounds)
 
 
-def _memory_amount(reader: YamlReader, value: Value) -> Amount:
-    fraction, found = percent(value.text), _MEMORY.fullmatch(value.text)
-    if fraction is not None:
-        return Amount(fraction, True)
-    if found is not None:
-        return Amount(float(found[1]) * _MB_OF[found[2]])
-    if value.text != "0":
-        reader.fault(value, "is no amount of memory", "write 512 MB, 1.5 GB, or 80% of the container's own")
-    return Amount()
+class _Exit(Section):
+    """Written as the code alone if the container always exits with it."""
+
+    code: Annotated[int, Field(ge=0, le=255)]
+    probability: Probability = 1.0
 
 
-def _cpu(reader: YamlReader, value: Value | None) -> Amount:
-    """Vcores, or a percentage of the container's own."""
-    if value is None:
-        return Amount()
-    fraction = percent(value.text)
-    if fraction is not None:
-        return Amount(fraction, True)
-    if not _CPU.fullmatch(value.text):
-        reader.fault(value, "is no number of vcores", "write 0.5, or 80% of the container's own")
-        return Amount()
-    return Amount(float(value.text))
+class _Stage(Section):
+    """Its context is the next stage, None if it is the last one."""
+
+    lasts: _Lasts
+    jitter: _Jitter = Amount()
+    memory: Annotated[tuple[_Memory, _Memory], PAIR] = (Amount(), Amount())
+    cpu: _Vcores = Amount()
+    exit: Annotated[_Exit, short_for("code")] | None = None
+
+    @field_validator("lasts")
+    @classmethod
+    def _check_lasts(cls, lasts: float, info: ValidationInfo) -> float:
+        if info.context is not None and lasts == _FOREVER:
+            raise refusal("never ends, but another stage follows", "make this stage the last one")
+        return lasts
+
+    @field_validator("jitter")
+    @classmethod
+    def _check_jitter(cls, jitter: Amount, info: ValidationInfo) -> Amount:
+        lasts = info.data.get("lasts", _FOREVER)
+        if jitter.of(lasts) > lasts:
+            raise refusal(
+                f"is more than the {lasts:g} ms that the stage lasts", "write a shorter time, or at most 100%"
+            )
+        return jitter
+
+    @field_validator("exit")
+    @classmethod
+    def _check_exit(cls, value: _Exit, info: ValidationInfo) -> _Exit:
+        if info.context is not None and value.probability == 1:
+            raise refusal("ends the container, but another stage follows", "make this stage the last one")
+        return value
+
+    @field_validator("jitter", "exit")
+    @classmethod
+    def _check_it_ends(cls, value: Amount | _Exit, info: ValidationInfo) -> Amount | _Exit:
+        if info.data.get("lasts") == _FOREVER:
+            raise refusal("is not valid for a stage that never ends", "remove it, or write how long the stage lasts")
+        return value
+
+    def record(self) -> Stage:
+        lasts_ms = None if self.lasts == _FOREVER else round(self.lasts)
+        jitter_ms = 0 if lasts_ms is None else round(self.jitter.of(lasts_ms))
+        code, probability = (0, 0.0) if self.exit is None else (self.exit.code, self.exit.probability)
+        memory_first, memory_last = self.memory
+        return Stage(lasts_ms, jitter_ms, memory_first, memory_last, self.cpu, code, probability)
 
 
-def _exit(reader: YamlReader, value: Value | None) -> tuple[int, float]:
-    """A code, or {code, probability}."""
-    if value is None:
-        return 0, 0.0
-    if not reader.is_mapping(value):
-        return reader.integer(value, 0, 0, _EXIT_CODE_MAX), 1.0
-    fields = reader.fields(value, ("code", "probability"), needed=("code",))
-    return (
-        reader.integer(fields.get("code"), 0, 0, _EXIT_CODE_MAX),
-        reader.fraction(fields.get("probability"), 1.0),
-    )
+_Stages = Annotated[list[_Stage], sections(_Stage, lambda stages, _: [*stages[1:], None])]
+
+
+class _Rule(Section):
+    """Its context is its name, which may be the default, and True if an earlier rule has it."""
+
+    name: Annotated[str, Field(min_length=1, validate_default=True)] = "rule"
+    match: _Match = _Match()
+    run: Literal["real"] | None = None
+    registers: bool = False
+    stages: Annotated[_Stages, Field(min_length=1)] | None = Field(None, validate_default=True)
+
+    @field_validator("name")
+    @classmethod
+    def _check_name(cls, _: str, info: ValidationInfo[tuple[str, bool]]) -> str:
+        name, is_taken = info.context
+        if is_taken:
+            raise refusal(f"has the same name as an earlier rule, {name}", "give each rule a name of its own")
+        return name
+
+    @field_validator("registers")
+    @classmethod
+    def _check_registers(cls, registers: bool, info: ValidationInfo) -> bool:
+        if registers and "match" in info.data and info.data["match"].kind != "master":
+            raise refusal("is only valid for masters", "add `kind: master` to match, or remove registers")
+        return registers
+
+    @field_validator("registers", "stages")
+    @classmethod
+    def _check_run(cls, value: object, info: ValidationInfo) -> object:
+        if value is not None and info.data.get("run") is not None:
+            raise refusal("is not valid for a container that runs as a process", f"remove run or {info.field_name}")
+        if value is None and info.data.get("run", "") is None:
+            raise refusal("has neither run nor stages", "write `run: real`, or stages")
+        return value
+
+    def record(self) -> Rule:
+        stages = None if self.stages is None else tuple(stage.record() for stage in self.stages)
+        return Rule(self.name, self.match.record(), stages, self.registers)
+
+
+class _Table(Section):
+    seed: _Count = 0
+    rules: Annotated[list[_Rule], sections(_Rule, _names), Field(min_length=1)]
+
+    def record(self) -> EmulationTable:
+        return EmulationTable(tuple(rule.record() for rule in self.rules), self.seed)

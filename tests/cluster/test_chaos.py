@@ -149,8 +149,8 @@ def test_a_cluster_that_does_not_come_up_cannot_be_told(tmp_path: Path) -> None:
 def test_what_is_no_plan_is_told_in_full(tmp_path: Path) -> None:
     result = chaos(str(write(tmp_path, "wrok: []\nlasts: soon")))
     assert result.returncode == 2
-    assert "plan.yaml:1: wrok = 'wrok': is no key here" in result.stderr
-    assert "plan.yaml:2: lasts = 'soon': is no number from 0.1 to 3600" in result.stderr
+    assert "plan.yaml:1: wrok: is not a valid key (did you mean work?" in result.stderr
+    assert "plan.yaml:2: lasts = 'soon': is not a number" in result.stderr
     nothing = chaos()
     assert (nothing.returncode, "name a plan, or say --random" in nothing.stderr) == (2, True)
 

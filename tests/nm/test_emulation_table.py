@@ -114,33 +114,38 @@ more: 1
         )
     told = [(fault.origin.line, fault.key, fault.problem) for fault in refused.value.faults]
     assert told == [
-        (1, "seed", "is no whole number of at least 0"),
-        (3, "rules[1].match.colour", "is no key here"),
-        (3, "rules[1].match.kind", "is not among the choices"),
-        (3, "rules[1].match.user", "is no regular expression: missing ), unterminated subpattern at position 0"),
-        (5, "rules[1].stages[1].lasts", "is no length of time"),
-        (5, "rules[1].stages[1].memory", "is no amount of memory"),
-        (6, "rules[1].stages[2].exit", "is of no use to a stage that never ends"),
-        (6, "rules[1].stages[2]", "ends the container, and stages follow"),
-        (7, "rules[1].stages[3].lasts", "stands there twice"),
-        (7, "rules[1].stages[3].memory", "has 1 amounts"),
-        (7, "rules[1].stages[3].exit.code", "is no whole number of at least 0 and at most 255"),
-        (7, "rules[1].stages[3].exit.probability", "is no probability"),
+        (1, "seed", "is not a whole number"),
+        (3, "rules[1].match.kind", "is not a valid choice"),
+        (
+            3,
+            "rules[1].match.user",
+            "is not a valid regular expression: missing ), unterminated subpattern at position 0",
+        ),
+        (3, "rules[1].match.colour", "is not a valid key"),
+        (5, "rules[1].stages[1].lasts", "is not a valid time"),
+        (5, "rules[1].stages[1].memory", "is not a valid amount of memory"),
+        (6, "rules[1].stages[2].lasts", "never ends, but another stage follows"),
+        (6, "rules[1].stages[2].exit", "ends the container, but another stage follows"),
+        (7, "rules[1].stages[3].lasts", "is written twice"),
         (7, "rules[1].stages[3].jitter", "is more than the 1000 ms that the stage lasts"),
-        (7, "rules[1].stages[3].cpu", "is no number of vcores"),
-        (8, "rules[2].run", "is not among the choices"),
-        (8, "rules[2].stages", "are of no use to a container that is run"),
-        (9, "rules[3]", "says neither run nor stages"),
-        (10, "rules[4].stages", "is empty"),
-        (10, "rules[4]", "is the second rule named a"),
-        (11, "rules[5]", "is no mapping"),
-        (12, "rules[6].registers", "are of no use to a container that is run"),
-        (13, "rules[7].registers", "is only for masters"),
-        (14, "rules[8].registers", "is not among the choices"),
-        (15, "more", "is no key here"),
+        (7, "rules[1].stages[3].memory", "has 1 items"),
+        (7, "rules[1].stages[3].cpu", "is not a valid number of vcores"),
+        (7, "rules[1].stages[3].exit.code", "is more than 255"),
+        (7, "rules[1].stages[3].exit.probability", "is more than 1"),
+        (8, "rules[2].run", "is not a valid choice"),
+        (8, "rules[2].stages", "has 0 items"),
+        (9, "rules[3]", "has neither run nor stages"),
+        (10, "rules[4].name", "has the same name as an earlier rule, a"),
+        (10, "rules[4].stages", "has 0 items"),
+        (11, "rules[5]", "is not a mapping"),
+        (12, "rules[6].registers", "is not valid for a container that runs as a process"),
+        (13, "rules[7].registers", "is only valid for masters"),
+        (14, "rules[8].registers", "is not true or false"),
+        (15, "more", "is not a valid key"),
     ]
-    assert "t.yaml:5: rules[1].stages[1].lasts = '5': is no length of time (write a number and a unit: " in str(
-        refused.value
+    assert (
+        "t.yaml:5: rules[1].stages[1].lasts = '5': is not a valid time (write 250ms, 1.5s, 2m, 1h or forever)"
+        in str(refused.value)
     )
 
 
@@ -148,17 +153,40 @@ more: 1
     ("text", "told"),
     [
         ("", "is empty"),
-        ("rules: []", r"rules: is empty \(write at least one rule\)"),
+        ("rules: []", r"rules: has 0 items \(write at least 1\)"),
         ("seed: 1", r"has no rules \(write rules: ...\)"),
-        ("- 1", "is no mapping"),
-        ("rules: {", "table:1: is no YAML"),
-        ("rules: [*a]", r"aliases \(\*name\) are not read"),
-        ("rules: " + "x" * 1_100_000, "at most 1048576 are read"),
+        ("- 1", "is not a mapping"),
+        ("rules: {", "table:1: is not valid YAML"),
+        (
+            "rules: [{run: real}, {name: rule 1, run: real}]",
+            r"rules\[2\].name = 'rule 1': has the same name as an earlier",
+        ),
+        (
+            "rules: [{name: rule 2, run: real}, {run: real}]",
+            r"rules\[2\]: has the same name as an earlier rule, rule 2",
+        ),
+        ("rules: [{run: real, stages: [{lasts: 1s}]}]", r"stages: is not valid for a container that runs as a process"),
+        ("rules: [{stages: [{lasts: forever, exit: 3}]}]", r"exit = '3': is not valid for a stage that never ends"),
+        (
+            "rules: [{stages: [{lasts: forever, jitter: 5%}]}]",
+            r"jitter = '5%': is not valid for a stage that never ends",
+        ),
+        ("rules: [{stages: [{lasts: 1s, exit: 3}, {lasts: 0}]}]", r"stages\[1\].exit = '3': ends the container, but"),
+        ("rules: [{run: real, match: {vcores: {at_least: 3, at_most: 2}}}]", "at_most = '2': is less than at_least, 3"),
+        ("rules: [{run: real, match: {vcores: x}}]", r"vcores = 'x': is not a whole number \(write a whole number\)$"),
+        ("rules: [{run: real, match: {user: ''}}]", "user = '': is empty"),
+        ("rules: [{run: real, match: {user: 'a{9999999999}'}}]", "is not a valid regular expression: the repetition"),
+        (f"rules: [{{stages: [{{lasts: {'9' * 400}h}}]}}]", "is not a valid time"),
     ],
 )
 def test_what_is_no_table_is_refused(text: str, told: str) -> None:
     with pytest.raises(ConfigurationException, match=told):
         parse_table(text)
+
+
+def test_an_empty_pattern_asks_only_that_a_variable_is_there() -> None:
+    (rule,) = parse_table("rules: [{run: real, match: {environment: {ROLE: ''}}}]").rules
+    assert rule.match.environment == (("ROLE", ""),)
 
 
 def test_the_setting_names_a_file_or_the_ready_made_table(tmp_path: Path) -> None:

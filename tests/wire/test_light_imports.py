@@ -8,7 +8,19 @@ import sys
 import pytest
 
 PROTOCOLS = {"admin", "client", "client_cluster", "container_management", "inspection", "master", "pack", "tracker"}
-HEAVY = {"argparse", "difflib", "email", "html", "http.client", "rich", "typer", "urllib.request", "xml.sax", "yaml"}
+HEAVY = {
+    "argparse",
+    "difflib",
+    "email",
+    "html",
+    "http.client",
+    "pydantic",
+    "rich",
+    "typer",
+    "urllib.request",
+    "xml.sax",
+    "yaml",
+}
 
 
 def imported(module: str) -> set[str]:

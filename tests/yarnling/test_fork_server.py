@@ -249,13 +249,13 @@ from yarnling.starters import Forking
 starter = Forking()
 for table in ({}, {"yarn.yarnling.emulation.table": "default"}):
     starter.prepare(StartRequest("nm-1", NM, sys.argv[1], overrides=table, log_file=""))
-    print("nm.emulation.table_file" in sys.modules, "yaml" in sys.modules)
+    print(*(name in sys.modules for name in ("nm.emulation.table_file", "yaml", "pydantic")))
 """
 
 
 def test_a_table_of_emulated_containers_is_read_before_the_fork_and_no_yaml_without_one(tmp_path: Path) -> None:
     (tmp_path / "yarn-site.xml").write_text("<configuration/>")
-    assert output(READ_AHEAD, str(tmp_path)) == "False False\nTrue True\n"
+    assert output(READ_AHEAD, str(tmp_path)) == "False False False\nTrue True True\n"
 
 
 class PlayedStarter:

@@ -49,31 +49,37 @@ expect: {nodes_lost: 1, attempts: [1, 3], fence: 2.5}
     assert not plan.awaits_work
 
 
+def test_users_are_a_list_or_a_text() -> None:
+    works = plan_of('work: [{users: [ann, bob]}, {users: "ann, bob"}, {}]').work
+    assert [work.users for work in works] == [("ann", "bob"), ("ann", "bob"), ("",)]
+
+
 def test_every_fault_is_told_with_its_line() -> None:
-    text = """cluster: {nodes: 0, color: red}
+    text = """cluster: {nodes: 0, color: red, racks: few}
 wrok: []
 faults:
   - {fault: kill-nod, at: 3}
-  - {fault: pause-node, node: 9, for: [3, 1]}
+  - {fault: pause-node, node: 900, for: [3, 1]}
   - {fault: pause-node, at: 99, containers: false}
-lasts: soon
+lasts: 8
+begins: soon
 """
     assert faults_of(text) == [
+        "plan.yaml:1: cluster.nodes = '0': is less than 1 (write a number of at least 1)",
+        "plan.yaml:1: cluster.racks = 'few': is not a whole number (write a whole number)",
+        "plan.yaml:1: cluster.color = 'red': is not a valid key "
+        "(valid are nodes, racks, memory_mb, vcores, network, same_ports, settings)",
         "plan.yaml:1: has no work (write work: ...)",
-        "plan.yaml:1: cluster.color = 'color': is no key here "
-        "(there are nodes, racks, memory_mb, vcores, network, same_ports, settings)",
-        "plan.yaml:1: cluster.nodes = '0': is no whole number of at least 1 and at most 100 "
-        "(write a whole number of at least 1 and at most 100)",
-        "plan.yaml:2: wrok = 'wrok': is no key here (there are about, cluster, work, faults, lasts, begins, expect)",
-        "plan.yaml:4: faults[1].fault = 'kill-nod': is no fault (did you mean kill-node?) "
-        f"(there are {', '.join(KINDS)})",
-        "plan.yaml:5: faults[2].for: is neither seconds nor a span of them "
-        "(write seconds, or [least, most], up to 3600)",
-        "plan.yaml:5: faults[2].node = '9': is no node (write any, all, half, or 1 to 4)",
-        "plan.yaml:6: faults[3].containers = 'containers': is no key here "
-        "(there are fault, at, for, times, every, node, count, optional)",
-        "plan.yaml:6: faults[3].at = '99': is after the end, 8 s (let `lasts` be longer)",
-        "plan.yaml:7: lasts = 'soon': is no number from 0.1 to 3600 (write a number from 0.1 to 3600)",
+        "plan.yaml:2: wrok: is not a valid key "
+        "(did you mean work? valid are about, cluster, work, lasts, faults, begins, expect)",
+        "plan.yaml:4: faults[1].fault = 'kill-nod': is not a valid fault "
+        f"(did you mean kill-node? valid are {', '.join(KINDS)})",
+        "plan.yaml:5: faults[2].for: has its bounds in the wrong order (write [least, most])",
+        "plan.yaml:5: faults[2].node = '900': is not a valid node (write any, all, half, or 1 to 100)",
+        "plan.yaml:6: faults[3].at = '99': is after the end of the plan, 8 s "
+        "(write a higher `lasts`, or an earlier time)",
+        "plan.yaml:6: faults[3].containers = 'false': is not a parameter of pause-node (remove it)",
+        "plan.yaml:8: begins = 'soon': is not a valid choice (write 'with the work' or 'at once')",
     ]
 
 
@@ -81,20 +87,34 @@ lasts: soon
     ("text", "told"),
     [
         ("", "is empty"),
-        ("[1, 2]", "is no mapping"),
-        ("a: [", "is no YAML: "),
-        ("work: []", "plan.yaml:1: work: is none, so nothing could be lost"),
-        ("work: [{program: &p batch}]\nabout: *p", "plan.yaml:2: aliases (*name) are not read"),
-        ("work: [{may_fail: maybe}]", "may_fail = 'maybe': is not among the choices (write true or false)"),
-        ("work: [{program: spark}]", "program = 'spark': is not among the choices (write batch or service or"),
-        ("work: [{seconds: .nan}]", "seconds = '.nan': is no number from 0 to 3600"),
-        ("work: {program: batch}", "work: is no list"),
-        ("work: [{}]\nexpect: {attempts: [3, 1]}", "expect.attempts: is neither a count nor a span of them"),
-        ("work: [{}]\nexpect: {attempts: 1.5}", "expect.attempts = '1.5': is neither a count nor a span of them"),
-        ("work: [{}]\nfaults: [{fault: slow-node, loss: 2}]", "loss = '2': is no probability"),
+        ("[1, 2]", "is not a mapping"),
+        ("a: [", "is not valid YAML: "),
+        ("work: []", "plan.yaml:1: work: has 0 items (write at least 1)"),
+        ("work: [{may_fail: maybe}]", "may_fail = 'maybe': is not true or false (write true or false)"),
+        ("work: [{program: spark}]", "program = 'spark': is not a valid choice (write 'batch', 'service', "),
+        ("work: [{seconds: .nan}]", "seconds = '.nan': is not a number"),
+        ("work: [{seconds: 3601}]", "seconds = '3601': is more than 3600 (write a number of at most 3600)"),
+        ("work: {program: batch}", "work: is not a list"),
+        ("work: [{}]\nlasts: 0", "lasts = '0': is less than 0.1 (write a number of at least 0.1)"),
+        ("work: [{}]\nexpect: {attempts: [3, 1]}", "expect.attempts: has its bounds in the wrong order"),
+        ("work: [{}]\nexpect: {attempts: [1, 2, 3]}", "expect.attempts: has 3 items (write one value, or two"),
+        ("work: [{}]\nexpect: {attempts: [1, x]}", "expect.attempts[2] = 'x': is not a whole number"),
+        ("work: [{}]\nexpect: {attempts: 1.5}", "expect.attempts = '1.5': is not a whole number"),
+        ("work: [{}]\nfaults: [{fault: slow-node, loss: 2}]", "loss = '2': is more than 1"),
+        ("work: [{}]\nfaults: [{fault: slow-node, loss: x}]", "loss = 'x': is not a valid probability"),
         ("work: [{}]\nfaults: [{at: 2}]", "faults[1]: has no fault"),
-        ("work: [{}]\nfaults: [kill-node]", "faults[1] = 'kill-node': is no mapping"),
-        ("work: [{}]\ncluster: {settings: [1]}", "cluster.settings: is no mapping"),
+        ("work: [{}]\nfaults: [kill-node]", "faults[1] = 'kill-node': is not a mapping"),
+        (
+            "work: [{}]\nfaults: [{fault: kill-rm, lost: both}]",
+            "lost = 'both': is not a parameter of kill-rm (remove it)",
+        ),
+        (
+            "work: [{}]\nfaults: [{fault: kill-node, node: 5}]",
+            "node = '5': is not a valid node (write any, all, half, or",
+        ),
+        ("work: [{}]\nfaults: [{fault: kill-node, count: 5}]", "count = '5': is more than the 4 nodes"),
+        ("work: [{}]\ncluster: {racks: 5}", "cluster.racks = '5': is more than the 4 nodes"),
+        ("work: [{}]\ncluster: {settings: [1]}", "cluster.settings: is not a mapping"),
     ],
 )
 def test_what_is_no_plan_is_refused(text: str, told: str) -> None:

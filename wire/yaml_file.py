@@ -1,0 +1,275 @@
+"""YAML files written by people, checked against a grammar of pydantic models.
+
+    class Stage(Section):
+        lasts: Annotated[int, scalar(time_ms, "time", "write 250ms, 1.5s or 2m")]
+        exit: Annotated[int, Field(ge=0, le=255)] = 0
+
+    stage = parse_yaml("lasts: 2m", "stage.yaml", Stage)
+
+A file that breaks its grammar is refused with all its faults, each with its line, path and value. Every scalar is text
+until a model gives it a type, so `on`, `010` and `1:30` mean what is written. The input is not trusted: its size and
+depth are bounded, and tags, anchors, aliases (a few of them can stand for gigabytes) and duplicate keys are refused.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Annotated, Any, TypeAlias, TypeVar
+
+import yaml
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    ModelWrapValidatorHandler,
+    PlainValidator,
+    TypeAdapter,
+    ValidationError,
+    ValidationInfo,
+    model_validator,
+)
+from pydantic_core import ErrorDetails, PydanticCustomError
+
+from yarn.faults import ConfigurationException, Fault, Origin, refuse_if_faulty
+
+FILE_CHARACTERS_MAX = 1024 * 1024
+"""People write these files by hand."""
+NESTING_MAX = 32
+"""PyYAML composes nested values recursively; the grammars nest six deep."""
+VALUE_SHOWN_MAX = 100
+"""Characters of a value that a fault repeats."""
+
+Location: TypeAlias = tuple[int | str, ...]
+"""The keys and indexes (from 0) that lead to a value, as pydantic gives them."""
+S = TypeVar("S", bound="Section")
+
+# {pydantic's type of error, or its first word: (problem, remedy)}; the fields in braces come from the error.
+_WORDS = {
+    "refused": ("{problem}", "{remedy}"),
+    "missing": ("has no {key}", "write {key}: ..."),
+    "extra": ("is not a valid key", "{choices}"),
+    "model": ("is not a mapping", "write `key: value`; {choices}"),
+    "dict": ("is not a mapping", "write `key: value`"),
+    "list": ("is not a list", "write `- ...`, one line for each item"),
+    "tuple": ("is not a list", "write one value, or two: [first, last]"),
+    "too_short": ("has {actual_length} items", "write at least {min_length}"),
+    "string": ("is not a text", "write one value"),
+    "string_too_short": ("is empty", "write a text"),
+    "int": ("is not a whole number", "write a whole number"),
+    "float": ("is not a number", "write a number"),
+    "finite": ("is not a finite number", "write a number"),
+    "bool": ("is not true or false", "write true or false"),
+    "literal": ("is not a valid choice", "write {expected}"),
+    "enum": ("is not a valid choice", "write {expected}"),
+    "greater": ("is less than {ge:.12g}", "write a number of at least {ge:.12g}"),
+    "less": ("is more than {le:.12g}", "write a number of at most {le:.12g}"),
+}
+
+
+class Section(BaseModel):
+    """A mapping of a file: a model of it lists the keys and the type of each."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    @model_validator(mode="wrap")
+    @classmethod
+    def _explain_faults(cls, value: Any, handler: ModelWrapValidatorHandler[S]) -> S:
+        """Replace pydantic's descriptions by ours here, where the valid keys are known."""
+        try:
+            return handler(value)
+        except ValidationError as error:
+            keys = [field.alias or name for name, field in cls.model_fields.items()]
+            faults = [(each, _explained(each, keys)) for each in error.errors()]
+        raise ValidationError.from_exception_data(
+            cls.__name__, [{"type": type_, "loc": each["loc"], "input": each["input"]} for each, type_ in faults]
+        )
+
+
+def _explained(error: ErrorDetails, keys: Iterable[str]) -> PydanticCustomError:
+    key = str(error["loc"][-1]) if error["loc"] else ""
+    fields = {"key": key, "choices": choose_from(keys, key), "message": error["msg"], **error.get("ctx", {})}
+    words = _WORDS.get(error["type"]) or _WORDS.get(error["type"].split("_")[0]) or ("is not valid", "{message}")
+    problem, remedy = (text.format(**fields) for text in words)
+    return refusal(problem, remedy)
+
+
+# What grammars are made of
+
+
+def refusal(problem: str, remedy: str) -> PydanticCustomError:
+    """The error that a validator raises: what is wrong with its value, and what to write instead."""
+    return PydanticCustomError("refused", "{problem} ({remedy})", {"problem": problem, "remedy": remedy})
+
+
+def choose_from(choices: Iterable[str], written: str) -> str:
+    """The remedy for a word that is not among the choices: the nearest one first."""
+    known = list(choices)
+    near = difflib.get_close_matches(written, known, 1)
+    return (f"did you mean {near[0]}? " if near else "") + f"valid are {', '.join(known)}"
+
+
+def scalar(parse: Callable[[str], object], kind: str, remedy: str) -> PlainValidator:
+    """A kind of scalars, read by `parse`, which returns None for a text that is not valid."""
+
+    def read(value: object) -> object:
+        parsed = parse(value) if isinstance(value, str) else None
+        if parsed is None:
+            raise refusal(f"is not a valid {kind}", remedy)
+        return parsed
+
+    return PlainValidator(read)
+
+
+def short_for(*keys: str) -> BeforeValidator:
+    """A mapping that may be written as one scalar, the value of all these keys."""
+    return BeforeValidator(lambda value: dict.fromkeys(keys, value) if isinstance(value, str) else value)
+
+
+def _pair(value: object) -> object:
+    if isinstance(value, list) and len(value) != 2:
+        raise refusal(f"has {len(value)} items", "write one value, or two: [first, last]")
+    return [value, value] if isinstance(value, str) else value
+
+
+PAIR = BeforeValidator(_pair)
+"""[first, last] or [least, most], or one scalar that is both."""
+
+
+def sections(model: type[S], contexts: Callable[[list[Any], dict[str, Any]], Iterable[object]]) -> PlainValidator:
+    """A list of sections, each validated with a context: what it has to know of the rest of the file.
+
+    `contexts` gets the items as written, and those fields of the section around which are above and valid.
+    """
+
+    def validate(pair: tuple[object, object]) -> S:
+        return model.model_validate(pair[0], context=pair[1])
+
+    adapter: TypeAdapter[list[S]] = TypeAdapter(list[Annotated[Any, PlainValidator(validate)]])
+
+    def read(items: Any, info: ValidationInfo) -> list[S]:
+        is_list = isinstance(items, list)
+        return adapter.validate_python([*zip(items, contexts(items, info.data), strict=False)] if is_list else items)
+
+    return PlainValidator(read)
+
+
+def quantity(text: str, units: Mapping[str, float]) -> float | None:
+    """A number times its unit; 0 needs no unit. None if it is not one."""
+    found = re.fullmatch(r"(\d{1,12}\.?\d{0,12}|\.\d{1,12})\s*([A-Za-z%]*)", text)
+    if found is None or (found[2] not in units and text != "0"):
+        return None
+    return round(float(found[1]) * units.get(found[2], 0), 9)
+
+
+Probability = Annotated[
+    float,
+    scalar(lambda text: quantity(text, {"": 1, "%": 0.01}), "probability", "write a number from 0 to 1, or 0% to 100%"),
+    Field(le=1),
+]
+
+
+# Reading
+
+
+def read_yaml(path: Path, model: type[S]) -> S:
+    """What the file says. Raises ConfigurationException with every fault."""
+    try:
+        with path.open(encoding="utf-8") as file:
+            text = file.read(FILE_CHARACTERS_MAX + 1)
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
+        fault = Fault("", None, Origin(str(path)), f"cannot be read: {reason}", "name another file")
+        raise ConfigurationException([fault]) from None
+    return parse_yaml(text, str(path), model)
+
+
+def parse_yaml(text: str, source: str, model: type[S]) -> S:
+    """What the text of the file `source` says. Raises ConfigurationException with every fault."""
+    document = _Document(source)
+    tree = document.compose(text)
+    try:
+        section = model.model_validate(tree)
+        refuse_if_faulty(document.faults)
+        return section
+    except ValidationError as error:
+        for each in error.errors():
+            words = each.get("ctx", {})
+            document.fault(each["loc"], words["problem"], words["remedy"])
+    # A short form stands for several values, which have the same fault.
+    raise ConfigurationException(sorted(dict.fromkeys(document.faults), key=lambda fault: fault.origin.line or 0))
+
+
+class _Composer(yaml.SafeLoader):
+    """Composes nodes of plain YAML: what would stand for something else is refused."""
+
+    _depth = 0
+
+    def compose_node(self, parent: yaml.Node | None, index: Any) -> yaml.Node | None:
+        event = self.peek_event()  # type: ignore[no-untyped-call]
+        if getattr(event, "anchor", None) or getattr(event, "tag", None):
+            problem = "anchors (&name), aliases (*name) and tags (!name) are not supported"
+            raise yaml.MarkedYAMLError(problem=problem, problem_mark=event.start_mark)
+        if self._depth == NESTING_MAX:
+            raise yaml.MarkedYAMLError(problem=f"more than {NESTING_MAX} levels", problem_mark=event.start_mark)
+        self._depth += 1
+        node = super().compose_node(parent, index)
+        self._depth -= 1
+        return node
+
+
+class _Document:
+    """Where each value of a file is written, and the faults that are found in it."""
+
+    def __init__(self, source: str) -> None:
+        self.faults: list[Fault] = []
+        self._source = source
+        self._places: dict[Location, tuple[int, str | None]] = {}  # line (from 1), and the text of a scalar
+
+    def compose(self, text: str) -> object:
+        """The values as lists, dictionaries and texts. Raises ConfigurationException if it is not valid YAML."""
+        problem, remedy, line = "is empty", "write something into it", None
+        try:
+            if len(text) > FILE_CHARACTERS_MAX:
+                problem, remedy = f"has more than {FILE_CHARACTERS_MAX} characters", "write a smaller file"
+            elif node := _Composer(text).get_single_node():
+                return self._tree(node, (), node.start_mark.line)
+        except (yaml.YAMLError, ValueError) as error:  # ValueError: an escape for a character that does not exist
+            mark = getattr(error, "problem_mark", None)
+            line = None if mark is None else mark.line + 1
+            reasons = [reason for name in ("context", "problem") if (reason := getattr(error, name, None))]
+            reason = ", ".join(reasons) or str(error).splitlines()[0]
+            problem, remedy = f"is not valid YAML: {reason}", "correct the line"
+        raise ConfigurationException([Fault("", None, Origin(self._source, line), problem, remedy)])
+
+    def _tree(self, node: yaml.Node, location: Location, line: int) -> object:
+        self._places[location] = line + 1, node.value if isinstance(node, yaml.ScalarNode) else None
+        if isinstance(node, yaml.SequenceNode):
+            return [self._tree(item, (*location, i), item.start_mark.line) for i, item in enumerate(node.value)]
+        if not isinstance(node, yaml.MappingNode):
+            return node.value
+        tree: dict[str, object] = {}
+        for key, value in node.value:
+            if not isinstance(key, yaml.ScalarNode):
+                self.fault(location, "has a key that is not a text", "write `key: value`", key.start_mark.line + 1)
+            elif key.value in tree:
+                self.fault((*location, key.value), "is written twice", "remove one", key.start_mark.line + 1)
+            else:
+                tree[key.value] = self._tree(value, (*location, key.value), key.start_mark.line)
+        return tree
+
+    def fault(self, location: Location, problem: str, remedy: str, line: int | None = None) -> None:
+        """Add a fault of a value, or of the innermost one around it that is written: short forms leave some out."""
+        while location not in self._places:
+            location = location[:-1]
+        place, text = self._places[location]
+        shown = text if text is None or len(text) <= VALUE_SHOWN_MAX else f"{text[:VALUE_SHOWN_MAX]}..."
+        path = "".join(f"[{part + 1}]" if isinstance(part, int) else f".{_key(part)}" for part in location)
+        self.faults.append(Fault(path.removeprefix("."), shown, Origin(self._source, line or place), problem, remedy))
+
+
+def _key(text: str) -> str:
+    return text if text.isprintable() and len(text) <= VALUE_SHOWN_MAX else repr(text[:VALUE_SHOWN_MAX])
