@@ -22,6 +22,7 @@ from nm.localizer.archives import TAR_SUFFIXES, ZIP_SUFFIXES, BadArchive, unpack
 from yarn.containers import LocalResource
 from yarn.ids import ContainerId
 from yarn.states import LocalResourceType, LocalResourceVisibility
+from yarn.times import format_iso8601
 
 _URL = re.compile(r"(?:(?P<scheme>[A-Za-z][A-Za-z0-9+.-]*):)?(?://(?P<host>[^/]*))?(?P<path>/.*)?")
 _IO_EXCEPTION = "java.io.IOException"
@@ -195,5 +196,4 @@ def _restrict(path: str, *, public: bool) -> int:
 
 
 def _iso(wall_ms: int) -> str:
-    moment = datetime.fromtimestamp(wall_ms // 1000, UTC)
-    return f'"{moment:%Y-%m-%dT%H:%M:%S}.{wall_ms % 1000:03d}+0000"'
+    return f'"{format_iso8601(wall_ms)}"'

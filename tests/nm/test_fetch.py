@@ -16,6 +16,7 @@ from nm.launcher.directories import NodeDirectories
 from nm.localizer.fetch import FetchFailed, diagnostics, fetch, hadoop_path, is_public, source_path
 from tests.nm.nodes import APP, container_id
 from yarn.containers import LocalResource
+from yarn.resource import INT64_MAX
 from yarn.states import LocalResourceType, LocalResourceVisibility
 
 PUBLIC, PRIVATE, APPLICATION = (
@@ -77,6 +78,15 @@ def test_a_copy_lies_where_its_visibility_says(
     path, size_bytes = fetch(request(resource(source, visibility)), directories)
     assert path == f"{directories.local_dirs[0]}/{HOMES[visibility]}/10/words.txt"
     assert (Path(path).read_text(), size_bytes, mode(path)) == ("hello\n", 6, file_mode)
+
+
+@pytest.mark.parametrize("timestamp_ms", [INT64_MAX, -INT64_MAX - 1])
+def test_a_time_that_no_calendar_has_is_refused_as_any_other(
+    directories: NodeDirectories, source: Path, timestamp_ms: int
+) -> None:
+    local = LocalResource(f"file:{source}", 6, timestamp_ms, LocalResourceType.FILE, APPLICATION)
+    with pytest.raises(FetchFailed, match="changed on src filesystem"):
+        fetch(request(local), directories)
 
 
 def test_a_file_that_changed_is_refused_with_all_three_times(directories: NodeDirectories, source: Path) -> None:
