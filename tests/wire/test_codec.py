@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import typing
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -20,7 +21,7 @@ from wire.codec.fields import TEXT_BYTES_MAX
 from wire.codec.ids import read_container_id, read_node_id
 from wire.codec.launch import LAUNCH_CONTEXT_BYTES_MAX, write_launch_context
 from wire.codec.urls import read_url, write_url
-from wire.protocols import admin, client, container_management, inspection, master, tracker
+from wire.protocols import admin, client, client_cluster, container_management, inspection, master, tracker
 from wire.proxies.admin import AdminProxy
 from wire.proxies.client import ApplicationClientProxy
 from wire.proxies.container_management import ContainerManagementProxy
@@ -29,6 +30,7 @@ from wire.proxies.master import ApplicationMasterProxy
 from wire.proxies.tracker import ResourceTrackerProxy
 from wire.proxy import Proxy
 from wire.rpc import Form, Rpc
+from yarn.applications import ApplicationReport, ApplicationResourceUsage
 from yarn.asks import ResourceRequest
 from yarn.containers import (
     AMRMTokenIdentifier,
@@ -44,7 +46,9 @@ from yarn.protocols.container_management import (
     StopContainersResponse,
 )
 from yarn.protocols.master import AllocateRequest
-from yarn.resource import NONE, Resource
+from yarn.queues import QueueInfo
+from yarn.resource import INT64_MAX, NONE, Resource
+from yarn.states import YarnApplicationState
 
 HANDLERS: dict[Any, tuple[tuple[Rpc[Any, Any], ...], type[Proxy]]] = {
     client.ApplicationClientHandler: (client.RPCS, ApplicationClientProxy),
@@ -320,3 +324,29 @@ def test_a_time_to_empty_a_node_that_shrinks_is_refused(timeout_ms: int) -> None
         form.decode(proto.SerializeToString())
     option.over_commit_timeout = -1
     assert form.decode(proto.SerializeToString()) == sizes
+
+
+def test_sums_beyond_64_bits_are_sent_as_the_largest_number() -> None:
+    """Sizes that are each allowed add up: one application's report must not make the reply to all clients fail."""
+    beyond = 3 * INT64_MAX
+    usage = ApplicationResourceUsage(
+        used=Resource(beyond, 1, (("gpu", -beyond),)), memory_seconds=beyond, vcore_seconds=-beyond
+    )
+    report = ApplicationReport(
+        ApplicationId(1, 1),
+        "ann",
+        "root.a",
+        "n",
+        YarnApplicationState.RUNNING,
+        ApplicationAttemptId(ApplicationId(1, 1), 1),
+    )
+    form = client.GET_APPLICATION_REPORT.reply
+    read = form.decode(form.encode(replace(report, usage=usage))).usage
+    assert read.used == Resource(INT64_MAX, 1, (("gpu", -INT64_MAX - 1),))
+    assert (read.memory_seconds, read.vcore_seconds) == (INT64_MAX, -INT64_MAX - 1)
+    queue = random_record(random.Random(1), QueueInfo)
+    queue = replace(queue, statistics=replace(queue.statistics, available_memory_mb=beyond))
+    info = client_cluster.GET_QUEUE_INFO.reply
+    sent = info.decode(info.encode(queue))
+    assert sent is not None
+    assert sent.statistics.available_memory_mb == INT64_MAX

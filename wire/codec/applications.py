@@ -6,6 +6,7 @@ from protos import yarn_protos_pb2 as pb
 from wire.codec.asks import read_ask, write_ask
 from wire.codec.fields import (
     int32,
+    int64,
     member,
     members,
     number,
@@ -24,7 +25,7 @@ from wire.codec.ids import (
     write_container_id,
 )
 from wire.codec.launch import read_launch_context, write_launch_context
-from wire.codec.resources import read_resource, write_resource
+from wire.codec.resources import read_resource, write_resource, write_sum
 from wire.codec.tokens import read_token, write_token
 from yarn.applications import (
     NO_REMAINING_TIME,
@@ -102,15 +103,15 @@ def read_submission(proto: pb.ApplicationSubmissionContextProto) -> ApplicationS
 def write_usage(usage: ApplicationResourceUsage, out: pb.ApplicationResourceUsageReportProto) -> None:
     out.num_used_containers = int32(usage.used_containers)
     out.num_reserved_containers = int32(usage.reserved_containers)
-    write_resource(usage.used, out.used_resources)
-    write_resource(usage.reserved, out.reserved_resources)
-    write_resource(usage.needed, out.needed_resources)
-    out.memory_seconds = usage.memory_seconds
-    out.vcore_seconds = usage.vcore_seconds
+    write_sum(usage.used, out.used_resources)
+    write_sum(usage.reserved, out.reserved_resources)
+    write_sum(usage.needed, out.needed_resources)
+    out.memory_seconds = int64(usage.memory_seconds)
+    out.vcore_seconds = int64(usage.vcore_seconds)
     out.queue_usage_percentage = usage.queue_usage_percentage
     out.cluster_usage_percentage = usage.cluster_usage_percentage
-    out.preempted_memory_seconds = usage.preempted_memory_seconds
-    out.preempted_vcore_seconds = usage.preempted_vcore_seconds
+    out.preempted_memory_seconds = int64(usage.preempted_memory_seconds)
+    out.preempted_vcore_seconds = int64(usage.preempted_vcore_seconds)
 
 
 def read_usage(proto: pb.ApplicationResourceUsageReportProto) -> ApplicationResourceUsage:

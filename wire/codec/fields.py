@@ -9,12 +9,13 @@ from typing import Any, TypeVar
 from google.protobuf.message import Message
 
 from yarn.errors import InvalidArgumentException
-from yarn.resource import INT32_MAX
+from yarn.resource import INT32_MAX, INT64_MAX
 
 TEXT_BYTES_MAX = 1 << 20
 """Bytes of one text: far above any command line or diagnostics that means well (YARN-8972 was about such sizes)."""
 
 _INT32_MIN = -INT32_MAX - 1
+_INT64_MIN = -INT64_MAX - 1
 
 _E = TypeVar("_E", bound=Enum)
 
@@ -97,6 +98,11 @@ def refuse_too_many(proto: Message, field: str, limit: int) -> None:
 def int32(value: int) -> int:
     """`value` within 32 bits: what is larger is told as the largest number, as Hadoop casts amounts."""
     return max(_INT32_MIN, min(INT32_MAX, value))
+
+
+def int64(value: int) -> int:
+    """`value` within 64 bits. Sizes that fit add up to sums that do not; one of them must not make a reply fail."""
+    return max(_INT64_MIN, min(INT64_MAX, value))
 
 
 def number(kind: Enum) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from protos import yarnling_pb2 as pb
 from wire.codec.fields import int32, member, members, number, required, text
 from wire.codec.ids import read_application_id, read_node_id, write_application_id, write_node_id
-from wire.codec.resources import read_resource, write_resource
+from wire.codec.resources import read_resource, write_resource, write_sum
 from yarn.protocols.inspection import (
     Explanation,
     ObstacleReport,
@@ -80,9 +80,9 @@ def _write_obstacle(obstacle: ObstacleReport, out: pb.ObstacleProto) -> None:
     if obstacle.node_id is not None:
         write_node_id(obstacle.node_id, out.node_id)
     if obstacle.asked is not None:
-        write_resource(obstacle.asked, out.asked)
+        write_sum(obstacle.asked, out.asked)
     if obstacle.bound is not None:
-        write_resource(obstacle.bound, out.bound)
+        write_sum(obstacle.bound, out.bound)
     for setting in obstacle.settings:
         out.settings.add(key=setting.key, value=setting.value)
 

@@ -19,7 +19,7 @@ from wire.codec.fields import int32, member, members, number, refuse_too_many, r
 from wire.codec.ids import read_container_id, read_node_id, write_container_id, write_node_id
 from wire.codec.launch import read_acls, write_acls
 from wire.codec.nodes import read_node_report, write_node_report
-from wire.codec.resources import read_resource, write_resource
+from wire.codec.resources import read_resource, write_resource, write_sum
 from wire.codec.tokens import read_token, write_token
 from yarn.protocols.master import (
     AllocateRequest,
@@ -118,7 +118,7 @@ def read_allocate(proto: pb.AllocateRequestProto) -> AllocateRequest:
 
 def write_allocated(reply: AllocateResponse, out: pb.AllocateResponseProto) -> None:
     out.response_id = reply.response_id
-    write_resource(reply.headroom, out.limit)
+    write_sum(reply.headroom, out.limit)
     out.num_cluster_nodes = int32(reply.cluster_nodes)
     for container in reply.allocated:
         write_container(container, out.allocated_containers.add())

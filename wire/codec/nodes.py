@@ -6,7 +6,7 @@ from protos import yarn_protos_pb2 as pb
 from protos import yarn_server_common_protos_pb2 as common_pb
 from wire.codec.fields import int32, member, members, number, optional_member, required, text, texts
 from wire.codec.ids import read_node_id, write_node_id
-from wire.codec.resources import read_resource, read_utilization, write_resource, write_utilization
+from wire.codec.resources import read_resource, read_utilization, write_resource, write_sum, write_utilization
 from yarn.nodes import ClusterMetrics, NodeHealth, NodeReport
 from yarn.resource import INT32_MAX
 from yarn.states import NodeState, NodeUpdateType
@@ -31,7 +31,7 @@ def write_node_report(report: NodeReport, out: pb.NodeReportProto) -> None:
     out.node_state = number(report.state)
     out.httpAddress = report.http_address
     out.rackName = report.rack
-    write_resource(report.used, out.used)
+    write_sum(report.used, out.used)
     write_resource(report.capability, out.capability)
     out.numContainers = report.containers
     out.health_report = report.health.report

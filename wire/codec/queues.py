@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from protos import yarn_protos_pb2 as pb
 from wire.codec.applications import read_application_report, write_application_report
-from wire.codec.fields import member, members, number, text, texts
-from wire.codec.resources import read_resource, write_resource
+from wire.codec.fields import int64, member, members, number, text, texts
+from wire.codec.resources import read_resource, write_sum
 from yarn.queues import QueueInfo, QueuePartition, QueueStatistics
 from yarn.states import QueueState
 
@@ -47,7 +47,7 @@ def write_queue_info(queue: QueueInfo, out: pb.QueueInfoProto) -> None:
     for partition in queue.partitions:
         _write_partition(partition, out.queueConfigurationsMap.add(partitionName=partition.label).queueConfigurations)
     for theirs, ours in _STATISTICS.items():
-        setattr(out.queueStatistics, theirs, getattr(queue.statistics, ours))
+        setattr(out.queueStatistics, theirs, int64(getattr(queue.statistics, ours)))
     for child in queue.children:
         write_queue_info(child, out.childQueues.add())
     for report in queue.applications:
@@ -73,8 +73,8 @@ def _write_partition(partition: QueuePartition, out: pb.QueueConfigurationsProto
     out.maxCapacity = partition.maximum_capacity
     out.absoluteCapacity = partition.absolute_capacity
     out.absoluteMaxCapacity = partition.absolute_maximum_capacity
-    write_resource(partition.effective_minimum, out.effectiveMinCapacity)
-    write_resource(partition.effective_maximum, out.effectiveMaxCapacity)
+    write_sum(partition.effective_minimum, out.effectiveMinCapacity)
+    write_sum(partition.effective_maximum, out.effectiveMaxCapacity)
 
 
 def _read_partition(label: str, proto: pb.QueueConfigurationsProto) -> QueuePartition:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from protos import yarn_protos_pb2 as pb
-from wire.codec.fields import int32, refuse_too_many, text
+from wire.codec.fields import int32, int64, refuse_too_many, text
 from yarn.errors import InvalidArgumentException
 from yarn.nodes import ResourceUtilization
 from yarn.resource import MEMORY_MB, VCORES, Resource
@@ -17,6 +17,12 @@ def write_resource(resource: Resource, out: pb.ResourceProto) -> None:
     out.virtual_cores = int32(resource.vcores)
     for name, amount in resource.extra:
         out.resource_value_map.add(key=name, value=amount)
+
+
+def write_sum(resource: Resource, out: pb.ResourceProto) -> None:
+    """What was added up, with what does not fit told as the largest number."""
+    extra = tuple((name, int64(amount)) for name, amount in resource.extra)
+    write_resource(Resource(int64(resource.memory_mb), resource.vcores, extra), out)
 
 
 def read_resource(proto: pb.ResourceProto) -> Resource:

@@ -23,7 +23,7 @@ from wire.codec.ids import (
     write_node_id,
 )
 from wire.codec.nodes import read_health, write_health
-from wire.codec.resources import read_resource, read_utilization, write_resource, write_utilization
+from wire.codec.resources import read_resource, read_utilization, write_resource, write_sum, write_utilization
 from yarn.nodes import NodeHealth
 from yarn.protocols.container_management import SignalContainerRequest
 from yarn.protocols.tracker import (
@@ -93,7 +93,7 @@ def write_registered_node(reply: RegisterNodeManagerResponse, out: pb.RegisterNo
     out.diagnostics_message = reply.diagnostics
     out.rm_version = reply.rm_version
     if reply.resource is not None:
-        write_resource(reply.resource, out.resource)
+        write_sum(reply.resource, out.resource)
 
 
 def read_registered_node(proto: pb.RegisterNodeManagerResponseProto) -> RegisterNodeManagerResponse:
@@ -167,7 +167,7 @@ def write_heartbeat_reply(reply: NodeHeartbeatResponse, out: pb.NodeHeartbeatRes
         write_container(container, out.containers_to_update.add())
     out.diagnostics_message = reply.diagnostics
     if reply.resource is not None:
-        write_resource(reply.resource, out.resource)
+        write_sum(reply.resource, out.resource)
     if reply.container_token_key is not None:
         write_master_key(reply.container_token_key, out.container_token_master_key)
     if reply.nm_token_key is not None:
