@@ -26,6 +26,8 @@ from yarn.errors import YarnException
 
 EXIT_REFUSED = 2
 LOG_FORMAT = "%(asctime)s %(levelname)s %(name)s %(message)s"
+MESSAGE_LENGTH_MAX = 6_000
+"""Characters of one message: more than a step's diagnostics or a logged call (wire.observer) has."""
 LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR")
 
 
@@ -82,10 +84,22 @@ def _is_not_about_a_lost_caller(record: logging.LogRecord) -> bool:
 
 
 class _LineFormatter(logging.Formatter):
-    """As its base, with the date and time of a second written out once."""
+    """As its base, with the date and time of a second written out once.
+
+    A message is one line of at most MESSAGE_LENGTH_MAX characters, whatever names and texts of callers are in it.
+    """
 
     _second = -1
     _written = ""
+
+    def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802  the base's name
+        text = record.message
+        if len(text) > MESSAGE_LENGTH_MAX:
+            text = f"{text[:MESSAGE_LENGTH_MAX]}... ({len(text)} characters)"
+        if not text.isprintable():
+            text = "".join(letter if letter.isprintable() else _escaped(letter) for letter in text)
+        record.message = text
+        return super().formatMessage(record)
 
     def formatTime(self, record: logging.LogRecord, datefmt: str | None = None) -> str:  # noqa: N802  the base's name
         second = int(record.created)
@@ -93,6 +107,11 @@ class _LineFormatter(logging.Formatter):
             self._second = second
             self._written = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(second))
         return f"{self._written},{int(record.msecs):03d}"
+
+
+def _escaped(letter: str) -> str:
+    """A control character as Python writes it in a literal."""
+    return repr(letter)[1:-1]
 
 
 def _write_ready(descriptor: int, facts: dict[str, object]) -> None:

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import logging
+import sys
 
-from wire.daemon_process import LOG_FORMAT, _LineFormatter
+import pytest
+
+from wire.daemon_process import LOG_FORMAT, MESSAGE_LENGTH_MAX, _LineFormatter
 
 
 def test_lines_are_those_of_the_standard_formatter() -> None:
@@ -13,3 +16,31 @@ def test_lines_are_those_of_the_standard_formatter() -> None:
         record = logging.LogRecord("nm.shell", logging.INFO, "", 0, "%s=%s", ("a", 1), None)
         record.created, record.msecs = created, created % 1 * 1000
         assert ours.format(record) == standard.format(record)
+
+
+@pytest.mark.parametrize(
+    ("sent", "shown"),
+    [
+        ("a\nb", "a\\nb"),
+        ("\x1b[2Ja\x00\r", "\\x1b[2Ja\\x00\\r"),
+        ("\u2028 \ud800", "\\u2028 \\ud800"),
+        ("é𝄞", "é𝄞"),
+        ("a" * MESSAGE_LENGTH_MAX, "a" * MESSAGE_LENGTH_MAX),
+        ("a" * 70_000, "a" * MESSAGE_LENGTH_MAX + "... (70000 characters)"),
+    ],
+)
+def test_a_message_is_one_line_that_is_not_too_long(sent: str, shown: str) -> None:
+    """A name that a caller sends cannot begin a line of the log, move the cursor of a reader or fill the disk."""
+    record = logging.LogRecord("nm.shell", logging.INFO, "", 0, "%s", (sent,), None)
+    line = _LineFormatter("%(levelname)s %(message)s").format(record)
+    assert line == f"INFO {shown}"
+
+
+def test_a_trace_keeps_its_lines() -> None:
+    try:
+        raise ValueError("a\nb")
+    except ValueError:
+        record = logging.LogRecord("nm.shell", logging.ERROR, "", 0, "failed", None, sys.exc_info())
+    lines = _LineFormatter("%(message)s").format(record).splitlines()
+    assert lines[0] == "failed"
+    assert lines[-2:] == ["ValueError: a", "b"]
