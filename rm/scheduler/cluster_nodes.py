@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from rm.lifecycles.rm_container import RMContainerEvent
+from rm.lifecycles.rm_container import RMContainer, RMContainerEvent
 from rm.scheduler.applications import Applications
 from rm.scheduler.completion import LOST_NODE, aborted_status
 from rm.scheduler.context import SchedulerContext
@@ -117,7 +117,7 @@ class ClusterNodes:
         for reported in increased:
             self._container_increased(reported, node_id)
         for status in completed:
-            container = self._applications.container(status.container_id)
+            container = self._container_on(node_id, status.container_id)
             if container is not None:
                 self._applications.complete(container, status, RMContainerEvent.FINISHED)
             else:
@@ -131,11 +131,19 @@ class ClusterNodes:
         if node is not None and context.may_place():
             allocate_containers_to_node(node, self._tree, self._applications.by_id, context)
 
+    def _container_on(self, node_id: NodeId, container_id: ContainerId) -> RMContainer | None:
+        """A live container if it is on that node: what a node reports of others' containers changes nothing.
+
+        Hadoop does not compare, so that one node can end the containers of another.
+        """
+        container = self._applications.container(container_id)
+        return container if container is not None and container.node_id == node_id else None
+
     def _container_launched(self, container_id: ContainerId, node_id: NodeId, node: SchedulerNode | None) -> None:
-        """The NM reports it for the first time; what nobody knows is to be ended."""
+        """The NM reports it for the first time; what is not known, or is on another node, is to be ended."""
         context = self._context
         attempt = self._applications.attempt_of(container_id.application_id)
-        container = attempt.live_containers.get(container_id) if attempt is not None else None
+        container = self._container_on(node_id, container_id)
         if container is None:
             context.notify(CleanUpContainer(node_id, container_id))
         elif container.allows(RMContainerEvent.LAUNCHED):
@@ -145,7 +153,7 @@ class ClusterNodes:
 
     def _container_increased(self, reported: Container, node_id: NodeId) -> None:
         """The NM has let it grow (containerIncreasedOnNode)."""
-        container = self._applications.container(reported.id)
+        container = self._container_on(node_id, reported.id)
         if container is None:
             self._context.notify(CleanUpContainer(node_id, reported.id))
         elif container.allows(RMContainerEvent.NM_DONE_CHANGE_RESOURCE):

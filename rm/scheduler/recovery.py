@@ -45,7 +45,8 @@ class Recovery:
     ) -> None:
         """A node that joins has a container of before the restart. It is to be ended if nobody can take it up.
 
-        That is so if its application is over, or its attempt, unless it `keeps_containers` of earlier attempts.
+        That is so if its application is over, or its attempt, unless it `keeps_containers` of earlier attempts, and if
+        the container is known to run on another node.
         """
         context, applications = self._context, self._applications
         context.now_ms = now_ms
@@ -55,6 +56,12 @@ class Recovery:
         attempt = application.current_attempt if application is not None else None
         if attempt is None or not (keeps_containers or _is_of(attempt, report)):
             if report.state is not ContainerState.COMPLETE:
+                context.notify(CleanUpContainer(node_id, report.container_id))
+            return
+        known = attempt.live_containers.get(report.container_id)
+        if known is not None:
+            # Hadoop would book it a second time, and never give that room back.
+            if known.node_id != node_id and report.state is not ContainerState.COMPLETE:
                 context.notify(CleanUpContainer(node_id, report.container_id))
             return
         container = _rm_container(context, attempt, node, report)

@@ -9,7 +9,7 @@ import pytest
 from rm.events import NodeHeartbeat, RegisterNode, Stood, Tick, UnregisterNode, UpdateNodeResource
 from rm.node_reports import cluster_metrics, node_reports
 from tests.rm.builders import RM, ask, done
-from yarn.containers import NMContainerStatus
+from yarn.containers import ContainerStatus, NMContainerStatus
 from yarn.errors import ResourceNotFoundException, YarnException
 from yarn.ids import ApplicationAttemptId, ApplicationId, ContainerId, NodeId
 from yarn.protocols.tracker import NodeHeartbeatRequest, RegisterNodeManagerRequest
@@ -177,6 +177,31 @@ def test_a_node_that_registers_again_with_its_applications_keeps_them(rm: RM, ap
     assert rm.beat("n2").action is NodeAction.NORMAL
     assert rm.allocate(app).completed == ()
     assert rm.core.scheduler.container(container.id) is not None
+
+
+@pytest.mark.parametrize("reported_state", [ContainerState.RUNNING, ContainerState.COMPLETE])
+def test_what_a_node_says_of_a_container_on_another_counts_for_nothing(
+    rm: RM, app: ApplicationId, reported_state: ContainerState
+) -> None:
+    rm.allocate(app, [ask(1)])
+    rm.beat("n2")
+    (container,) = rm.allocate(app).allocated
+    rm.run(container)
+    rm.beat("n2")
+    nm = rm.nodes["n1"]
+    status = ContainerStatus(container.id, reported_state, 7)
+    increased = replace(container, resource=Resource(7 * 1024, 1))
+    master = [ContainerStatus(one, ContainerState.RUNNING) for one in nm.running]
+    beat = NodeHeartbeatRequest(nm.node_id, nm.response_id, (*master, status), increased_containers=(increased,))
+    reply = rm.send(NodeHeartbeat(rm.call(), beat))
+    nm.response_id = reply.response_id
+    rm.beat("n1")
+    held = rm.core.scheduler.container(container.id)
+    assert held is not None
+    assert (held.node_id, held.resource) == (rm.nodes["n2"].node_id, container.resource)
+    assert rm.allocate(app).completed == ()
+    rm.beat("n2")
+    assert rm.core.scheduler.container(container.id) is held
 
 
 def test_another_nm_at_the_same_port_takes_the_place_of_the_old(rm: RM, app: ApplicationId) -> None:

@@ -9,14 +9,16 @@ from collections.abc import Mapping
 
 import pytest
 
+from rm.events import NodeHeartbeat, RegisterNode
 from rm.reports import application_report
 from tests.rm.builders import ask, done
 from tests.rm.stored import StoredRM
-from yarn.containers import Container
+from yarn.containers import Container, NMContainerStatus
 from yarn.errors import ApplicationMasterNotRegisteredException
-from yarn.ids import ApplicationId
+from yarn.ids import ApplicationId, NodeId
+from yarn.protocols.tracker import NodeHeartbeatRequest, NodeHeartbeatResponse, RegisterNodeManagerRequest
 from yarn.resource import Resource
-from yarn.states import YarnApplicationState
+from yarn.states import ContainerState, YarnApplicationState
 
 WAIT_MS = 10_000
 
@@ -279,3 +281,22 @@ def test_a_container_comes_back_with_its_size_and_place_in_the_queue(job: Job) -
     sizes = [c.resource.memory_mb for c in rm.core.scheduler.containers_of(job.app).values()]
     assert sizes == [2048, 2048]
     assert used(rm) == (4096, 4096, 4096)
+
+
+@pytest.mark.parametrize("state", [ContainerState.RUNNING, ContainerState.COMPLETE])
+def test_a_node_cannot_bring_a_container_that_already_runs(job: Job, state: ContainerState) -> None:
+    """I-15: it stays where it is, with its size, and is charged once. Another node that runs it must end it."""
+    rm, container = job.rm, job.tasks[0]
+    before = used(rm)
+    stranger = NodeId("n3", 1)
+    report = NMContainerStatus(container.id, state, Resource(3072, 1))
+    request = RegisterNodeManagerRequest(stranger, 8042, Resource(8192, 8), "", (report,), (job.app,))
+    rm.send(RegisterNode(rm.call(), request, "/default-rack"))
+    assert used(rm) == before
+    held = rm.core.scheduler.container(container.id)
+    assert held is not None
+    assert (held.node_id, held.resource) == (rm.nodes["n2"].node_id, container.resource)
+    reply = rm.send(NodeHeartbeat(rm.call(), NodeHeartbeatRequest(stranger, 0)))
+    assert isinstance(reply, NodeHeartbeatResponse)
+    assert reply.containers_to_clean_up == ((container.id,) if state is ContainerState.RUNNING else ())
+    assert rm.allocate(job.app).completed == ()
