@@ -1,0 +1,153 @@
+"""Ids and tokens that the fuzzer has seen in the cluster: they get a random record past the first check."""
+
+from __future__ import annotations
+
+import dataclasses
+import typing
+from dataclasses import dataclass, field
+from random import Random
+from typing import Any
+
+from tests.cluster.rpc_fuzz.harmless import Harmless
+from tests.wire.random_records import random_value
+from wire.protocols import admin, client, container_management, inspection, master, pack, tracker
+from yarn.containers import ContainerLaunchContext, Token
+from yarn.ids import ApplicationAttemptId, ApplicationId, ContainerId, NodeId
+from yarn.resource import INT32_MAX, INT64_MAX, Resource
+
+KEPT_MAX = 40
+HOSTS = tuple(f"127.0.1.{number}" for number in range(1, 9))
+"""Of the nodes that the fuzzer plays. The real ones begin at 127.0.0.2."""
+TEXTS = ("", "..", "../../x", "/", "*", "a\nb", "\0", "\x1b[2J", "x" * 300, "x" * 70_000, "é𝄞", "%s%n", "'\"`$(x)", " ")
+QUEUES = ("default", "root.default", "a", "root.a", "b", "root", "root.b.b1", "b1", "b2", "", "nowhere", "root..a", "%")
+LABELS = ("", "*", "gpu", "ssd", "gpu && ssd", "gpu || ssd", "!gpu", "nope", " gpu ", "x" * 300, "(")
+NUMBERS = (0, 1, -1, 2, 10, 1024, INT32_MAX, -INT32_MAX - 1, INT32_MAX - 1)
+LONGS = (*NUMBERS, INT64_MAX, -INT64_MAX - 1, INT32_MAX + 1)
+SIZES = (
+    Resource(128, 1),
+    Resource(1024, 1),
+    Resource(256, 2),
+    Resource(0, 0),
+    Resource(-1, -1),
+    Resource(INT64_MAX, 1),
+)
+
+_HANDLERS: tuple[tuple[tuple[Any, ...], Any], ...] = (
+    (client.RPCS, client.ApplicationClientHandler),
+    (inspection.RPCS, inspection.InspectionHandler),
+    (master.RPCS, master.ApplicationMasterHandler),
+    (tracker.RPCS, tracker.ResourceTrackerHandler),
+    (pack.RPCS, pack.PackTrackerHandler),
+    (admin.RPCS, admin.AdminHandler),
+    (container_management.RPCS, container_management.ContainerManagementHandler),
+)
+REQUESTS = {
+    rpc.path: typing.get_type_hints(getattr(handler, rpc.method))["request"]
+    for rpcs, handler in _HANDLERS
+    for rpc in rpcs
+}
+"""{path: the type of its request}"""
+
+
+@dataclass
+class Known:
+    """The latest of each kind, a few dozen at most."""
+
+    apps: list[ApplicationId] = field(default_factory=list)
+    containers: list[ContainerId] = field(default_factory=list)
+    nodes: list[NodeId] = field(default_factory=list)
+    real_nodes: tuple[NodeId, ...] = ()
+    nodes_list_ended: bool = True
+    """Whether registrations of played nodes list containers that they have reported as ended, or that others have.
+
+    As in Hadoop, the ResourceManager takes them up again, and they end twice: where invariants are checked (I-31) a
+    node that holds the cluster's secret can end the ResourceManager by that.
+    """
+    master_tokens: list[Token] = field(default_factory=list)
+    nm_tokens: list[tuple[NodeId, Token]] = field(default_factory=list)
+    container_tokens: list[Token] = field(default_factory=list)
+
+    def keep(self, rng: Random, those: list[Any], one: Any) -> None:
+        """Add `one`, in the place of any other if there are enough."""
+        if len(those) < KEPT_MAX:
+            those.append(one)
+        else:
+            those[rng.randrange(KEPT_MAX)] = one
+
+    def token(self, rng: Random) -> Token | None:
+        """A token of any kind."""
+        those = [*self.master_tokens, *(token for _, token in self.nm_tokens), *self.container_tokens]
+        return rng.choice(those) if those else None
+
+    def request(self, rng: Random, path: str, harmless: Harmless) -> Any:
+        """A random request of an RPC, which speaks of what is there more often than not."""
+        return self.at_home(rng, random_value(rng, REQUESTS[path]), harmless)
+
+    def at_home(self, rng: Random, value: Any, harmless: Harmless, name: str = "") -> Any:
+        """`value` with ids of what is there, and texts and numbers that checks are made of, in some of its places."""
+        if isinstance(value, (str, int, ApplicationId, ApplicationAttemptId, ContainerId)) and rng.random() < 0.25:
+            return value
+        match value:
+            case ContainerLaunchContext():
+                return harmless.launch_context(rng)
+            case ApplicationId():
+                return rng.choice(self.apps) if self.apps else value
+            case ApplicationAttemptId():
+                return self._attempt(rng) or value
+            case ContainerId():
+                return self._container(rng) or value
+            case NodeId():
+                return self._node(rng)
+            case Resource():
+                return rng.choice(SIZES)
+            case Token():
+                return self._token(rng) or value
+            case str():
+                return self._text(rng, value, name)
+            case bool() | None | float() | bytes():
+                return value
+            case int():
+                return rng.choice(LONGS) if rng.random() < 0.3 else rng.choice((value, rng.randint(0, 5)))
+        return self._of_parts(rng, value, harmless)
+
+    def _of_parts(self, rng: Random, value: Any, harmless: Harmless) -> Any:
+        if isinstance(value, tuple):
+            return tuple(self.at_home(rng, entry, harmless) for entry in value)
+        if isinstance(value, frozenset):
+            return frozenset(self.at_home(rng, entry, harmless) for entry in value)
+        if isinstance(value, dict):
+            return {key: self.at_home(rng, entry, harmless) for key, entry in value.items()}
+        if dataclasses.is_dataclass(value) and not isinstance(value, type):
+            names = [one.name for one in dataclasses.fields(value)]
+            changes = {one: self.at_home(rng, getattr(value, one), harmless, one) for one in names}
+            return dataclasses.replace(value, **changes)
+        return value
+
+    def _attempt(self, rng: Random) -> ApplicationAttemptId | None:
+        if not self.apps:
+            return None
+        return ApplicationAttemptId(rng.choice(self.apps), rng.choice((1, 1, 1, 2, 0, -1, INT32_MAX)))
+
+    def _container(self, rng: Random) -> ContainerId | None:
+        if self.containers and rng.random() < 0.6:
+            return rng.choice(self.containers)
+        attempt_id = self._attempt(rng)
+        return None if attempt_id is None else ContainerId(attempt_id, rng.choice((1, 2, 0, 7, 1 << 40 | 1, INT64_MAX)))
+
+    def _node(self, rng: Random) -> NodeId:
+        if self.nodes and rng.random() < 0.8:
+            return rng.choice(self.nodes)
+        return NodeId(rng.choice(HOSTS), rng.choice((0, 1, 45454, 65535)))
+
+    def _token(self, rng: Random) -> Token | None:
+        return rng.choice(self.container_tokens) if self.container_tokens and rng.random() < 0.7 else self.token(rng)
+
+    def _text(self, rng: Random, value: str, name: str) -> str:
+        if "queue" in name:
+            return rng.choice(QUEUES)
+        if "label" in name:
+            return rng.choice(LABELS)
+        if name == "resource_name":
+            places = ("*", "*", "/default-rack", *(node.host for node in self.nodes), "", "nowhere", "x" * 300)
+            return rng.choice(places)
+        return rng.choice(TEXTS) if rng.random() < 0.3 else value

@@ -1,0 +1,55 @@
+"""What the daemons' logs must not have after a fuzz run, and how long they may be."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+BAD = re.compile(
+    r"Traceback|a step failed|call failed|invariant broken|^\S+ \S+ (ERROR|CRITICAL) |never (retrieved|awaited)"
+)
+KNOWN = (
+    # A user's entry in a queue goes with its last application, as in Hadoop, before its containers are over.
+    "invariant broken, as Hadoop breaks it",
+)
+"""What may be there although `BAD` finds it, each with its reason."""
+LINE = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3} (DEBUG|INFO|WARNING|ERROR|CRITICAL) [\w.]+ ")
+"""How each line of a daemon's log begins: what a message brought may not begin a line of its own."""
+LINE_BYTES_MAX = 8 * 1024
+BYTES_A_MESSAGE_MAX = 2 * 1024
+"""On average over a run: an application's life is some 3 KiB of log, and most messages are refused without a line."""
+SHOWN_MAX = 20
+"""Faults of one log that are reported in full."""
+
+
+def check_log(log: Path, messages: int) -> list[str]:
+    """What is wrong with one log after so many messages, as lines; none is well."""
+    faults = list(_bad_lines(log))
+    size = log.stat().st_size
+    if size > BYTES_A_MESSAGE_MAX * max(messages, 1):
+        faults.append(f"{log.name}: {size} bytes for {messages} messages (at most {BYTES_A_MESSAGE_MAX} for each)")
+    if len(faults) > SHOWN_MAX:
+        faults[SHOWN_MAX:] = [f"{log.name}: {len(faults) - SHOWN_MAX} more"]
+    return faults
+
+
+def _bad_lines(log: Path) -> Iterator[str]:
+    within = False
+    with log.open(errors="replace") as lines:
+        for number, line in enumerate(lines, 1):
+            begins = LINE.match(line) is not None
+            where = f"{log.name}:{number}"
+            if BAD.search(line) and not any(known in line for known in KNOWN):
+                within = True
+                yield f"{where}: {line.rstrip()[:500]}"
+            elif begins:
+                within = False
+            elif within:
+                # The rest of a trace, of which the exception is what a reader wants.
+                if not line.startswith((" ", "\t")):
+                    yield f"{where}: {line.rstrip()[:500]}"
+            elif line.strip():
+                yield f"{where}: a line without a time: {line.rstrip()[:200]!r}"
+            if len(line) > LINE_BYTES_MAX:
+                yield f"{where}: a line of {len(line)} characters: {line[:200]}..."

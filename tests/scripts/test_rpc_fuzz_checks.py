@@ -1,0 +1,180 @@
+"""The fuzzer's own parts: it sees a trace in a log, sends nothing that could do harm, and judges answers."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from random import Random
+
+import grpc
+import pytest
+
+from tests.cluster.rpc_fuzz.caller import RPCS, FuzzCaller, Message, metadata_of
+from tests.cluster.rpc_fuzz.harmless import COMMANDS, Harmless
+from tests.cluster.rpc_fuzz.known import REQUESTS, Known
+from tests.cluster.rpc_fuzz.logs import BYTES_A_MESSAGE_MAX, LINE_BYTES_MAX, check_log
+from tests.cluster.rpc_fuzz.mutations import mutated
+from tests.wire.serving import Recorder, serving, target
+from wire.protocols import client, client_cluster, container_management, tracker
+from yarn.applications import ApplicationSubmissionContext
+from yarn.containers import ContainerLaunchContext, ContainerRetryContext, LocalResource, Token
+from yarn.errors import YarnException
+from yarn.ids import ApplicationAttemptId, ApplicationId, ContainerId, NodeId
+from yarn.protocols.container_management import StartContainerRequest
+from yarn.protocols.tracker import RegisterNodeManagerRequest
+from yarn.resource import Resource
+from yarn.states import ContainerRetryPolicy
+
+GOOD = "2026-11-21 10:00:00,000 INFO rm.shell RMApp=application_1_0001 event=START from=NEW to=NEW_SAVING\n"
+APP = ApplicationId(1, 1)
+
+# Logs
+
+
+def log_of(directory: Path, text: str) -> Path:
+    log = directory / "rm.log"
+    log.write_text(text)
+    return log
+
+
+def test_a_log_without_a_fault_passes(tmp_path: Path) -> None:
+    assert check_log(log_of(tmp_path, GOOD * 3), 10) == []
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "Traceback (most recent call last):",
+        "2026-11-21 10:00:00,000 ERROR wire.server call failed rpc=allocate peer=ipv4:127.0.0.1:1",
+        "2026-11-21 10:00:00,000 ERROR nm.shell something new",
+        "2026-11-21 10:00:00,000 CRITICAL rm.shell invariant broken: I-15: x",
+        "2026-11-21 10:00:00,000 WARNING rm.shell a step failed event=Tick",
+        "a line that a message brought",
+        "2026-11-21 10:00:00,000 INFO rm.shell " + "x" * LINE_BYTES_MAX,
+    ],
+)
+def test_a_line_that_should_not_be_there_is_reported_with_its_number(tmp_path: Path, line: str) -> None:
+    found = check_log(log_of(tmp_path, f"{GOOD}{line}\n{GOOD}"), 1000)
+    assert len(found) == 1
+    assert found[0].startswith("rm.log:2: ")
+
+
+def test_of_a_trace_the_exception_is_reported_too(tmp_path: Path) -> None:
+    trace = 'Traceback (most recent call last):\n  File "x.py", line 1, in y\n    z()\nValueError: embedded null byte\n'
+    found = check_log(log_of(tmp_path, GOOD + trace + GOOD), 1000)
+    assert [text.partition(": ")[2] for text in found] == [
+        "Traceback (most recent call last):",
+        "ValueError: embedded null byte",
+    ]
+
+
+def test_what_hadoop_breaks_as_well_is_no_fault(tmp_path: Path) -> None:
+    line = "2026-11-21 10:00:00,000 WARNING rm.shell invariant broken, as Hadoop breaks it where x: I-08: y\n"
+    assert check_log(log_of(tmp_path, line), 10) == []
+
+
+def test_a_log_that_grows_too_fast_is_reported(tmp_path: Path) -> None:
+    text = GOOD * (BYTES_A_MESSAGE_MAX // len(GOOD) + 1)
+    assert len(check_log(log_of(tmp_path, text), 1)) == 1
+    assert check_log(log_of(tmp_path, text), 2) == []
+
+
+# What may be sent
+
+
+def submission(**launch: object) -> ApplicationSubmissionContext:
+    return ApplicationSubmissionContext(APP, ContainerLaunchContext(**launch))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    "launch",
+    [
+        {"commands": ("true; touch /tmp/x",)},
+        {"commands": ("true", "&& touch /tmp/x")},
+        {"commands": ("true",), "environment": {"COLOR": "`touch /tmp/x`"}},
+        {"commands": ("true",), "environment": {"LD_PRELOAD": ""}},
+        {"commands": ("true",), "local_resources": {"a": LocalResource("file:/etc/passwd", 1, 1)}},
+        {"commands": ("true",), "local_resources": {"'\ntouch x\n'": LocalResource("file:/r/words.txt", 1, 1)}},
+        {"retry": ContainerRetryContext(ContainerRetryPolicy.RETRY_ON_ALL_ERRORS, max_retries=-1)},
+    ],
+)
+def test_what_could_run_something_else_is_not_sent(launch: dict[str, object]) -> None:
+    harmless = Harmless(Path("/r"))
+    token = Token(b"", b"", "", "")
+    start = StartContainerRequest(submission(**launch).am_container, token)
+    data = client.SUBMIT_APPLICATION.request.encode(submission(**launch))
+    assert not harmless.allows(client.SUBMIT_APPLICATION, data)
+    data = container_management.START_CONTAINERS.request.encode((start,))
+    assert not harmless.allows(container_management.START_CONTAINERS, data)
+
+
+@pytest.mark.parametrize(("host", "allowed"), [("127.0.1.1", True), ("192.0.2.1", False), ("example.org", False)])
+def test_no_node_beyond_loopback_is_registered(tmp_path: Path, host: str, allowed: bool) -> None:
+    request = RegisterNodeManagerRequest(NodeId(host, 1), 1, Resource(1, 1))
+    rpc = tracker.REGISTER_NODE_MANAGER
+    assert Harmless(tmp_path).allows(rpc, rpc.request.encode(request)) is allowed
+
+
+def test_random_launch_contexts_are_harmless(tmp_path: Path, seed: int) -> None:
+    harmless, rng = Harmless(tmp_path), Random(seed)
+    harmless.make_files()
+    for _ in range(100):
+        launch = harmless.launch_context(rng)
+        assert set(launch.commands) <= set(COMMANDS)
+        data = client.SUBMIT_APPLICATION.request.encode(replace(submission(), am_container=launch))
+        assert harmless.allows(client.SUBMIT_APPLICATION, data)
+
+
+def test_there_are_random_requests_of_every_rpc(tmp_path: Path) -> None:
+    harmless, rng = Harmless(tmp_path), Random(1)
+    known = Known(apps=[APP], containers=[ContainerId(ApplicationAttemptId(APP, 1), 1)])
+    assert {rpc.path for rpc in RPCS} == REQUESTS.keys()
+    for rpc in RPCS:
+        encoded = 0
+        for _ in range(50):
+            try:
+                data = rpc.request.encode(known.request(rng, rpc.path, harmless))
+            except (ValueError, YarnException):
+                continue
+            encoded += 1
+            mutated(rng, data)
+        assert encoded > 10, rpc.name
+
+
+def test_a_seed_draws_the_same_messages(tmp_path: Path) -> None:
+    def drawn() -> list[bytes]:
+        rng, harmless = Random(7), Harmless(tmp_path)
+        record = Known().request(rng, tracker.UNREGISTER_NODE_MANAGER.path, harmless)
+        data = tracker.UNREGISTER_NODE_MANAGER.request.encode(record)
+        return [mutated(rng, data) for _ in range(50)]
+
+    assert drawn() == drawn()
+
+
+# Answers
+
+
+@pytest.mark.parametrize(
+    ("answer", "is_fault"),
+    [(YarnException("no"), False), (KeyError("bug"), True), ("not a record", True)],
+)
+async def test_a_failure_inside_is_a_fault_and_a_refusal_is_not(
+    tmp_path: Path, answer: object, *, is_fault: bool
+) -> None:
+    rpc = client_cluster.GET_CLUSTER_METRICS
+    async with serving((rpc,), Recorder({rpc.method: answer})) as server:
+        caller = FuzzCaller({}, Harmless(tmp_path), 1, tmp_path / "messages.log")
+        await caller.send(Random(1), Message(rpc, target(server), b"", metadata_of("ann")))
+        await caller.close()
+    assert bool(caller.outcomes.faults) is is_fault
+    assert caller.outcomes.by_rpc[rpc.name].total() == 1
+    assert rpc.name in (tmp_path / "messages.log").read_text()
+
+
+async def test_a_server_that_is_gone_is_a_fault(tmp_path: Path) -> None:
+    rpc = client_cluster.GET_CLUSTER_METRICS
+    caller = FuzzCaller({}, Harmless(tmp_path), 1, tmp_path / "messages.log")
+    await caller.send(Random(1), Message(rpc, "127.0.0.1:1", b"", metadata_of("ann")))
+    await caller.close()
+    (fault,) = caller.outcomes.faults
+    assert grpc.StatusCode.UNAVAILABLE.name in fault
