@@ -33,6 +33,8 @@ from yarn.protocols.admin import RefreshNodesRequest, ReplaceLabelsRequest
 from yarn.resource import Resource
 from yarn.settings.yarnling import CHECK_INVARIANTS, CLUSTER_SECRET_FILE
 from yarn.states import FINAL_APPLICATION_STATES, FinalApplicationStatus, NodeState
+from yarnling import conditions
+from yarnling.client import Client
 from yarnling.local_cluster import LocalCluster
 
 ROUND_MESSAGES = 25_000
@@ -215,17 +217,27 @@ async def _put_back(cluster: LocalCluster) -> None:
     async with AdminProxy(cluster.addresses["yarn.resourcemanager.admin.address"], user=getpass.getuser()) as operator:
         await operator.refresh_queues()
         await operator.refresh_nodes(RefreshNodesRequest())
+        for report in await client.applications():
+            if report.state not in FINAL_APPLICATION_STATES:
+                with suppress(YarnException):
+                    await cluster.client_of(report.user).kill(report.application_id)
+        served = served_cluster.Cluster(cluster.addresses, _with_secret(cluster), AsyncExitStack())
+        for node in await client.nodes():
+            if node.node_id not in real and node.state is not NodeState.SHUTDOWN:
+                await _send_away(served, node.node_id)
+        await _wait_back(client, real)
         await operator.replace_labels_on_nodes(ReplaceLabelsRequest(tuple((node, ()) for node in real)))
         await operator.update_node_resource(tuple((node, NODE_SIZE) for node in real))
-    for report in await client.applications():
-        if report.state not in FINAL_APPLICATION_STATES:
-            with suppress(YarnException):
-                await cluster.client_of(report.user).kill(report.application_id)
-    served = served_cluster.Cluster(cluster.addresses, _with_secret(cluster), AsyncExitStack())
-    for node in await client.nodes():
-        if node.node_id not in real and node.state is not NodeState.SHUTDOWN:
-            await _send_away(served, node.node_id)
-    await cluster.wait_nodes(len(real), timeout_s=SETTLE_S)
+
+
+async def _wait_back(client: Client, real: tuple[NodeId, ...]) -> None:
+    """A played node may have spoken for a real one, which has to register again."""
+
+    async def are_back() -> bool:
+        running = await client.nodes(frozenset({NodeState.RUNNING}))
+        return {node.node_id for node in running} == set(real)
+
+    await conditions.until(are_back, SETTLE_S)
 
 
 async def _send_away(served: served_cluster.Cluster, node_id: NodeId) -> None:
