@@ -41,6 +41,7 @@ PLACES: tuple[tuple[tuple[Rpc[Any, Any], ...], str], ...] = (
     (pack.RPCS, "yarn.resourcemanager.resource-tracker.address"),
     (admin.RPCS, "yarn.resourcemanager.admin.address"),
 )
+CLIENT_RPCS = frozenset((*client.RPCS, *inspection.RPCS, *admin.RPCS))
 RPCS: tuple[Rpc[Any, Any], ...] = (*(rpc for rpcs, _ in PLACES for rpc in rpcs), *container_management.RPCS)
 KEY_OF = {rpc.path: key for rpcs, key in PLACES for rpc in rpcs}
 REFUSED_BY_GRPC = frozenset({grpc.StatusCode.UNIMPLEMENTED, grpc.StatusCode.RESOURCE_EXHAUSTED})
@@ -89,13 +90,24 @@ class Outcomes:
 
 
 class FuzzCaller:
-    """Sends all fuzzed messages to one cluster. `record` is the file that lists them, to look for a cause in."""
+    """Sends all fuzzed messages to one cluster. `record` is the file that lists them, to look for a cause in.
 
-    def __init__(self, addresses: dict[str, str], harmless: Harmless, budget: int, record: Path) -> None:
+    `client_token` goes with calls of clients and operators that name no other token.
+    """
+
+    def __init__(
+        self,
+        addresses: dict[str, str],
+        harmless: Harmless,
+        budget: int,
+        record: Path,
+        client_token: Token | None = None,
+    ) -> None:
         self.addresses = addresses
         self.harmless = harmless
         self.budget = budget
         self.outcomes = Outcomes()
+        self.client_token = client_token
         self.earlier: list[Message] = []
         self._channels: dict[str, grpc.aio.Channel] = {}
         self._record = record.open("a")
@@ -139,6 +151,8 @@ class FuzzCaller:
             return None
         if rng.random() < damage:
             data = mutated(rng, data)
+        if token is None and rpc in CLIENT_RPCS and rng.random() < 0.99:
+            token = self.client_token
         target = str(node) if node is not None else self.addresses[KEY_OF[rpc.path]]
         return await self.send(rng, Message(rpc, target, data, metadata_of(user, token)))
 

@@ -114,7 +114,7 @@ class Strays:
             return None if is_spared else self.cluster.node_tokens.create(node)
         if rpc in pack.RPCS:
             return PackTokenSecretManager(self.secret).create(Pack(NodeId("127.0.3.1", 1), rng.choice((1, 3, 100))))
-        return None
+        return self.caller.client_token
 
     # What is not a call of ours
 
@@ -129,7 +129,13 @@ class Strays:
                 f"/{rpc.service}/{rpc.name}/x",
             )
         )
-        await self._raw_call("unknown method", path, b"\x08\x01", metadata_of("ann"), {grpc.StatusCode.UNIMPLEMENTED})
+        await self._raw_call(
+            "unknown method",
+            path,
+            b"\x08\x01",
+            metadata_of("ann", self.caller.client_token),
+            {grpc.StatusCode.UNIMPLEMENTED},
+        )
 
     async def _large_metadata(self) -> None:
         metadata = (("x-large", "y" * self.rng.choice(LARGE_BYTES)),)
@@ -150,7 +156,7 @@ class Strays:
             "large message",
             client_cluster.GET_CLUSTER_METRICS.path,
             data,
-            metadata_of("ann"),
+            metadata_of("ann", self.caller.client_token),
             {grpc.StatusCode.RESOURCE_EXHAUSTED},
         )
 
@@ -159,7 +165,11 @@ class Strays:
         rpc = self.rng.choice((client_cluster.GET_CLUSTER_NODES, client_cluster.GET_CLUSTER_METRICS))
         self.caller.spend()
         call: Any = self.caller.channel(self.caller.addresses[KEY_OF[rpc.path]]).unary_unary(rpc.path)
-        waiting = call(b"", metadata=metadata_of("ann"), timeout=self.rng.choice((0.0001, 0.001, DEADLINE_S)))
+        waiting = call(
+            b"",
+            metadata=metadata_of("ann", self.caller.client_token),
+            timeout=self.rng.choice((0.0001, 0.001, DEADLINE_S)),
+        )
         await asyncio.sleep(self.rng.choice((0, 0.001)))
         waiting.cancel()
         with contextlib.suppress(grpc.aio.AioRpcError, asyncio.CancelledError):
