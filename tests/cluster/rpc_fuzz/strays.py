@@ -18,6 +18,7 @@ from tests.cluster.rpc_fuzz.caller import (
     USERS,
     FuzzCaller,
     Message,
+    Metadata,
     metadata_of,
     odd_metadata,
 )
@@ -133,7 +134,7 @@ class Strays:
             "unknown method",
             path,
             b"\x08\x01",
-            metadata_of("ann", self.caller.client_token),
+            self._client_metadata(),
             {grpc.StatusCode.UNIMPLEMENTED},
         )
 
@@ -156,7 +157,7 @@ class Strays:
             "large message",
             client_cluster.GET_CLUSTER_METRICS.path,
             data,
-            metadata_of("ann", self.caller.client_token),
+            self._client_metadata(),
             {grpc.StatusCode.RESOURCE_EXHAUSTED},
         )
 
@@ -167,7 +168,7 @@ class Strays:
         call: Any = self.caller.channel(self.caller.addresses[KEY_OF[rpc.path]]).unary_unary(rpc.path)
         waiting = call(
             b"",
-            metadata=metadata_of("ann", self.caller.client_token),
+            metadata=self._client_metadata(),
             timeout=self.rng.choice((0.0001, 0.001, DEADLINE_S)),
         )
         await asyncio.sleep(self.rng.choice((0, 0.001)))
@@ -194,6 +195,9 @@ class Strays:
         with contextlib.suppress(OSError):
             await writer.wait_closed()
         self.caller.note("raw bytes", "closed")
+
+    def _client_metadata(self) -> Metadata:
+        return metadata_of("ann", self.caller.client_token)
 
     async def _raw_call(self, name: str, path: str, data: bytes, metadata: Any, right: set[grpc.StatusCode]) -> None:
         self.caller.spend()
