@@ -17,12 +17,15 @@ from rich.text import Text
 
 from tests.cluster.rpc_fuzz.run import Figures, fuzz
 
+WIDTH = 220
+"""Columns where the output is not a terminal."""
+
 
 def run(options: argparse.Namespace) -> int:
     """Fuzz a cluster as the options say; 1 if a check failed, whose files are kept then."""
     directory = options.directory or Path(tempfile.mkdtemp(prefix="rpc-fuzz-"))
     replay = f"scripts/soak --fuzz --seed {options.seed} --messages {options.messages}"
-    console = Console(stderr=True)
+    console = Console(stderr=True, soft_wrap=True)
     console.print(f"seed {options.seed}, {options.messages} messages; to repeat: {replay}", highlight=False)
     console.print(f"files: {directory}", highlight=False)
     columns = (BarColumn(), MofNCompleteColumn(), TextColumn("messages"), TimeRemainingColumn())
@@ -34,7 +37,8 @@ def run(options: argparse.Namespace) -> int:
     if options.json:
         sys.stdout.write(json.dumps(figures.summary(), indent=1) + "\n")
     else:
-        _print(figures, Console())
+        # Lines of a pipe or a file are not broken.
+        _print(figures, Console() if sys.stdout.isatty() else Console(width=WIDTH))
     if not figures.wrong and options.directory is None:
         shutil.rmtree(directory, ignore_errors=True)
     return 1 if figures.wrong else 0

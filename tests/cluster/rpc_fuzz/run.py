@@ -28,7 +28,7 @@ from wire.proxies.admin import AdminProxy
 from wire.proxies.tracker import ResourceTrackerProxy
 from yarn.configuration import Configuration
 from yarn.errors import YarnException
-from yarn.ids import NodeId
+from yarn.ids import ApplicationId, NodeId
 from yarn.protocols.admin import RefreshNodesRequest, ReplaceLabelsRequest
 from yarn.resource import Resource
 from yarn.settings.yarnling import CHECK_INVARIANTS, CLUSTER_SECRET_FILE
@@ -201,13 +201,23 @@ async def still_works(cluster: LocalCluster) -> list[str]:
     try:
         await _put_back(cluster)
         report = await cluster.client.start(shell("true", 2))
+    except YarnException as error:
+        return [f"an ordinary job is not taken any more: {error!r}"]
+    try:
         async with asyncio.timeout(SETTLE_S):
             report = await cluster.client.wait(report.application_id)
-    except (YarnException, TimeoutError) as error:
-        return [f"an ordinary job does not run any more: {error!r}"]
+    except TimeoutError:
+        return [f"an ordinary job does not run: {await _state_of(cluster, report.application_id)}"]
     if report.final_status is not FinalApplicationStatus.SUCCEEDED:
         return [f"an ordinary job ended as {report.final_status.name}: {report.diagnostics}"]
     return []
+
+
+async def _state_of(cluster: LocalCluster, application_id: ApplicationId) -> str:
+    """All that is there to find out why an application waits."""
+    client = cluster.client
+    parts = await client.explain(application_id), await client.nodes(), await client.queue("root")
+    return " ".join(repr(part) for part in parts)
 
 
 async def _put_back(cluster: LocalCluster) -> None:
