@@ -23,7 +23,7 @@ from tests.cluster.rpc_fuzz.nodes import Nodes, Packs
 from tests.cluster.rpc_fuzz.operators import QUEUES, Operators
 from tests.cluster.rpc_fuzz.strays import Strays
 from tests.rm import served_cluster
-from wire.cluster_secret import read_cluster_secret
+from wire.cluster_secret import read_client_token, read_cluster_secret
 from wire.proxies.admin import AdminProxy
 from wire.proxies.tracker import ResourceTrackerProxy
 from yarn.configuration import Configuration
@@ -154,7 +154,9 @@ class Round:
 
     async def _send(self, cluster: LocalCluster, messages: int, progress: Progress) -> None:
         """So many messages; returns before if a daemon ends."""
-        caller = FuzzCaller(cluster.addresses, self._harmless, messages, self._directory / "messages.log")
+        record = self._directory / "messages.log"
+        client_token = read_client_token(_with_secret(cluster))
+        caller = FuzzCaller(cluster.addresses, self._harmless, messages, record, client_token)
         before = self.outcomes.sent
         async with AsyncExitStack() as stack, asyncio.TaskGroup() as tasks:
             stack.push_async_callback(caller.close)
@@ -224,7 +226,8 @@ async def _put_back(cluster: LocalCluster) -> None:
     """Kill all applications, send played nodes away, and give queues, labels and sizes their first values."""
     client, real = cluster.client, tuple(node.id for node in cluster.nodes)
     Operators(None, Known(), Random(0), cluster.directory.conf).put_back()  # type: ignore[arg-type]
-    async with AdminProxy(cluster.addresses["yarn.resourcemanager.admin.address"], user=getpass.getuser()) as operator:
+    token, address = read_client_token(_with_secret(cluster)), cluster.addresses[served_cluster.ADMIN]
+    async with AdminProxy(address, user=getpass.getuser(), token=token) as operator:
         await operator.refresh_queues()
         await operator.refresh_nodes(RefreshNodesRequest())
         for report in await client.applications():
