@@ -187,12 +187,9 @@ class AppSchedulingInfo:
 
     def move(self, target: LeafQueue) -> None:
         """What is pending counts in another leaf, and the user is active there instead (AppSchedulingInfo.move)."""
-        for keyed in self._keyed.values():
-            row = keyed.rows.get(ANY)
-            if row is not None and row.count > 0:
-                amount = row.terms.capability * row.count
-                self.leaf.change_pending(keyed.partition, -amount)
-                target.change_pending(keyed.partition, amount)
+        for partition, amount in self._booked():
+            self.leaf.change_pending(partition, -amount)
+            target.change_pending(partition, amount)
         self.leaf.users.deactivate_application(self._user, self._application_id)
         if self.keys:
             target.users.activate_application(self._user, self._application_id)
@@ -200,13 +197,20 @@ class AppSchedulingInfo:
 
     def stop(self) -> None:
         """The attempt is over: nothing is pending any more. The user is not deactivated by this."""
-        for keyed in self._keyed.values():
-            row = keyed.rows.get(ANY)
-            if row is not None and row.count > 0:
-                self.leaf.change_pending(keyed.partition, -(row.terms.capability * row.count))
+        for partition, amount in self._booked():
+            self.leaf.change_pending(partition, -amount)
         self.keys.clear()
         self._keyed.clear()
         self.row_count = 0
+
+    def _booked(self) -> list[tuple[str, Resource]]:
+        """What the queue has pending because of this attempt, by partition.
+
+        Hadoop adds up the rows instead, which lack what negative counts have subtracted. The queue and all above it would
+        keep that for ever, and one call of an AM could stop the cluster from being served.
+        """
+        usage = self._usage
+        return [(name, amount) for name in usage.partitions() if not (amount := usage.pending(name)).is_none()]
 
     def _put(self, key: SchedulerKey, rows: list[tuple[AskTerms, int]]) -> bool:
         keyed = self._keyed.get(key)

@@ -182,3 +182,20 @@ def test_pending_vcores_are_cut_to_32_bits_when_the_next_request_is_counted(star
     cluster.ask("app1", 0, priority=3)
     assert cluster.leaf().usage.pending("") == Resource(5 * GB, 0)
     assert cluster.attempt("app1").usage.pending("") == Resource(5 * GB, 0)
+
+
+def test_what_an_application_had_miscounted_ends_with_it(start_cluster: StartCluster) -> None:
+    """Else one call with a negative count would keep every queue above from being served until the RM restarts."""
+    cluster = start_cluster(exempt=("I-14 (miscounted)",))
+    cluster.node("n1", 16 * GB)
+    for app in ("app1", "app2"):
+        cluster.run(app, "n1")
+    cluster.ask("app1", -INT32_MAX)
+    cluster.ask("app2", 2)
+    cluster.beat("n1")
+    assert pending(cluster) == 2 - INT32_MAX
+    cluster.end("app1")
+    assert pending(cluster) == 2
+    assert cluster.scheduler.queues["root"].usage.pending("") == Resource(2 * GB, 2)
+    cluster.beat("n1")
+    assert pending(cluster) == 1
