@@ -90,7 +90,6 @@ class NodeManagerCore:
         return self._outbox.next_deadline_ms()
 
     def _dispatch(self, event: Event) -> None:
-        # First what an idle node meets: a class that it does not compare with is memory that it goes on sharing.
         match event:
             case HeartbeatAnswered(response, updates):
                 self._heartbeat_answered(response, updates)

@@ -1,21 +1,17 @@
 """The process that starts a cluster's daemons: it imports everything once, then forks.
 
-A forked daemon is there in some milliseconds and shares the memory of all that was imported; a started one pays
-for the imports again (75 ms of CPU, three times the memory). Forking is sound only while this process has one thread
-and has touched no gRPC object: so it serves with one selector, not with asyncio, and every fork asserts it.
+A forked daemon starts in milliseconds and shares the memory of everything imported; a program of its own imports again
+(75 ms of CPU, twice the memory). Forking is sound only while this process has one thread and has touched no gRPC
+object, so it serves with a selector, not with asyncio, and every fork asserts it.
 
-It is the ancestor of all that the cluster runs (a child subreaper), so nothing can outlive it unseen. It ends, with
-all of them, when its owner closes the socket or ends: an owner that was killed leaves nothing behind either.
+It is the ancestor of every process of the cluster (a child subreaper), so none can outlive it unnoticed. It exits, and
+ends all of them, when its owner closes the socket or exits: an owner that was killed leaves nothing behind either.
 
 Started as `python -m yarnling.fork_server SOCKET-FD DIRECTORY [--temporary]`. The directory is the cluster's: what is
 left of the cluster is found by that word, and with --temporary it is deleted at the end.
 """
 
 from __future__ import annotations
-
-# isort: off
-import yarnling.executed_lists  # noqa: F401  before all others, see there
-# isort: on
 
 import contextlib
 import gc
@@ -48,7 +44,7 @@ from yarnling.start_request import (
 )
 
 if TYPE_CHECKING:
-    from yarnling.starters import Start, Starter
+    from yarnling.starters import Starter
 
 STOP_GRACE_S = 1.0
 """What daemons have between TERM and KILL. With it a cluster is gone within the two seconds that it promises."""
@@ -57,8 +53,8 @@ RM_GRACE_S = 0.2
 KILL_ROUNDS_MAX = 50
 """Rounds of killing descendants; each takes those that the last one missed. One nearly always does."""
 STARTING_MAX = 4 * (os.cpu_count() or 1)
-"""Daemons that start at once; at half of it come more. 300 at once on two cores took four times the CPU: they share
-pages that all of them write to for the first time, and the kernel has them wait for one another."""
+"""Daemons that start at once; more are started when half of them are ready. 300 at once on two cores took four times
+the CPU, because the kernel serialises their first writes to shared pages."""
 READY_BYTES_MAX = 64 * 1024
 
 
@@ -73,25 +69,8 @@ class RunningDaemon:
     ready_line: bytes = b""
 
 
-@dataclass(frozen=True)
-class _Prepared:
-    """A daemon to start, with the two ends of the pipe for its ready line."""
-
-    request: StartRequest
-    start: Start
-    reader: int
-    writer: int
-
-    def outcome(self) -> int | OSError:
-        """The process id of the daemon, or why there is none."""
-        try:
-            return self.start(self.writer)
-        except OSError as error:
-            return error
-
-
 class ForkServer:
-    """Starts daemons as `owner` asks, tells it of their ready lines and ends, and ends with it."""
+    """Starts daemons on request of `owner`, reports their ready lines and exits to it, and exits when it does."""
 
     def __init__(self, owner: socket.socket, starter: Starter) -> None:
         self._owner = owner
@@ -112,7 +91,7 @@ class ForkServer:
         self._end_everything()
 
     def _on_request(self) -> None:
-        """Take all requests that are there: daemons that are started together share more."""
+        """Take every request that has arrived."""
         while (packet := self._next_packet()) is not None:
             if not packet:
                 self._stopping = True
@@ -141,28 +120,26 @@ class ForkServer:
             self._launch([self._waiting.popleft() for _ in range(min(len(self._waiting), STARTING_MAX - starting))])
 
     def _launch(self, requests: list[StartRequest]) -> None:
-        """Start daemons with as little as can be between one fork and the next.
+        for request in requests:
+            self._start_one(request)
+        self._starter.import_ahead()
 
-        A page that is written to between them becomes the own one of the daemon before.
-        """
-        prepared = [_Prepared(request, start, *os.pipe()) for request in requests if (start := self._prepared(request))]
-        self._starter.settle()
-        outcomes = [order.outcome() for order in prepared]
-        for order, outcome in zip(prepared, outcomes, strict=True):
-            os.close(order.writer)
-            if isinstance(outcome, int):
-                self._note_start(RunningDaemon(order.request.name, order.request.package, outcome, order.reader))
-            else:
-                os.close(order.reader)
-                self._tell(Refused(order.request.name, str(outcome)))
-        self._starter.get_ahead()
-
-    def _prepared(self, request: StartRequest) -> Start | None:
+    def _start_one(self, request: StartRequest) -> None:
         try:
-            return self._starter.prepare(request)
+            start = self._starter.prepare(request)
+            reader, writer = os.pipe()
         except (YarnException, OSError, ImportError, AssertionError) as error:
             self._tell(Refused(request.name, str(error)))
-            return None
+            return
+        try:
+            pid = start(writer)
+        except OSError as error:
+            os.close(reader)
+            self._tell(Refused(request.name, str(error)))
+        else:
+            self._note_start(RunningDaemon(request.name, request.package, pid, reader))
+        finally:
+            os.close(writer)
 
     def _note_start(self, daemon: RunningDaemon) -> None:
         self._daemons[daemon.pid] = daemon
@@ -236,7 +213,7 @@ class ForkServer:
 
 
 def main(arguments: list[str]) -> None:
-    # Before the imports: collections would look at all that they make, again and again, and find nothing.
+    # No collection while importing: imported objects are never garbage. Daemons enable it again.
     gc.disable()
     from yarnling.starters import chosen
 

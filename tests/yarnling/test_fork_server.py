@@ -17,13 +17,12 @@ import psutil
 import pytest
 
 from tests.processes import running
-from tests.yarnling.apart import PROJECT, output, run_apart
+from tests.yarnling.apart import PROJECT, output
 from yarnling import starters
 from yarnling.conditions import until_blocking
 from yarnling.fork_server import RM_GRACE_S, STARTING_MAX, STOP_GRACE_S, ForkServer
 from yarnling.launcher import STOP_S, DaemonFailed, Launcher
 from yarnling.start_request import (
-    NM,
     PACKET_BYTES_MAX,
     Message,
     Refused,
@@ -221,26 +220,6 @@ def test_a_thread_that_is_about_to_be_gone_is_waited_for(monkeypatch: pytest.Mon
     assert counts == []
 
 
-REHEARSAL = """
-import logging, os
-from nm.disks import DiskChecker
-from yarnling import starters
-
-starters.Forking()
-before = DiskChecker.look.__code__
-starters._rehearse()
-logging.getLogger("later").info("heard")
-print(DiskChecker.look.__code__ is not before, len(os.listdir("/proc/self/task")))
-"""
-
-
-def test_the_rehearsal_moves_what_it_executed_and_is_not_heard_in_the_log() -> None:
-    done = run_apart(REHEARSAL)
-    assert done.stdout == "True 1\n"
-    (line,) = done.stderr.splitlines()
-    assert line.endswith("INFO later heard")
-
-
 READ_AHEAD = """
 import sys
 from yarnling.start_request import NM, StartRequest
@@ -264,13 +243,9 @@ class PlayedStarter:
     def __init__(self) -> None:
         self.pipes: dict[str, int] = {}
         self.batches: list[list[str]] = [[]]
-        self.prepared: list[str] = []
-        self.settled: list[tuple[list[str], int]] = []
         self.refused: dict[str, OSError] = {}
 
     def prepare(self, request: StartRequest) -> Callable[[int], int]:
-        self.prepared.append(request.name)
-
         def start(ready_fd: int) -> int:
             if request.name in self.refused:
                 raise self.refused[request.name]
@@ -280,10 +255,7 @@ class PlayedStarter:
 
         return start
 
-    def settle(self) -> None:
-        self.settled.append((list(self.prepared), len(self.pipes)))
-
-    def get_ahead(self) -> None:
+    def import_ahead(self) -> None:
         self.batches.append([])
 
 
@@ -327,29 +299,6 @@ def test_daemons_start_in_batches_the_next_when_half_of_one_is_ready(
     for key, _ in server._selector.select(0):
         key.data()
     assert starter.batches == [names[:STARTING_MAX], names[STARTING_MAX:], []]
-
-
-def test_a_batch_is_settled_between_its_last_preparation_and_its_first_start(
-    played: tuple[ForkServer, PlayedStarter, socket.socket],
-) -> None:
-    server, starter, owner = played
-    ask(owner, "nm-1", "nm-2")
-    server._on_request()
-    assert starter.settled == [(["nm-1", "nm-2"], 0)]
-    assert starter.batches[0] == ["nm-1", "nm-2"]
-
-
-def test_holes_are_filled_before_the_first_node_managers(monkeypatch: pytest.MonkeyPatch) -> None:
-    filled: list[str] = []
-    monkeypatch.setattr(starters, "_fill", lambda: filled.append("filled"))
-    monkeypatch.setattr(starters, "start_logging", lambda level: None)
-    starter = starters.Forking()
-    starter.settle()
-    assert filled == []
-    starter._imported.add(NM)
-    for _ in range(2 * starters.FILLS):
-        starter.settle()
-    assert filled == ["filled"] * starters.FILLS
 
 
 def test_the_resource_manager_does_not_wait_for_those_that_wait_for_it(
