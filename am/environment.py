@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import field
 from pathlib import Path
+
+from msgspec import Struct
 
 from wire.credentials import Credentials
 from wire.hadoop_xml import load_configuration
@@ -19,19 +20,17 @@ from yarn.configuration import Configuration
 from yarn.containers import Token
 from yarn.errors import YarnException
 from yarn.ids import ApplicationAttemptId, ContainerId
-from yarn.records import dataclass
 from yarn.settings.resourcemanager import SCHEDULER_ADDRESS
 
 
-@dataclass(frozen=True, slots=True)
-class AMEnvironment:
+class AMEnvironment(Struct, frozen=True):
     """An attempt's own view of its world. `host` is that of its NM."""
 
     container_id: ContainerId
     host: str
     user: str
     configuration: Configuration
-    amrm_token: Token = field(repr=False)
+    amrm_token: Token
 
     @property
     def attempt_id(self) -> ApplicationAttemptId:

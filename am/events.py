@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from typing import TypeAlias
 
+from msgspec import Struct
+
 from am.requests import ContainerRequest
 from yarn.asks import Preemption, UpdateContainerError
 from yarn.containers import Container, ContainerStatus
 from yarn.ids import ContainerId
 from yarn.nodes import NodeReport
 from yarn.protocols.master import UpdatedContainer
-from yarn.records import dataclass
 from yarn.resource import Resource
 
 
-@dataclass(frozen=True, slots=True)
-class Registered:
+class Registered(Struct, frozen=True):
     """The RM knows this AM. `resource_types` are those that the scheduler compares by (MEMORY, CPU)."""
 
     maximum_capability: Resource
@@ -23,93 +23,80 @@ class Registered:
     resource_types: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Resynced:
+class Resynced(Struct, frozen=True):
     """The RM has restarted and knows this AM again. It may never tell what ended meanwhile (am.reconciliation)."""
 
 
-@dataclass(frozen=True, slots=True)
-class ContainersFromPreviousAttempts:
+class ContainersFromPreviousAttempts(Struct, frozen=True):
     """Containers that an earlier attempt left running; only with keep-containers."""
 
     containers: tuple[Container, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class NodesUpdated:
+class NodesUpdated(Struct, frozen=True):
     """Nodes whose usability changed since the last reply."""
 
     reports: tuple[NodeReport, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class ContainersCompleted:
+class ContainersCompleted(Struct, frozen=True):
     """Containers that ended. Each end is told exactly once, whatever the RM repeats."""
 
     statuses: tuple[ContainerStatus, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class ContainersUpdated:
+class ContainersUpdated(Struct, frozen=True):
     """Changes of running containers that were granted, and those that were refused."""
 
     updated: tuple[UpdatedContainer, ...]
     refused: tuple[UpdateContainerError, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class PreemptionAsked:
+class PreemptionAsked(Struct, frozen=True):
     """The RM wants containers back (am.preemption chooses which)."""
 
     preemption: Preemption
 
 
-@dataclass(frozen=True, slots=True)
-class Allocation:
+class Allocation(Struct, frozen=True):
     """A container, and the request that it answers: None if nothing asks for it any more (give it back)."""
 
     container: Container
     request: ContainerRequest | None
 
 
-@dataclass(frozen=True, slots=True)
-class ContainersAllocated:
+class ContainersAllocated(Struct, frozen=True):
     """Containers that may be started; the requests they answer are taken out of the book."""
 
     allocations: tuple[Allocation, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class HeartbeatDone:
+class HeartbeatDone(Struct, frozen=True):
     """The last event of each reply: how much more the AM may get, and how many nodes there are."""
 
     headroom: Resource
     cluster_nodes: int
 
 
-@dataclass(frozen=True, slots=True)
-class ShutdownOrdered:
+class ShutdownOrdered(Struct, frozen=True):
     """The RM does not know this attempt any more: stop, and do not unregister. Nothing follows."""
 
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
-class HeartbeatFailed:
+class HeartbeatFailed(Struct, frozen=True):
     """The RM refused a call, or was silent for too long. Nothing follows."""
 
     error: Exception
 
 
-@dataclass(frozen=True, slots=True)
-class ContainerStarted:
+class ContainerStarted(Struct, frozen=True):
     """The NM took the container."""
 
     container_id: ContainerId
 
 
-@dataclass(frozen=True, slots=True)
-class ContainerStartFailed:
+class ContainerStartFailed(Struct, frozen=True):
     """The NM refused the container or could not be reached; it holds its room until it is released."""
 
     container_id: ContainerId

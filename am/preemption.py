@@ -13,14 +13,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import reduce
 
+from msgspec import Struct
+
 from yarn.asks import Preemption
 from yarn.ids import ContainerId
-from yarn.records import dataclass
 from yarn.resource import NONE, Resource
 
 
-@dataclass(frozen=True, slots=True)
-class Held:
+class Held(Struct, frozen=True):
     """A container that may be given back: its size, and what its loss costs in units of the program's choice."""
 
     resource: Resource

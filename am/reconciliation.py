@@ -15,8 +15,10 @@ and stopped should the NM answer one day.
 
 from __future__ import annotations
 
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import TypeAlias
+
+from msgspec import Struct
 
 from am.events import (
     ContainersAllocated,
@@ -29,7 +31,6 @@ from am.events import (
 )
 from yarn.containers import ContainerStatus
 from yarn.ids import ContainerId, NodeId
-from yarn.records import dataclass
 from yarn.states import ContainerExitStatus, ContainerState
 
 ASKS_AN_EXPIRY = 4
@@ -38,8 +39,7 @@ SILENT_ASKS_MIN = 2
 """An AM that was stopped itself for a while finds the question unanswered that was under way: no NM is to blame."""
 
 
-@dataclass(frozen=True, slots=True)
-class NodeAnswered:
+class NodeAnswered(Struct, frozen=True):
     """A NM has told how those containers do: those it has, that is."""
 
     node_id: NodeId
@@ -47,36 +47,31 @@ class NodeAnswered:
     statuses: tuple[ContainerStatus, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class NodeSilent:
+class NodeSilent(Struct, frozen=True):
     """A NM could not be asked."""
 
     node_id: NodeId
 
 
-@dataclass(frozen=True, slots=True)
-class Tick:
+class Tick(Struct, frozen=True):
     """It is later."""
 
 
-@dataclass(frozen=True, slots=True)
-class AskNode:
+class AskNode(Struct, frozen=True):
     """Ask a NM after containers; NodeAnswered or NodeSilent follows."""
 
     node_id: NodeId
     container_ids: tuple[ContainerId, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class TakeAsEnded:
+class TakeAsEnded(Struct, frozen=True):
     """Ends that the RM may never tell. `give_back`: they may run on all the same."""
 
     statuses: tuple[ContainerStatus, ...]
     give_back: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class StopStray:
+class StopStray(Struct, frozen=True):
     """One that was taken as ended runs, on a NM that can be reached again."""
 
     container_id: ContainerId

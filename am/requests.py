@@ -15,14 +15,15 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Collection, Iterable
-from dataclasses import replace
 from typing import NamedTuple
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from yarn.asks import ANY, ResourceRequest
 from yarn.containers import Container
 from yarn.errors import InvalidResourceRequestException
 from yarn.nodes import DEFAULT_RACK
-from yarn.records import dataclass
 from yarn.resource import Resource
 from yarn.states import ExecutionType
 
@@ -50,8 +51,7 @@ class RowKey(NamedTuple):
     resource_name: str
 
 
-@dataclass(frozen=True, slots=True)
-class ContainerRequest:
+class ContainerRequest(Struct, frozen=True):
     """One container that is wanted (AMRMClient.ContainerRequest). A lower priority number is served first.
 
     `nodes` and `racks` are where it is wanted most; with `relax_locality` False it may run nowhere else.

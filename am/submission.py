@@ -11,20 +11,20 @@ options is told before, all of it at once where they are read.
 from __future__ import annotations
 
 import argparse
-from dataclasses import field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NoReturn, Protocol
+
+from msgspec import Struct
 
 from yarn.applications import ApplicationSubmissionContext
 from yarn.containers import ContainerLaunchContext
 from yarn.errors import InvalidArgumentException
 from yarn.ids import ApplicationId
-from yarn.records import dataclass
 from yarn.resource import Resource
 
 
-@dataclass(frozen=True, slots=True)
-class ApplicationOptions:
+class ApplicationOptions(Struct, frozen=True):
     """What every application may be given. `timeout_ms`: the client kills it then; None = it waits."""
 
     name: str

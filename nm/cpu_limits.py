@@ -8,9 +8,10 @@ Hadoop 3.4.1 knows cgroups of version 1; the weights of version 2 are those of i
 
 from __future__ import annotations
 
+from msgspec import Struct
+
 from yarn.configuration import Configuration
 from yarn.java_values import to_float32
-from yarn.records import dataclass
 from yarn.settings import nodemanager
 
 MAX_QUOTA_US = 1_000_000
@@ -24,16 +25,14 @@ _WEIGHT_MAX = 10_000
 _LEAST_CORES = 0.01
 
 
-@dataclass(frozen=True, slots=True)
-class Quota:
+class Quota(Struct, frozen=True):
     """`quota_us` of CPU time in each `period_us`, of all cores together; NO_QUOTA: as much as there is."""
 
     period_us: int
     quota_us: int
 
 
-@dataclass(frozen=True, slots=True)
-class NodeCpu:
+class NodeCpu(Struct, frozen=True):
     """What a node's containers have together: vcores to divide, and `percentage` of the machine's `cores`."""
 
     vcores: int
@@ -57,8 +56,7 @@ class NodeCpu:
         return to_float32(self.percentage * self.cores / 100)
 
 
-@dataclass(frozen=True, slots=True)
-class ContainerCpu:
+class ContainerCpu(Struct, frozen=True):
     """What one container is to get; without a quota it may use what nobody else wants."""
 
     vcores: int

@@ -8,13 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from yarn.records import dataclass
+from msgspec import Struct
 
 _FULL = "{kind} usable space is below configured utilization percentage/no more usable space"
 
 
-@dataclass(frozen=True, slots=True)
-class DiskLimits:
+class DiskLimits(Struct, frozen=True):
     """From where on a disk is full: use in percent, free space in MB; the second mark is to be good again."""
 
     used_percent_max: float = 90.0
@@ -24,8 +23,7 @@ class DiskLimits:
     healthy_fraction_min: float = 0.25
 
 
-@dataclass(frozen=True, slots=True)
-class DiskSample:
+class DiskSample(Struct, frozen=True):
     """One look at a directory: `problem` if it cannot be used at all, else the room on its disk."""
 
     problem: str = ""
@@ -33,8 +31,7 @@ class DiskSample:
     free_bytes: int = 1
 
 
-@dataclass(frozen=True, slots=True)
-class DirectoryHealth:
+class DirectoryHealth(Struct, frozen=True):
     """A set of directories sorted by what is wrong: `errors` and `full` {directory: message}."""
 
     good: tuple[str, ...]

@@ -8,20 +8,20 @@ import tempfile
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 
+from msgspec import Struct
+
 from nm.disk_health import DiskLimits, DiskSample, check_directories, health_report, is_healthy
 from nm.events import Event, HealthChecked
 from nm.launcher.directories import NodeDirectories, make_dir
 from yarn.configuration import Configuration
 from yarn.nodes import NodeHealth
-from yarn.records import dataclass
 from yarn.settings import nodemanager
 
 _REPORTS_JOINED_BY = ";"
 """NodeHealthCheckerService.SEPARATOR."""
 
 
-@dataclass(frozen=True, slots=True)
-class DiskSettings:
+class DiskSettings(Struct, frozen=True):
     """How often is looked, if at all, and from where on a disk is full."""
 
     interval_ms: int = 120_000

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import field
 from enum import Enum
-from typing import TypeAlias
+from typing import ClassVar, TypeAlias
+
+from msgspec import Struct
 
 from yarn.containers import LocalResource
 from yarn.errors import YarnException
 from yarn.ids import ApplicationId, ContainerId
 from yarn.protocols.tracker import NodeHeartbeatRequest, RegisterNodeManagerRequest
-from yarn.records import dataclass
+from yarn.records import SecretRecord
 from yarn.resource import Resource
 
 Call: TypeAlias = int
@@ -25,31 +26,27 @@ class Signal(Enum):
     TERM = 15
 
 
-@dataclass(frozen=True, slots=True)
-class Reply:
+class Reply(Struct, frozen=True):
     """Answer call `call` with `value` (the response record of its protocol, or None)."""
 
     call: Call
     value: object
 
 
-@dataclass(frozen=True, slots=True)
-class Refuse:
+class Refuse(Struct, frozen=True):
     """Answer call `call` with an error."""
 
     call: Call
     error: YarnException
 
 
-@dataclass(frozen=True, slots=True)
-class RegisterNode:
+class RegisterNode(Struct, frozen=True):
     """Send registerNodeManager; answer with NodeRegistered or RegistrationFailed."""
 
     request: RegisterNodeManagerRequest
 
 
-@dataclass(frozen=True, slots=True)
-class SendHeartbeat:
+class SendHeartbeat(Struct, frozen=True):
     """Send nodeHeartbeat; answer with HeartbeatAnswered or HeartbeatFailed. Never two at a time.
 
     `at_once`: it is out of turn, as a container has ended.
@@ -59,20 +56,17 @@ class SendHeartbeat:
     at_once: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class UnregisterNode:
+class UnregisterNode(Struct, frozen=True):
     """Send unRegisterNodeManager, best effort; the node stops afterwards."""
 
 
-@dataclass(frozen=True, slots=True)
-class Stop:
+class Stop(Struct, frozen=True):
     """End the process once the effects before this one are done. `failure` says why, empty if all is well."""
 
     failure: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class FetchResource:
+class FetchResource(Struct, frozen=True):
     """Copy (and unpack) a file into a cache; answer with ResourceFetched or ResourceFetchFailed.
 
     The copy goes to directory `number` of the cache that `resource.visibility` names for `user` and
@@ -87,15 +81,13 @@ class FetchResource:
     resource: LocalResource
 
 
-@dataclass(frozen=True, slots=True)
-class DeleteResource:
+class DeleteResource(Struct, frozen=True):
     """Delete a cached copy, with the numbered directory that holds it."""
 
     path: str
 
 
-@dataclass(frozen=True, slots=True)
-class LaunchContainer:
+class LaunchContainer(SecretRecord, frozen=True):
     """Start the container's process; answer with ContainerLaunched, then ContainerExited, or with LaunchFailed.
 
     `links` {link name below the work directory: path of the copy}. `launch` counts the starts of this container:
@@ -103,6 +95,8 @@ class LaunchContainer:
     `opportunistic` say how much CPU it gets beside others. `emulation` names the rule by which it is emulated; empty:
     it is run as a process.
     """
+
+    secret_fields: ClassVar = ("tokens",)
 
     container_id: ContainerId
     launch: int
@@ -113,12 +107,11 @@ class LaunchContainer:
     localization_counters: str
     resource: Resource
     emulation: str = ""
-    tokens: bytes = field(default=b"", repr=False)
+    tokens: bytes = b""
     opportunistic: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class SignalContainer:
+class SignalContainer(Struct, frozen=True):
     """Send a signal to the container's process group; before its process is there, TERM and KILL cancel the start.
 
     `told`: answer with ContainerSignalled (an order of a user), else with nothing.
@@ -130,8 +123,7 @@ class SignalContainer:
     told: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class MonitorContainer:
+class MonitorContainer(Struct, frozen=True):
     """Watch the container's process tree; answer with MemoryExceeded if it is above a limit (bytes)."""
 
     container_id: ContainerId
@@ -140,8 +132,7 @@ class MonitorContainer:
     virtual_memory_limit_bytes: int
 
 
-@dataclass(frozen=True, slots=True)
-class ChangeMonitoring:
+class ChangeMonitoring(Struct, frozen=True):
     """The container's limits (bytes) and vcores are others from now on; of no effect if it has ended."""
 
     container_id: ContainerId
@@ -151,31 +142,27 @@ class ChangeMonitoring:
     opportunistic: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class DeleteContainerFiles:
+class DeleteContainerFiles(Struct, frozen=True):
     """Delete the container's work directories and its private one, on every local directory."""
 
     container_id: ContainerId
     user: str
 
 
-@dataclass(frozen=True, slots=True)
-class DeleteApplicationFiles:
+class DeleteApplicationFiles(Struct, frozen=True):
     """Delete the application's directories (caches and work), on every local directory."""
 
     application_id: ApplicationId
     user: str
 
 
-@dataclass(frozen=True, slots=True)
-class DeleteApplicationLogs:
+class DeleteApplicationLogs(Struct, frozen=True):
     """Delete the application's log directories, on every log directory."""
 
     application_id: ApplicationId
 
 
-@dataclass(frozen=True, slots=True)
-class StateChanged:
+class StateChanged(Struct, frozen=True):
     """For the log: `kind` (NMContainer, NMApplication) `subject` went from `source` to `target` on `event`."""
 
     kind: str
@@ -185,8 +172,7 @@ class StateChanged:
     target: str
 
 
-@dataclass(frozen=True, slots=True)
-class Warn:
+class Warn(Struct, frozen=True):
     """For the log: something an operator should know that is no state change."""
 
     text: str

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import TypeAlias
 
+from msgspec import Struct
+
 from nm.effects import Call, Signal
 from yarn.containers import ContainerLaunchContext, ContainerTokenIdentifier, NMTokenIdentifier
 from yarn.errors import YarnException
@@ -15,19 +17,16 @@ from yarn.ids import ContainerId
 from yarn.nodes import NodeHealth, ResourceUtilization
 from yarn.protocols.container_management import SignalContainerRequest
 from yarn.protocols.tracker import NodeHeartbeatResponse, RegisterNodeManagerResponse
-from yarn.records import dataclass
 
 
-@dataclass(frozen=True, slots=True)
-class StartRequest:
+class StartRequest(Struct, frozen=True):
     """One container to start, its token's signature checked."""
 
     launch_context: ContainerLaunchContext
     token: ContainerTokenIdentifier
 
 
-@dataclass(frozen=True, slots=True)
-class StartContainers:
+class StartContainers(Struct, frozen=True):
     """ContainerManagementProtocol.startContainers; answered with StartContainersResponse.
 
     `forged` is the error of the first request whose token's signature is not good: the requests before it are
@@ -40,8 +39,7 @@ class StartContainers:
     forged: YarnException | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class StopContainers:
+class StopContainers(Struct, frozen=True):
     """ContainerManagementProtocol.stopContainers; answered with StopContainersResponse."""
 
     call: Call
@@ -49,8 +47,7 @@ class StopContainers:
     container_ids: tuple[ContainerId, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class GetContainerStatuses:
+class GetContainerStatuses(Struct, frozen=True):
     """ContainerManagementProtocol.getContainerStatuses; answered with GetContainerStatusesResponse."""
 
     call: Call
@@ -58,8 +55,7 @@ class GetContainerStatuses:
     container_ids: tuple[ContainerId, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class UpdateContainers:
+class UpdateContainers(Struct, frozen=True):
     """ContainerManagementProtocol.updateContainer; answered with UpdateContainersResponse. The seals are checked."""
 
     call: Call
@@ -67,8 +63,7 @@ class UpdateContainers:
     tokens: tuple[ContainerTokenIdentifier, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class SignalToContainer:
+class SignalToContainer(Struct, frozen=True):
     """ContainerManagementProtocol.signalToContainer; answered with None."""
 
     call: Call
@@ -76,45 +71,39 @@ class SignalToContainer:
     request: SignalContainerRequest
 
 
-@dataclass(frozen=True, slots=True)
-class Start:
+class Start(Struct, frozen=True):
     """The node is ready to serve: register it. `begun`: what an earlier NM over its directories had begun."""
 
     begun: tuple[ContainerId, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class NodeRegistered:
+class NodeRegistered(Struct, frozen=True):
     """The RM's answer to RegisterNode."""
 
     response: RegisterNodeManagerResponse
 
 
-@dataclass(frozen=True, slots=True)
-class RegistrationFailed:
+class RegistrationFailed(Struct, frozen=True):
     """RegisterNode did not reach the RM within the configured wait, or the RM refused it with an error."""
 
     problem: str
 
 
-@dataclass(frozen=True, slots=True)
-class HeartbeatAnswered:
+class HeartbeatAnswered(Struct, frozen=True):
     """The RM's answer to SendHeartbeat. `updates`: what the tokens of its containers_to_update say."""
 
     response: NodeHeartbeatResponse
     updates: tuple[ContainerTokenIdentifier, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class HeartbeatFailed:
+class HeartbeatFailed(Struct, frozen=True):
     """SendHeartbeat got no answer. `unreachable`: the RM was not reached within the configured wait."""
 
     problem: str
     unreachable: bool
 
 
-@dataclass(frozen=True, slots=True)
-class ResourceFetched:
+class ResourceFetched(Struct, frozen=True):
     """FetchResource is done: the copy is at `path`."""
 
     fetch_id: int
@@ -122,24 +111,21 @@ class ResourceFetched:
     size_bytes: int
 
 
-@dataclass(frozen=True, slots=True)
-class ResourceFetchFailed:
+class ResourceFetchFailed(Struct, frozen=True):
     """FetchResource failed; `diagnostics` is what the container's AM gets to read."""
 
     fetch_id: int
     diagnostics: str
 
 
-@dataclass(frozen=True, slots=True)
-class ContainerLaunched:
+class ContainerLaunched(Struct, frozen=True):
     """LaunchContainer started the process."""
 
     container_id: ContainerId
     launch: int
 
 
-@dataclass(frozen=True, slots=True)
-class LaunchFailed:
+class LaunchFailed(Struct, frozen=True):
     """LaunchContainer could not start the process; `exit_status` is -1, or -101 if no disk is good."""
 
     container_id: ContainerId
@@ -148,16 +134,14 @@ class LaunchFailed:
     problem: str
 
 
-@dataclass(frozen=True, slots=True)
-class LaunchCancelled:
+class LaunchCancelled(Struct, frozen=True):
     """The container was killed before LaunchContainer started its process."""
 
     container_id: ContainerId
     launch: int
 
 
-@dataclass(frozen=True, slots=True)
-class ErrorLogs:
+class ErrorLogs(Struct, frozen=True):
     """What a failed container left on its error streams.
 
     `prelaunch_tail`: the end of prelaunch.err, None if there is no such file. `names`: the files named like a stderr,
@@ -170,8 +154,7 @@ class ErrorLogs:
     newest_tail: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class ContainerExited:
+class ContainerExited(Struct, frozen=True):
     """The container's process ended with `exit_code` (128 + the number for a signal).
 
     `wrapper_error`, `wrapper_output`: what the wrapper itself printed, normally nothing. `logs` are read only for a
@@ -186,8 +169,7 @@ class ContainerExited:
     logs: ErrorLogs = ErrorLogs()
 
 
-@dataclass(frozen=True, slots=True)
-class ContainerSignalled:
+class ContainerSignalled(Struct, frozen=True):
     """A signal that a user ordered was sent to `pid`, or could not be."""
 
     container_id: ContainerId
@@ -197,8 +179,7 @@ class ContainerSignalled:
     delivered: bool
 
 
-@dataclass(frozen=True, slots=True)
-class MemoryExceeded:
+class MemoryExceeded(Struct, frozen=True):
     """The container's process tree is above a limit; `diagnostics` has the numbers and the processes."""
 
     container_id: ContainerId
@@ -207,33 +188,28 @@ class MemoryExceeded:
     diagnostics: str
 
 
-@dataclass(frozen=True, slots=True)
-class UtilizationSampled:
+class UtilizationSampled(Struct, frozen=True):
     """What the containers, and the whole node, really use now."""
 
     containers: ResourceUtilization
     node: ResourceUtilization
 
 
-@dataclass(frozen=True, slots=True)
-class HealthChecked:
+class HealthChecked(Struct, frozen=True):
     """The node's health as of now."""
 
     health: NodeHealth
 
 
-@dataclass(frozen=True, slots=True)
-class Tick:
+class Tick(Struct, frozen=True):
     """A deadline of `next_deadline_ms` has come."""
 
 
-@dataclass(frozen=True, slots=True)
-class ShutDown:
+class ShutDown(Struct, frozen=True):
     """The operator stops the node (SIGTERM): unregister, end every container, stop."""
 
 
-@dataclass(frozen=True, slots=True)
-class GoodByeOver:
+class GoodByeOver(Struct, frozen=True):
     """The RM has answered unRegisterNodeManager, or is not waited for any longer."""
 
 

@@ -18,9 +18,10 @@ import re
 from collections.abc import Mapping, Sequence
 from enum import Enum
 
+from msgspec import Struct
+
 from nm.shell_text import literal, quote, quote_in_command, quote_value, references
 from yarn.ids import ContainerId, NodeId
-from yarn.records import dataclass
 
 SCRIPT = "launch_container.sh"
 WRAPPER = "default_container_executor.sh"
@@ -55,8 +56,7 @@ class DebugFiles(Enum):
     NODE_MANAGER = 2
 
 
-@dataclass(frozen=True, slots=True)
-class Directories:
+class Directories(Struct, frozen=True):
     """Where one launch happens: the directories of all good disks, and the two that were chosen to work and log in.
 
     `application_dirs`, `user_dirs` (each with a slash at its end) and `log_dirs` are what the container is told.
@@ -69,8 +69,7 @@ class Directories:
     log_dirs: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class NodeEnvironment:
+class NodeEnvironment(Struct, frozen=True):
     """What containers get of their node. `inherited` {variable: value}: the whitelisted ones that the NM has.
 
     `admin_env` is yarn.nodemanager.admin-env; `nm_variables` are the NM's own, for `$X` in it. `java_version` is the
@@ -86,8 +85,7 @@ class NodeEnvironment:
     java_version: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Environment:
+class Environment(Struct, frozen=True):
     """A container's variables: `of_node` in the order in which they are exported, then the `other` ones.
 
     Those of the node are literal, the other ones may refer to variables. The processes that run before the script's

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from msgspec import Struct
+
 from yarn.ids import ContainerId
-from yarn.records import dataclass
 from yarn.states import ContainerExitStatus
 
 _PREFIXES = "KMGTPE"
@@ -19,8 +20,7 @@ _HEADER = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class ProcessSample:
+class ProcessSample(Struct, frozen=True):
     """One process of a container at one look. `age` counts the looks at which it was there, from 1."""
 
     pid: int
@@ -36,8 +36,7 @@ class ProcessSample:
     age: int
 
 
-@dataclass(frozen=True, slots=True)
-class MemoryLimits:
+class MemoryLimits(Struct, frozen=True):
     """What a container may use, and which of the two is looked at."""
 
     physical_bytes: int
@@ -46,8 +45,7 @@ class MemoryLimits:
     check_virtual: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class Excess:
+class Excess(Struct, frozen=True):
     """A container over a limit: the status it dies with, and the text."""
 
     exit_status: int

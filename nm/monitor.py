@@ -12,10 +12,12 @@ import logging
 import os
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field
 from functools import cache
 
 import psutil
+from msgspec import Struct
+from msgspec.structs import replace
 
 from nm.effects import ChangeMonitoring, MonitorContainer
 from nm.events import Event, MemoryExceeded, UtilizationSampled
@@ -26,7 +28,6 @@ from nm.node_resources import Hardware
 from yarn.configuration import Configuration
 from yarn.ids import ContainerId
 from yarn.nodes import ResourceUtilization
-from yarn.records import dataclass
 from yarn.settings import nodemanager
 
 _logger = logging.getLogger(__name__)
@@ -35,8 +36,7 @@ _PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 _MB = 20
 
 
-@dataclass(frozen=True, slots=True)
-class MonitorSettings:
+class MonitorSettings(Struct, frozen=True):
     """How often is looked, and what a container over its memory gets."""
 
     interval_ms: int = 3000

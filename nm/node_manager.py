@@ -9,6 +9,8 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
+from msgspec import Struct
+
 from nm.core import NodeManagerCore
 from nm.cpu_limits import NodeCpu
 from nm.disks import DiskChecker, DiskSettings, SharedSamples
@@ -36,7 +38,6 @@ from wire.core_shell import WallClock
 from wire.event_log import open_event_log
 from yarn.configuration import Configuration
 from yarn.ids import NodeId
-from yarn.records import dataclass
 from yarn.settings import nodemanager
 from yarn.settings.yarnling import EMULATION_TABLE
 
@@ -49,8 +50,7 @@ _EXITS_WAIT_S = 1.0
 _logger = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
-class CoreStart:
+class CoreStart(Struct, frozen=True):
     """What the core was made of: the first line of its event log."""
 
     node_id: NodeId

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Protocol
 
+from msgspec import Struct
+
 from nm.effects import (
     ChangeMonitoring,
     DeleteApplicationFiles,
@@ -24,7 +26,6 @@ from nm.localizer.service import Localizer
 from nm.monitor import ContainersMonitor
 from nm.services import ContainerManagementService
 from yarn.ids import ApplicationId
-from yarn.records import dataclass
 
 
 class TrackerCalls(Protocol):
@@ -33,8 +34,7 @@ class TrackerCalls(Protocol):
     def call(self, effect: RegisterNode | SendHeartbeat | UnregisterNode) -> None: ...
 
 
-@dataclass(frozen=True, slots=True)
-class RunningParts:
+class RunningParts(Struct, frozen=True):
     """Hands each effect to its part (nm.shell.NodeParts)."""
 
     tracker: TrackerCalls

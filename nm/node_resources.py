@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from msgspec import Struct
+
 from yarn.configuration import Configuration
 from yarn.faults import ConfigurationException
-from yarn.records import dataclass
 from yarn.resource import Resource
 from yarn.settings import nodemanager
 
@@ -15,8 +16,7 @@ _SHARE_FOR_CONTAINERS = 0.8
 this NM has no heap worth taking off."""
 
 
-@dataclass(frozen=True, slots=True)
-class Hardware:
+class Hardware(Struct, frozen=True):
     """What the machine has: memory in MiB, cores, and threads that the cores run at once."""
 
     memory_mb: int

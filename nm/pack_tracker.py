@@ -9,8 +9,9 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Coroutine, Sequence
-from dataclasses import replace
 from typing import Any
+
+from msgspec.structs import replace
 
 from nm.effects import RegisterNode, SendHeartbeat, UnregisterNode
 from nm.events import Event, GoodByeOver, HeartbeatAnswered, HeartbeatFailed, NodeRegistered, RegistrationFailed

@@ -6,8 +6,9 @@ import asyncio
 import logging
 import time
 from collections.abc import Awaitable, Callable
-from dataclasses import replace
 from typing import TypeVar
+
+from msgspec.structs import replace
 
 from nm.effects import RegisterNode, SendHeartbeat, UnregisterNode
 from nm.events import Event, GoodByeOver, HeartbeatAnswered, HeartbeatFailed, NodeRegistered, RegistrationFailed

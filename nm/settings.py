@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from msgspec import Struct
+
 from nm.emulation.table import EmulationTable
 from yarn.configuration import Configuration
-from yarn.records import dataclass
 from yarn.resource import Resource
 from yarn.settings import nodemanager, resourcemanager
 
@@ -13,8 +14,7 @@ _SHUTDOWN_SLACK_MS = 1000
 """ContainerManagerImpl.SHUTDOWN_CLEANUP_SLOP_MS."""
 
 
-@dataclass(frozen=True, slots=True)
-class CoreSettings:
+class CoreSettings(Struct, frozen=True):
     """Limits and delays of one node, with Hadoop's defaults. `deletion_delay_ms` negative: nothing is deleted.
 
     `utc_offset_ms`: the zone in which diagnostics tell times. `auxiliary_services` ((name, what startContainers
@@ -40,8 +40,7 @@ class CoreSettings:
     emulation: EmulationTable | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class NodeFacts:
+class NodeFacts(Struct, frozen=True):
     """What a node says of itself when it registers; `physical` is what the machine has."""
 
     resource: Resource

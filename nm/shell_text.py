@@ -20,7 +20,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from yarn.records import dataclass
+from msgspec import Struct
 
 _SPECIAL = re.compile(r'["\\$`]')
 _PLAIN = re.compile(r"""[^"'\\$`]*""")
@@ -35,8 +35,7 @@ _REFERENCE = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Reference:
+class Reference(Struct, frozen=True):
     """A reference to a variable as bash writes it: `${HOME}`. `name` is empty for a special parameter (`$$`)."""
 
     text: str

@@ -6,8 +6,9 @@ the application's state, since the scheduler decides it after the application ha
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
 
 from rm.ask_labels import enforce_exclusivity
 from rm.lifecycles.rm_app import RMApp

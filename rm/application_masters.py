@@ -7,8 +7,10 @@ lost, and the same reply is sent again with nothing done; anything else is refus
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
 
 from rm.ask_labels import with_application_label
 from rm.lifecycles.events import RMAppAttemptEventType

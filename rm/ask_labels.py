@@ -7,8 +7,9 @@ were submitted with their label: such an application asks for nothing else, and 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
 
 from rm.scheduler.ask_checks import with_trimmed_label
 from yarn.asks import ANY, ResourceRequest

@@ -12,7 +12,7 @@ step is what Hadoop's is once it has come to rest. Every RPC is answered exactly
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import assert_never
+from typing import Protocol, assert_never
 
 from rm.administration import AdminService
 from rm.application_acls import ApplicationAcls
@@ -26,6 +26,7 @@ from rm.events import (
     Allocate,
     ApplicationSaved,
     ApplicationSaveFailed,
+    Asker,
     AttemptSaved,
     Call,
     Event,
@@ -89,6 +90,17 @@ from yarn.configuration import Configuration
 from yarn.errors import YarnException
 
 LIFETIME_EXCEEDED = "Application is killed by ResourceManager as it has exceeded the lifetime period."
+
+
+class _CalledByUser(Protocol):
+    @property
+    def user(self) -> str: ...
+    @property
+    def groups(self) -> tuple[str, ...]: ...
+
+
+def _asker(event: _CalledByUser) -> Asker:
+    return event.user, event.groups
 
 
 class ResourceManagerCore:
@@ -170,17 +182,17 @@ class ResourceManagerCore:
             case SubmitApplication():
                 self._answer(event.call, clients.submit, event.user, event.context, event.groups)
             case KillApplication():
-                self._answer(event.call, clients.kill, event.application_id, event.diagnostics, event.asker)
+                self._answer(event.call, clients.kill, event.application_id, event.diagnostics, _asker(event))
             case FailApplicationAttempt():
-                self._answer(event.call, clients.fail_attempt, event.attempt_id, event.asker)
+                self._answer(event.call, clients.fail_attempt, event.attempt_id, _asker(event))
             case MoveApplication():
-                self._answer(event.call, clients.move, event.application_id, event.queue, event.asker)
+                self._answer(event.call, clients.move, event.application_id, event.queue, _asker(event))
             case UpdateApplicationPriority():
-                self._answer(event.call, clients.update_priority, event.application_id, event.priority, event.asker)
+                self._answer(event.call, clients.update_priority, event.application_id, event.priority, _asker(event))
             case UpdateApplicationTimeouts():
-                self._answer(event.call, clients.update_timeouts, event.application_id, event.expiry_ms, event.asker)
+                self._answer(event.call, clients.update_timeouts, event.application_id, event.expiry_ms, _asker(event))
             case SignalContainer():
-                self._answer(event.call, clients.signal_container, event.container_id, event.command, event.asker)
+                self._answer(event.call, clients.signal_container, event.container_id, event.command, _asker(event))
             case RegisterApplicationMaster():
                 self._answer(event.call, masters.register, event.attempt_id, event.request)
             case FinishApplicationMaster():

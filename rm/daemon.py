@@ -15,6 +15,8 @@ from contextlib import asynccontextmanager, contextmanager
 from functools import partial
 from pathlib import Path
 
+from msgspec import Struct
+
 from rm.admin_service import AdminService, host_lists
 from rm.core import ResourceManagerCore
 from rm.effects import StateChanged
@@ -46,7 +48,6 @@ from wire.watching import CallWatch
 from yarn.configuration import Configuration
 from yarn.errors import YarnException
 from yarn.ids import ApplicationAttemptId
-from yarn.records import dataclass
 from yarn.settings import resourcemanager
 from yarn.settings.yarnling import STATE_STORE_FILE
 
@@ -68,8 +69,7 @@ Ready = Callable[[dict[str, object]], None]
 Reload = Callable[[], Configuration]
 
 
-@dataclass(frozen=True, slots=True)
-class CoreStart:
+class CoreStart(Struct, frozen=True):
     """What the core was made of: the first line of its event log."""
 
     configuration: Configuration

@@ -4,33 +4,31 @@ from __future__ import annotations
 
 from typing import TypeAlias
 
+from msgspec import Struct
+
 from rm.events import Call
 from rm.stored_state import ApplicationAttemptStateData, ApplicationStateData, NodeLabelState, Saving
 from yarn.applications import ApplicationSubmissionContext
 from yarn.containers import Container
 from yarn.errors import YarnException
 from yarn.ids import ApplicationAttemptId, ApplicationId, ContainerId, NodeId
-from yarn.records import dataclass
 
 
-@dataclass(frozen=True, slots=True)
-class Reply:
+class Reply(Struct, frozen=True):
     """Answer call `call` with `value` (the response record of its protocol, or None)."""
 
     call: Call
     value: object
 
 
-@dataclass(frozen=True, slots=True)
-class Refuse:
+class Refuse(Struct, frozen=True):
     """Answer call `call` with an error; nothing of the call was applied."""
 
     call: Call
     error: YarnException
 
 
-@dataclass(frozen=True, slots=True)
-class LaunchMaster:
+class LaunchMaster(Struct, frozen=True):
     """Start the attempt's master in `container` (AMLauncher LAUNCH); answer with MasterLaunched or -LaunchFailed."""
 
     attempt_id: ApplicationAttemptId
@@ -40,8 +38,7 @@ class LaunchMaster:
     submit_time_ms: int
 
 
-@dataclass(frozen=True, slots=True)
-class CleanUpMaster:
+class CleanUpMaster(Struct, frozen=True):
     """Stop the master's container on its NM (AMLauncher CLEANUP); best effort, the node's heartbeat does it too."""
 
     attempt_id: ApplicationAttemptId
@@ -49,38 +46,33 @@ class CleanUpMaster:
     node_id: NodeId
 
 
-@dataclass(frozen=True, slots=True)
-class SaveApplication:
+class SaveApplication(Struct, frozen=True):
     """Write this in the place of what is stored of the application; answer with ApplicationSaved once it is durable."""
 
     application: ApplicationStateData
     saving: Saving
 
 
-@dataclass(frozen=True, slots=True)
-class SaveAttempt:
+class SaveAttempt(Struct, frozen=True):
     """Write this in the place of what is stored of the attempt; answer with AttemptSaved once it is durable."""
 
     attempt: ApplicationAttemptStateData
     saving: Saving
 
 
-@dataclass(frozen=True, slots=True)
-class RemoveApplication:
+class RemoveApplication(Struct, frozen=True):
     """Forget what is stored of the application and its attempts."""
 
     application_id: ApplicationId
 
 
-@dataclass(frozen=True, slots=True)
-class SaveNodeLabels:
+class SaveNodeLabels(Struct, frozen=True):
     """Write these in the place of the labels that are stored; nothing waits for it but the call."""
 
     node_labels: NodeLabelState
 
 
-@dataclass(frozen=True, slots=True)
-class StateChanged:
+class StateChanged(Struct, frozen=True):
     """For the log: `kind` (RMApp, RMAppAttempt, RMNode) `subject` went from `source` to `target` on `event`."""
 
     kind: str
@@ -91,22 +83,19 @@ class StateChanged:
     detail: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Warn:
+class Warn(Struct, frozen=True):
     """For the log: something an operator should know that is no state change."""
 
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class InvariantsBroken:
+class InvariantsBroken(Struct, frozen=True):
     """The state is not what it can be: say how, keep the event log, and end. The last effect of its step."""
 
     violations: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Preempted:
+class Preempted(Struct, frozen=True):
     """For the log: preemption acts on a container. `step`: told, ended or killable; `reason` and `serves`: why."""
 
     container_id: ContainerId

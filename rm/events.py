@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import TypeAlias
 
+from msgspec import Struct
+
 from rm.host_lists import HostLists
 from rm.stored_state import RMState, Saving
 from yarn.applications import ApplicationSubmissionContext
@@ -16,7 +18,6 @@ from yarn.ids import ApplicationAttemptId, ApplicationId, ContainerId, NodeId
 from yarn.nodes import NodeLabel
 from yarn.protocols.master import AllocateRequest, FinishApplicationMasterRequest, RegisterApplicationMasterRequest
 from yarn.protocols.tracker import NodeHeartbeatRequest, RegisterNodeManagerRequest
-from yarn.records import dataclass
 from yarn.resource import Resource
 from yarn.states import DecommissionType, SignalContainerCommand
 
@@ -27,27 +28,13 @@ Asker: TypeAlias = tuple[str, tuple[str, ...]]
 """The user that calls, with its groups, the primary one first."""
 
 
-class _Asked:
-    """A call that is granted by who makes it."""
-
-    __slots__ = ()
-    user: str
-    groups: tuple[str, ...]
-
-    @property
-    def asker(self) -> Asker:
-        return self.user, self.groups
-
-
-@dataclass(frozen=True, slots=True)
-class GetNewApplication:
+class GetNewApplication(Struct, frozen=True):
     """ApplicationClientProtocol.getNewApplication; answered with GetNewApplicationResponse."""
 
     call: Call
 
 
-@dataclass(frozen=True, slots=True)
-class SubmitApplication:
+class SubmitApplication(Struct, frozen=True):
     """ApplicationClientProtocol.submitApplication; answered with None. `groups`: the user's, primary first."""
 
     call: Call
@@ -56,8 +43,7 @@ class SubmitApplication:
     groups: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class KillApplication(_Asked):
+class KillApplication(Struct, frozen=True):
     """ApplicationClientProtocol.forceKillApplication; answered with KillApplicationResponse.
 
     `diagnostics` is the whole sentence that the application keeps.
@@ -70,8 +56,7 @@ class KillApplication(_Asked):
     groups: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class FailApplicationAttempt(_Asked):
+class FailApplicationAttempt(Struct, frozen=True):
     """ApplicationClientProtocol.failApplicationAttempt; answered with None."""
 
     call: Call
@@ -80,8 +65,7 @@ class FailApplicationAttempt(_Asked):
     groups: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class MoveApplication(_Asked):
+class MoveApplication(Struct, frozen=True):
     """ApplicationClientProtocol.moveApplicationAcrossQueues; answered with None."""
 
     call: Call
@@ -91,8 +75,7 @@ class MoveApplication(_Asked):
     groups: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class UpdateApplicationPriority(_Asked):
+class UpdateApplicationPriority(Struct, frozen=True):
     """ApplicationClientProtocol.updateApplicationPriority; answered with the priority that it has now."""
 
     call: Call
@@ -102,8 +85,7 @@ class UpdateApplicationPriority(_Asked):
     groups: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class UpdateApplicationTimeouts(_Asked):
+class UpdateApplicationTimeouts(Struct, frozen=True):
     """ApplicationClientProtocol.updateApplicationTimeouts; answered with the expiry that it has now.
 
     `expiry_ms`: when its lifetime ends, wall-clock ms; None if the caller named no timeout.
@@ -116,8 +98,7 @@ class UpdateApplicationTimeouts(_Asked):
     groups: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class SignalContainer(_Asked):
+class SignalContainer(Struct, frozen=True):
     """ApplicationClientProtocol.signalToContainer; answered with None."""
 
     call: Call
@@ -127,8 +108,7 @@ class SignalContainer(_Asked):
     groups: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class RegisterApplicationMaster:
+class RegisterApplicationMaster(Struct, frozen=True):
     """ApplicationMasterProtocol.registerApplicationMaster; answered with RegisterApplicationMasterResponse."""
 
     call: Call
@@ -136,8 +116,7 @@ class RegisterApplicationMaster:
     request: RegisterApplicationMasterRequest
 
 
-@dataclass(frozen=True, slots=True)
-class Allocate:
+class Allocate(Struct, frozen=True):
     """ApplicationMasterProtocol.allocate; answered with AllocateResponse."""
 
     call: Call
@@ -145,8 +124,7 @@ class Allocate:
     request: AllocateRequest
 
 
-@dataclass(frozen=True, slots=True)
-class FinishApplicationMaster:
+class FinishApplicationMaster(Struct, frozen=True):
     """ApplicationMasterProtocol.finishApplicationMaster; answered with FinishApplicationMasterResponse."""
 
     call: Call
@@ -154,8 +132,7 @@ class FinishApplicationMaster:
     request: FinishApplicationMasterRequest
 
 
-@dataclass(frozen=True, slots=True)
-class RegisterNode:
+class RegisterNode(Struct, frozen=True):
     """ResourceTracker.registerNodeManager; answered with RegisterNodeManagerResponse (without keys).
 
     `rack` is the shell's answer for the host (`/default-rack` where no topology is configured).
@@ -166,24 +143,21 @@ class RegisterNode:
     rack: str
 
 
-@dataclass(frozen=True, slots=True)
-class NodeHeartbeat:
+class NodeHeartbeat(Struct, frozen=True):
     """ResourceTracker.nodeHeartbeat; answered with NodeHeartbeatResponse (without keys)."""
 
     call: Call
     request: NodeHeartbeatRequest
 
 
-@dataclass(frozen=True, slots=True)
-class UnregisterNode:
+class UnregisterNode(Struct, frozen=True):
     """ResourceTracker.unRegisterNodeManager; answered with None."""
 
     call: Call
     node_id: NodeId
 
 
-@dataclass(frozen=True, slots=True)
-class RefreshQueues:
+class RefreshQueues(Struct, frozen=True):
     """ResourceManagerAdministrationProtocol.refreshQueues; answered with None.
 
     `configuration` is read anew by the shell; it is applied whole, or refused whole with all its faults.
@@ -193,24 +167,21 @@ class RefreshQueues:
     configuration: Configuration
 
 
-@dataclass(frozen=True, slots=True)
-class UpdateNodeResource:
+class UpdateNodeResource(Struct, frozen=True):
     """ResourceManagerAdministrationProtocol.updateNodeResource; answered with None. One unknown node refuses all."""
 
     call: Call
     resources: tuple[tuple[NodeId, Resource], ...]
 
 
-@dataclass(frozen=True, slots=True)
-class AddClusterNodeLabels:
+class AddClusterNodeLabels(Struct, frozen=True):
     """ResourceManagerAdministrationProtocol.addToClusterNodeLabels; answered with None. One bad name refuses all."""
 
     call: Call
     labels: tuple[NodeLabel, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class RemoveClusterNodeLabels:
+class RemoveClusterNodeLabels(Struct, frozen=True):
     """ResourceManagerAdministrationProtocol.removeFromClusterNodeLabels; answered with None.
 
     One that is unknown, or that a queue names among those it may use, refuses all.
@@ -220,8 +191,7 @@ class RemoveClusterNodeLabels:
     labels: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class ReplaceLabelsOnNodes:
+class ReplaceLabelsOnNodes(Struct, frozen=True):
     """ResourceManagerAdministrationProtocol.replaceLabelsOnNode; answered with None.
 
     `labels`: (node, its labels: one, or none to take its label away); a node with port 0 is a host with all its
@@ -233,8 +203,7 @@ class ReplaceLabelsOnNodes:
     fail_on_unknown_nodes: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class RefreshNodes:
+class RefreshNodes(Struct, frozen=True):
     """ResourceManagerAdministrationProtocol.refreshNodes; answered with None.
 
     `hosts`: the lists, read anew by the shell. `timeout_s`: how long GRACEFUL waits where the list says nothing.
@@ -246,76 +215,66 @@ class RefreshNodes:
     timeout_s: int
 
 
-@dataclass(frozen=True, slots=True)
-class RefreshClusterMaxPriority:
+class RefreshClusterMaxPriority(Struct, frozen=True):
     """ResourceManagerAdministrationProtocol.refreshClusterMaxPriority; answered with None."""
 
     call: Call
     priority: int
 
 
-@dataclass(frozen=True, slots=True)
-class HostListsRead:
+class HostListsRead(Struct, frozen=True):
     """The RM starts: which hosts its files include and exclude."""
 
     hosts: HostLists
 
 
-@dataclass(frozen=True, slots=True)
-class MasterLaunched:
+class MasterLaunched(Struct, frozen=True):
     """The NM accepted the start of the attempt's master."""
 
     attempt_id: ApplicationAttemptId
 
 
-@dataclass(frozen=True, slots=True)
-class MasterLaunchFailed:
+class MasterLaunchFailed(Struct, frozen=True):
     """The NM refused the start of the attempt's master, or could not be reached in time."""
 
     attempt_id: ApplicationAttemptId
     diagnostics: str
 
 
-@dataclass(frozen=True, slots=True)
-class StateLoaded:
+class StateLoaded(Struct, frozen=True):
     """The RM starts: what an earlier one stored. It comes before all that could ask for an application."""
 
     state: RMState
 
 
-@dataclass(frozen=True, slots=True)
-class Stood:
+class Stood(Struct, frozen=True):
     """The ResourceManager did not run for so long (it was stopped, or starved): it can have heard of nobody."""
 
     for_ms: int
 
 
-@dataclass(frozen=True, slots=True)
-class ApplicationSaved:
+class ApplicationSaved(Struct, frozen=True):
     """What SaveApplication said is durable."""
 
     application_id: ApplicationId
     saving: Saving
 
 
-@dataclass(frozen=True, slots=True)
-class ApplicationSaveFailed:
+class ApplicationSaveFailed(Struct, frozen=True):
     """A new application was not written, and is not going to be; `diagnostics`: why."""
 
     application_id: ApplicationId
     diagnostics: str
 
 
-@dataclass(frozen=True, slots=True)
-class AttemptSaved:
+class AttemptSaved(Struct, frozen=True):
     """What SaveAttempt said is durable."""
 
     attempt_id: ApplicationAttemptId
     saving: Saving
 
 
-@dataclass(frozen=True, slots=True)
-class Tick:
+class Tick(Struct, frozen=True):
     """Time has passed: the shell sends it at `next_deadline_ms`."""
 
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cached_property
 
+from msgspec import Struct
 
-@dataclass(frozen=True)
-class HostLists:
+
+class HostLists(Struct, frozen=True, dict=True):
     """Both lists as the files have them. No include list lets every host in that is not excluded.
 
     `excluded` (host, how many seconds its containers are waited for; None: as the request or the configuration says).

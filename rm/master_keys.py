@@ -11,6 +11,8 @@ import logging
 from collections.abc import Awaitable, Callable
 from typing import Any
 
+from msgspec import Struct
+
 from wire.tokens import (
     AMRMTokenSecretManager,
     ContainerTokenSecretManager,
@@ -23,7 +25,6 @@ from yarn.configuration import Configuration
 from yarn.errors import YarnException
 from yarn.faults import ConfigurationException, Fault
 from yarn.protocols.tracker import MasterKey
-from yarn.records import dataclass
 from yarn.settings import resourcemanager
 from yarn.settings.kinds import TimeSetting
 
@@ -40,8 +41,7 @@ Keep = Callable[[str, tuple[MasterKey, ...]], Awaitable[None]]
 """Writes the keys of a kind: what a token is sealed with must outlive the RM that seals it."""
 
 
-@dataclass(frozen=True, slots=True)
-class Rolling:
+class Rolling(Struct, frozen=True):
     """How one kind's key changes: every `interval_ms`, in force `activation_ms` after it was made."""
 
     kind: str

@@ -9,8 +9,9 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Coroutine
-from dataclasses import replace
 from typing import Any
+
+from msgspec.structs import replace
 
 from rm.effects import CleanUpMaster, LaunchMaster
 from rm.events import MasterLaunched, MasterLaunchFailed

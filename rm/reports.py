@@ -8,8 +8,9 @@ Source: RMAppImpl.createAndGetApplicationReport, RMAppAttemptImpl.createApplicat
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
 
 from rm.application_acls import VIEW
 from rm.events import Asker

@@ -6,8 +6,9 @@ nothing done. Further off: the NM and the RM have lost one another, and the NM h
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
 
 from rm.lifecycles.events import (
     FinishedContainer,

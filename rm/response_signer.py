@@ -7,7 +7,9 @@ core answers a repeated call with the very same one.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+
+from msgspec.structs import replace
 
 from rm.master_keys import MasterKeys
 from wire.tokens import KeyRing

@@ -6,7 +6,8 @@ Queries are no events: they read the core through rm.reports. The fourth is in r
 from __future__ import annotations
 
 import re
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from rm import node_reports, reports
 from rm.core import ResourceManagerCore

@@ -5,13 +5,13 @@ Keys and defaults are those of yarn-default.xml 3.4.1; the scheduler reads its o
 
 from __future__ import annotations
 
+from msgspec import Struct
+
 from yarn.configuration import Configuration
-from yarn.records import dataclass
 from yarn.settings import resourcemanager, scheduler, yarnling
 
 
-@dataclass(frozen=True, slots=True)
-class RMSettings:
+class RMSettings(Struct, frozen=True):
     """Limits and intervals of the core. Intervals in ms, sizes in MiB.
 
     `am_blacklist_threshold` is None where failed masters' hosts are not kept off. `work_preserving`: containers and

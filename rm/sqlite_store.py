@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import fields
 from pathlib import Path
 from typing import Any, assert_never
 
@@ -132,7 +131,7 @@ def _apply(effect: StoreEffect, group: Group) -> None:
 
 
 def _json_of(record: ApplicationStateData | ApplicationAttemptStateData | NodeLabelState, without: str = "") -> str:
-    values = {field.name: to_json(getattr(record, field.name)) for field in fields(record) if field.name != without}
+    values = {name: to_json(getattr(record, name)) for name in record.__struct_fields__ if name != without}
     return json.dumps(values, separators=(",", ":"))
 
 

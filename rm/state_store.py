@@ -7,8 +7,9 @@ answers with an event once that is durable.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
 
 from rm.effects import RemoveApplication, SaveApplication, SaveAttempt, SaveNodeLabels
 from rm.lifecycles.events import RMAppAttemptEventType, RMAppEventType

@@ -28,9 +28,9 @@ from pathlib import Path
 from typing import Any
 
 from google.protobuf.message import DecodeError
+from msgspec import Struct
 
 from yarn.errors import InvalidArgumentException, YarnException
-from yarn.records import dataclass
 
 SCHEMA_VERSION = 3
 FILE_KIND = 0x7961726E
@@ -76,8 +76,7 @@ class StoreDamaged(YarnException):
     """The files of the store are not as they were written. A ResourceManager must not go on with them."""
 
 
-@dataclass(frozen=True, slots=True)
-class Table:
+class Table(Struct, frozen=True):
     """Columns as SQL declares them, such as "number INTEGER"; the key's come first."""
 
     key: tuple[str, ...]

@@ -15,13 +15,14 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 
+from msgspec import Struct
+
 from rm.effects import Refuse, RemoveApplication, Reply, SaveApplication, SaveAttempt, SaveNodeLabels, StoreEffect
 from rm.events import ApplicationSaved, ApplicationSaveFailed, AttemptSaved
 from rm.sqlite_store import Keys, SQLiteStateStore
 from rm.store_file import StoreUnavailable
 from rm.stored_state import Saving
 from yarn.errors import YarnException
-from yarn.records import dataclass
 
 _logger = logging.getLogger(__name__)
 
@@ -31,8 +32,7 @@ RETRY_S = 1.0
 Outcome = ApplicationSaved | AttemptSaved | ApplicationSaveFailed
 
 
-@dataclass(frozen=True, slots=True)
-class _Step:
+class _Step(Struct, frozen=True):
     """What one step of the core wants stored, and the answers that wait for it."""
 
     effects: list[StoreEffect]

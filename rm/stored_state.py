@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from enum import Enum
 
+from msgspec import Struct
+
 from rm.lifecycles.states import RMAppAttemptState, RMAppState
 from yarn.applications import ApplicationSubmissionContext
 from yarn.containers import Container
 from yarn.ids import ApplicationAttemptId, ApplicationId, NodeId
 from yarn.nodes import NodeLabel
-from yarn.records import dataclass
 from yarn.states import ContainerExitStatus, FinalApplicationStatus
 
 
@@ -26,8 +27,7 @@ class Saving(Enum):
     CHANGE = "CHANGE"
 
 
-@dataclass(frozen=True, slots=True)
-class ApplicationStateData:
+class ApplicationStateData(Struct, frozen=True):
     """An application. Times are wall-clock ms, 0 = not yet.
 
     `submission` has the queue and the priority of now; `placed`: where placement rules put it, if any did. `state` is
@@ -49,8 +49,7 @@ class ApplicationStateData:
         return self.submission.application_id
 
 
-@dataclass(frozen=True, slots=True)
-class ApplicationAttemptStateData:
+class ApplicationAttemptStateData(Struct, frozen=True):
     """An attempt. `state` is None until its end is known, as are the fields after it.
 
     `*_seconds`: what the containers of its application had used, and lost to preemption, up to its end.
@@ -71,16 +70,14 @@ class ApplicationAttemptStateData:
     preempted_vcore_seconds: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class StoredApplication:
+class StoredApplication(Struct, frozen=True):
     """An application with its attempts, the first one first."""
 
     application: ApplicationStateData
     attempts: tuple[ApplicationAttemptStateData, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class NodeLabelState:
+class NodeLabelState(Struct, frozen=True):
     """The cluster's labels in the order they were added, and `given`: nodes and whole hosts (port 0) with the label
     that an administrator gave them, "" for none at all."""
 
@@ -88,8 +85,7 @@ class NodeLabelState:
     given: tuple[tuple[NodeId, str], ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class RMState:
+class RMState(Struct, frozen=True):
     """All that a store holds. `epoch`: how often a ResourceManager has recovered from it before.
 
     Applications are in the order of their ids.

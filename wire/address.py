@@ -6,15 +6,15 @@ import asyncio
 import ipaddress
 import socket
 
+from msgspec import Struct
+
 from yarn.configuration import Configuration
 from yarn.errors import YarnException
-from yarn.records import dataclass
 from yarn.settings.kinds import AddressSetting
 from yarn.settings.yarnling import LISTEN_BEYOND_LOOPBACK
 
 
-@dataclass(frozen=True, slots=True)
-class Address:
+class Address(Struct, frozen=True):
     """Where to listen: port 0 = any that is free. `key` is the configuration key it came from, for errors."""
 
     host: str

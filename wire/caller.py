@@ -6,12 +6,12 @@ from collections.abc import Iterable
 from typing import Generic, TypeVar
 
 from google.protobuf.message import DecodeError
+from msgspec import Struct
 
 from protos.security_pb2 import TokenProto
 from wire.codec.tokens import read_token, write_token
 from yarn.containers import Token
 from yarn.errors import InvalidArgumentException, InvalidToken
-from yarn.records import dataclass
 
 USER_KEY = "yarn-user"
 """Metadata: the user's name, which the server believes, as in Hadoop's simple authentication."""
@@ -28,8 +28,7 @@ Metadata = Iterable[tuple[str, str | bytes]]
 Verified = TypeVar("Verified")
 
 
-@dataclass(frozen=True, slots=True)
-class Caller(Generic[Verified]):
+class Caller(Struct, Generic[Verified], frozen=True):
     """A caller as its server knows it: `user` is what it says, `verified` what its token proves.
 
     `verified` is an AMRMTokenIdentifier (masters), an NMTokenIdentifier (at an NM), a NodeId (nodes) or None

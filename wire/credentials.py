@@ -10,11 +10,13 @@ Counts and lengths are Hadoop's variable-length integers; texts are UTF-8 after 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import field
+from typing import ClassVar
+
+from msgspec import field
 
 from yarn.containers import Token
 from yarn.errors import InvalidArgumentException
-from yarn.records import dataclass
+from yarn.records import SecretRecord
 
 MAGIC = b"HDTS"
 VERSION = 0
@@ -22,12 +24,13 @@ ENTRIES_MAX = 10_000
 """Tokens or secrets in one file; Hadoop's jobs have a handful."""
 
 
-@dataclass(frozen=True, slots=True)
-class Credentials:
+class Credentials(SecretRecord, frozen=True):
     """`tokens` {alias: token} and `secrets` {alias: bytes}."""
 
+    secret_fields: ClassVar = ("secrets",)
+
     tokens: Mapping[str, Token] = field(default_factory=dict)
-    secrets: Mapping[str, bytes] = field(default_factory=dict, repr=False)
+    secrets: Mapping[str, bytes] = field(default_factory=dict)
 
     def to_bytes(self) -> bytes:
         """The file's content: 7 bytes if there is nothing in it."""

@@ -18,10 +18,11 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from msgspec import Struct
+
 from wire.json_records import Json, from_json, to_json
 from yarn.configuration import Configuration
 from yarn.errors import InvalidArgumentException, YarnException
-from yarn.records import dataclass
 from yarn.settings.yarnling import EVENT_LOG
 
 FORMAT = 1
@@ -29,8 +30,7 @@ KEPT_MAX = 20
 """Logs of earlier starts: each can be replayed for itself, and a daemon that is killed for ever fills no disk."""
 
 
-@dataclass(frozen=True, slots=True)
-class Step:
+class Step(Struct, frozen=True):
     """One call of a core: `effects` is what `handle(event, now_ms)` returned."""
 
     now_ms: int

@@ -1,19 +1,18 @@
-"""Records as JSON and back: dataclasses, enum members, ids, resources, configurations and errors of our packages.
+"""Records as JSON and back: records, enum members, ids, resources, configurations and errors of our packages.
 
-    {"$": "rm.events.Tick"}                                    a dataclass: its fields beside its name
+    {"$": "rm.events.Tick"}                                    a record: its fields beside its name
     {"$": "yarn.states.NodeState", "is": "RUNNING"}            an enum member
     {"$": "yarn.ids.NodeId", "of": ["127.0.0.2", 45454]}       a named tuple
     {"$": "yarn.errors.InvalidToken", "message": "..."}        an error
     {"$id": "container_1700000000000_0001_01_000001"}          an id that can be printed and parsed
 
 Names are looked up only in our own packages and only for such classes, so reading a file runs nothing that it brings.
-Fields declared without a repr are secrets: they are left out, and read as their default or as b"".
+Secret fields (yarn.records.SecretRecord) are left out, and read as their default or as b"".
 """
 
 from __future__ import annotations
 
 import base64
-import dataclasses
 import importlib
 import math
 from collections.abc import Callable, Mapping
@@ -21,9 +20,12 @@ from enum import Enum
 from functools import lru_cache
 from typing import Any, NamedTuple, TypeAlias
 
+from msgspec import Struct
+
 from yarn.configuration import Configuration, Entry, Fault
 from yarn.errors import InvalidArgumentException, YarnException
 from yarn.ids import EPOCH_BITS, ApplicationAttemptId, ApplicationId, ContainerId
+from yarn.records import required_fields, shown_fields
 from yarn.resource import Resource
 
 Json: TypeAlias = bool | int | float | str | list["Json"] | dict[str, "Json"] | None
@@ -55,8 +57,8 @@ def to_json(value: object) -> Json:
         return {"$": _name(type(value)), "of": [to_json(part) for part in value]}
     if isinstance(value, YarnException):
         return {"$": _name(type(value)), "message": value.message}
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return _dataclass_to_json(value)
+    if isinstance(value, Struct):
+        return _struct_to_json(value)
     raise TypeError(f"{type(value).__qualname__} cannot be written as JSON: it is no record of ours")
 
 
@@ -93,9 +95,11 @@ def _shape(kind: type[Any]) -> _Shape:
     if shape is None:
         if kind.__module__.partition(".")[0] not in PACKAGES:
             raise TypeError(f"{kind.__module__}.{kind.__qualname__} is not of {', '.join(sorted(PACKAGES))}")
-        fields = dataclasses.fields(kind) if dataclasses.is_dataclass(kind) else ()
-        shown = tuple(field.name for field in fields if field.repr)
-        secret = tuple(field.name for field in fields if not field.repr and field.default is dataclasses.MISSING)
+        shown: tuple[str, ...] = ()
+        secret: tuple[str, ...] = ()
+        if issubclass(kind, Struct):
+            shown = shown_fields(kind)
+            secret = tuple(name for name in required_fields(kind) if name not in shown)
         shape = _shapes[kind] = _Shape(f"{kind.__module__}.{kind.__qualname__}", shown, secret)
     return shape
 
@@ -104,7 +108,7 @@ def _name(kind: type[Any]) -> str:
     return _shape(kind).name
 
 
-def _dataclass_to_json(value: Any) -> Json:
+def _struct_to_json(value: Struct) -> Json:
     shape = _shape(type(value))
     out: dict[str, Json] = {"$": shape.name}
     for name in shape.shown:
@@ -127,7 +131,7 @@ def _class_of(name: str) -> type[Any]:
 
 
 def _is_record(kind: type[Any]) -> bool:
-    if dataclasses.is_dataclass(kind) or issubclass(kind, (Enum, YarnException)):
+    if issubclass(kind, (Struct, Enum, YarnException)):
         return True
     return issubclass(kind, tuple) and hasattr(kind, "_fields")
 

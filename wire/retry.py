@@ -13,9 +13,10 @@ import time
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
+from msgspec import Struct
+
 from yarn.configuration import Configuration
 from yarn.errors import ServerUnavailable
-from yarn.records import dataclass
 from yarn.settings import resourcemanager
 from yarn.settings.kinds import TimeSetting
 
@@ -24,8 +25,7 @@ FOR_EVER = -1
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True)
-class RetryPolicy:
+class RetryPolicy(Struct, frozen=True):
     """For how long an unreachable server is tried (-1: for ever), and the time between tries.
 
     A wait shorter than the interval is a single try, as in RMProxy.

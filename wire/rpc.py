@@ -10,9 +10,9 @@ from collections.abc import Callable
 from typing import Any, Generic, TypeVar
 
 from google.protobuf.message import DecodeError, Message
+from msgspec import Struct
 
 from yarn.errors import InvalidArgumentException
-from yarn.records import dataclass
 
 T = TypeVar("T")
 Request = TypeVar("Request")
@@ -22,8 +22,7 @@ DEFAULT_TIMEOUT_S = 20.0
 """How long a caller waits for an answer: far above any healthy answer, below every liveness interval of Hadoop's."""
 
 
-@dataclass(frozen=True, slots=True)
-class Form(Generic[T]):
+class Form(Struct, Generic[T], frozen=True):
     """How a record looks on the wire: `write` fills a new `proto`, `read` makes the record."""
 
     proto: type[Message]
@@ -56,8 +55,7 @@ def empty(proto: type[Message]) -> Form[None]:
     return Form(proto, lambda record, out: None, lambda message: None)
 
 
-@dataclass(frozen=True, slots=True)
-class Rpc(Generic[Request, Reply]):
+class Rpc(Struct, Generic[Request, Reply], frozen=True):
     """One RPC of a protocol. `method` is its name in handlers and proxies.
 
     `reads`: it changes nothing, so it may be sent again whatever became of it. `bulky`: its reply grows with the

@@ -11,11 +11,12 @@ import logging
 import resource
 import time
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import replace
 from typing import Any, TypeVar
 
 import grpc
 import grpc.aio
+from msgspec import Struct
+from msgspec.structs import replace
 
 from wire.address import Address, resolve
 from wire.bulky_replies import BulkyReplies
@@ -25,7 +26,6 @@ from wire.errors import error_metadata, status_of, status_text
 from wire.observer import RpcObserver, WireLog
 from wire.rpc import Rpc
 from yarn.errors import RemoteError, YarnException
-from yarn.records import dataclass
 
 PENDING_MAX = 100_000
 """Calls that wait to be looked at. gRPC's default refuses 133 of a burst of 2,000 (measured)."""
@@ -63,8 +63,7 @@ Context = grpc.aio.ServicerContext[bytes, bytes]
 Method = Callable[[Caller[Any], Any], Awaitable[Any]]
 
 
-@dataclass(frozen=True, slots=True)
-class ConnectionLimits:
+class ConnectionLimits(Struct, frozen=True):
     """What connections to one address of a server may do.
 
     `count`: above it new ones are closed; a caller has one, and is an ApplicationMaster, a NodeManager or a command.

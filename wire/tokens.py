@@ -17,10 +17,10 @@ import hashlib
 import hmac
 import secrets
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any, Generic, TypeVar
 
 from google.protobuf.message import DecodeError, Message
+from msgspec.structs import replace
 
 from protos.yarn_protos_pb2 import NodeIdProto
 from protos.yarnling_pb2 import PackProto

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import field
+from typing import ClassVar
+
+from msgspec import Struct
 
 from yarn.asks import ResourceRequest
 from yarn.containers import ContainerLaunchContext, Token
 from yarn.ids import ApplicationAttemptId, ApplicationId, ContainerId, NodeId
-from yarn.records import dataclass
+from yarn.records import SecretRecord
 from yarn.resource import NONE, Resource
 from yarn.states import (
     ApplicationsRequestScope,
@@ -30,8 +32,7 @@ DEFAULT_NAME = "N/A"
 DEFAULT_TYPE = "YARN"
 
 
-@dataclass(frozen=True, slots=True)
-class ApplicationSubmissionContext:
+class ApplicationSubmissionContext(Struct, frozen=True):
     """All that a client says of an application. Defaults are Hadoop's.
 
     `max_app_attempts` 0 = the RM's; `attempt_failures_validity_interval_ms` -1 = every failure counts for ever;
@@ -55,8 +56,7 @@ class ApplicationSubmissionContext:
     lifetime_s: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class ApplicationResourceUsage:
+class ApplicationResourceUsage(Struct, frozen=True):
     """What an application holds and has used so far: MB and vcores times seconds, finished and live containers."""
 
     used_containers: int = 0
@@ -72,13 +72,14 @@ class ApplicationResourceUsage:
     preempted_vcore_seconds: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class ApplicationReport:
+class ApplicationReport(SecretRecord, frozen=True):
     """An application as its clients see it. `queue` is the full path once it was placed.
 
     `am_label_expression` None: of an unmanaged application. `lifetime_ends` is as yarn.times writes it.
     `am_rm_token` goes to the user of an unmanaged application alone, whose master has no other way to get it.
     """
+
+    secret_fields: ClassVar = ("am_rm_token",)
 
     application_id: ApplicationId
     user: str
@@ -107,7 +108,7 @@ class ApplicationReport:
     am_label_expression: str | None = None
     lifetime_ends: str = UNLIMITED
     lifetime_remaining_s: int = NO_REMAINING_TIME
-    am_rm_token: Token | None = field(default=None, repr=False)
+    am_rm_token: Token | None = None
 
     def __repr__(self) -> str:
         outcome = "" if self.final_status is FinalApplicationStatus.UNDEFINED else f" {self.final_status.name}"
@@ -118,8 +119,7 @@ class ApplicationReport:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class ApplicationAttemptReport:
+class ApplicationAttemptReport(Struct, frozen=True):
     """An attempt as clients see it."""
 
     attempt_id: ApplicationAttemptId
@@ -134,8 +134,7 @@ class ApplicationAttemptReport:
     finish_time_ms: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class ContainerReport:
+class ContainerReport(Struct, frozen=True):
     """A live container as clients see it."""
 
     container_id: ContainerId
@@ -156,8 +155,7 @@ class ContainerReport:
         return f"<ContainerReport {self.container_id} {self.state.name} on {self.node_id}, {self.resource}{status}>"
 
 
-@dataclass(frozen=True, slots=True)
-class ApplicationFilter:
+class ApplicationFilter(Struct, frozen=True):
     """Which applications to list: AND over the fields, OR inside each; an empty field lets all through."""
 
     types: frozenset[str] = frozenset()

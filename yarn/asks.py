@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from msgspec import Struct
+
 from yarn.ids import ContainerId
-from yarn.records import dataclass
 from yarn.resource import Resource
 from yarn.states import ContainerUpdateType, ExecutionType
 
@@ -14,8 +15,7 @@ ANY = "*"
 """The resource name that stands for any host."""
 
 
-@dataclass(frozen=True, slots=True)
-class ResourceRequest:
+class ResourceRequest(Struct, frozen=True):
     """An ask. It is absolute: it REPLACES what was asked for the same (priority, request id, resource name).
 
     `resource_name` is a host, a rack (`/r1`) or `*`; a container on a host needs all three rows. `count` 0 withdraws.
@@ -33,8 +33,7 @@ class ResourceRequest:
     enforce_execution_type: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class UpdateContainerRequest:
+class UpdateContainerRequest(Struct, frozen=True):
     """A change of a running container; `version` is the container's as the AM knows it."""
 
     container_id: ContainerId
@@ -44,8 +43,7 @@ class UpdateContainerRequest:
     execution_type: ExecutionType | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class UpdateContainerError:
+class UpdateContainerError(Struct, frozen=True):
     """Why a change was refused, as `reason` (Hadoop's word, such as INVALID_CONTAINER_ID) and the request."""
 
     reason: str
@@ -53,8 +51,7 @@ class UpdateContainerError:
     current_version: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Preemption:
+class Preemption(Struct, frozen=True):
     """What will be (`strict`) or may be (`negotiable`) taken from an AM; `asks` is what giving back equals."""
 
     strict: tuple[ContainerId, ...] = ()

@@ -17,6 +17,8 @@ from collections.abc import Callable, Iterator, Mapping
 from types import MappingProxyType
 from typing import TypeVar
 
+from msgspec import Struct
+
 from yarn.faults import DEFAULT, OVERRIDE, ConfigurationException, Fault, Origin, Severity
 from yarn.java_values import (
     parse_bool,
@@ -27,7 +29,6 @@ from yarn.java_values import (
     parse_time_ms,
     split_strings,
 )
-from yarn.records import dataclass
 
 __all__ = [
     "DEFAULT",
@@ -46,8 +47,7 @@ MAX_SUBSTITUTIONS = 20
 _T = TypeVar("_T")
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(Struct, frozen=True):
     """One key's value as written (`${...}` not replaced). `final`: later files cannot change it."""
 
     value: str

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import field
+from typing import ClassVar
+
+from msgspec import Struct, field
 
 from yarn.ids import ApplicationAttemptId, ContainerId, NodeId
-from yarn.records import dataclass
+from yarn.records import SecretRecord
 from yarn.resource import Resource
 from yarn.states import (
     ApplicationAccessType,
@@ -20,18 +22,18 @@ from yarn.states import (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Token:
+class Token(SecretRecord, frozen=True):
     """A signed statement: `identifier` (a serialised record), `password` (its HMAC), what kind, for whom."""
 
+    secret_fields: ClassVar = ("password",)
+
     identifier: bytes
-    password: bytes = field(repr=False)
+    password: bytes
     kind: str
     service: str
 
 
-@dataclass(frozen=True, slots=True)
-class LocalResource:
+class LocalResource(Struct, frozen=True):
     """A file that a container needs in its work directory: `url` such as `file:/data/words.txt`.
 
     `timestamp_ms` must equal the file's modification time when it is fetched; `size_bytes` is what was told.
@@ -46,8 +48,7 @@ class LocalResource:
     pattern: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class ContainerRetryContext:
+class ContainerRetryContext(Struct, frozen=True):
     """When and how often the NM starts a failed container again. Intervals in ms; max_retries -1 = for ever."""
 
     policy: ContainerRetryPolicy = ContainerRetryPolicy.NEVER_RETRY
@@ -57,8 +58,7 @@ class ContainerRetryContext:
     failures_validity_interval_ms: int = -1
 
 
-@dataclass(frozen=True, slots=True)
-class ContainerLaunchContext:
+class ContainerLaunchContext(SecretRecord, frozen=True):
     """What to run: the commands are joined with blanks and handed to bash as they are.
 
     `local_resources` {link name below the work directory: resource}; `service_data` {auxiliary service: bytes};
@@ -66,17 +66,18 @@ class ContainerLaunchContext:
     else may view or change the application: users, a blank, groups.
     """
 
+    secret_fields: ClassVar = ("tokens",)
+
     commands: tuple[str, ...] = ()
     environment: dict[str, str] = field(default_factory=dict)
     local_resources: dict[str, LocalResource] = field(default_factory=dict)
-    tokens: bytes = field(default=b"", repr=False)
+    tokens: bytes = b""
     service_data: dict[str, bytes] = field(default_factory=dict)
     retry: ContainerRetryContext = ContainerRetryContext()
     application_acls: dict[ApplicationAccessType, str] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class Container:
+class Container(Struct, frozen=True):
     """An allocated container as an AM gets it; `token` is what its NM wants to see to start it."""
 
     id: ContainerId
@@ -90,8 +91,7 @@ class Container:
     version: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class ContainerStatus:
+class ContainerStatus(Struct, frozen=True):
     """How a container does: what NMs report, and what an AM hears of an end."""
 
     container_id: ContainerId
@@ -103,8 +103,7 @@ class ContainerStatus:
     sub_state: ContainerSubState | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class NMContainerStatus:
+class NMContainerStatus(Struct, frozen=True):
     """A container as an NM lists it when it registers; times are wall-clock ms."""
 
     container_id: ContainerId
@@ -120,8 +119,7 @@ class NMContainerStatus:
     allocation_request_id: int = -1
 
 
-@dataclass(frozen=True, slots=True)
-class ContainerTokenIdentifier:
+class ContainerTokenIdentifier(Struct, frozen=True):
     """What the RM promises an NM about a container (BaseContainerTokenIdentifier). Times are wall-clock ms.
 
     `rm_identifier` is the RM's start time: an NM refuses containers of an earlier RM.
@@ -143,8 +141,7 @@ class ContainerTokenIdentifier:
     node_label_expression: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class NMTokenIdentifier:
+class NMTokenIdentifier(Struct, frozen=True):
     """Lets one attempt talk to one NM."""
 
     attempt_id: ApplicationAttemptId
@@ -153,8 +150,7 @@ class NMTokenIdentifier:
     master_key_id: int
 
 
-@dataclass(frozen=True, slots=True)
-class AMRMTokenIdentifier:
+class AMRMTokenIdentifier(Struct, frozen=True):
     """Lets the master of one attempt talk to the RM."""
 
     attempt_id: ApplicationAttemptId

@@ -11,12 +11,12 @@ from collections.abc import Iterable
 from enum import Enum
 from typing import ClassVar
 
+from msgspec import Struct
+
 from yarn.errors import YarnException
-from yarn.records import dataclass
 
 
-@dataclass(frozen=True, slots=True)
-class Origin:
+class Origin(Struct, frozen=True):
     """Where a value was written: a file's name and line, "default" or the kind of override."""
 
     source: str
@@ -37,8 +37,7 @@ class Severity(Enum):
     WARNING = "warning"
 
 
-@dataclass(frozen=True, slots=True)
-class Fault:
+class Fault(Struct, frozen=True):
     """One thing wrong in a configuration, with what would put it right.
 
     `value` is None when the fault is that nothing was set, or that the file cannot be read at all

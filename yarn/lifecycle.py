@@ -21,8 +21,9 @@ from collections.abc import Callable, Iterable, Sequence
 from enum import Enum
 from typing import Any, Generic, NamedTuple, TypeVar
 
+from msgspec import Struct
+
 from yarn.errors import InternalError
-from yarn.records import dataclass
 
 S = TypeVar("S", bound=Enum)
 E = TypeVar("E", bound=Enum)
@@ -36,8 +37,7 @@ class IllegalTransition(InternalError):
     """An event that the state has no row for; the subject is unchanged."""
 
 
-@dataclass(frozen=True, slots=True)
-class Row(Generic[S, E]):
+class Row(Struct, Generic[S, E], frozen=True):
     """One transition: `source` --`event`--> one of `targets`, doing `action`, because of `reason`."""
 
     source: S

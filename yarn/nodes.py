@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from msgspec import Struct
+
 from yarn.ids import NodeId
-from yarn.records import dataclass
 from yarn.resource import Resource
 from yarn.states import NodeState, NodeUpdateType
 
@@ -11,8 +12,7 @@ DEFAULT_RACK = "/default-rack"
 """The rack of every host where no topology is configured (NetworkTopology.DEFAULT_RACK)."""
 
 
-@dataclass(frozen=True, slots=True)
-class ResourceUtilization:
+class ResourceUtilization(Struct, frozen=True):
     """Real use: physical and virtual memory in MiB, CPU in cores (node) or vcores (containers)."""
 
     physical_memory_mb: int = 0
@@ -20,8 +20,7 @@ class ResourceUtilization:
     cpu: float = 0.0
 
 
-@dataclass(frozen=True, slots=True)
-class NodeHealth:
+class NodeHealth(Struct, frozen=True):
     """A node's health as it reports it; `reported_ms` is the wall-clock time of the check."""
 
     healthy: bool = True
@@ -29,8 +28,7 @@ class NodeHealth:
     reported_ms: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class NodeReport:
+class NodeReport(Struct, frozen=True):
     """A node as clients and AMs see it."""
 
     node_id: NodeId
@@ -54,8 +52,7 @@ class NodeReport:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class ClusterMetrics:
+class ClusterMetrics(Struct, frozen=True):
     """Counts of nodes by state; `total` counts those that are still active (running, unhealthy, decommissioning)."""
 
     total: int
@@ -68,8 +65,7 @@ class ClusterMetrics:
     shutdown: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class NodeLabel:
+class NodeLabel(Struct, frozen=True):
     """A label of the cluster, which makes a partition of the nodes that have it.
 
     An exclusive one's nodes serve only asks for it; another's idle room is lent to asks for no label.

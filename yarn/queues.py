@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+from msgspec import Struct
+
 from yarn.applications import ApplicationReport
-from yarn.records import dataclass
 from yarn.resource import Resource
 from yarn.states import QueueState
 
 
-@dataclass(frozen=True, slots=True)
-class QueueStatistics:
+class QueueStatistics(Struct, frozen=True):
     """Counts and amounts of one queue and all below it."""
 
     apps_submitted: int = 0
@@ -32,8 +32,7 @@ class QueueStatistics:
     reserved_containers: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class QueuePartition:
+class QueuePartition(Struct, frozen=True):
     """What a queue has of the nodes with a label: capacities are fractions (0..1) as in QueueInfo."""
 
     label: str
@@ -45,8 +44,7 @@ class QueuePartition:
     effective_maximum: Resource
 
 
-@dataclass(frozen=True, slots=True)
-class QueueInfo:
+class QueueInfo(Struct, frozen=True):
     """A queue: capacities are fractions (0..1) of the parent's, `current_capacity` is used / guaranteed.
 
     They are of the nodes without label; `partitions` tells of those with one that the queue may use.

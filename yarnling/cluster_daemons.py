@@ -5,14 +5,15 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
+
+from msgspec import Struct
 
 from yarn.configuration import Configuration
 from yarn.errors import InvalidArgumentException
 from yarn.ids import NodeId
-from yarn.records import dataclass
 from yarn.settings import resourcemanager, yarnling
 from yarnling.cluster_configuration import (
     ORIGIN,
@@ -66,8 +67,7 @@ class Node:
         return f"<Node {self.name} {self.id}, {state}>"
 
 
-@dataclass(frozen=True, slots=True)
-class Detour:
+class Detour(Struct, frozen=True):
     """A node's own ways to the others: `settings` of its NodeManager, and the HADOOP_CONF_DIR of its containers if it
     is not the cluster's."""
 

@@ -26,12 +26,13 @@ import tempfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+from msgspec import Struct
+
 from rm.store_file import store_files
 from wire.cluster_secret import write_cluster_secret
 from wire.hadoop_xml import to_xml
 from yarn.errors import YarnException
 from yarn.nodes import DEFAULT_RACK
-from yarn.records import dataclass
 from yarn.settings.scheduler import PREFIX
 from yarnling.processes import LOCK_FILE
 
@@ -43,8 +44,7 @@ NODES_MAX = 60_000
 """Loopback has 16 million addresses; a machine's process table is what ends first."""
 
 
-@dataclass(frozen=True, slots=True)
-class NodePlace:
+class NodePlace(Struct, frozen=True):
     """What is a node's own: `number` from 1, `name` nm-1, a loopback address as its host, its directories.
 
     `process` is the name of its NodeManager's process, which has other nodes too if it `is_packed`.

@@ -17,14 +17,13 @@ import os
 import re
 import tempfile
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict
 from datetime import datetime
 from pathlib import Path
 
 import psutil
+from msgspec import Struct, to_builtins
 
 from yarn.errors import InvalidArgumentException, YarnException
-from yarn.records import dataclass
 
 DEFAULT_NAME = "default"
 STATE_VERSION = 3
@@ -48,8 +47,7 @@ class UnreadableState(NoCluster):
     """There is a state file, and it tells nothing: its cluster may be up."""
 
 
-@dataclass(frozen=True, slots=True)
-class ProcessIdentity:
+class ProcessIdentity(Struct, frozen=True):
     """A process for good: `started` is its start in s since the epoch."""
 
     pid: int
@@ -77,8 +75,7 @@ class ProcessIdentity:
             return None
 
 
-@dataclass(frozen=True, slots=True)
-class NodeEntry:
+class NodeEntry(Struct, frozen=True):
     """A NodeManager of the cluster; `log_dirs` hold its containers' logs."""
 
     number: int
@@ -99,8 +96,7 @@ class NodeEntry:
             return "ended"
 
 
-@dataclass(frozen=True, slots=True)
-class ClusterState:
+class ClusterState(Struct, frozen=True):
     """What other commands need of a cluster. `addresses` {configuration key: host:port of the ResourceManager}.
 
     `temporary`: its directory goes with it.
@@ -129,7 +125,7 @@ class ClusterState:
         """Write the file, readable by its owner alone, never half."""
         path = state_path(self.name)
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        write_private(path, json.dumps({"version": STATE_VERSION, **asdict(self)}).encode())
+        write_private(path, json.dumps({"version": STATE_VERSION, **to_builtins(self)}).encode())
 
     def remove(self) -> None:
         """Delete the file, unless another cluster of that name has taken its place."""

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
+from msgspec import Struct
+
 from yarn.errors import InvalidIdException
 from yarn.ids import ApplicationId, ContainerId
-from yarn.records import dataclass
 
 TEXT_BYTES_MAX = 16 * 1024 * 1024
 """What is read of one file at once; a log may be any size."""
@@ -16,8 +17,7 @@ NO_OUTPUT = frozenset({"launch_container.sh", "directory.info", "prelaunch.out"}
 """Files that the NodeManager writes for someone who examines a launch."""
 
 
-@dataclass(frozen=True, slots=True)
-class ContainerLog:
+class ContainerLog(Struct, frozen=True):
     """A file that a container wrote, such as stdout."""
 
     container_id: ContainerId

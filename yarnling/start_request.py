@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import json
 import socket
-from dataclasses import asdict, field
 from typing import Any
 
-from yarn.records import dataclass
+from msgspec import Struct, field, to_builtins
 
 PACKET_BYTES_MAX = 64 * 1024
 """One message. A start request is some 2 KB; the kernel takes packets of 200 KB."""
@@ -18,8 +17,7 @@ NM = "nm"
 """The package of a NodeManager."""
 
 
-@dataclass(frozen=True, slots=True)
-class StartRequest:
+class StartRequest(Struct, frozen=True):
     """A daemon to start: `package` is rm or nm, `overrides` {key: value} go over the files of `conf_dir`.
 
     `environment` is added to what the fork server was given; None takes a variable away.
@@ -33,24 +31,21 @@ class StartRequest:
     environment: dict[str, str | None] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class Started:
+class Started(Struct, frozen=True):
     """The daemon has a process; it is not ready yet."""
 
     name: str
     pid: int
 
 
-@dataclass(frozen=True, slots=True)
-class Ready:
+class Ready(Struct, frozen=True):
     """The daemon serves; `facts` is its ready line (addresses, ids)."""
 
     name: str
     facts: dict[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
-class Exited:
+class Exited(Struct, frozen=True):
     """The daemon ended: `status` as subprocess has it, negative for a signal."""
 
     name: str
@@ -58,8 +53,7 @@ class Exited:
     status: int
 
 
-@dataclass(frozen=True, slots=True)
-class Refused:
+class Refused(Struct, frozen=True):
     """The daemon could not be started at all."""
 
     name: str
@@ -72,7 +66,7 @@ _KINDS: dict[str, type[Any]] = {kind.__name__: kind for kind in (StartRequest, S
 
 def encode(message: Message) -> bytes:
     """The packet for `message`; ValueError if it is too long for one."""
-    packet = json.dumps({type(message).__name__: asdict(message)}).encode()
+    packet = json.dumps({type(message).__name__: to_builtins(message)}).encode()
     if len(packet) > PACKET_BYTES_MAX:
         raise ValueError(f"{message.name}: a message of {len(packet)} bytes, at most {PACKET_BYTES_MAX}")
     return packet

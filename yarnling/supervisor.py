@@ -17,12 +17,12 @@ import os
 import signal
 import sys
 from collections.abc import AsyncIterator, Callable
-from dataclasses import asdict, field
 from pathlib import Path
 from typing import Any
 
+from msgspec import Struct, field, to_builtins
+
 from yarn.errors import YarnException
-from yarn.records import dataclass
 from yarn.settings import FAST_TIME_FACTOR, yarnling
 from yarnling.cluster_directory import ClusterDirectory
 from yarnling.cluster_state import (
@@ -51,8 +51,7 @@ END_LOG_BYTES_MAX = 64 * 1024
 """Of each log that is kept when a cluster ends by itself: some hundred lines, in a directory that may be memory."""
 
 
-@dataclass(frozen=True, slots=True)
-class UpOptions:
+class UpOptions(Struct, frozen=True):
     """What `yarnling up` was asked for; see LocalCluster."""
 
     name: str
@@ -85,7 +84,7 @@ class UpOptions:
         )
 
     def encode(self) -> str:
-        return json.dumps(asdict(self))
+        return json.dumps(to_builtins(self))
 
 
 class ClusterBroken(YarnException):

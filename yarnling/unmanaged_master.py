@@ -14,6 +14,8 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 
+from msgspec import Struct
+
 from am.client import AMRMClient
 from am.nm_client import NMClient
 from wire.proxies.master import ApplicationMasterProxy
@@ -22,7 +24,6 @@ from yarn.applications import ApplicationReport, ApplicationSubmissionContext
 from yarn.configuration import Configuration
 from yarn.errors import YarnException
 from yarn.ids import ApplicationAttemptId, ApplicationId
-from yarn.records import dataclass
 from yarn.resource import Resource
 from yarn.settings.applicationmaster import AM_HEARTBEAT_INTERVAL
 from yarn.settings.resourcemanager import (
@@ -36,8 +37,7 @@ from yarnling.conditions import until
 NAME = "unmanaged"
 
 
-@dataclass(frozen=True, slots=True)
-class UnmanagedMaster:
+class UnmanagedMaster(Struct, frozen=True):
     """An attempt that may register: `rm` is its way to the ResourceManager, `nms` that to NodeManagers."""
 
     attempt_id: ApplicationAttemptId

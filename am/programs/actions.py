@@ -4,61 +4,55 @@ from __future__ import annotations
 
 from typing import Protocol, TypeAlias
 
+from msgspec import Struct
+
 from am.events import Event
 from am.requests import ContainerRequest
 from yarn.containers import Container, ContainerLaunchContext
 from yarn.ids import ContainerId, NodeId
-from yarn.records import dataclass
 from yarn.states import FinalApplicationStatus
 
 
-@dataclass(frozen=True, slots=True)
-class AskFor:
+class AskFor(Struct, frozen=True):
     """Ask for one more container."""
 
     request: ContainerRequest
 
 
-@dataclass(frozen=True, slots=True)
-class Withdraw:
+class Withdraw(Struct, frozen=True):
     """Take one such request back, if it has not been met yet."""
 
     request: ContainerRequest
 
 
-@dataclass(frozen=True, slots=True)
-class GiveBack:
+class GiveBack(Struct, frozen=True):
     """Release a container to the RM, which has it stopped if it runs."""
 
     container_id: ContainerId
 
 
-@dataclass(frozen=True, slots=True)
-class ChangeBlacklist:
+class ChangeBlacklist(Struct, frozen=True):
     """Keep away from hosts, or come back to them."""
 
     additions: tuple[str, ...] = ()
     removals: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Launch:
+class Launch(Struct, frozen=True):
     """Start a container on its NM. ContainerStarted or ContainerStartFailed follows, unless it has ended by then."""
 
     container: Container
     launch_context: ContainerLaunchContext
 
 
-@dataclass(frozen=True, slots=True)
-class Stop:
+class Stop(Struct, frozen=True):
     """Have a container's NM stop it; its end is told by the RM."""
 
     container_id: ContainerId
     node_id: NodeId
 
 
-@dataclass(frozen=True, slots=True)
-class Finish:
+class Finish(Struct, frozen=True):
     """Unregister with this outcome and leave with `exit_code`; nothing is handled after it."""
 
     final_status: FinalApplicationStatus
@@ -66,8 +60,7 @@ class Finish:
     exit_code: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Leave:
+class Leave(Struct, frozen=True):
     """Exit without unregistering: the RM does not know this attempt any more, or cannot be reached."""
 
     reason: str

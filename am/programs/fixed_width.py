@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from msgspec import Struct
+
 from am.events import (
     Allocation,
     ContainersAllocated,
@@ -24,7 +26,6 @@ from am.programs.actions import Action, AskFor, Finish, GiveBack, Launch, Leave,
 from am.requests import ContainerRequest
 from yarn.containers import Container, ContainerLaunchContext, ContainerStatus
 from yarn.ids import ContainerId
-from yarn.records import dataclass
 from yarn.resource import Resource, componentwise_min
 from yarn.states import ContainerExitStatus, ExecutionType, FinalApplicationStatus
 
@@ -35,8 +36,7 @@ LaunchContextOf = Callable[[int], ContainerLaunchContext]
 """What the n-th container runs; n counts from 1 and is never used twice by one attempt."""
 
 
-@dataclass(frozen=True, slots=True)
-class Width:
+class Width(Struct, frozen=True):
     """How many containers of which size and priority.
 
     `exact`: one that is larger than the queue allows ends the application, instead of being cut (DistributedShell).

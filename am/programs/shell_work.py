@@ -6,20 +6,19 @@ A script (`-shell_script`) is shipped to the containers as ExecScript.sh and run
 from __future__ import annotations
 
 import argparse
-from dataclasses import field
 from pathlib import Path
+
+from msgspec import Struct, field
 
 from am.submission import Faults, OptionParser, parse_pairs, sizes_above
 from yarn.errors import InvalidArgumentException, InvalidResourceRequestException
-from yarn.records import dataclass
 from yarn.resource import Resource
 
 SCRIPT_LINK = "ExecScript.sh"
 DEFAULT_CONTAINER_MEMORY_MB = 10
 
 
-@dataclass(frozen=True, slots=True)
-class ShellWork:
+class ShellWork(Struct, frozen=True):
     """A command line, the size and priority of its containers; `files` {link name in the work directory: file}."""
 
     command: str

@@ -14,7 +14,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple, TypeAlias
 
-from yarn.records import dataclass
+from msgspec import Struct
+
 from yarn.resource import Resource
 
 Draw: TypeAlias = Callable[[], float]
@@ -23,8 +24,7 @@ Draw: TypeAlias = Callable[[], float]
 _BYTES_PER_MB = 1 << 20
 
 
-@dataclass(frozen=True, slots=True)
-class Amount:
+class Amount(Struct, frozen=True):
     """So much of something: `value` MB or vcores, or (`relative`) a fraction of what the container was given."""
 
     value: float = 0.0
@@ -34,8 +34,7 @@ class Amount:
         return self.value * given if self.relative else self.value
 
 
-@dataclass(frozen=True, slots=True)
-class Stage:
+class Stage(Struct, frozen=True):
     """A part of a container's life. `lasts_ms` None: until a signal ends it; `jitter_ms` is drawn to both sides.
 
     Memory goes evenly from `memory_first` to `memory_last`. At its end the container exits with `exit_code`, with
@@ -63,8 +62,7 @@ class Use(NamedTuple):
     cpu_ms: int
 
 
-@dataclass(frozen=True, slots=True)
-class Course:
+class Course(Struct, frozen=True):
     """`lengths_ms` are those of the stages that are reached, without the one that never ends."""
 
     stages: tuple[Stage, ...]

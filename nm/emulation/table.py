@@ -9,13 +9,13 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
+from msgspec import Struct
+
 from nm.emulation.course import Stage
-from yarn.records import dataclass
 from yarn.resource import Resource
 
 
-@dataclass(frozen=True, slots=True)
-class ContainerFacts:
+class ContainerFacts(Struct, frozen=True):
     """What a node knows of a container that is to start. `command`: its commands, joined by spaces."""
 
     is_master: bool
@@ -27,8 +27,7 @@ class ContainerFacts:
     node: str
 
 
-@dataclass(frozen=True, slots=True)
-class Bounds:
+class Bounds(Struct, frozen=True):
     """Numbers from `least` to `most`, both included; None is no bound."""
 
     least: int | None = None
@@ -38,8 +37,7 @@ class Bounds:
         return (self.least is None or value >= self.least) and (self.most is None or value <= self.most)
 
 
-@dataclass(frozen=True, slots=True)
-class Match:
+class Match(Struct, frozen=True):
     """What a container must be; None and empty ask nothing. Texts are regular expressions, searched for anywhere."""
 
     is_master: bool | None = None
@@ -65,8 +63,7 @@ class Match:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class Rule:
+class Rule(Struct, frozen=True):
     """`stages` None: a container that matches runs as a real process. `registers`: a master that registers with the
     ResourceManager, sends heartbeats while its stages last, and unregisters if they end with 0."""
 
@@ -80,8 +77,7 @@ class Rule:
         return any(stage.is_drawn for stage in self.stages or ())
 
 
-@dataclass(frozen=True, slots=True)
-class EmulationTable:
+class EmulationTable(Struct, frozen=True):
     """Rules by rank, each with a name of its own. What none of them matches runs as a real process."""
 
     rules: tuple[Rule, ...] = ()

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 
+from msgspec import Struct
+
 from yarn.configuration import Configuration
-from yarn.records import dataclass
 from yarn.settings import nodemanager
 
 MOUNTS = "/proc/mounts"
@@ -18,16 +19,14 @@ class CgroupsUnusable(Exception):
     """Containers cannot be held to their vcores here; the text says why, and what would help."""
 
 
-@dataclass(frozen=True, slots=True)
-class Mount:
+class Mount(Struct, frozen=True):
     """Where the cpu controller is, and whether its files are those of version 2."""
 
     path: str
     version_2: bool
 
 
-@dataclass(frozen=True, slots=True)
-class CgroupSettings:
+class CgroupSettings(Struct, frozen=True):
     """Whether CPU is to be held at all, and where cgroups are."""
 
     enabled: bool = False

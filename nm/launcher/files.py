@@ -9,6 +9,8 @@ import stat
 from collections.abc import Callable, Mapping, Sequence
 from typing import IO
 
+from msgspec import Struct
+
 from nm.effects import LaunchContainer
 from nm.events import ErrorLogs
 from nm.launch_script import (
@@ -28,7 +30,6 @@ from nm.launch_script import (
 )
 from nm.launcher.debug_files import debug_files
 from nm.launcher.directories import CONTAINER_MODE, PLAIN_MODE, NodeDirectories, check_part, make_below, private_dir
-from yarn.records import dataclass
 
 _SCRIPT_MODE = 0o700
 _READABLE_MODE = 0o644
@@ -38,8 +39,7 @@ NO_CREDENTIALS = b"HDTS\x00\x00\x00"
 """A file of credentials that holds none (Hadoop's container_tokens without tokens)."""
 
 
-@dataclass(frozen=True, slots=True)
-class PreparedLaunch:
+class PreparedLaunch(Struct, frozen=True):
     """Everything is in place: what to run, where, in which environment, and the file that will name its process."""
 
     wrapper: str

@@ -13,10 +13,11 @@ from __future__ import annotations
 from enum import Enum
 from typing import TYPE_CHECKING
 
+from msgspec import Struct
+
 from nm.diagnostics import ATTEMPT_MESSAGE, KILLED_BEFORE_LAUNCH, KILLED_EXTERNALLY
 from yarn.containers import ContainerTokenIdentifier
 from yarn.lifecycle import Lifecycle, Row
-from yarn.records import dataclass
 from yarn.states import ContainerExitStatus
 
 if TYPE_CHECKING:
@@ -56,24 +57,21 @@ class NMContainerEvent(Enum):
     UPDATE_CONTAINER_TOKEN = 11
 
 
-@dataclass(frozen=True, slots=True)
-class Kill:
+class Kill(Struct, frozen=True):
     """Detail of KILL_CONTAINER: why, as a status and as a text."""
 
     exit_status: int
     diagnostics: str
 
 
-@dataclass(frozen=True, slots=True)
-class Exit:
+class Exit(Struct, frozen=True):
     """Detail of CONTAINER_EXITED_WITH_FAILURE and CONTAINER_KILLED_ON_REQUEST."""
 
     exit_code: int
     diagnostics: str
 
 
-@dataclass(frozen=True, slots=True)
-class Localized:
+class Localized(Struct, frozen=True):
     """Detail of RESOURCE_LOCALIZED: the copy is at `path`. `cached`: it was there before."""
 
     key: ResourceKey

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from enum import Enum, auto
 
+from msgspec import Struct
+
 from yarn.containers import ContainerStatus, NMContainerStatus
 from yarn.ids import ApplicationId, NodeId
 from yarn.nodes import NodeHealth
-from yarn.records import dataclass
 from yarn.resource import Resource
 
 
@@ -72,24 +73,21 @@ class RMNodeEventType(Enum):
     SIGNAL_CONTAINER = auto()
 
 
-@dataclass(frozen=True, slots=True)
-class AttemptFailed:
+class AttemptFailed(Struct, frozen=True):
     """ATTEMPT_FAILED: why, and whether the next attempt takes over the containers that run."""
 
     diagnostics: str
     transfers_containers: bool
 
 
-@dataclass(frozen=True, slots=True)
-class FinishedContainer:
+class FinishedContainer(Struct, frozen=True):
     """CONTAINER_FINISHED: how a container of the attempt ended, and where."""
 
     node_id: NodeId
     status: ContainerStatus
 
 
-@dataclass(frozen=True, slots=True)
-class NodeStarted:
+class NodeStarted(Struct, frozen=True):
     """STARTED: what an NM that was not known reports when it registers."""
 
     containers: tuple[NMContainerStatus, ...]
@@ -97,8 +95,7 @@ class NodeStarted:
     health: NodeHealth
 
 
-@dataclass(frozen=True, slots=True)
-class NodeReconnected:
+class NodeReconnected(Struct, frozen=True):
     """RECONNECTED: what an NM that the RM believed connected reports when it registers once more."""
 
     http_port: int

@@ -8,8 +8,9 @@ RMContainer with the same id takes its place when it is filled.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from enum import Enum
+
+from msgspec.structs import replace
 
 from rm.scheduler.asks import AskTerms, SchedulerKey
 from rm.scheduler.notices import (

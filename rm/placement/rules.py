@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from enum import Enum
 
+from msgspec import Struct
+
 from rm.placement.variables import DEFAULT, Variables
-from yarn.records import dataclass
 
 
 class Subject(Enum):
@@ -33,8 +34,7 @@ class Fallback(Enum):
     REJECT = "reject"
 
 
-@dataclass(frozen=True, slots=True)
-class MappingRule:
+class MappingRule(Struct, frozen=True):
     """`matches` and `target` may have variables; `target` is where to place, or the new default queue."""
 
     subject: Subject

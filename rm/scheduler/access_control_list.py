@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from yarn.records import dataclass
+from msgspec import Struct
 
 
-@dataclass(frozen=True, slots=True)
-class AccessControlList:
+class AccessControlList(Struct, frozen=True):
     """`ann,bob staff`: users, a blank, groups; `*` in either place is everybody, a blank alone nobody."""
 
     users: frozenset[str]

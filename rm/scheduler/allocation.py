@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import field
+from msgspec import Struct, field
 
 from yarn.asks import Preemption, UpdateContainerError
 from yarn.containers import Container
 from yarn.protocols.master import UpdatedContainer
-from yarn.records import dataclass
 from yarn.resource import Resource
 
 
-@dataclass(frozen=True, slots=True)
-class Allocation:
+class Allocation(Struct, frozen=True):
     """What an allocate call hands over.
 
     `containers` became ACQUIRED by this call, in the order of their placement (tokens are the caller's matter);

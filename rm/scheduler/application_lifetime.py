@@ -6,12 +6,12 @@ but not above the own maximum; and since a maximum that nobody set is -1, a pare
 
 from __future__ import annotations
 
+from msgspec import Struct
+
 from rm.scheduler.reading import Reader
-from yarn.records import dataclass
 
 
-@dataclass(frozen=True, slots=True)
-class ApplicationLifetime:
+class ApplicationLifetime(Struct, frozen=True):
     """`maximum_s`, `default_s`: not above 0 = none; `is_default_specified`: by this queue or one above."""
 
     maximum_s: int

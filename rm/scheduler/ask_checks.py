@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from rm.scheduler.java_order import hash_order, string_hash
 from rm.scheduler.node_labels import NodeLabels

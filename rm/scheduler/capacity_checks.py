@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from enum import Enum
 
+from msgspec import Struct
+
 from rm.scheduler.binary32 import f32, shortest
 from rm.scheduler.capacity_vector import CapacityUnit
 from rm.scheduler.configured_capacity import ConfiguredCapacity
@@ -17,15 +19,13 @@ from rm.scheduler.queue_configuration import QueueConfiguration
 from rm.scheduler.queue_keys import PREFIX, ROOT, queue_key
 from rm.scheduler.reading import Reader
 from rm.scheduler.resource_calculator import ResourceCalculator
-from yarn.records import dataclass
 from yarn.resource import Resource
 
 CAPACITY_SUM_PRECISION = f32(0.0005)
 """How far the capacities of siblings may be from 100 % (AbstractParentQueue.PRECISION)."""
 
 
-@dataclass(frozen=True, slots=True)
-class Yardstick:
+class Yardstick(Struct, frozen=True):
     """How amounts are compared: the calculator and the cluster now. `partitions` {label: its resource}."""
 
     calculator: ResourceCalculator

@@ -10,10 +10,11 @@ from __future__ import annotations
 import re
 from enum import Enum
 
+from msgspec import Struct
+
 from rm.scheduler.binary32 import f32
 from rm.scheduler.java_order import hash_order, string_hash
 from yarn.java_values import parse_float
-from yarn.records import dataclass
 from yarn.resource import MEMORY_MB, ResourceTypes
 
 _BRACKETS = re.compile(r"\[[\w.,\-%/]+=(?:[\w.,\-%/]{2,}=)*[\w.,\-%/]+\]", re.ASCII)
@@ -37,16 +38,14 @@ class CapacityUnit(Enum):
     WEIGHT = "w"
 
 
-@dataclass(frozen=True, slots=True)
-class CapacityEntry:
+class CapacityEntry(Struct, frozen=True):
     """One resource type's capacity: 50 and PERCENTAGE are 50 %."""
 
     amount: float
     unit: CapacityUnit
 
 
-@dataclass(frozen=True, slots=True)
-class CapacityVector:
+class CapacityVector(Struct, frozen=True):
     """`entries` {resource type: its capacity}: all of the cluster's types, or none at all.
 
     `unknown`: further types among the entries, that were named and that the cluster does not have.

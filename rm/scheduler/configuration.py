@@ -10,6 +10,8 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
+from msgspec import Struct
+
 from rm.scheduler.capacity_checks import Yardstick, check_children, check_queue, warn_of_maximums
 from rm.scheduler.dominant_resource_calculator import DominantResourceCalculator
 from rm.scheduler.java_order import hash_order, string_hash
@@ -31,7 +33,6 @@ from rm.scheduler.resource_calculator import DefaultResourceCalculator, Resource
 from rm.scheduler.unsupported import note_unsupported
 from yarn.configuration import Configuration
 from yarn.faults import ConfigurationException, Fault, refuse_if_faulty
-from yarn.records import dataclass
 from yarn.resource import INT32_MAX, INT64_MAX, MEMORY_MB, VCORES, Resource, ResourceTypes
 from yarn.settings.scheduler import is_queue_path
 from yarn.states import QueueState
@@ -52,8 +53,7 @@ _LABELS_OR_TEMPLATE = re.compile(r"\.(accessible-node-labels|leaf-queue-template
 """In a key, what is below these words belongs to the queue before them."""
 
 
-@dataclass(frozen=True, slots=True)
-class CapacitySchedulerConfiguration:
+class CapacitySchedulerConfiguration(Struct, frozen=True):
     """All settings. `queues` {path: queue}, parents before their children, children in the order of the file.
 
     Queues that were created on demand come last in `queues`; more are put there, and idle ones taken away, as time

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import re
 
+from msgspec import Struct
+
 from rm.scheduler.binary32 import f32, shortest
 from rm.scheduler.capacity_vector import (
     NO_VECTOR,
@@ -22,7 +24,6 @@ from rm.scheduler.capacity_vector import (
 )
 from rm.scheduler.reading import Reader
 from yarn.java_values import parse_float
-from yarn.records import dataclass
 from yarn.resource import MEMORY_MB, VCORES, Resource, ResourceTypes
 
 WEIGHT_NOT_SET = -1.0
@@ -41,8 +42,7 @@ _PERCENT_REMEDY = "write a percentage from 0 to 100"
 _WEIGHT_REMEDY = f"write a weight from 0w to {WEIGHT_MAX}w"
 
 
-@dataclass(frozen=True, slots=True)
-class ConfiguredCapacity:
+class ConfiguredCapacity(Struct, frozen=True):
     """One partition's share of a queue, as written.
 
     `capacity`, `maximum_capacity`: 32-bit fractions of the parent's. `weight` -1 = none. `minimum`, `maximum`: the

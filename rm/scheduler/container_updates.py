@@ -14,8 +14,9 @@ the container's new size, and a temporary container of a decrease was never coun
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
 
 from rm.lifecycles.rm_container import FINAL, RMContainer, RMContainerEvent
 from rm.scheduler.asks import AskTerms, NodeType, SchedulerKey

@@ -8,7 +8,7 @@ stay when the next level cannot be.
 
 from __future__ import annotations
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from rm.scheduler.managed_configuration import configuration_of_leaf
 from rm.scheduler.managed_queues import ManagedParentQueue

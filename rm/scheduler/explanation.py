@@ -5,19 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from itertools import islice
 
+from msgspec import Struct
+
 from rm.scheduler.application import FiCaSchedulerApp
 from rm.scheduler.node import SchedulerNode
 from rm.scheduler.queue import CSQueue
 from rm.scheduler.queue_keys import ROOT
 from rm.scheduler.reasons import REFUSALS_MAX, Reason, Refusal
 from yarn.ids import NodeId
-from yarn.records import dataclass
 
 _SATISFIED = frozenset({Reason.QUEUE_SATISFIED, Reason.APPLICATION_SATISFIED})
 
 
-@dataclass(frozen=True, slots=True)
-class Obstacle:
+class Obstacle(Struct, frozen=True):
     """What stood in the way of `subject` (an attempt's id or a queue's path) on a node; None: on all of them."""
 
     subject: str

@@ -9,13 +9,14 @@ The template's keys are copied to the leaf's own path, over what stands there (M
 
 from __future__ import annotations
 
+from msgspec import Struct
+
 from rm.scheduler.configured_capacity import CapacityReader, ConfiguredCapacity
 from rm.scheduler.queue_keys import queue_key
 from rm.scheduler.queue_labels import configured_labels
 from rm.scheduler.reading import Reader
 from rm.scheduler.usage import NO_LABEL
 from yarn.configuration import Configuration, Entry
-from yarn.records import dataclass
 from yarn.resource import ResourceTypes
 
 MANAGED_CREATION = "auto-create-child-queue."
@@ -29,8 +30,7 @@ _SNAPSHOT_ONLY = "user-settings."
 """Read from the configuration as it was loaded, which the copied keys never reach (UserWeights)."""
 
 
-@dataclass(frozen=True, slots=True)
-class ManagedCreation:
+class ManagedCreation(Struct, frozen=True):
     """`queues_max`: leaves at most; `fails_when_full`: none is made that the parent has no guarantee left for.
 
     `capacity`: the template's, of the parent.

@@ -7,80 +7,72 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, TypeAlias
 
+from msgspec import Struct
+
 from rm.scheduler.node_labels import LabelChanges
 from yarn.containers import Container, ContainerStatus
 from yarn.ids import ApplicationAttemptId, ApplicationId, ContainerId, NodeId
-from yarn.records import dataclass
 from yarn.resource import Resource
 
 if TYPE_CHECKING:
     from rm.lifecycles.rm_container import RMContainer
 
 
-@dataclass(frozen=True, slots=True)
-class ApplicationAccepted:
+class ApplicationAccepted(Struct, frozen=True):
     """The leaf queue took the application (APP_ACCEPTED)."""
 
     application_id: ApplicationId
     queue: str
 
 
-@dataclass(frozen=True, slots=True)
-class ApplicationRejected:
+class ApplicationRejected(Struct, frozen=True):
     """No queue takes the application (APP_REJECTED); `diagnostics` as Hadoop words it."""
 
     application_id: ApplicationId
     diagnostics: str
 
 
-@dataclass(frozen=True, slots=True)
-class QueueMissing:
+class QueueMissing(Struct, frozen=True):
     """The queue of an application that is recovered is gone, or no leaf: it is to be killed, for this reason."""
 
     application_id: ApplicationId
     diagnostics: str
 
 
-@dataclass(frozen=True, slots=True)
-class AttemptAdded:
+class AttemptAdded(Struct, frozen=True):
     """The leaf queue knows the attempt (ATTEMPT_ADDED)."""
 
     attempt_id: ApplicationAttemptId
 
 
-@dataclass(frozen=True, slots=True)
-class ContainerAllocated:
+class ContainerAllocated(Struct, frozen=True):
     """A container was placed and waits to be pulled (RMContainer START; CONTAINER_ALLOCATED to the attempt)."""
 
     attempt_id: ApplicationAttemptId
     container_id: ContainerId
 
 
-@dataclass(frozen=True, slots=True)
-class ContainerAcquired:
+class ContainerAcquired(Struct, frozen=True):
     """The AM (for its master: the RM) has it now: the allocation expirer starts, the application runs on the node."""
 
     container_id: ContainerId
     node_id: NodeId
 
 
-@dataclass(frozen=True, slots=True)
-class ContainerLaunched:
+class ContainerLaunched(Struct, frozen=True):
     """Its NM reported it for the first time: the allocation expirer stops."""
 
     container_id: ContainerId
 
 
-@dataclass(frozen=True, slots=True)
-class ContainerRecovered:
+class ContainerRecovered(Struct, frozen=True):
     """A container of an earlier ResourceManager runs: its application runs on the node."""
 
     container_id: ContainerId
     node_id: NodeId
 
 
-@dataclass(frozen=True, slots=True)
-class ContainerFinished:
+class ContainerFinished(Struct, frozen=True):
     """It is over (CONTAINER_FINISHED to the attempt it was placed for, which with kept containers may be over itself).
 
     Its expirer stops. `resource` and `started_ms` (its placement) are for the account of what the application used;
@@ -95,46 +87,40 @@ class ContainerFinished:
     is_am: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class CleanUpContainer:
+class CleanUpContainer(Struct, frozen=True):
     """The NM must end it (RMNode CLEANUP_CONTAINER): sent for what was killed or released while acquired."""
 
     node_id: NodeId
     container_id: ContainerId
 
 
-@dataclass(frozen=True, slots=True)
-class IncreaseAcquired:
+class IncreaseAcquired(Struct, frozen=True):
     """The AM has the token of a larger size: if its NM does not tell of it in time, the increase is taken back."""
 
     container_id: ContainerId
 
 
-@dataclass(frozen=True, slots=True)
-class IncreaseSettled:
+class IncreaseSettled(Struct, frozen=True):
     """The NM has told a size that is as large: nothing is taken back."""
 
     container_id: ContainerId
 
 
-@dataclass(frozen=True, slots=True)
-class UpdateContainer:
+class UpdateContainer(Struct, frozen=True):
     """The NM must make the container what it is now (RMNode UPDATE_CONTAINER); decreases are never the AM's to tell."""
 
     node_id: NodeId
     container: Container
 
 
-@dataclass(frozen=True, slots=True)
-class ContainerUntracked:
+class ContainerUntracked(Struct, frozen=True):
     """An NM told an end that nobody will ask for: it may forget the container."""
 
     node_id: NodeId
     container_id: ContainerId
 
 
-@dataclass(frozen=True, slots=True)
-class NodesRemapped:
+class NodesRemapped(Struct, frozen=True):
     """What partitions have was changed, by nodes or labels that came, went or changed (NODE_LABELS_UPDATE).
 
     A step of its own brings the nodes under the labels of `changes` and looks once more.
@@ -143,16 +129,14 @@ class NodesRemapped:
     changes: LabelChanges
 
 
-@dataclass(frozen=True, slots=True)
-class RoomTaken:
+class RoomTaken(Struct, frozen=True):
     """The node is on its way out: its size becomes what it has `allocated` (RMNode RESOURCE_UPDATE)."""
 
     node_id: NodeId
     allocated: Resource
 
 
-@dataclass(frozen=True, slots=True)
-class ReleaseTemporary:
+class ReleaseTemporary(Struct, frozen=True):
     """A temporary container has served the change of another: to be released by a step of its own.
 
     It is handed over itself, since its application may not hold it under its id (RELEASE_CONTAINER).
@@ -161,8 +145,7 @@ class ReleaseTemporary:
     container: RMContainer
 
 
-@dataclass(frozen=True, slots=True)
-class VictimOrdered:
+class VictimOrdered(Struct, frozen=True):
     """A round of preemption acts on a container.
 
     `step`: "told" (its master knows), "ended", or "killable" (with lazy preemption). `reason`: a PreemptionReason's
@@ -178,8 +161,7 @@ class VictimOrdered:
     clock_ms: int
 
 
-@dataclass(frozen=True, slots=True)
-class PreemptionFailed:
+class PreemptionFailed(Struct, frozen=True):
     """A round of preemption broke off."""
 
     text: str

@@ -12,9 +12,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
+from msgspec import Struct
+
 from rm.scheduler.access_control_list import AccessControlList
 from rm.scheduler.reading import Reader
-from yarn.records import dataclass
 
 PRIORITY_ACL = "acl_application_max_priority"
 CLUSTER_MAX_PRIORITY = "yarn.cluster.max-application-priority"
@@ -23,8 +24,7 @@ _GROUP = re.compile(r"\[([^\]]+)")
 _REMEDY = "write [user=u1,u2 group=g1 max_priority=N default_priority=N] ..."
 
 
-@dataclass(frozen=True, slots=True)
-class PriorityAcl:
+class PriorityAcl(Struct, frozen=True):
     """One group of the list. `default_priority` None = none is said, and that of the queue holds."""
 
     allowed: AccessControlList

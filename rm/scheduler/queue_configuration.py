@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from msgspec import Struct
+from msgspec.structs import replace
 
 from rm.scheduler.application_lifetime import ApplicationLifetime, read_lifetime
 from rm.scheduler.binary32 import f32
@@ -25,7 +26,6 @@ from rm.scheduler.queue_values import (
 from rm.scheduler.reading import Reader
 from rm.scheduler.usage import NO_LABEL
 from yarn.asks import ANY
-from yarn.records import dataclass
 from yarn.resource import INT32_MAX, Resource, ResourceTypes
 from yarn.states import QueueState
 
@@ -36,8 +36,7 @@ PLAN_DEFAULT = "-default"
 """What the name of the leaf below a reservable queue ends with (ReservationConstants.DEFAULT_QUEUE_SUFFIX)."""
 
 
-@dataclass(frozen=True, slots=True)
-class QueueCreation:
+class QueueCreation(Struct, frozen=True):
     """What a parent does when queues below it are named that there are not.
 
     `queues_max`: children, configured ones too; `depth_max`: levels below the first configured parent;
@@ -50,8 +49,7 @@ class QueueCreation:
     removes_idle: bool
 
 
-@dataclass(frozen=True, slots=True)
-class QueueConfiguration:
+class QueueConfiguration(Struct, frozen=True):
     """One queue. Fractions are 32-bit floats of 1; percentages where Hadoop keeps percentages (`user_limit`).
 
     `capacities` {partition: what the queue is given of it}; `maximum_applications` -1 = derived from the capacity;

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from enum import Enum
 
+from msgspec import Struct
+
 from rm.scheduler.asks import SchedulerKey
 from yarn.ids import NodeId
-from yarn.records import dataclass
 from yarn.resource import Resource
 
 REFUSALS_MAX = 100
@@ -56,8 +57,7 @@ class Reason(Enum):
     AM_NO_CLUSTER = "Skipping AM assignment as cluster resource is empty."
 
 
-@dataclass(frozen=True, slots=True)
-class Refusal:
+class Refusal(Struct, frozen=True):
     """One reason with its numbers: what was wanted (`asked`) against what there was (`bound`), at `at_ms`."""
 
     reason: Reason

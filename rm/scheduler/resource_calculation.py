@@ -15,11 +15,12 @@ import math
 from enum import Enum
 from typing import TYPE_CHECKING
 
+from msgspec import Struct
+
 from rm.scheduler.binary32 import f32, java_quotient, truncated
 from rm.scheduler.capacity_vector import NO_VECTOR, CapacityEntry, CapacityUnit, CapacityVector
 from rm.scheduler.effective_capacity import update_absolute_capacities
 from rm.scheduler.java_order import hash_order, string_hash
-from yarn.records import dataclass
 from yarn.resource import MEMORY_MB
 
 if TYPE_CHECKING:
@@ -41,8 +42,7 @@ class QueueUpdateWarning(Enum):
     QUEUE_MAX_RESOURCE_EXCEEDS_PARENT = "Maximum resources of queue '{}' are greater than its parent's."
 
 
-@dataclass(frozen=True, slots=True)
-class CapacityWarning:
+class CapacityWarning(Struct, frozen=True):
     """A warning about one resource type of a queue's, or a parent's, on a partition."""
 
     kind: QueueUpdateWarning

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from rm.lifecycles.rm_container import RMContainer
 from yarn.asks import UpdateContainerError, UpdateContainerRequest

@@ -8,12 +8,12 @@ import re
 import signal
 import subprocess
 import sys
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import psutil
 import pytest
+from msgspec.structs import replace
 
 from tests.processes import HEARING, running
 from yarnling.chaos.history import Role

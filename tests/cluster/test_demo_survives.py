@@ -10,7 +10,6 @@ runs of each:
 from __future__ import annotations
 
 import asyncio
-import dataclasses
 import random
 import shlex
 from collections.abc import AsyncIterator
@@ -19,6 +18,7 @@ from pathlib import Path
 
 import psutil
 import pytest
+from msgspec import structs
 
 from am.programs.mapreduce.client import MapReduceSubmission, find_inputs
 from tests.cluster.applications import processes_of
@@ -77,8 +77,8 @@ class Demonstration:
         command = counting.submission.map_command
         goes_on = f"[ $((mapreduce_task_partition % 4)) -lt {round(4 * self.share)} ]"
         waits = f"until test -e {shlex.quote(str(self.gate))}; do sleep {POLL_S}; done"
-        submission = dataclasses.replace(counting.submission, map_command=f"{goes_on} || {waits}; {command}")
-        return dataclasses.replace(counting, submission=submission)
+        submission = structs.replace(counting.submission, map_command=f"{goes_on} || {waits}; {command}")
+        return structs.replace(counting, submission=submission)
 
     async def _is_at_the_gate(self) -> bool:
         """This share of the maps is done; the other applications have all containers they want."""

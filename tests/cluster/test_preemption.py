@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import dataclasses
 import random
 from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
 
 import pytest
+from msgspec import structs
 
 from am.programs.distributed_shell.client import DistributedShell
 from am.programs.fixed_width import Width
@@ -135,7 +135,7 @@ def test_a_map_reduce_that_loses_containers_ends_with_the_right_result(tmp_path:
             reduces=1,
             split_bytes=-(-sum(inputs.values()) // 14),
         )
-        paused = dataclasses.replace(job, map_command=f"while ! test -e {gate}; do sleep 0.05; done; {job.map_command}")
+        paused = structs.replace(job, map_command=f"while ! test -e {gate}; do sleep 0.05; done; {job.map_command}")
         report = client.start(paused)
         eventually(lambda: used_units(client, "jobs") * UNIT_MB > 3072, 60.0)
         cluster.client_of("ann").start(sleeping(15, "owed"))

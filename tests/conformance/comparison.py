@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import traceback
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from msgspec import to_builtins
 
 from tests.conformance.cluster import RecordedCluster, Unsupported
 from tests.conformance.recording import Json, Recording, View, read
@@ -46,7 +48,7 @@ class Outcome:
         return not self.differences
 
     def as_json(self) -> dict[str, Any]:
-        first = asdict(self.differences[0]) if self.differences else None
+        first = to_builtins(self.differences[0]) if self.differences else None
         return {"recording": self.name, "same": self.same, "steps": self.steps, "difference": first}
 
 

@@ -6,10 +6,10 @@ import errno
 import os
 import shutil
 import time
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from nm.cpu_limits import NodeCpu
 from nm.launcher.cgroup_mounts import CgroupSettings, CgroupsUnusable, Mount, find_mount

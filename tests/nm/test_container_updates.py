@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from nm.effects import ChangeMonitoring, MonitorContainer, Reply, SendHeartbeat, Warn
 from nm.events import (

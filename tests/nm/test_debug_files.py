@@ -6,8 +6,9 @@ import os
 import random
 import stat
 import subprocess
-from dataclasses import replace
 from pathlib import Path
+
+from msgspec.structs import replace
 
 from nm.effects import LaunchContainer
 from nm.launch_script import NodeEnvironment

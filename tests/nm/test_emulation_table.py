@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from nm.emulation.course import Amount, Stage
 from nm.emulation.table import Bounds, ContainerFacts, EmulationTable, Match, Rule

@@ -10,12 +10,12 @@ import json
 import logging
 import os
 import sys
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import grpc.aio
 import pytest
+from msgspec.structs import replace
 
 from rm.servers import client_authentication
 from tests.rm.served_cluster import ADMIN, CLIENT, configuration, serving

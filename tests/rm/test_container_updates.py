@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from rm.events import Allocate, NodeHeartbeat
 from rm.lifecycles.rm_container import RMContainer

@@ -8,10 +8,10 @@ from __future__ import annotations
 import contextlib
 import typing
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from rm import events
 from rm.events import (

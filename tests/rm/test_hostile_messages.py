@@ -11,12 +11,12 @@ import random
 import typing
 from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import grpc.aio
 import pytest
+from msgspec.structs import replace
 
 from tests.rm.served_cluster import ADMIN, CLIENT, SCHEDULER, TRACKER, Cluster, configuration, serving, submit, until
 from tests.wire.random_records import random_value

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from rm.events import AddClusterNodeLabels, RemoveClusterNodeLabels, ReplaceLabelsOnNodes
 from tests.rm.builders import RM, ask

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 
 from rm.events import Allocate
 from rm.liveness import STALE_DEADLINES_MAX, DeadlineMonitor

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from rm.events import NodeHeartbeat, RegisterNode, Stood, Tick, UnregisterNode, UpdateNodeResource
 from rm.node_reports import cluster_metrics, node_reports

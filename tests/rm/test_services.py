@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from rm.master_launcher import SUBMIT_TIME, WEB_PROXY_BASE
 from tests.rm.builders import ask, done

@@ -11,10 +11,10 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from rm.effects import RemoveApplication, SaveApplication, SaveAttempt, SaveNodeLabels
 from rm.lifecycles.states import RMAppAttemptState, RMAppState

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from random import Random
 
 import grpc
 import pytest
+from msgspec.structs import replace
 
 from tests.cluster.rpc_fuzz.caller import RPCS, FuzzCaller, Message, metadata_of
 from tests.cluster.rpc_fuzz.harmless import COMMANDS, Harmless

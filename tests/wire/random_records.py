@@ -8,7 +8,6 @@ What a type does not tell is told here by field name: ranges of the wire's numbe
 
 from __future__ import annotations
 
-import dataclasses
 import struct
 import types
 import typing
@@ -17,6 +16,8 @@ from enum import Enum
 from functools import cache
 from random import Random
 from typing import Any
+
+from msgspec import structs
 
 from yarn.asks import ResourceRequest
 from yarn.containers import LocalResource
@@ -83,7 +84,7 @@ def text(rng: Random) -> str:
 @cache
 def _fields(kind: type[Any]) -> tuple[tuple[str, Any], ...]:
     hints = typing.get_type_hints(kind)
-    return tuple((field.name, hints[field.name]) for field in dataclasses.fields(kind))
+    return tuple((name, hints[name]) for name in kind.__struct_fields__)
 
 
 def _is_long(name: str) -> bool:
@@ -141,22 +142,22 @@ _MAKERS: dict[Any, Callable[[Random], Any]] = {
 def _adjust_local_resource(rng: Random, resource: LocalResource) -> LocalResource:
     path = "/" + text(rng).lstrip("/")
     place = rng.choice(["file:", "hdfs://nn", "hdfs://10.0.0.1:8020", "hdfs://u@host:1", ""])
-    return dataclasses.replace(resource, url=place + path, size_bytes=resource.size_bytes & INT64_MAX)
+    return structs.replace(resource, url=place + path, size_bytes=resource.size_bytes & INT64_MAX)
 
 
 def _adjust_node_report(rng: Random, report: NodeReport) -> NodeReport:
     """On the wire a node is healthy unless its state says otherwise."""
-    health = dataclasses.replace(report.health, healthy=report.state is not NodeState.UNHEALTHY)
-    return dataclasses.replace(report, health=health)
+    health = structs.replace(report.health, healthy=report.state is not NodeState.UNHEALTHY)
+    return structs.replace(report, health=health)
 
 
 def _adjust_queue(rng: Random, queue: QueueInfo) -> QueueInfo:
     """On the wire the used share of the cluster is worked out of two others; a partition has one label of its own."""
     partitions = tuple(
-        dataclasses.replace(partition, label=f"label{number}") for number, partition in enumerate(queue.partitions)
+        structs.replace(partition, label=f"label{number}") for number, partition in enumerate(queue.partitions)
     )
     absolute_used_capacity = queue.current_capacity * queue.absolute_capacity
-    return dataclasses.replace(queue, absolute_used_capacity=absolute_used_capacity, partitions=partitions)
+    return structs.replace(queue, absolute_used_capacity=absolute_used_capacity, partitions=partitions)
 
 
 def _adjust_nm_token(rng: Random, token: NMToken) -> NMToken:
@@ -168,7 +169,7 @@ def _adjust_nm_token(rng: Random, token: NMToken) -> NMToken:
 
 
 def _adjust_ask(rng: Random, ask: ResourceRequest) -> ResourceRequest:
-    return dataclasses.replace(ask, resource_name=rng.choice(["*", "/r1", "h1"]))
+    return structs.replace(ask, resource_name=rng.choice(["*", "/r1", "h1"]))
 
 
 _ADJUSTMENTS: dict[type[Any], Callable[[Random, Any], Any]] = {

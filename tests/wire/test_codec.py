@@ -5,12 +5,12 @@ from __future__ import annotations
 import random
 import typing
 from contextlib import suppress
-from dataclasses import replace
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from protos import yarn_protos_pb2 as pb
 from protos import yarn_service_protos_pb2 as service_pb

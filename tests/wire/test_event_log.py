@@ -6,13 +6,13 @@ import json
 import os
 import random
 import stat
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, get_args
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 import rm.effects
 import rm.events

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import logging
 import os
 import random
@@ -76,7 +75,7 @@ def _arguments(rpc: Rpc[Any, Any], request: Any) -> tuple[tuple[Any, ...], dict[
     if request is None:
         return (), {}
     if isinstance(request, SPREAD):
-        return tuple(getattr(request, field.name) for field in dataclasses.fields(request)), {}
+        return tuple(getattr(request, name) for name in request.__struct_fields__), {}
     if isinstance(request, QueueInfoRequest):
         options = {name: getattr(request, name) for name in ("applications", "children", "recursive")}
         return (request.queue,), options

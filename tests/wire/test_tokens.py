@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 
 from wire.caller import TOKEN_BYTES_MAX, TOKEN_KEY, caller_metadata, read_caller
 from wire.tokens import (

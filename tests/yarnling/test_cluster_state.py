@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import os
 import stat
 from pathlib import Path
 
 import pytest
+from msgspec import structs
 
 from yarn.errors import YarnException
 from yarnling.cluster_state import (
@@ -60,7 +60,7 @@ def test_no_file_says_how_to_start_one() -> None:
 
 def test_a_process_id_that_belongs_to_somebody_else_now_is_stale() -> None:
     """The number lives on, the start time tells that it is another process."""
-    earlier = dataclasses.replace(ProcessIdentity.of(os.getpid()), started=1.0)
+    earlier = structs.replace(ProcessIdentity.of(os.getpid()), started=1.0)
     state(supervisor=earlier).write()
     with pytest.raises(NoCluster, match=r"has gone without a word \(yarnling down cleans up after it\)"):
         find_cluster("default")
@@ -87,7 +87,7 @@ def test_a_name_is_a_files(name: str) -> None:
 
 def test_a_cluster_removes_its_own_file_only() -> None:
     mine = state()
-    state(supervisor=dataclasses.replace(mine.supervisor, pid=1)).write()
+    state(supervisor=structs.replace(mine.supervisor, pid=1)).write()
     mine.remove()
     assert state_path("default").exists()
     mine.write()

@@ -10,11 +10,11 @@ import socket
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Callable, Iterator
-from dataclasses import replace
 from pathlib import Path
 
 import psutil
 import pytest
+from msgspec.structs import replace
 
 from tests.processes import running
 from tests.yarnling.apart import PROJECT, output

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import os
 import sys
 from pathlib import Path
 
 import pytest
+from msgspec import structs
 from rich.console import Console, RenderableType
 
 from wire.hadoop_xml import to_xml
@@ -164,7 +164,7 @@ def test_nodes_of_an_ordinary_cluster_fit_a_terminal_of_80_columns() -> None:
 
 def test_a_line_into_a_pipe_is_never_folded() -> None:
     app = long_application()
-    deep = dataclasses.replace(app, queue="root." + ".".join(["q" * 60] * 6))
+    deep = structs.replace(app, queue="root." + ".".join(["q" * 60] * 6))
     assert any(deep.queue in line for line in drawn(application_table((deep,))).splitlines())
 
 

@@ -4,37 +4,34 @@ from __future__ import annotations
 
 from typing import TypeAlias
 
+from msgspec import Struct
+
 from yarn.ids import ApplicationId, NodeId
-from yarn.records import dataclass
 from yarn.resource import Resource
 from yarn.states import QueueACL
 
 
-@dataclass(frozen=True, slots=True)
-class GetNewApplicationResponse:
+class GetNewApplicationResponse(Struct, frozen=True):
     """A fresh id, and the largest container there can be now."""
 
     application_id: ApplicationId
     maximum_capability: Resource
 
 
-@dataclass(frozen=True, slots=True)
-class KillApplicationResponse:
+class KillApplicationResponse(Struct, frozen=True):
     """False: the kill is under way, ask again."""
 
     is_kill_completed: bool
 
 
-@dataclass(frozen=True, slots=True)
-class KillApplicationRequest:
+class KillApplicationRequest(Struct, frozen=True):
     """Which application to end; `diagnostics` is the client's reason, empty if it gave none."""
 
     application_id: ApplicationId
     diagnostics: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class QueueInfoRequest:
+class QueueInfoRequest(Struct, frozen=True):
     """Which queue (name or path), with which of its applications and children; `recursive`: all below."""
 
     queue: str
@@ -43,40 +40,35 @@ class QueueInfoRequest:
     recursive: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class MoveApplicationRequest:
+class MoveApplicationRequest(Struct, frozen=True):
     """Which application is to go to which queue (a leaf, by name or path)."""
 
     application_id: ApplicationId
     queue: str
 
 
-@dataclass(frozen=True, slots=True)
-class UpdatePriorityRequest:
+class UpdatePriorityRequest(Struct, frozen=True):
     """The priority that an application is to have from now on."""
 
     application_id: ApplicationId
     priority: int
 
 
-@dataclass(frozen=True, slots=True)
-class UpdateTimeoutsRequest:
+class UpdateTimeoutsRequest(Struct, frozen=True):
     """When an application's lifetime is to end, as yarn.times writes it; None: the caller named no timeout."""
 
     application_id: ApplicationId
     lifetime_ends: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class QueueUserAcls:
+class QueueUserAcls(Struct, frozen=True):
     """What the caller may do in the queue of this path."""
 
     queue: str
     acls: frozenset[QueueACL]
 
 
-@dataclass(frozen=True, slots=True)
-class ResourceTypeInfo:
+class ResourceTypeInfo(Struct, frozen=True):
     """A resource type of the cluster; all are counted. `units`: `Mi` for memory-mb, else as configured."""
 
     name: str

@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import field
+from msgspec import Struct, field
 
 from yarn.containers import ContainerLaunchContext, ContainerStatus, Token
 from yarn.errors import YarnException
 from yarn.ids import ContainerId
-from yarn.records import dataclass
 from yarn.states import SignalContainerCommand
 
 
-@dataclass(frozen=True, slots=True)
-class StartContainerRequest:
+class StartContainerRequest(Struct, frozen=True):
     """What to run and the RM's promise that it may run here."""
 
     launch_context: ContainerLaunchContext
     token: Token
 
 
-@dataclass(frozen=True, slots=True)
-class StartContainersResponse:
+class StartContainersResponse(Struct, frozen=True):
     """Each container either started or refused with its own error."""
 
     succeeded: tuple[ContainerId, ...] = ()
@@ -28,32 +25,28 @@ class StartContainersResponse:
     services_metadata: dict[str, bytes] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class StopContainersResponse:
+class StopContainersResponse(Struct, frozen=True):
     """Each container either told to stop or refused with its own error."""
 
     succeeded: tuple[ContainerId, ...] = ()
     failed: dict[ContainerId, YarnException] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class GetContainerStatusesResponse:
+class GetContainerStatusesResponse(Struct, frozen=True):
     """The statuses of those that are known here, an error for each other."""
 
     statuses: tuple[ContainerStatus, ...] = ()
     failed: dict[ContainerId, YarnException] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class UpdateContainersResponse:
+class UpdateContainersResponse(Struct, frozen=True):
     """Each container either on its way to its new size (or kind) or refused with its own error."""
 
     succeeded: tuple[ContainerId, ...] = ()
     failed: dict[ContainerId, YarnException] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class SignalContainerRequest:
+class SignalContainerRequest(Struct, frozen=True):
     """A signal for a container's processes."""
 
     container_id: ContainerId

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from enum import Enum
 
+from msgspec import Struct
+
 from yarn.ids import ApplicationId, NodeId
-from yarn.records import dataclass
 from yarn.resource import Resource
 from yarn.states import YarnApplicationState
 
@@ -18,8 +19,7 @@ class ObstacleScope(Enum):
     QUEUE = 3
 
 
-@dataclass(frozen=True, slots=True)
-class PendingAsk:
+class PendingAsk(Struct, frozen=True):
     """A row that is not served yet: `count` containers at a host, a rack or `*`."""
 
     priority: int
@@ -31,8 +31,7 @@ class PendingAsk:
     label: str
 
 
-@dataclass(frozen=True, slots=True)
-class Reservation:
+class Reservation(Struct, frozen=True):
     """A node that is kept for the application until it has the room."""
 
     node_id: NodeId
@@ -40,16 +39,14 @@ class Reservation:
     since_ms: int
 
 
-@dataclass(frozen=True, slots=True)
-class SettingInForce:
+class SettingInForce(Struct, frozen=True):
     """A key that would change the outcome, with what holds now; "" if only the machine that reads it knows."""
 
     key: str
     value: str
 
 
-@dataclass(frozen=True, slots=True)
-class ObstacleReport:
+class ObstacleReport(Struct, frozen=True):
     """One check that said no, as it was last made. `node_id` None: on every node.
 
     `subject` is the application, its user or the path of a queue; `reason` a word for programs (rm.scheduler.reasons),
@@ -67,8 +64,7 @@ class ObstacleReport:
     settings: tuple[SettingInForce, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Explanation:
+class Explanation(Struct, frozen=True):
     """What an application still asks for, what is kept for it, and what stands in the way.
 
     Obstacles come node by node, on each the application's own first, then its user's, then its queues' upwards; those

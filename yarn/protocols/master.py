@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import field
+from msgspec import Struct, field
 
 from yarn.asks import Preemption, ResourceRequest, UpdateContainerError, UpdateContainerRequest
 from yarn.containers import Container, ContainerStatus, Token
 from yarn.ids import ContainerId, NodeId
 from yarn.nodes import NodeReport
-from yarn.records import dataclass
 from yarn.resource import Resource
 from yarn.states import ApplicationAccessType, ContainerUpdateType, FinalApplicationStatus
 
 
-@dataclass(frozen=True, slots=True)
-class NMToken:
+class NMToken(Struct, frozen=True):
     """The token with which an AM talks to one NM; it stays good for the attempt's life.
 
     `token` is None only inside the RM: the core says which nodes, the shell signs.
@@ -24,8 +22,7 @@ class NMToken:
     token: Token | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class RegisterApplicationMasterRequest:
+class RegisterApplicationMasterRequest(Struct, frozen=True):
     """Where the AM can be reached; `rpc_port` -1 = nowhere."""
 
     host: str = ""
@@ -33,8 +30,7 @@ class RegisterApplicationMasterRequest:
     tracking_url: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class RegisterApplicationMasterResponse:
+class RegisterApplicationMasterResponse(Struct, frozen=True):
     """What an AM must know to ask: the largest container its queue gives, the queue, what earlier attempts left.
 
     `application_acls` are those of its submission.
@@ -48,8 +44,7 @@ class RegisterApplicationMasterResponse:
     application_acls: dict[ApplicationAccessType, str] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class AllocateRequest:
+class AllocateRequest(Struct, frozen=True):
     """An AM's heartbeat. `response_id` is that of the last reply it got; `progress` is 0..1."""
 
     response_id: int
@@ -62,16 +57,14 @@ class AllocateRequest:
     tracking_url: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class UpdatedContainer:
+class UpdatedContainer(Struct, frozen=True):
     """A container after a change that the AM asked for."""
 
     type: ContainerUpdateType
     container: Container
 
 
-@dataclass(frozen=True, slots=True)
-class AllocateResponse:
+class AllocateResponse(Struct, frozen=True):
     """What was placed, ended and changed since the last call, and how much more the AM may get (`headroom`)."""
 
     response_id: int
@@ -89,8 +82,7 @@ class AllocateResponse:
     application_priority: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class FinishApplicationMasterRequest:
+class FinishApplicationMasterRequest(Struct, frozen=True):
     """The AM's last word."""
 
     final_status: FinalApplicationStatus
@@ -98,8 +90,7 @@ class FinishApplicationMasterRequest:
     tracking_url: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class FinishApplicationMasterResponse:
+class FinishApplicationMasterResponse(Struct, frozen=True):
     """False: ask again, the end is not stored yet."""
 
     is_unregistered: bool

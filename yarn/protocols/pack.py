@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import ipaddress
-from dataclasses import field
+
+from msgspec import Struct, field
 
 from yarn.errors import YarnException
 from yarn.ids import NodeId
 from yarn.nodes import ResourceUtilization
 from yarn.protocols.tracker import NodeHeartbeatRequest, NodeHeartbeatResponse, RegisterNodeManagerResponse
-from yarn.records import dataclass
 
 
-@dataclass(frozen=True, slots=True)
-class Pack:
+class Pack(Struct, frozen=True):
     """`count` nodes at one port, with the loopback addresses from that of `first` on. A node's number starts at 0."""
 
     first: NodeId
@@ -28,8 +27,7 @@ class Pack:
 RegisterOutcome = RegisterNodeManagerResponse | YarnException
 
 
-@dataclass(frozen=True, slots=True)
-class PackHeartbeat:
+class PackHeartbeat(Struct, frozen=True):
     """The heartbeats of `nodes`, by number, with the response id of each.
 
     `told` has those that have something new. Of another it is that which the RM answered with its response id, but for
@@ -44,8 +42,7 @@ class PackHeartbeat:
     nm_token_key_id: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class PackHeartbeatReply:
+class PackHeartbeatReply(Struct, frozen=True):
     """The id of each node's reply, in the order of the heartbeat's nodes, and the replies that say more than that.
 
     `unknown`: the RM has not got what their heartbeats refer to, and has done nothing.

@@ -2,26 +2,28 @@
 
 from __future__ import annotations
 
-from dataclasses import field
+from typing import ClassVar
+
+from msgspec import Struct
 
 from yarn.containers import Container, ContainerStatus, NMContainerStatus
 from yarn.ids import ApplicationId, ContainerId, NodeId
 from yarn.nodes import NodeHealth, ResourceUtilization
-from yarn.records import dataclass
+from yarn.records import SecretRecord
 from yarn.resource import Resource
 from yarn.states import NodeAction, SignalContainerCommand
 
 
-@dataclass(frozen=True, slots=True)
-class MasterKey:
+class MasterKey(SecretRecord, frozen=True):
     """A key that RM and NMs share to sign and check tokens."""
 
+    secret_fields: ClassVar = ("secret",)
+
     key_id: int
-    secret: bytes = field(repr=False)
+    secret: bytes
 
 
-@dataclass(frozen=True, slots=True)
-class RegisterNodeManagerRequest:
+class RegisterNodeManagerRequest(Struct, frozen=True):
     """An NM's first words: what it has, what still runs on it."""
 
     node_id: NodeId
@@ -34,8 +36,7 @@ class RegisterNodeManagerRequest:
     health: NodeHealth = NodeHealth()
 
 
-@dataclass(frozen=True, slots=True)
-class RegisterNodeManagerResponse:
+class RegisterNodeManagerResponse(Struct, frozen=True):
     """NORMAL with the keys, or SHUTDOWN with the reason in `diagnostics`. `rm_identifier` = the RM's start time."""
 
     action: NodeAction
@@ -47,8 +48,7 @@ class RegisterNodeManagerResponse:
     resource: Resource | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class NodeHeartbeatRequest:
+class NodeHeartbeatRequest(Struct, frozen=True):
     """An NM's state now. `response_id` is that of the last reply it got.
 
     `containers`: every live one, and each ended one until the RM says (`containers_to_forget`) that its AM knows.
@@ -66,8 +66,7 @@ class NodeHeartbeatRequest:
     nm_token_key_id: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class NodeHeartbeatResponse:
+class NodeHeartbeatResponse(Struct, frozen=True):
     """The RM's orders, and when to beat again (ms). `containers_to_forget`: their AM was told of the end."""
 
     response_id: int

@@ -11,9 +11,10 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
+from msgspec import Struct
+
 from yarn.configuration import Configuration
 from yarn.faults import Fault, Origin, Severity
-from yarn.records import dataclass
 from yarn.settings import scheduler
 from yarn.settings.kinds import Setting, key_pattern
 from yarn.settings.registry import BY_KEY, check_settings, setting_of, with_further
@@ -22,8 +23,7 @@ NEAREST_CUTOFF = 0.8
 """How alike (0..1, difflib) a known key must be to be suggested; below, suggestions were mostly wrong."""
 
 
-@dataclass(frozen=True, slots=True)
-class KeyRead:
+class KeyRead(Struct, frozen=True):
     """A key that is set and read. `value` has `${...}` replaced; `meaning` is one line."""
 
     key: str
@@ -32,8 +32,7 @@ class KeyRead:
     meaning: str
 
 
-@dataclass(frozen=True, slots=True)
-class KeyDefaulted:
+class KeyDefaulted(Struct, frozen=True):
     """A key that is not set; yarnling goes by its default (or by another key, then `value` names it)."""
 
     key: str
@@ -41,8 +40,7 @@ class KeyDefaulted:
     meaning: str
 
 
-@dataclass(frozen=True, slots=True)
-class KeyIgnored:
+class KeyIgnored(Struct, frozen=True):
     """A key that Hadoop knows and yarnling does not read."""
 
     key: str
@@ -50,8 +48,7 @@ class KeyIgnored:
     origin: Origin
 
 
-@dataclass(frozen=True, slots=True)
-class KeyUnknown:
+class KeyUnknown(Struct, frozen=True):
     """A key that nobody knows. `nearest`: a known key that looks much like it, or None."""
 
     key: str
@@ -60,8 +57,7 @@ class KeyUnknown:
     nearest: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class ConfigurationReport:
+class ConfigurationReport(Struct, frozen=True):
     """Every key in one of four lists, and what is wrong: errors first, then warnings and notes."""
 
     read: tuple[KeyRead, ...]

@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable
 
-from yarn.records import dataclass
+from msgspec import Struct
+
 from yarn.states import FINAL_APPLICATION_STATES, FinalApplicationStatus, YarnApplicationState
 from yarnling.chaos.history import History, Life, Outcome, Role, Submission
 from yarnling.chaos.plan import Expectations, Program
@@ -20,8 +21,7 @@ SHOWN_MAX = 10
 """Violations of one check that are told; the rest is counted."""
 
 
-@dataclass(frozen=True, slots=True)
-class Checked:
+class Checked(Struct, frozen=True):
     """One check: `figures` say what it looked at, `violations` what was wrong; `blind`: why it could see nothing.
 
     `timed`: it goes by how long something took, so that a machine that is too busy can break it too.

@@ -6,18 +6,18 @@ Times are in seconds since the machine's start (CLOCK_BOOTTIME), which a shell c
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import field
+from dataclasses import dataclass, field
 from enum import Enum
 
+from msgspec import Struct
+
 from yarn.ids import ApplicationId, ContainerId
-from yarn.records import dataclass
 from yarn.states import FinalApplicationStatus, YarnApplicationState
 from yarnling.chaos.plan import Program, Scope
 from yarnling.chaos.schedule import Blow
 
 
-@dataclass(frozen=True, slots=True)
-class Submission:
+class Submission(Struct, frozen=True):
     """An application. `acknowledged_s` is None if its client never heard that it was accepted; `refusal`: why not."""
 
     application_id: ApplicationId
@@ -39,8 +39,7 @@ class Role(Enum):
     TASK = "task"
 
 
-@dataclass(frozen=True, slots=True)
-class Life:
+class Life(Struct, frozen=True):
     """A process of a container. `last_s`: when it was last seen alive by its own note; `status`: None if it was killed.
 
     `node`: the number of its node. `task`: its number, of a task that a worker runs.
@@ -64,8 +63,7 @@ class Life:
         return self.container_id.attempt_id.attempt
 
 
-@dataclass(frozen=True, slots=True)
-class Injected:
+class Injected(Struct, frozen=True):
     """A blow that fell. `healed_s` is None if it has no end. `whom`: what it was done to, for people.
 
     `problem`: why it could not be done, or not be undone; `skipped`: there was nothing to do it to, and no need.
@@ -88,8 +86,7 @@ class Injected:
         return self.blow.kind.silences and is_hit
 
 
-@dataclass(frozen=True, slots=True)
-class Change:
+class Change(Struct, frozen=True):
     """At some look `subject` (a node's name, an application's id, "rm") was in another state or attempt than before."""
 
     at_s: float
@@ -98,8 +95,7 @@ class Change:
     attempt: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
+class Outcome(Struct, frozen=True):
     """How an application ended, as the ResourceManager says at the end; None of a state: it does not know it.
 
     `right`: of a word count, whether its counts are those of a plain count.

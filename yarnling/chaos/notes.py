@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import shlex
 import time
-from dataclasses import replace
 from pathlib import Path
+
+from msgspec.structs import replace
 
 from yarn.applications import ApplicationSubmissionContext
 from yarn.errors import YarnException

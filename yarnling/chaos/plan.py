@@ -6,10 +6,9 @@ Times are in seconds of the run. A `Span` is drawn from, once for each time a fa
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import field
 from enum import Enum
 
-from yarn.records import dataclass
+from msgspec import Struct, field
 
 Span = tuple[float, float]
 
@@ -45,8 +44,7 @@ class Program(Enum):
     """A map-reduce whose counts are compared with a plain count."""
 
 
-@dataclass(frozen=True, slots=True)
-class FaultKind:
+class FaultKind(Struct, frozen=True):
     """A fault by name. `needs_network`: it is done by the proxies between the processes.
 
     `hides`: while it lasts, the ResourceManager cannot have the node's containers ended (of all nodes, if the scope
@@ -153,8 +151,7 @@ KINDS: Mapping[str, FaultKind] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class ClusterPlan:
+class ClusterPlan(Struct, frozen=True):
     """`network`: every call goes through a proxy (also True if a fault needs it). `same_ports`: a NodeManager that is
     started again has its old port, and so its old NodeId."""
 
@@ -167,8 +164,7 @@ class ClusterPlan:
     settings: Mapping[str, str] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class Work:
+class Work(Struct, frozen=True):
     """`applications` of one program, `every` so many seconds from `at` on. `seconds`: of a container or task.
 
     `may_fail`: that they end is enough; the distributed shell counts a killed container as failed, as Hadoop's does.
@@ -186,8 +182,7 @@ class Work:
     attempts: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class FaultPlan:
+class FaultPlan(Struct, frozen=True):
     """A fault, `times` over. `node`: a number, "any", "all", "half" or "rack-N"; `count` of "any".
 
     `options`: the kind's own parameters. `optional`: it is no matter if there is nothing to do it to.
@@ -204,8 +199,7 @@ class FaultPlan:
     optional: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Expectations:
+class Expectations(Struct, frozen=True):
     """`nodes_lost` to `refused`: bounds (least, most), None: no matter. `attempts`: of all applications, the highest.
     `refused`: submissions that had an answer, and it was no.
 
@@ -222,8 +216,7 @@ class Expectations:
     drain: float = DRAIN_S
 
 
-@dataclass(frozen=True, slots=True)
-class Plan:
+class Plan(Struct, frozen=True):
     """`lasts`: when everything is healed. Times count from when the first container works; if not `awaits_work`, from
     the first submission: then faults may come before there is anything to lose but submissions."""
 

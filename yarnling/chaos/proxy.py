@@ -13,9 +13,9 @@ import random
 import socket
 import struct
 import time
-from dataclasses import field
+from dataclasses import dataclass, field
 
-from yarn.records import dataclass
+from msgspec import Struct
 
 CHUNK_BYTES = 16 * 1024
 CHUNKS_MAX = 64
@@ -25,8 +25,7 @@ RETRANSMIT_S = 0.2
 BACKLOG = 1024
 
 
-@dataclass(frozen=True, slots=True)
-class Harm:
+class Harm(Struct, frozen=True):
     """What is done to a link. `requests`, `replies`: nothing passes that way; `forgets`: what was held back is lost at
     the end, and the connection with it. `reset`: each connection is broken off, old ones and new.
 

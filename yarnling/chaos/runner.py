@@ -10,8 +10,9 @@ from contextlib import AsyncExitStack, suppress
 from pathlib import Path
 from typing import Any
 
+from msgspec import Struct
+
 from yarn.errors import YarnException
-from yarn.records import dataclass
 from yarn.settings import nodemanager, resourcemanager, scheduler, yarnling
 from yarnling.chaos.aftermath import leftovers, sockets_of_this_process
 from yarnling.chaos.directories import new_directory, remove_orphans, settle
@@ -53,8 +54,7 @@ SETTINGS = {
 DISK_SETTINGS = {nodemanager.MAX_DISK_UTILIZATION_PERCENTAGE.key: "90.0"}
 
 
-@dataclass(frozen=True, slots=True)
-class Run:
+class Run(Struct, frozen=True):
     """What came of one run; `directory` is where its files are, None if they are gone."""
 
     plan: Plan

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from msgspec import Struct
+
 from yarn.errors import YarnException
-from yarn.records import dataclass
 from yarnling.chaos.history import History
 from yarnling.chaos.notes import Notes
 from yarnling.chaos.plan import Plan
@@ -20,8 +21,7 @@ Tell = Callable[[str, str], None]
 """Takes what happens, as it happens: a kind ("fault", "healed", "phase", "problem", "state") and a line."""
 
 
-@dataclass(frozen=True, slots=True)
-class Scene:
+class Scene(Struct, frozen=True):
     """A cluster that is up, what is to happen to it, and where it is noted."""
 
     plan: Plan

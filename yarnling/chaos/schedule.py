@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import random
 from collections.abc import Mapping
-from dataclasses import field
 
-from yarn.records import dataclass
+from msgspec import Struct, field
+
 from yarnling.chaos.plan import ClusterPlan, FaultKind, FaultPlan, Plan, Scope
 
 
-@dataclass(frozen=True, slots=True)
-class Blow:
+class Blow(Struct, frozen=True):
     """One fault at one time, in ms since the start of the work. `until_ms` is None if it has no end to wait for."""
 
     number: int

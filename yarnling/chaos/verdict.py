@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from enum import IntEnum
 
-from yarn.records import dataclass
+from msgspec import Struct
+
 from yarn.states import FinalApplicationStatus
 from yarnling.chaos.checks import Checked, check_all, check_begun
 from yarnling.chaos.costs import nodes_lost, times_to_lost
@@ -28,8 +29,7 @@ class Verdict(IntEnum):
     CANNOT_TELL = 3
 
 
-@dataclass(frozen=True, slots=True)
-class Judgement:
+class Judgement(Struct, frozen=True):
     """`reasons`: why it fails, or why it cannot be told; none if it passes."""
 
     verdict: Verdict

@@ -6,8 +6,9 @@ import asyncio
 import random
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
+
+from msgspec.structs import replace
 
 from am.programs.distributed_shell.client import DistributedShell
 from am.programs.elastic.client import ElasticSubmission

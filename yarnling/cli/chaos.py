@@ -13,11 +13,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from msgspec import Struct
 from rich.console import Console
 from rich.text import Text
 
 from yarn.errors import YarnException
-from yarn.records import dataclass
 from yarnling.chaos.checks import Checked
 from yarnling.chaos.costs import cost_of
 from yarnling.chaos.history import Injected
@@ -41,8 +41,7 @@ _STYLES_OF = {"fault": "red", "healed": "green", "problem": "yellow", "phase": "
 _MARKS = {"fault": "x", "healed": "+", "problem": "?", "phase": "-"}
 
 
-@dataclass(frozen=True, slots=True)
-class ChaosOptions:
+class ChaosOptions(Struct, frozen=True):
     """What `yarnling chaos` was asked for: a plan, or random ones."""
 
     plan: str

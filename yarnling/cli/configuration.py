@@ -14,6 +14,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+from msgspec import Struct
 from rich.console import Console
 from rich.text import Text
 
@@ -21,7 +22,6 @@ from rm.scheduler.configuration import check_scheduler
 from wire.hadoop_keys import hadoop_keys
 from wire.hadoop_xml import read_configuration
 from yarn.faults import ConfigurationException, Severity
-from yarn.records import dataclass
 from yarn.settings.report import ConfigurationReport, describe
 from yarnling.cli import json_form
 from yarnling.cli.arguments import reading_arguments
@@ -38,8 +38,7 @@ _TITLES = {
 """{state: heading on a terminal}, in the order of the lists."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Row:
+class _Row(Struct, frozen=True):
     """A key and what becomes of it. `remark`: its meaning, or the key that was perhaps meant."""
 
     state: str

@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import signal
 import sys
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from yarnling.cli import json_form
 from yarnling.cluster_state import ClusterState, known_clusters, read_state
@@ -16,8 +17,7 @@ DOWN_S = 4.0
 """The supervisor promises two seconds; on a machine with other work it may take longer."""
 
 
-@dataclass(frozen=True)
-class Ended:
+class Ended(Struct, frozen=True):
     """How a cluster ended; `killed`: processes that it had left when it ended without a word, None if it did not."""
 
     name: str

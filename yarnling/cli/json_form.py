@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import base64
-import dataclasses
 import json
 from collections.abc import Mapping
 from enum import Enum
 from typing import Any
 
+from msgspec import Struct
+
 from yarn.errors import YarnException
+from yarn.records import shown_fields
 from yarn.resource import Resource
 
 
@@ -26,9 +28,8 @@ def plain(value: object) -> Any:
         return value.name
     if isinstance(value, Resource):
         return value.amounts()
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        # A field without a repr is a secret.
-        return {field.name: plain(getattr(value, field.name)) for field in dataclasses.fields(value) if field.repr}
+    if isinstance(value, Struct):
+        return {name: plain(getattr(value, name)) for name in shown_fields(type(value))}
     if isinstance(value, YarnException):
         return {"exception": value.java_class, "message": value.message}
     if isinstance(value, bytes):

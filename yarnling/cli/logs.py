@@ -5,9 +5,10 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+from msgspec import Struct
+
 from yarn.errors import YarnException
 from yarn.ids import ApplicationId, ContainerId
-from yarn.records import dataclass
 from yarnling.cli import json_form
 from yarnling.cli.arguments import reading_arguments
 from yarnling.cli.terminal import in_line, notices
@@ -15,8 +16,7 @@ from yarnling.cluster_state import find_cluster
 from yarnling.container_logs import ContainerLog, find_logs
 
 
-@dataclass(frozen=True, slots=True)
-class LogsOptions:
+class LogsOptions(Struct, frozen=True):
     """Which files: of one container, of these names, or with `every` also the NodeManager's own."""
 
     name: str

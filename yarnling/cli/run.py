@@ -6,16 +6,16 @@ import asyncio
 import shlex
 import sys
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict
 from pathlib import Path
 from tempfile import NamedTemporaryFile
+
+from msgspec import Struct, to_builtins
 
 from am.programs.distributed_shell.client import DistributedShell
 from am.programs.fixed_width import Width
 from am.submission import ApplicationOptions
 from yarn.applications import ApplicationReport
 from yarn.ids import ApplicationId, ContainerId
-from yarn.records import dataclass
 from yarn.resource import Resource
 from yarn.states import FinalApplicationStatus
 from yarnling.cli import json_form
@@ -42,8 +42,7 @@ $1 is where the line's exit status goes: an NM tells it to the master only, and 
 """
 
 
-@dataclass(frozen=True, slots=True)
-class RunOptions:
+class RunOptions(Struct, frozen=True):
     """What to run where. `timeout_s` None: however long it takes."""
 
     command: tuple[str, ...]
@@ -57,8 +56,7 @@ class RunOptions:
     as_json: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class ContainerOutcome:
+class ContainerOutcome(Struct, frozen=True):
     """What a container has written, and its exit status; None if it was killed or lost before it had one."""
 
     container_id: ContainerId
@@ -73,7 +71,7 @@ def run(options: RunOptions) -> int:
         raise UsageException(f"--timeout {options.timeout_s:g}: must be above 0 (leave it out to wait)")
     report, outcomes = asyncio.run(_run(options))
     if options.as_json:
-        found = {"application": report, "containers": [asdict(outcome) for outcome in outcomes]}
+        found = {"application": report, "containers": [to_builtins(outcome) for outcome in outcomes]}
         sys.stdout.write(json_form.text(found) + "\n")
     return worst(report, outcomes)
 

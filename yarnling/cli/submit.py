@@ -6,13 +6,14 @@ import asyncio
 import sys
 from collections.abc import Callable, Sequence
 
+from msgspec import Struct
+
 from am.programs.distributed_shell import client as distributed_shell
 from am.programs.elastic import client as elastic
 from am.programs.gang import client as gang
 from am.programs.mapreduce import client as mapreduce
 from am.submission import OptionParser, Submission
 from yarn.applications import ApplicationReport
-from yarn.records import dataclass
 from yarn.states import FinalApplicationStatus
 from yarnling.cli import json_form
 from yarnling.cli.arguments import reading_arguments
@@ -23,8 +24,7 @@ from yarnling.cluster_state import name_option
 HELP = ("-h", "-help", "--help")
 
 
-@dataclass(frozen=True, slots=True)
-class Program:
+class Program(Struct, frozen=True):
     """A program's options, read and explained."""
 
     parse: Callable[[Sequence[str]], Submission]
@@ -39,8 +39,7 @@ PROGRAMS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class SubmitOptions:
+class SubmitOptions(Struct, frozen=True):
     """Where to, as whom, and what then. `timeout_s`: kill it then; None = as the program's own option says."""
 
     name: str

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from datetime import UTC, datetime
 
+from msgspec import Struct
 from rich.live import Live
 from rich.text import Text
 
@@ -17,7 +18,6 @@ from yarn.errors import YarnException
 from yarn.nodes import NodeReport
 from yarn.protocols.inspection import Explanation
 from yarn.queues import QueueInfo
-from yarn.records import dataclass
 from yarn.states import FINAL_APPLICATION_STATES, NodeState
 from yarnling.cli import json_form
 from yarnling.cli.connection import connect
@@ -39,8 +39,7 @@ NODES_MAX = 20
 WITHIN, ABOVE = "green", "yellow"
 
 
-@dataclass(frozen=True, slots=True)
-class TopView:
+class TopView(Struct, frozen=True):
     """One look at a cluster. `waiting`: why, for the applications that still ask for something."""
 
     cluster: str

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import field
 
+from msgspec import Struct, field
 from rich.console import Group, RenderableType
 
 from yarn.applications import ApplicationReport
 from yarn.nodes import DEFAULT_RACK, NodeReport
 from yarn.queues import QueueInfo
-from yarn.records import dataclass
 from yarn.states import FinalApplicationStatus, NodeState, YarnApplicationState
 from yarnling.cli.connection import ResourceManagerDown
 from yarnling.cli.terminal import Listing, cell
@@ -32,8 +31,7 @@ _STATE_STYLES = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class ClusterView:
+class ClusterView(Struct, frozen=True):
     """What the ResourceManager says at one moment.
 
     `conditions` {node id: "paused" or "ended"} is what is known of processes before it notices.

@@ -7,12 +7,13 @@ import json
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from dataclasses import replace
 from datetime import UTC, datetime
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
+from msgspec import Struct
+from msgspec.structs import replace
 from rich.text import Text
 
 from wire.hadoop_xml import load_configuration
@@ -20,7 +21,6 @@ from wire.json_records import from_json
 from wire.watching import calls_of, sockets
 from yarn.errors import InvalidArgumentException, YarnException
 from yarn.ids import ApplicationAttemptId, ApplicationId, ContainerId
-from yarn.records import dataclass
 from yarn.settings.yarnling import WATCH_DIR
 from yarnling.cli import json_form
 from yarnling.cli.terminal import in_line, notices, terminal
@@ -44,8 +44,7 @@ _NOTHING: tuple[object, ...] = (None, "", [], {}, False, 0)
 Print = Callable[[dict[str, Any]], None]
 
 
-@dataclass(frozen=True, slots=True)
-class Filter:
+class Filter(Struct, frozen=True):
     """Which calls are told: all that are given must hold. `rpcs`: patterns, any of which will do."""
 
     app: ApplicationId | None = None

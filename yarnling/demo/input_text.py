@@ -7,18 +7,18 @@ from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
 
+from msgspec import Struct
+
 from am.programs.mapreduce.client import find_inputs
 from am.programs.mapreduce.wordcount import words_of
 from yarn.errors import InvalidArgumentException
-from yarn.records import dataclass
 
 DEFAULT_BYTES_MAX = 8 << 20
 """So much of the standard library: some thirty maps of a second each."""
 SUFFIXES = (".py", ".txt", ".rst")
 
 
-@dataclass(frozen=True, slots=True)
-class InputText:
+class InputText(Struct, frozen=True):
     """`files` {path: bytes}, and where they were found."""
 
     files: dict[Path, int]

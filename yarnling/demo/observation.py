@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import field
+from dataclasses import dataclass, field
+
+from msgspec import Struct
 
 from yarn.applications import ApplicationReport
 from yarn.errors import YarnException
 from yarn.ids import ContainerId, NodeId
 from yarn.nodes import NodeReport
 from yarn.queues import QueueInfo
-from yarn.records import dataclass
 from yarn.states import FINAL_APPLICATION_STATES
 from yarnling.client import Client
 from yarnling.demo.usage_history import UsageHistory
 from yarnling.demo.workload import Submitted
 
 
-@dataclass(frozen=True, slots=True)
-class Sight:
+class Sight(Struct, frozen=True):
     """One look: reports in the order of the submissions, nodes by id."""
 
     time_s: float

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from pathlib import Path
 
+from msgspec import Struct
 from rich import box
 from rich.table import Table
 
 from yarn.applications import ApplicationReport
 from yarn.ids import ContainerId, NodeId
-from yarn.records import dataclass
 from yarn.states import FinalApplicationStatus
 from yarnling.demo.input_text import InputText, count_words, read_counts
 from yarnling.demo.observation import Memory
@@ -19,8 +19,7 @@ from yarnling.demo.workload import Submitted
 SHOWN_DIFFERENCES = 3
 
 
-@dataclass(frozen=True, slots=True)
-class Loss:
+class Loss(Struct, frozen=True):
     """What a dead node took with it, by user."""
 
     containers: dict[str, list[ContainerId]]
@@ -29,8 +28,7 @@ class Loss:
     tasks_again: int
 
 
-@dataclass(frozen=True, slots=True)
-class Verdict:
+class Verdict(Struct, frozen=True):
     """Whether the counts are those of a plain count; `text` says so."""
 
     is_right: bool

@@ -6,12 +6,13 @@ import json
 import shlex
 from pathlib import Path
 
+from msgspec import Struct
+
 from am.programs.distributed_shell.client import DistributedShell
 from am.programs.fixed_width import Width
 from am.programs.mapreduce.client import status_file, word_count
 from am.submission import ApplicationOptions, Submission
 from yarn.ids import ApplicationId
-from yarn.records import dataclass
 from yarn.resource import Resource
 from yarnling.client import Client
 from yarnling.demo.input_text import InputText
@@ -27,8 +28,7 @@ SERVICES = 4
 SERVICE_S = 14.0
 
 
-@dataclass(frozen=True, slots=True)
-class Work:
+class Work(Struct, frozen=True):
     """One application of the demonstration."""
 
     user: str
@@ -36,8 +36,7 @@ class Work:
     submission: Submission
 
 
-@dataclass(frozen=True, slots=True)
-class Submitted:
+class Submitted(Struct, frozen=True):
     """A Work under its id; `client` is its user's."""
 
     work: Work

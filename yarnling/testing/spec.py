@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from msgspec import Struct, field
+from msgspec.structs import replace
+
 from yarn.errors import InvalidArgumentException
-from yarn.records import dataclass
 
 if TYPE_CHECKING:
     from yarnling.local_cluster import LocalCluster
@@ -17,8 +18,7 @@ MARKER = "yarn_cluster"
 SCOPES = ("function", "class", "module", "session")
 
 
-@dataclass(frozen=True, slots=True)
-class ClusterSpec:
+class ClusterSpec(Struct, frozen=True):
     """A cluster that is still to be started; equal ones may be shared. `settings` are sorted pairs."""
 
     nodes: int = 1
@@ -48,8 +48,7 @@ class ClusterSpec:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class Wish:
+class Wish(Struct, frozen=True):
     """What one marker says; paths in it are meant from `base`, the directory of its test module."""
 
     positional: tuple[object, ...] = ()

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
-from dataclasses import field
 from pathlib import Path
+
+from msgspec import Struct, field
 
 from am.launching import local_file
 from am.programs.distributed_shell.shell_job import JOB_FILE, ShellJob
@@ -28,7 +29,6 @@ from am.submission import (
 from yarn.applications import ApplicationSubmissionContext
 from yarn.containers import ContainerRetryContext
 from yarn.ids import ApplicationId
-from yarn.records import dataclass
 from yarn.resource import Resource
 from yarn.states import ContainerRetryPolicy
 
@@ -64,8 +64,7 @@ UNSUPPORTED = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class DistributedShell:
+class DistributedShell(Struct, frozen=True):
     """A command line for N containers; `files` {link name in the work directory: file}."""
 
     command: str

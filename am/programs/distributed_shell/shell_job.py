@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import field
+from msgspec import Struct, field
 
 from am.launching import TO_LOG_FILES
 from am.programs.fixed_width import Width
 from yarn.containers import ContainerLaunchContext, ContainerRetryContext, LocalResource
-from yarn.records import dataclass
 
 JOB_FILE = "distributed_shell.json"
 """The job's name in the AM's work directory."""
@@ -16,8 +15,7 @@ SHELL_ID = "YARN_SHELL_ID"
 """Tells a container its number, from 1 (DSConstants.DISTRIBUTEDSHELLSCRIPT...: the same variable as Hadoop's)."""
 
 
-@dataclass(frozen=True, slots=True)
-class ShellJob:
+class ShellJob(Struct, frozen=True):
     """`command` is a shell command line; `staging` the directory to remove once the application has finished."""
 
     command: str

@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from msgspec import Struct
+
 from am.launching import local_file
 from am.programs.elastic.core import ElasticPlan
 from am.programs.elastic.job import JOB_FILE, ElasticJob
@@ -24,7 +26,6 @@ from am.submission import (
 )
 from yarn.applications import ApplicationSubmissionContext
 from yarn.ids import ApplicationId
-from yarn.records import dataclass
 from yarn.resource import Resource
 
 PROG = "elastic"
@@ -36,8 +37,7 @@ TASKS_MAX = 999_999
 """What the names of the spool hold."""
 
 
-@dataclass(frozen=True, slots=True)
-class ElasticSubmission:
+class ElasticSubmission(Struct, frozen=True):
     """A command for each task of an elastic application."""
 
     work: ShellWork

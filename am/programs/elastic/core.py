@@ -15,6 +15,8 @@ from collections.abc import Callable
 from itertools import accumulate
 from typing import TypeAlias
 
+from msgspec import Struct
+
 from am.events import (
     Allocation,
     ContainersAllocated,
@@ -31,7 +33,6 @@ from am.programs.actions import Action, AskFor, Finish, GiveBack, Launch, Leave,
 from am.requests import ContainerRequest
 from yarn.containers import Container, ContainerLaunchContext, ContainerStatus
 from yarn.ids import ContainerId
-from yarn.records import dataclass
 from yarn.resource import Resource
 from yarn.states import ContainerExitStatus, FinalApplicationStatus
 
@@ -44,8 +45,7 @@ BLAMELESS = frozenset({ContainerExitStatus.SUCCESS, ContainerExitStatus.ABORTED,
 """Ends of a worker that count for nothing."""
 
 
-@dataclass(frozen=True, slots=True)
-class ElasticPlan:
+class ElasticPlan(Struct, frozen=True):
     """`stages`: the number of tasks of each. Times as spark.dynamicAllocation has them."""
 
     stages: tuple[int, ...]
@@ -60,8 +60,7 @@ class ElasticPlan:
     idle_ms: int = 60_000
 
 
-@dataclass(frozen=True, slots=True)
-class BacklogSeen:
+class BacklogSeen(Struct, frozen=True):
     """The spool as it is: tasks that wait, {worker: tasks it runs}, tasks that ended, and what failed, in words."""
 
     waiting: int
@@ -70,16 +69,14 @@ class BacklogSeen:
     failure: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class PutTasks:
+class PutTasks(Struct, frozen=True):
     """Put tasks `first` to `last` (from 1) into the spool; those that are there already stay as they are."""
 
     first: int
     last: int
 
 
-@dataclass(frozen=True, slots=True)
-class PutBack:
+class PutBack(Struct, frozen=True):
     """Let the tasks of a worker that is no more wait again."""
 
     worker: ContainerId

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import field
 from pathlib import Path
+
+from msgspec import Struct, field
 
 from am.launching import python_launch_context
 from am.programs.elastic.core import ElasticPlan
 from yarn.containers import ContainerLaunchContext, LocalResource
-from yarn.records import dataclass
 
 JOB_FILE = "elastic.json"
 TASK = "ELASTIC_TASK"
 """Tells a command its number, from 1."""
 
 
-@dataclass(frozen=True, slots=True)
-class ElasticJob:
+class ElasticJob(Struct, frozen=True):
     """`command` is a shell command line; `staging` holds the spool, and is removed at the end."""
 
     command: str

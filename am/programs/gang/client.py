@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from msgspec import Struct
+
 from am.launching import local_file
 from am.programs.gang.core import GangPlan
 from am.programs.gang.job import JOB_FILE, GangJob
@@ -24,7 +26,6 @@ from am.submission import (
 )
 from yarn.applications import ApplicationSubmissionContext
 from yarn.ids import ApplicationId
-from yarn.records import dataclass
 from yarn.resource import Resource
 
 PROG = "gang"
@@ -34,8 +35,7 @@ TRIES_MAX = 20
 """The pause doubles with each."""
 
 
-@dataclass(frozen=True, slots=True)
-class GangSubmission:
+class GangSubmission(Struct, frozen=True):
     """A command for all members of a gang."""
 
     work: ShellWork

@@ -18,6 +18,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from enum import Enum
 
+from msgspec import Struct
+
 from am.events import (
     Allocation,
     ContainersAllocated,
@@ -33,7 +35,6 @@ from am.programs.actions import Action, AskFor, Finish, GiveBack, Launch, Leave,
 from am.requests import ContainerRequest
 from yarn.containers import Container, ContainerLaunchContext, ContainerStatus
 from yarn.ids import ContainerId
-from yarn.records import dataclass
 from yarn.resource import Resource
 from yarn.states import ContainerExitStatus, FinalApplicationStatus
 
@@ -53,8 +54,7 @@ LOST_STATUSES = frozenset(
 """Ends that are not the member's fault."""
 
 
-@dataclass(frozen=True, slots=True)
-class GangPlan:
+class GangPlan(Struct, frozen=True):
     """`wait_ms`: how long one try holds what it has; `tries`: how often the gang may ask or begin again."""
 
     members: int
@@ -66,8 +66,7 @@ class GangPlan:
     tries: int = 5
 
 
-@dataclass(frozen=True, slots=True)
-class Member:
+class Member(Struct, frozen=True):
     """What a member is told: its rank, and the hosts of all by rank."""
 
     rank: int

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import field
+from msgspec import Struct, field
 
 from am.launching import TO_LOG_FILES
 from am.programs.gang.core import GangPlan, Member
 from yarn.containers import ContainerLaunchContext, LocalResource
-from yarn.records import dataclass
 
 JOB_FILE = "gang.json"
 RANK = "GANG_RANK"
@@ -16,8 +15,7 @@ HOSTS = "GANG_HOSTS"
 """Variables of a member: its rank from 0, how many there are, and the hosts of all by rank, separated by commas."""
 
 
-@dataclass(frozen=True, slots=True)
-class GangJob:
+class GangJob(Struct, frozen=True):
     """`command` is a shell command line; `staging` the directory to remove once the application has finished."""
 
     command: str

@@ -11,8 +11,9 @@ import glob
 import shlex
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import field
 from pathlib import Path
+
+from msgspec import Struct, field
 
 from am.launching import local_file, python_launch_context
 from am.programs.mapreduce import wordcount
@@ -31,7 +32,6 @@ from am.submission import (
 from yarn.applications import ApplicationSubmissionContext
 from yarn.errors import InvalidArgumentException
 from yarn.ids import ApplicationId
-from yarn.records import dataclass
 from yarn.resource import Resource
 
 PROG = "mapreduce"
@@ -43,8 +43,7 @@ HIDDEN = ("_", ".")
 """Files whose names begin so are not input (FileInputFormat's hidden files), so that output can be input again."""
 
 
-@dataclass(frozen=True, slots=True)
-class MapReduceSubmission:
+class MapReduceSubmission(Struct, frozen=True):
     """A map-reduce over `inputs` {file: size in bytes} into the new directory `output`. Commands as in Job."""
 
     inputs: dict[Path, int]

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import field
 from enum import Enum
 from typing import NamedTuple
+
+from msgspec import Struct, field
 
 from yarn.containers import LocalResource
 from yarn.errors import InvalidArgumentException
 from yarn.ids import ApplicationId
-from yarn.records import dataclass
 from yarn.resource import Resource
 
 DEFAULT_SPLIT_BYTES = 4 << 20
@@ -71,8 +71,7 @@ def parse_attempt_id(text: str) -> TaskAttemptId:
     return TaskAttemptId(task_id, int(match[5]))
 
 
-@dataclass(frozen=True, slots=True)
-class Piece:
+class Piece(Struct, frozen=True):
     """Part of a file: the lines whose first byte lies in [start, start + length)."""
 
     path: str
@@ -80,8 +79,7 @@ class Piece:
     length: int
 
 
-@dataclass(frozen=True, slots=True)
-class Split:
+class Split(Struct, frozen=True):
     """What one map reads."""
 
     pieces: tuple[Piece, ...]
@@ -91,8 +89,7 @@ class Split:
         return sum(piece.length for piece in self.pieces)
 
 
-@dataclass(frozen=True, slots=True)
-class Tuning:
+class Tuning(Struct, frozen=True):
     """Settings of the job, with Hadoop's defaults and the keys that they have there."""
 
     slow_start: float = 0.05  # mapreduce.job.reduce.slowstart.completedmaps
@@ -105,8 +102,7 @@ class Tuning:
     blacklist_ignored_percent: int = 33  # yarn.app.mapreduce.am.job.node-blacklisting.ignore-threshold-node-percent
 
 
-@dataclass(frozen=True, slots=True)
-class Job:
+class Job(Struct, frozen=True):
     """A whole map-reduce: the commands are shell commands that read lines and write `key<TAB>value` lines.
 
     `reduces` 0: the maps' output is the output. `output` is an absolute path that does not exist yet.

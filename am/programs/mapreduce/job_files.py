@@ -16,16 +16,16 @@ import json
 from collections.abc import Iterator
 from pathlib import Path
 
+from msgspec import Struct
+
 from am.programs.mapreduce.job import Job, TaskAttemptId
 from am.programs.mapreduce.orders import TaskReport
 from am.staging import read_record, write_atomically, write_record
 from wire.json_records import Json, from_json, to_json
 from yarn.errors import InvalidArgumentException
-from yarn.records import dataclass
 
 
-@dataclass(frozen=True, slots=True)
-class MapOutput:
+class MapOutput(Struct, frozen=True):
     """Where a map's output is; a later line for the same map replaces it. `directory` "" = it is lost."""
 
     map_number: int
@@ -33,8 +33,7 @@ class MapOutput:
     directory: str
 
 
-@dataclass(frozen=True, slots=True)
-class JobEnded:
+class JobEnded(Struct, frozen=True):
     """The last line of an outputs file: whoever still follows it may go."""
 
 

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import TypeAlias
 
+from msgspec import Struct
+
 from am.events import (
     ContainersAllocated,
     ContainersFromPreviousAttempts,
@@ -25,50 +27,43 @@ from am.programs.actions import Action
 from am.programs.mapreduce.job import TaskAttemptId, TaskId
 from am.programs.mapreduce.tasks import Attempt
 from yarn.containers import Container, ContainerStatus
-from yarn.records import dataclass
 
 EXIT_FETCH_FAILED = 75
 """A reduce that could not read some maps' output; its report names them (sysexits.h: EX_TEMPFAIL)."""
 
 
-@dataclass(frozen=True, slots=True)
-class TaskReport:
+class TaskReport(Struct, frozen=True):
     """What a task leaves behind when it ends: a map where its output is, a reduce what it could not fetch."""
 
     output: str = ""
     fetch_failures: tuple[TaskAttemptId, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class TaskEnded:
+class TaskEnded(Struct, frozen=True):
     """A container's end, with the task's report if it left one."""
 
     status: ContainerStatus
     report: TaskReport | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class TaskCommitted:
+class TaskCommitted(Struct, frozen=True):
     """The attempt's output is in its final place for the job's commit."""
 
     attempt_id: TaskAttemptId
 
 
-@dataclass(frozen=True, slots=True)
-class TaskCommitFailed:
+class TaskCommitFailed(Struct, frozen=True):
     """The attempt's output could not be put in place."""
 
     attempt_id: TaskAttemptId
     error: str
 
 
-@dataclass(frozen=True, slots=True)
-class JobCommitted:
+class JobCommitted(Struct, frozen=True):
     """The output directory is complete, _SUCCESS included."""
 
 
-@dataclass(frozen=True, slots=True)
-class JobCommitFailed:
+class JobCommitFailed(Struct, frozen=True):
     """The output could not be put in place."""
 
     error: str
@@ -95,58 +90,50 @@ JobEvent: TypeAlias = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class RunTask:
+class RunTask(Struct, frozen=True):
     """Start the attempt in its container."""
 
     attempt_id: TaskAttemptId
     container: Container
 
 
-@dataclass(frozen=True, slots=True)
-class CommitTask:
+class CommitTask(Struct, frozen=True):
     """Put the attempt's output in place; TaskCommitted or TaskCommitFailed follows."""
 
     attempt_id: TaskAttemptId
 
 
-@dataclass(frozen=True, slots=True)
-class PublishOutput:
+class PublishOutput(Struct, frozen=True):
     """Tell the reduces where a map's output is."""
 
     attempt_id: TaskAttemptId
     output: str
 
 
-@dataclass(frozen=True, slots=True)
-class WithdrawOutput:
+class WithdrawOutput(Struct, frozen=True):
     """Tell the reduces that a map's output is gone and will come anew."""
 
     attempt_id: TaskAttemptId
 
 
-@dataclass(frozen=True, slots=True)
-class Record:
+class Record(Struct, frozen=True):
     """Write into the journal how the attempt stands now."""
 
     attempt: Attempt
 
 
-@dataclass(frozen=True, slots=True)
-class CommitJob:
+class CommitJob(Struct, frozen=True):
     """Put the whole output in place; JobCommitted or JobCommitFailed follows."""
 
 
-@dataclass(frozen=True, slots=True)
-class AbortJob:
+class AbortJob(Struct, frozen=True):
     """Remove what was written so far: the job failed."""
 
 
 Order: TypeAlias = Action | RunTask | CommitTask | PublishOutput | WithdrawOutput | Record | CommitJob | AbortJob
 
 
-@dataclass(frozen=True, slots=True)
-class Recovered:
+class Recovered(Struct, frozen=True):
     """A task that an earlier attempt of the AM finished, with its attempts in their order (the last one SUCCEEDED)."""
 
     task_id: TaskId

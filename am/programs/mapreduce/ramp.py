@@ -12,12 +12,12 @@ from __future__ import annotations
 
 import math
 
+from msgspec import Struct
+
 from am.programs.mapreduce.job import Tuning
-from yarn.records import dataclass
 
 
-@dataclass(frozen=True, slots=True)
-class Demand:
+class Demand(Struct, frozen=True):
     """The counts of tasks by state, and the room. `scheduled` = asked for; `assigned` = in a container.
 
     `stopping_mb` is what containers hold that were told to stop and have not ended yet.

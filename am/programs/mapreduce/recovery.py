@@ -7,17 +7,17 @@ Anything in doubt is done again: that is always right, only slower.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from am.programs.mapreduce.orders import Recovered
 from am.programs.mapreduce.tasks import Attempt, AttemptState
-from yarn.records import dataclass
 
 OVER = frozenset({AttemptState.SUCCEEDED, AttemptState.FAILED, AttemptState.KILLED})
 
 
-@dataclass(frozen=True, slots=True)
-class Recovery:
+class Recovery(Struct, frozen=True):
     """`tasks` need not run again; `attempts` are all others that ever ran, for the record."""
 
     tasks: tuple[Recovered, ...]

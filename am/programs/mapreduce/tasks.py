@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from enum import Enum
+
+from msgspec import Struct, field
 
 from am.programs.mapreduce.job import TaskAttemptId, TaskId, TaskKind
 from yarn.containers import Container
@@ -34,8 +35,7 @@ class TaskState(Enum):
     FAILED = "FAILED"
 
 
-@dataclass(slots=True)
-class Attempt:
+class Attempt(Struct):
     """One try of a task in one container. A map's `output` is the directory of its output.
 
     FAILED counts against the task, KILLED does not; both may follow SUCCEEDED for a map whose output was lost.
@@ -57,8 +57,7 @@ class Attempt:
         return self.id.task_id.kind is TaskKind.MAP
 
 
-@dataclass(slots=True)
-class Task:
+class Task(Struct):
     """A map or a reduce. At most one of `attempts` is RUNNING, COMMITTING or SUCCEEDED at any time."""
 
     id: TaskId

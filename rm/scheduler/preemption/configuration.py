@@ -5,10 +5,11 @@ All of it is read anew at a refresh, as Hadoop's policy does when the scheduler'
 
 from __future__ import annotations
 
+from msgspec import Struct
+
 from rm.scheduler.binary32 import f32
 from rm.scheduler.monitors import PREEMPTION_POLICY, runs
 from rm.scheduler.reading import Reader
-from yarn.records import dataclass
 
 PREFIX = "yarn.resourcemanager.monitor.capacity.preemption."
 USERLIMIT_FIRST = "userlimit_first"
@@ -21,8 +22,7 @@ _SCHEDULER = "yarn.scheduler.capacity."
 _UNDERUTILIZED = _SCHEDULER + "ordering-policy.priority-utilization.underutilized-preemption."
 
 
-@dataclass(frozen=True, slots=True)
-class IntraQueueSettings:
+class IntraQueueSettings(Struct, frozen=True):
     """Preemption inside a leaf. `minimum_threshold`: of its guarantee a leaf has to use before anything is done;
     `max_allowable_limit`: of its guarantee that one round may take."""
 
@@ -33,8 +33,7 @@ class IntraQueueSettings:
     conservative: bool
 
 
-@dataclass(frozen=True, slots=True)
-class PreemptionSettings:
+class PreemptionSettings(Struct, frozen=True):
     """Times in ms. `enabled`: rounds run; `queue_priority`: reservations of queues of a higher priority are served by
     the containers of lower ones; `surgical`: nodes with a reservation are looked at one by one; `counts_reserved`:
     what is reserved counts as wanted; `balances`: queues above their guarantees are evened out too, their victims

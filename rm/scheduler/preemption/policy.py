@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeAlias
 
+from msgspec import Struct
+
 from rm.lifecycles.rm_container import RMContainer
 from rm.scheduler.context import SchedulerContext
 from rm.scheduler.preemption.configuration import PreemptionSettings
@@ -20,19 +22,16 @@ from rm.scheduler.preemption.reserved_selector import select_for_reservations
 from rm.scheduler.preemption.victims import Victim, Victims
 from rm.scheduler.queue import CSQueue
 from yarn.ids import ContainerId
-from yarn.records import dataclass
 from yarn.resource import Resource
 
 
-@dataclass(frozen=True, slots=True)
-class MarkForPreemption:
+class MarkForPreemption(Struct, frozen=True):
     """Tell the master that the container is to go."""
 
     victim: Victim
 
 
-@dataclass(frozen=True, slots=True)
-class MarkForKillable:
+class MarkForKillable(Struct, frozen=True):
     """End the container, with lazy preemption as soon as its room is needed."""
 
     victim: Victim

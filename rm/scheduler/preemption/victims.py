@@ -8,10 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from enum import Enum
 
+from msgspec import Struct
+
 from rm.lifecycles.rm_container import RMContainer
 from rm.scheduler.java_order import attempt_hash, container_hash, hash_order
 from yarn.ids import ApplicationAttemptId, ContainerId
-from yarn.records import dataclass
 
 
 class PreemptionReason(Enum):
@@ -24,8 +25,7 @@ class PreemptionReason(Enum):
     INTRA_QUEUE = "another application of its queue comes first"
 
 
-@dataclass(frozen=True, slots=True)
-class Victim:
+class Victim(Struct, frozen=True):
     """`serves`: the path of the queue that is to have the room."""
 
     container: RMContainer

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from am.programs.distributed_shell.client import UNSUPPORTED, parse
 from am.programs.distributed_shell.shell_job import JOB_FILE, ShellJob

@@ -6,9 +6,11 @@ import asyncio
 import contextlib
 import random
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
+
+from msgspec.structs import replace
 
 from tests.cluster.applications import shell
 from tests.cluster.rm_soak.killer import Moments

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import dataclasses
 from dataclasses import dataclass, field
 from random import Random
+
+from msgspec import structs
 
 from tests.cluster.rpc_fuzz.caller import ODD_USERS, USERS, FuzzCaller, forged
 from tests.cluster.rpc_fuzz.known import LABELS, NUMBERS, QUEUES, SIZES, TEXTS, Known
@@ -364,7 +365,7 @@ class Applications:
             life.token = self.rng.choice(self.known.master_tokens)
 
     async def _copy_token(self, life: Life) -> None:
-        life.token = dataclasses.replace(life.token, service=self.rng.choice(TEXTS))
+        life.token = structs.replace(life.token, service=self.rng.choice(TEXTS))
 
 
 _STEPS = (

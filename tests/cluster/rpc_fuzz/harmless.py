@@ -14,6 +14,8 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+from msgspec import structs
+
 from tests.wire.random_records import integer, random_record
 from wire.protocols import admin, client, container_management, pack, tracker
 from wire.rpc import Rpc
@@ -53,7 +55,7 @@ class Harmless:
     def launch_context(self, rng: Random) -> ContainerLaunchContext:
         """A random one whose commands, variables and files are harmless; the rest is any."""
         record = random_record(rng, ContainerLaunchContext)
-        return dataclasses.replace(
+        return structs.replace(
             record,
             commands=tuple(rng.choice(COMMANDS) for _ in range(rng.choice([0, 1, 1, 1]))),
             environment={name: rng.choice(values) for name, values in ENVIRONMENT.items() if rng.random() < 0.3},
@@ -97,7 +99,7 @@ class Harmless:
         path = self.resources / name
         record = random_record(rng, LocalResource)
         is_there = path.exists() and rng.random() < 0.8
-        return dataclasses.replace(
+        return structs.replace(
             record,
             url=f"file:{path}",
             timestamp_ms=int(path.stat().st_mtime * 1000) if is_there else record.timestamp_ms,

@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import Any
 
+from msgspec import structs
+
 from tests.cluster.rpc_fuzz.harmless import Harmless
 from tests.wire.random_records import random_value
 from wire.protocols import admin, client, container_management, inspection, master, pack, tracker
@@ -120,7 +122,7 @@ class Known:
         if dataclasses.is_dataclass(value) and not isinstance(value, type):
             names = [one.name for one in dataclasses.fields(value)]
             changes = {one: self.at_home(rng, getattr(value, one), harmless, one) for one in names}
-            return dataclasses.replace(value, **changes)
+            return structs.replace(value, **changes)
         return value
 
     def _attempt(self, rng: Random) -> ApplicationAttemptId | None:

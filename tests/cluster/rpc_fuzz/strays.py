@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from random import Random
 from typing import Any
 
 import grpc.aio
+from msgspec.structs import replace
 
 from tests.cluster.rpc_fuzz.caller import (
     DEADLINE_S,

@@ -6,11 +6,11 @@ import asyncio
 import os
 import shlex
 import subprocess
-from dataclasses import replace
 from pathlib import Path
 
 import psutil
 import pytest
+from msgspec.structs import replace
 
 from tests.yarnling.chaos.test_site import PlayedCluster, daemon, site_of
 from yarnling.chaos.faults import FAULTS, NothingThere

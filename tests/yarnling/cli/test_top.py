@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from tests.yarnling.cli.test_explain import FULL, WAITING
 from tests.yarnling.test_terminal import EVIL, TAMED

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import cast
+
+from msgspec.structs import replace
 
 from tests.yarnling.cli.test_top import NODE, ROOT, application
 from tests.yarnling.test_leftovers import state

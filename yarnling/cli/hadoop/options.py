@@ -10,8 +10,9 @@ import textwrap
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 
+from msgspec import Struct
+
 from yarn.errors import YarnException
-from yarn.records import dataclass
 
 USAGE_WIDTH = 100
 HELP_COLUMN = 34
@@ -27,8 +28,7 @@ class UnrecognizedOption(YarnException):
     java_class = "org.apache.commons.cli.UnrecognizedOptionException"
 
 
-@dataclass(frozen=True, slots=True)
-class Option:
+class Option(Struct, frozen=True):
     """`-name`, in short also `-short`. `argument`: what follows it ("" nothing); `many`: one or more of it.
 
     `optional`: its argument may be left out.
@@ -57,8 +57,7 @@ OURS = (
 """What every verb has besides Hadoop's options."""
 
 
-@dataclass(frozen=True, slots=True)
-class Given:
+class Given(Struct, frozen=True):
     """The options of one invocation: {name: its arguments}; `rest` is what belongs to none."""
 
     values: dict[str, list[str]]

@@ -7,10 +7,11 @@ import os
 import sys
 from collections.abc import Awaitable, Callable, Sequence
 
+from msgspec import Struct
+
 from yarn.errors import InvalidArgumentException, YarnException, YARNFeatureNotEnabledException
 from yarn.java_values import parse_int
 from yarn.protocols.admin import RefreshNodesRequest, ReplaceLabelsRequest
-from yarn.records import dataclass
 from yarn.states import DecommissionType
 from yarnling.cli import json_form
 from yarnling.cli.connection import connect
@@ -38,8 +39,7 @@ _HA = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Order:
+class Order(Struct, frozen=True):
     """One invocation: the command's own options, and the way to the ResourceManager."""
 
     given: Given
@@ -61,8 +61,7 @@ REFRESH_NODES_OPTIONS = (
 Run = Callable[[Order], Awaitable[None]]
 
 
-@dataclass(frozen=True, slots=True)
-class _Command:
+class _Command(Struct, frozen=True):
     """`-NAME ARGUMENTS`; `missing` is told if the argument is not there. `strict`: anything more shows the usage."""
 
     name: str

@@ -8,7 +8,8 @@ import os
 import sys
 from collections.abc import Awaitable, Callable, Sequence
 
-from yarn.records import dataclass
+from msgspec import Struct
+
 from yarnling.cli import json_form
 from yarnling.cli.connection import connect
 from yarnling.cli.hadoop.options import Given, MissingArgument, Option, parse, usage
@@ -20,8 +21,7 @@ REFUSED = 255
 """-1, which Hadoop's commands give for what they themselves refuse; an error of the cluster's is 1."""
 
 
-@dataclass(frozen=True, slots=True)
-class Call:
+class Call(Struct, frozen=True):
     """One invocation: its options, the cluster, and where its words go."""
 
     given: Given
@@ -58,8 +58,7 @@ class Call:
         return REFUSED
 
 
-@dataclass(frozen=True, slots=True)
-class Verb:
+class Verb(Struct, frozen=True):
     """`yarnling NAME -option...`; `without_options` is its exit status when nothing says what to do.
 
     `commands`: the options of which one must be there. `tells_faults_apart`: what is wrong goes to standard error and

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import dataclasses
 import random
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import Any
 
 import pytest
 import pytest_asyncio
+from msgspec import structs
 
 from am.programs.mapreduce import client as mapreduce
 from am.programs.mapreduce.client import MapReduceSubmission, find_inputs, word_count
@@ -43,7 +43,7 @@ def counting(books: list[Path], output: Path, *, pause: str = "", reduces: int =
     inputs = find_inputs(map(str, books))
     split_bytes = -(-sum(inputs.values()) // MAPS)
     submission = word_count(inputs, output, options=OPTIONS, reduces=reduces, split_bytes=split_bytes)
-    return dataclasses.replace(submission, map_command=f"{pause}{submission.map_command}")
+    return structs.replace(submission, map_command=f"{pause}{submission.map_command}")
 
 
 class Gate:

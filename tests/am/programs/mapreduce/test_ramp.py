@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from am.programs.mapreduce.job import Tuning
 from am.programs.mapreduce.ramp import (

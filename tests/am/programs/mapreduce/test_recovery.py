@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from am.programs.mapreduce.job import TaskAttemptId, TaskId, TaskKind
 from am.programs.mapreduce.recovery import recover
