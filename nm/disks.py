@@ -10,8 +10,8 @@ from contextlib import nullcontext
 
 from msgspec import Struct
 
+from nm.core.events import Event, HealthChecked
 from nm.disk_health import DiskLimits, DiskSample, check_directories, health_report, is_healthy
-from nm.events import Event, HealthChecked
 from nm.launcher.directories import NodeDirectories, make_dir
 from yarn.configuration import Configuration
 from yarn.nodes import NodeHealth

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import resource
 
-from nm.effects import StateChanged
 from nm.ground import Ground
 from nm.services import ContainerManagementService
 from wire.caller import Caller
@@ -19,6 +18,7 @@ from wire.watching import CallWatch
 from yarn.containers import NMTokenIdentifier, Token
 from yarn.errors import InvalidToken, YarnException
 from yarn.ids import ContainerId, NodeId
+from yarn.machine import StateChanged
 from yarn.protocols.container_management import (
     GetContainerStatusesResponse,
     SignalContainerRequest,

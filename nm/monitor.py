@@ -19,8 +19,8 @@ import psutil
 from msgspec import Struct
 from msgspec.structs import replace
 
-from nm.effects import ChangeMonitoring, MonitorContainer
-from nm.events import Event, MemoryExceeded, UtilizationSampled
+from nm.core.effects import ChangeMonitoring, MonitorContainer
+from nm.core.events import Event, MemoryExceeded, UtilizationSampled
 from nm.launcher.launchers import Launchers
 from nm.launcher.processes import ProcessStat, all_processes
 from nm.memory_limits import MemoryLimits, ProcessSample, check_memory

@@ -12,10 +12,12 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from nm.core import NodeManagerCore
+from nm.core.events import Event, ShutDown, Start
+from nm.core.settings import CoreSettings, NodeFacts, core_settings
+from nm.core.status_updater import RM_INVALID_IDENTIFIER
 from nm.cpu_limits import NodeCpu
 from nm.disks import DiskChecker, DiskSettings, SharedSamples
 from nm.emulation.table import EmulationTable
-from nm.events import Event, ShutDown, Start
 from nm.ground import Ground
 from nm.java_version import java_version
 from nm.launch_script import NodeEnvironment
@@ -31,9 +33,7 @@ from nm.monitor import ContainersMonitor, MonitorSettings, hardware
 from nm.node_parts import RunningParts, TrackerCalls
 from nm.node_resources import node_resource, physical_resource
 from nm.services import ContainerManagementService
-from nm.settings import CoreSettings, NodeFacts, core_settings
 from nm.shell import NodeShell
-from nm.status_updater import RM_INVALID_IDENTIFIER
 from wire.core_shell import WallClock
 from wire.event_log import open_event_log
 from yarn.configuration import Configuration

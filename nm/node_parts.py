@@ -6,7 +6,7 @@ from typing import Protocol
 
 from msgspec import Struct
 
-from nm.effects import (
+from nm.core.effects import (
     ChangeMonitoring,
     DeleteApplicationFiles,
     DeleteApplicationLogs,

@@ -13,8 +13,15 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from nm.effects import RegisterNode, SendHeartbeat, UnregisterNode
-from nm.events import Event, GoodByeOver, HeartbeatAnswered, HeartbeatFailed, NodeRegistered, RegistrationFailed
+from nm.core.effects import RegisterNode, SendHeartbeat, UnregisterNode
+from nm.core.events import (
+    Event,
+    HeartbeatAnswered,
+    HeartbeatFailed,
+    NodeRegistered,
+    RegistrationFailed,
+    UnregisterCompleted,
+)
 from nm.pack_gathering import NODES_A_CALL, Beats, Gathering
 from nm.resource_tracker import UNREGISTER_TIMEOUT_S, good_bye_over, registered_until_answered, updates_of
 from wire.proxies.pack import PackTrackerProxy
@@ -196,7 +203,7 @@ class PackTracker:
     async def _unregister(self, numbers: Sequence[int]) -> None:
         await good_bye_over(self._proxy.unregister_nodes(tuple(numbers)))
         for number in numbers:
-            self._nodes[number].send(GoodByeOver())
+            self._nodes[number].send(UnregisterCompleted())
 
     def _take_keys(self, container_key: MasterKey | None, nm_key: MasterKey | None) -> None:
         if container_key is not None:

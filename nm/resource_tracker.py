@@ -10,8 +10,15 @@ from typing import TypeVar
 
 from msgspec.structs import replace
 
-from nm.effects import RegisterNode, SendHeartbeat, UnregisterNode
-from nm.events import Event, GoodByeOver, HeartbeatAnswered, HeartbeatFailed, NodeRegistered, RegistrationFailed
+from nm.core.effects import RegisterNode, SendHeartbeat, UnregisterNode
+from nm.core.events import (
+    Event,
+    HeartbeatAnswered,
+    HeartbeatFailed,
+    NodeRegistered,
+    RegistrationFailed,
+    UnregisterCompleted,
+)
 from wire.proxies.tracker import ResourceTrackerProxy
 from wire.retry import FOR_EVER, RetryPolicy
 from wire.tokens import ContainerTokenSecretManager, KeyRing
@@ -103,7 +110,7 @@ class ResourceTrackerCalls:
 
     async def _unregister(self) -> None:
         await good_bye_over(self._proxy.unregister_node_manager(self._node_id))
-        self._send(GoodByeOver())
+        self._send(UnregisterCompleted())
 
     def _take_keys(self, container_key: MasterKey | None, nm_key: MasterKey | None) -> None:
         if container_key is not None:

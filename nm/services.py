@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from nm.events import (
+from nm.core.events import (
     GetContainerStatuses,
     SignalToContainer,
     StartContainers,

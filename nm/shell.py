@@ -10,7 +10,7 @@ import logging
 from collections.abc import Callable
 from typing import Protocol, assert_never
 
-from nm.effects import (
+from nm.core.effects import (
     ChangeMonitoring,
     DeleteApplicationFiles,
     DeleteApplicationLogs,
@@ -20,19 +20,16 @@ from nm.effects import (
     FetchResource,
     LaunchContainer,
     MonitorContainer,
-    Refuse,
     RegisterNode,
-    Reply,
     SendHeartbeat,
     SignalContainer,
-    StateChanged,
     Stop,
     UnregisterNode,
-    Warn,
 )
-from nm.events import Event, Tick
+from nm.core.events import Event, Tick
 from wire.core_shell import Core, CoreShell
 from wire.event_log import EventLog
+from yarn.machine import Refuse, Reply, StateChanged, Warn
 
 _logger = logging.getLogger(__name__)
 

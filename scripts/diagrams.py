@@ -1,6 +1,6 @@
 """Draw every lifecycle table as a page of docs/lifecycles/: the diagram, then the transitions with reasons.
 
-The tables are found, not listed: every module of the packages below that holds a Lifecycle. With --check,
+The tables are found, not listed: every module of the packages below that holds a lifecycle table. With --check,
 nothing is written; exit 1 if a page is stale, missing or left over.
 """
 
@@ -13,14 +13,17 @@ import sys
 from collections.abc import Iterator
 from enum import Enum
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from yarn.lifecycle import Lifecycle  # noqa: E402  the checkout must be on the path first
+from yarn import lifecycle, machine  # noqa: E402  the checkout must be on the path first
+
+Table = machine.Lifecycle[Any, Enum] | lifecycle.Lifecycle[Enum, Enum]
 
 PAGES = ROOT / "docs" / "lifecycles"
-SEARCHED = ("rm.lifecycles", "nm.lifecycles", "am.lifecycles")
+SEARCHED = ("rm.lifecycles", "nm.core", "am.lifecycles")
 INDEX = "README.md"
 
 
@@ -52,12 +55,12 @@ def drawn() -> dict[str, str]:
     return pages
 
 
-def lifecycles() -> dict[str, tuple[Lifecycle[Enum, Enum], str]]:
+def lifecycles() -> dict[str, tuple[Table, str]]:
     """{lifecycle's name: (table, module that holds it)}, by name; a table seen twice counts once."""
-    found: dict[str, tuple[Lifecycle[Enum, Enum], str]] = {}
+    found: dict[str, tuple[Table, str]] = {}
     for module_name in module_names():
         for value in vars(importlib.import_module(module_name)).values():
-            if isinstance(value, Lifecycle):
+            if isinstance(value, machine.Lifecycle | lifecycle.Lifecycle):
                 table, _ = found.setdefault(value.name, (value, module_name))
                 if table is not value:
                     raise SystemExit(f"two lifecycles are called {value.name}: rename one of them")
@@ -78,10 +81,10 @@ def module_names() -> Iterator[str]:
             yield below.name
 
 
-def page(table: Lifecycle[Enum, Enum], module: str) -> str:
+def page(table: Table, module: str) -> str:
     """One lifecycle: diagram, then every row of the table, in its order."""
     rows = "".join(
-        f"| {row.source.name} | {row.event.name} | {' or '.join(names(row.targets))} | {row.reason} |\n"
+        f"| {row.source.name} | {event_name(row.event)} | {' or '.join(names(row.targets))} | {row.reason} |\n"
         for row in table.rows
     )
     return (
@@ -92,7 +95,7 @@ def page(table: Lifecycle[Enum, Enum], module: str) -> str:
     )
 
 
-def index(tables: dict[str, tuple[Lifecycle[Enum, Enum], str]]) -> str:
+def index(tables: dict[str, tuple[Table, str]]) -> str:
     lines = "".join(
         f"| [{name}]({name}.md) | {len(table.states)} | {len(table.rows)} | `{module}` |\n"
         for name, (table, module) in tables.items()
@@ -101,6 +104,10 @@ def index(tables: dict[str, tuple[Lifecycle[Enum, Enum], str]]) -> str:
         "# Lifecycles\n\nDrawn by `scripts/diagrams` from the tables that the daemons run on.\n\n"
         f"| lifecycle | states | transitions | table |\n|---|---|---|---|\n{lines}"
     )
+
+
+def event_name(event: Any) -> str:
+    return event.name if isinstance(event, Enum) else machine.event_name(event)
 
 
 def names(states: tuple[Enum, ...]) -> list[str]:

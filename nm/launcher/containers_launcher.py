@@ -16,8 +16,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final
 
-from nm.effects import ChangeMonitoring, LaunchContainer, Signal, SignalContainer
-from nm.events import (
+from nm.core.effects import ChangeMonitoring, LaunchContainer, Signal, SignalContainer
+from nm.core.events import (
     ContainerExited,
     ContainerLaunched,
     ContainerSignalled,

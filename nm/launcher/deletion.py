@@ -10,7 +10,7 @@ import shutil
 import stat
 from collections.abc import Sequence
 
-from nm.effects import DeleteApplicationFiles, DeleteApplicationLogs, DeleteContainerFiles, DeleteResource
+from nm.core.effects import DeleteApplicationFiles, DeleteApplicationLogs, DeleteContainerFiles, DeleteResource
 from nm.launcher.directories import (
     NM_PRIVATE,
     NodeDirectories,

@@ -16,10 +16,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from nm.effects import LaunchContainer, Signal, SignalContainer
+from nm.core.effects import LaunchContainer, Signal, SignalContainer
+from nm.core.events import ContainerExited, ContainerLaunched, ContainerSignalled, Event, LaunchCancelled
 from nm.emulation.course import Course
 from nm.emulation.table import EmulationTable, Rule
-from nm.events import ContainerExited, ContainerLaunched, ContainerSignalled, Event, LaunchCancelled
 from nm.memory_limits import ProcessSample
 from yarn.ids import EPOCH_BITS, ContainerId
 from yarn.states import ContainerExitStatus

@@ -11,8 +11,8 @@ from typing import IO
 
 from msgspec import Struct
 
-from nm.effects import LaunchContainer
-from nm.events import ErrorLogs
+from nm.core.effects import LaunchContainer
+from nm.core.events import ErrorLogs
 from nm.launch_script import (
     PRELAUNCH_ERR,
     SCRIPT,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from nm.effects import ChangeMonitoring, LaunchContainer, SignalContainer
+from nm.core.effects import ChangeMonitoring, LaunchContainer, SignalContainer
 from nm.launcher.containers_launcher import ContainersLauncher
 from nm.launcher.emulated_launcher import EmulatedLauncher
 from nm.memory_limits import ProcessSample

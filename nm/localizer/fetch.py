@@ -16,7 +16,7 @@ import shutil
 import stat
 from datetime import UTC, datetime
 
-from nm.effects import FetchResource
+from nm.core.effects import FetchResource
 from nm.launcher.directories import PLAIN_MODE, DisksFailed, NodeDirectories, cache_dir, make_dir, make_user_dirs
 from nm.localizer.archives import TAR_SUFFIXES, ZIP_SUFFIXES, BadArchive, unpack
 from yarn.containers import LocalResource

@@ -6,8 +6,8 @@ import asyncio
 import logging
 from collections.abc import Callable
 
-from nm.effects import FetchResource
-from nm.events import Event, ResourceFetched, ResourceFetchFailed
+from nm.core.effects import FetchResource
+from nm.core.events import Event, ResourceFetched, ResourceFetchFailed
 from nm.launcher.directories import NodeDirectories
 from nm.localizer.fetch import FetchFailed, diagnostics, fetch
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from nm.events import ContainerExited, StartContainers
+from nm.core.events import ContainerExited, StartContainers
 from rm.events import Allocate, FinishApplicationMaster, RegisterApplicationMaster, SubmitApplication
 from tests.cluster.applications import (
     kill_container,

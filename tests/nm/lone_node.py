@@ -202,7 +202,7 @@ class LoneNode:
     async def finish_application(self) -> None:
         """The RM says that the application is over; wait until the node has nothing of it."""
         self.rm.orders = {"applications_to_clean_up": (self.attempt.application_id,)}
-        await self.rm.wait_for(lambda: not self.node.core.context.applications)
+        await self.rm.wait_for(lambda: not self.node.core.applications)
 
 
 @asynccontextmanager

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TypeVar
 
 from nm.core import NodeManagerCore
-from nm.effects import Effect, RegisterNode, Reply, SendHeartbeat
-from nm.events import (
+from nm.core.effects import Effect, RegisterNode, SendHeartbeat
+from nm.core.events import (
     Event,
     HeartbeatAnswered,
     NodeRegistered,
@@ -14,9 +14,10 @@ from nm.events import (
     StartContainers,
     StartRequest,
 )
-from nm.settings import CoreSettings, NodeFacts
+from nm.core.settings import CoreSettings, NodeFacts
 from yarn.containers import ContainerLaunchContext, ContainerTokenIdentifier, NMTokenIdentifier
 from yarn.ids import ApplicationAttemptId, ApplicationId, ContainerId, NodeId
+from yarn.machine import Reply
 from yarn.protocols.container_management import StartContainersResponse
 from yarn.protocols.tracker import NodeHeartbeatResponse, RegisterNodeManagerResponse
 from yarn.resource import Resource
@@ -80,9 +81,9 @@ class Node:
         (effect,) = self.of(kind)
         return effect
 
-    def register(self, begun: tuple[ContainerId, ...] = ()) -> Node:
+    def register(self, started_before: tuple[ContainerId, ...] = ()) -> Node:
         """Start, register and have the first heartbeat answered."""
-        self.step(Start(begun))
+        self.step(Start(started_before))
         self.one(RegisterNode)
         self.step(NodeRegistered(RegisterNodeManagerResponse(NodeAction.NORMAL, RM)))
         self.one(SendHeartbeat)
@@ -111,4 +112,4 @@ class Node:
         return value
 
     def state(self, number: int) -> str:
-        return self.core.context.containers[container_id(number)].machine.state.name
+        return self.core.containers[container_id(number)].machine.state.name

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from nm.effects import Refuse, Reply
-from nm.events import (
+from nm.core.events import (
     ContainerExited,
     ContainerLaunched,
     GetContainerStatuses,
@@ -16,11 +15,12 @@ from nm.events import (
     StopContainers,
     Tick,
 )
-from nm.settings import CoreSettings
+from nm.core.settings import CoreSettings
 from tests.nm.nodes import ATTEMPT, NOW_MS, OTHER_ATTEMPT, Node, container_id, container_token, nm_token
 from yarn.containers import ContainerLaunchContext, LocalResource, NMTokenIdentifier
 from yarn.errors import InvalidAuxServiceException, InvalidContainerException, InvalidToken, YarnException
 from yarn.ids import ApplicationAttemptId, ContainerId
+from yarn.machine import Refuse, Reply
 from yarn.protocols.container_management import (
     GetContainerStatusesResponse,
     SignalContainerRequest,
@@ -81,9 +81,9 @@ def test_a_token_starts_its_container_once(node: Node) -> None:
     assert refusal(node, tokens=(container_token(1),)).message == expected
 
 
-def test_what_an_earlier_node_manager_had_begun_is_not_begun_again() -> None:
-    """Its start was not answered, and the master tries again before it has heard of the node's loss."""
-    node = Node().register(begun=(container_id(1),))
+def test_a_container_that_an_earlier_node_manager_started_is_not_started_again() -> None:
+    """Its start was not answered, and the AM tries again before it learns of the loss of the node."""
+    node = Node().register(started_before=(container_id(1),))
     assert refusal(node, tokens=(container_token(1),)).message == (
         f"Unauthorized request to start container.\n Attempt to relaunch the same container with id {container_id(1)}."
     )
@@ -132,7 +132,7 @@ def test_a_user_that_is_no_directorys_name_is_refused(node: Node, user: str) -> 
     """The name becomes a directory below usercache and a line of the launch script."""
     error = refusal(node, tokens=(replace(container_token(1), user=user),))
     assert "invalid user name" in error.message
-    assert node.core.context.containers == {}
+    assert node.core.containers == {}
 
 
 def test_one_refusal_does_not_touch_the_others(node: Node) -> None:
@@ -148,7 +148,7 @@ def test_a_forged_token_refuses_the_call_but_not_what_came_before_it(node: Node)
         StartContainers(7, nm_token(), (StartRequest(ContainerLaunchContext(("true",)), container_token(1)),), forged)
     )
     assert node.one(Refuse).error is forged
-    assert container_id(1) in node.core.context.containers
+    assert container_id(1) in node.core.containers
 
 
 def test_the_status_of_a_container_is_running_from_its_accepted_start(node: Node) -> None:
@@ -244,7 +244,7 @@ def test_a_link_that_is_not_surely_in_the_work_directory_is_refused(node: Node, 
     error = refusal(node, tokens=(container_token(1),), launch=resources(link))
     assert problem in error.message
     assert repr(link)[:40] in error.message
-    assert node.core.context.containers == {}
+    assert node.core.containers == {}
 
 
 @pytest.mark.parametrize("links", [("a", "a/b"), ("a/b/c", "./a"), ("a/b", "a//./b"), ("a", "a/"), ("a", "a-b", "a/b")])

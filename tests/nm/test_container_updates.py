@@ -5,20 +5,21 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from nm.effects import ChangeMonitoring, MonitorContainer, Reply, SendHeartbeat, Warn
-from nm.events import (
+from nm.core.effects import ChangeMonitoring, MonitorContainer, SendHeartbeat
+from nm.core.events import (
     ContainerLaunched,
-    GoodByeOver,
     HeartbeatAnswered,
     HeartbeatFailed,
     ShutDown,
     StopContainers,
     Tick,
+    UnregisterCompleted,
     UpdateContainers,
 )
 from tests.nm.nodes import NOW_MS, OTHER_ATTEMPT, RM, Node, container_id, container_token, nm_token
 from yarn.containers import ContainerTokenIdentifier, NMTokenIdentifier
 from yarn.errors import InvalidContainerException, YarnException
+from yarn.machine import Reply, Warn
 from yarn.protocols.container_management import UpdateContainersResponse
 from yarn.protocols.tracker import NodeHeartbeatResponse
 from yarn.resource import Resource
@@ -116,7 +117,7 @@ def test_a_container_that_is_being_launched_is_watched_by_its_new_size() -> None
 def test_a_container_that_is_being_killed_keeps_its_size(node: Node) -> None:
     node.step(StopContainers(1, nm_token(), (container_id(1),)))
     assert update(node, promise(512)).succeeded
-    assert node.core.context.containers[container_id(1)].token.resource == Resource(128, 1)
+    assert node.core.containers[container_id(1)].token.resource == Resource(128, 1)
 
 
 @pytest.mark.parametrize("version", [0, 1])
@@ -154,5 +155,5 @@ def test_one_that_is_refused_does_not_touch_the_others(node: Node) -> None:
 
 def test_a_node_that_shuts_down_changes_nothing(node: Node) -> None:
     node.step(ShutDown())
-    node.step(GoodByeOver())
+    node.step(UnregisterCompleted())
     assert "in the process of shutting down" in refusal(node, promise(512)).message

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from nm.core import GOOD_BYE_WAIT_MS
-from nm.effects import (
+from nm.core.effects import (
     DeleteApplicationFiles,
     DeleteApplicationLogs,
     DeleteContainerFiles,
@@ -17,11 +16,10 @@ from nm.effects import (
     Stop,
     UnregisterNode,
 )
-from nm.events import (
+from nm.core.events import (
     ContainerExited,
     ContainerLaunched,
     ContainerSignalled,
-    GoodByeOver,
     HealthChecked,
     HeartbeatAnswered,
     HeartbeatFailed,
@@ -34,9 +32,11 @@ from nm.events import (
     Start,
     StopContainers,
     Tick,
+    UnregisterCompleted,
     UtilizationSampled,
 )
-from nm.settings import CoreSettings
+from nm.core.node_manager import UNREGISTER_TIMEOUT_MS
+from nm.core.settings import CoreSettings
 from tests.nm.nodes import APP, NODE, RM, Node, container_id, nm_token
 from yarn.containers import ContainerLaunchContext, ContainerRetryContext
 from yarn.nodes import NodeHealth, ResourceUtilization
@@ -181,20 +181,20 @@ def test_an_end_is_told_again_after_a_lost_answer(node: Node) -> None:
 def test_a_container_is_kept_until_the_rm_says_that_its_end_is_known(node: Node) -> None:
     launched(node, 1).step(exited(1, 0))
     node.answer()
-    assert container_id(1) in node.core.context.containers
+    assert container_id(1) in node.core.containers
     node.after(1000, Tick())
     node.answer(containers_to_forget=(container_id(1),))
-    assert container_id(1) not in node.core.context.containers
+    assert container_id(1) not in node.core.containers
 
 
 def test_an_end_that_is_acknowledged_too_early_is_forgotten_when_it_comes(node: Node) -> None:
     launched(node, 1)
     node.after(1000, Tick())
     node.answer(containers_to_forget=(container_id(1),))
-    assert container_id(1) in node.core.context.containers
+    assert container_id(1) in node.core.containers
     node.step(exited(1, 0))
     node.answer()
-    assert container_id(1) not in node.core.context.containers
+    assert container_id(1) not in node.core.containers
 
 
 def test_a_beat_tells_health_and_real_use(node: Node) -> None:
@@ -239,7 +239,7 @@ def test_an_applications_end_ends_its_containers_then_its_directories_then_its_l
     assert node.of(DeleteApplicationFiles) == []
     node.step(exited(2, 143))
     assert node.one(DeleteApplicationFiles).application_id == APP
-    assert node.core.context.applications == {}
+    assert node.core.applications == {}
     (status,) = [s for s in node.core.status._pending_completed.values() if s.container_id == container_id(1)]
     assert status.exit_status == -107
     assert "Container killed on application-finish event: Application killed by ResourceManager\n" in status.diagnostics
@@ -270,7 +270,7 @@ def test_a_signal_that_a_user_ordered_is_kept_in_the_diagnostics(node: Node) -> 
     assert (
         "Sent signal OUTPUT_THREAD_DUMP (SIGQUIT) to pid 4711 as user alice for container "
         f"{container_id(1)}, result=success\n"
-    ) in node.core.context.containers[container_id(1)].status().diagnostics
+    ) in node.core.containers[container_id(1)].status().diagnostics
 
 
 def test_a_resync_keeps_the_containers_and_refuses_new_ones_meanwhile(node: Node) -> None:
@@ -334,7 +334,7 @@ def test_a_node_that_is_sent_away_ends_its_containers_without_a_good_bye(node: N
 def test_a_node_that_stops_says_good_bye_first_then_ends_its_containers(node: Node) -> None:
     launched(node, 1).step(ShutDown())
     assert node.effects == [UnregisterNode()]
-    node.step(GoodByeOver())
+    node.step(UnregisterCompleted())
     assert node.one(SignalContainer).signal is Signal.TERM
     assert node.of(Stop) == []
     node.after(250, Tick())
@@ -347,16 +347,16 @@ def test_a_node_that_stops_takes_containers_until_its_good_bye_is_over(node: Nod
     """The RM gives up what it had started by then, and its master asks anew; a start that is refused has failed."""
     launched(node, 1).step(ShutDown())
     assert node.start(2).succeeded == (container_id(2),)
-    node.step(GoodByeOver())
+    node.step(UnregisterCompleted())
     refused = node.start(3).failed[container_id(3)]
     assert refused.message == "Container start failed as the NodeManager is in the process of shutting down"
 
 
 def test_a_node_that_stops_does_not_wait_for_ever(node: Node) -> None:
     launched(node, 1).step(ShutDown())
-    node.after(GOOD_BYE_WAIT_MS, Tick())
+    node.after(UNREGISTER_TIMEOUT_MS, Tick())
     assert node.one(SignalContainer).signal is Signal.TERM
-    assert node.step(GoodByeOver()) == []
+    assert node.step(UnregisterCompleted()) == []
     node.after(CoreSettings().shutdown_wait_ms, Tick())
     assert node.one(Stop).failure == ""
 
@@ -441,7 +441,7 @@ def test_a_failed_container_starts_again_in_its_place_as_often_as_it_may(node: N
         assert node.one(LaunchContainer).launch == launch
         node.step(ContainerLaunched(container_id(1), launch))
     node.step(exited(1, 3, 3))
-    told = node.core.context.containers[container_id(1)].status()
+    told = node.core.containers[container_id(1)].status()
     assert (told.state, told.exit_status) == (ContainerState.COMPLETE, 3)
     assert told.diagnostics.count("Diagnostic message from attempt : ") == 3
 
@@ -492,5 +492,5 @@ def test_files_can_be_kept_for_ever() -> None:
 
 
 def test_time_does_not_go_back(node: Node) -> None:
-    with pytest.raises(AssertionError, match="time goes forward"):
+    with pytest.raises(AssertionError, match="time went back"):
         node.core.handle(Tick(), node.now_ms - 1)

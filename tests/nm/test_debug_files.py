@@ -10,7 +10,7 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from nm.effects import LaunchContainer
+from nm.core.effects import LaunchContainer
 from nm.launch_script import NodeEnvironment
 from nm.launcher.debug_files import listing
 from nm.launcher.directories import NodeDirectories

@@ -7,8 +7,8 @@ from datetime import UTC, datetime, timedelta, timezone
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nm.diagnostics import failed_exit, launch_exception, time_stamp
-from nm.events import ContainerExited, ErrorLogs
+from nm.core.diagnostics import failed_exit, launch_exception, time_stamp
+from nm.core.events import ContainerExited, ErrorLogs
 from tests.nm.nodes import container_id
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from nm.effects import (
+from nm.core.effects import (
     DeleteContainerFiles,
     FetchResource,
     LaunchContainer,
@@ -16,10 +16,10 @@ from nm.effects import (
     Signal,
     SignalContainer,
 )
+from nm.core.events import ContainerExited, ContainerLaunched, StopContainers, Tick
+from nm.core.settings import CoreSettings
 from nm.emulation.course import Stage
 from nm.emulation.table import EmulationTable, Match, Rule
-from nm.events import ContainerExited, ContainerLaunched, StopContainers, Tick
-from nm.settings import CoreSettings
 from tests.nm.lone_node import lone_node
 from tests.nm.nodes import Node, container_id, container_token, nm_token
 from wire.json_records import from_json, to_json

@@ -7,16 +7,16 @@ from collections.abc import Callable
 
 import pytest
 
-from nm.effects import LaunchContainer, Signal, SignalContainer
-from nm.emulation.course import Amount, Stage
-from nm.emulation.table import EmulationTable, Match, Rule
-from nm.events import (
+from nm.core.effects import LaunchContainer, Signal, SignalContainer
+from nm.core.events import (
     ContainerExited,
     ContainerLaunched,
     ContainerSignalled,
     Event,
     LaunchCancelled,
 )
+from nm.emulation.course import Amount, Stage
+from nm.emulation.table import EmulationTable, Match, Rule
 from nm.launcher import emulated_launcher
 from nm.launcher.containers_launcher import ContainersLauncher
 from nm.launcher.emulated_launcher import PID_FIRST, EmulatedLauncher

@@ -8,11 +8,11 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from nm.effects import LaunchContainer, Signal, SignalContainer
+from nm.core.effects import LaunchContainer, Signal, SignalContainer
+from nm.core.events import ContainerExited, ContainerLaunched, Event
 from nm.emulation.course import Stage
 from nm.emulation.master import MASTER_FAILED, EmulatedMasters
 from nm.emulation.table import EmulationTable, Match, Rule
-from nm.events import ContainerExited, ContainerLaunched, Event
 from nm.launcher.emulated_launcher import EmulatedLauncher
 from tests.am.played_servers import PlayedManager, served
 from tests.nm.nodes import container_id

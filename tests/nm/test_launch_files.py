@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from nm.effects import LaunchContainer
-from nm.events import ErrorLogs
+from nm.core.effects import LaunchContainer
+from nm.core.events import ErrorLogs
 from nm.launch_script import NodeEnvironment
 from nm.launcher.containers_launcher import read_error_logs
 from nm.launcher.deletion import TREE_DEPTH_MAX, delete_tree

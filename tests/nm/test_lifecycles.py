@@ -2,55 +2,64 @@
 
 from __future__ import annotations
 
-import copy
+from typing import get_args
 
 import pytest
 
-from nm.applications import NMApplication
-from nm.containers import NMContainer
-from nm.context import NodeContext
-from nm.lifecycles.application import APPLICATION_LIFECYCLE, NMApplicationEvent, NMApplicationState
-from nm.lifecycles.container import CONTAINER_LIFECYCLE, NMContainerEvent, NMContainerState
-from nm.settings import CoreSettings
+from nm.core import NodeManagerCore
+from nm.core.application import NMApplication, NMApplicationState
+from nm.core.application_lifecycle import APPLICATION_LIFECYCLE, ApplicationEvent, ContainerOfApplicationEvent
+from nm.core.container import NMContainer, NMContainerState
+from nm.core.container_lifecycle import CONTAINER_LIFECYCLE, ContainerEvent
+from nm.core.context import NodeContext
+from nm.core.events import Event
+from nm.core.settings import CoreSettings, NodeFacts
 from tests.nm.nodes import APP, container_token
 from yarn.containers import ContainerLaunchContext
-from yarn.lifecycle import IllegalTransition, complement
+from yarn.ids import NodeId
+from yarn.machine import IllegalTransition, complement, event_name
+from yarn.records import required_fields
+from yarn.resource import Resource
 
 
-@pytest.mark.parametrize(
-    ("state", "event"), complement(CONTAINER_LIFECYCLE), ids=lambda value: getattr(value, "name", "")
-)
-def test_an_illegal_event_of_a_container_raises_and_changes_nothing(
-    state: NMContainerState, event: NMContainerEvent
-) -> None:
+def made(event: type) -> object:
+    """An event of that class: nothing looks into one that is illegal."""
+    return event(*(None for _ in required_fields(event)))
+
+
+@pytest.mark.parametrize(("state", "event"), complement(CONTAINER_LIFECYCLE), ids=str)
+def test_an_illegal_event_of_a_container_raises_and_changes_nothing(state: NMContainerState, event: type) -> None:
     context = NodeContext(CoreSettings())
     container = NMContainer(container_token(1), ContainerLaunchContext(("true",)), context)
     container.machine.state = state
-    before = (container.status(), container.launches, copy.copy(container.requested))
+    before = (container.status(), container.launches, context.resources.held_by(container.id))
 
-    with pytest.raises(IllegalTransition, match=f"{event.name} is illegal in {state.name}"):
-        container.machine.handle(container, event, None, 1)
+    with pytest.raises(IllegalTransition, match=f"{event_name(event)} is illegal in {state.name}"):
+        CONTAINER_LIFECYCLE.handle(container, container.machine, made(event), 1)
 
-    assert (container.status(), container.launches, container.requested) == before
-    assert context.outbox.take_effects() == []
+    assert (container.status(), container.launches, context.resources.held_by(container.id)) == before
+    assert context.dispatcher.take_effects() == []
 
 
-@pytest.mark.parametrize(
-    ("state", "event"), complement(APPLICATION_LIFECYCLE), ids=lambda value: getattr(value, "name", "")
-)
-def test_an_illegal_event_of_an_application_raises_and_changes_nothing(
-    state: NMApplicationState, event: NMApplicationEvent
-) -> None:
+@pytest.mark.parametrize(("state", "event"), complement(APPLICATION_LIFECYCLE), ids=str)
+def test_an_illegal_event_of_an_application_raises_and_changes_nothing(state: NMApplicationState, event: type) -> None:
     context = NodeContext(CoreSettings())
     application = NMApplication(APP, "alice", context)
     application.machine.state = state
 
-    with pytest.raises(IllegalTransition, match=f"{event.name} is illegal in {state.name}"):
-        application.machine.handle(application, event, None, 1)
+    with pytest.raises(IllegalTransition, match=f"{event_name(event)} is illegal in {state.name}"):
+        APPLICATION_LIFECYCLE.handle(application, application.machine, made(event), 1)
 
     assert application.machine.state is state
     assert application.containers == {}
-    assert context.outbox.take_effects() == []
+    assert context.dispatcher.take_effects() == []
+
+
+def test_every_event_has_a_handler_and_the_tables_know_their_events() -> None:
+    core = NodeManagerCore(NodeId("n1", 1), NodeFacts(Resource(1024, 1), Resource(1024, 1)), CoreSettings())
+    assert [event for event in get_args(Event) if not core.context.dispatcher.handles(event)] == []
+    assert set(CONTAINER_LIFECYCLE.events) == set(get_args(ContainerEvent))
+    assert set(APPLICATION_LIFECYCLE.events) == {*get_args(ApplicationEvent), *get_args(ContainerOfApplicationEvent)}
 
 
 def test_every_state_can_be_reached_and_left_for_the_final_one() -> None:

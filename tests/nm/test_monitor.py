@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from nm.effects import MonitorContainer
+from nm.core.effects import MonitorContainer
+from nm.core.events import Event, UtilizationSampled
 from nm.emulation.table import EmulationTable
-from nm.events import Event, UtilizationSampled
 from nm.launcher.containers_launcher import ContainersLauncher
 from nm.launcher.emulated_launcher import EmulatedLauncher
 from nm.launcher.launchers import Launchers

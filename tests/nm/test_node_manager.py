@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from nm.core import NodeManagerCore
-from nm.effects import Effect
-from nm.events import ContainerExited, Event, GoodByeOver, ShutDown
+from nm.core.effects import Effect
+from nm.core.events import ContainerExited, Event, ShutDown, UnregisterCompleted
 from nm.launcher.leftovers import DirectoriesInUse
 from nm.launcher.processes import all_processes, environment_of, stat_of
 from nm.node_host import NodeHost
@@ -94,7 +94,7 @@ async def test_a_node_that_stops_ends_its_containers_once_its_good_bye_is_answer
             return handle(event, now_ms)
 
         monkeypatch.setattr(node.node.core, "handle", noted)
-    assert heard.index(ShutDown) < heard.index(GoodByeOver) < heard.index(ContainerExited)
+    assert heard.index(ShutDown) < heard.index(UnregisterCompleted) < heard.index(ContainerExited)
 
 
 async def test_a_node_that_the_rm_sends_away_ends_its_containers(tmp_path: Path) -> None:
@@ -222,7 +222,7 @@ async def test_tokens_are_needed_and_must_be_the_rms(tmp_path: Path) -> None:
         forged = ContainerTokenSecretManager(forger).sign(node.rm.container_tokens.check(request.token))
         with pytest.raises(InvalidToken):
             await node.start_all((StartContainerRequest(request.launch_context, forged),))
-        assert node.node.core.context.containers == {}
+        assert node.node.core.containers == {}
         stranger = ApplicationAttemptId(attempt.application_id._replace(id=99), 1)
         token = node.rm.nm_tokens.create(stranger, name, "bob")
         async with ContainerManagementProxy(str(name), token=token) as master:

@@ -4,9 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from nm.effects import DeleteResource, FetchResource, LaunchContainer, SendHeartbeat
-from nm.events import ContainerExited, ContainerLaunched, ResourceFetched, ResourceFetchFailed, StopContainers, Tick
-from nm.settings import CoreSettings
+from nm.core.effects import DeleteResource, FetchResource, LaunchContainer, SendHeartbeat
+from nm.core.events import (
+    ContainerExited,
+    ContainerLaunched,
+    ResourceFetched,
+    ResourceFetchFailed,
+    StopContainers,
+    Tick,
+)
+from nm.core.settings import CoreSettings
 from tests.nm.nodes import APP, OTHER_ATTEMPT, Node, container_id, container_token, nm_token
 from yarn.containers import ContainerLaunchContext, LocalResource
 from yarn.states import LocalResourceType, LocalResourceVisibility

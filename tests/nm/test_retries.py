@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from nm.retries import RetryPolicy
+from nm.core.retries import RetryPolicy
 from yarn.containers import ContainerRetryContext
 from yarn.states import ContainerRetryPolicy
 

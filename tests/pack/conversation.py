@@ -11,11 +11,11 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from nm.core import NodeManagerCore
-from nm.effects import SendHeartbeat
-from nm.events import GoodByeOver, NodeRegistered, Start
+from nm.core.effects import SendHeartbeat
+from nm.core.events import NodeRegistered, Start, UnregisterCompleted
+from nm.core.settings import CoreSettings, NodeFacts
 from nm.node_parts import RunningParts
 from nm.pack_tracker import PackTracker
-from nm.settings import CoreSettings, NodeFacts
 from nm.shell import NodeShell
 from rm.core import ResourceManagerCore
 from rm.events import Event as RMEvent
@@ -124,7 +124,7 @@ class PlayedNode:
     def begin(self, tracker: PackTracker, keys: KeyRing) -> None:
         def send(event: Any) -> None:
             self.registered += isinstance(event, NodeRegistered)
-            self.good_byes += isinstance(event, GoodByeOver)
+            self.good_byes += isinstance(event, UnregisterCompleted)
             self.shell.send(event)
 
         calls = tracker.add(self.node_id, ContainerTokenSecretManager(keys), send)

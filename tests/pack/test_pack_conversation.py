@@ -7,8 +7,8 @@ import random
 import pytest
 from msgspec.structs import replace
 
-from nm.effects import UnregisterNode
-from nm.events import HealthChecked, ShutDown, UtilizationSampled
+from nm.core.effects import UnregisterNode
+from nm.core.events import HealthChecked, ShutDown, UtilizationSampled
 from nm.pack_tracker import first_beat_after_s
 from tests.pack.conversation import FIRST, MACHINE, PlayedManager, PlayedNode, conversation
 from wire.caller import Caller

@@ -10,10 +10,11 @@ from typing import TypeAlias
 
 from msgspec import Struct
 
-from nm.effects import Call, Signal
+from nm.core.effects import Signal
 from yarn.containers import ContainerLaunchContext, ContainerTokenIdentifier, NMTokenIdentifier
 from yarn.errors import YarnException
 from yarn.ids import ContainerId
+from yarn.machine.effects import Call
 from yarn.nodes import NodeHealth, ResourceUtilization
 from yarn.protocols.container_management import SignalContainerRequest
 from yarn.protocols.tracker import NodeHeartbeatResponse, RegisterNodeManagerResponse
@@ -72,9 +73,12 @@ class SignalToContainer(Struct, frozen=True):
 
 
 class Start(Struct, frozen=True):
-    """The node is ready to serve: register it. `begun`: what an earlier NM over its directories had begun."""
+    """The node is ready to serve: register it.
 
-    begun: tuple[ContainerId, ...] = ()
+    `started_before`: containers that an earlier NM on the same directories started.
+    """
+
+    started_before: tuple[ContainerId, ...] = ()
 
 
 class NodeRegistered(Struct, frozen=True):
@@ -209,7 +213,7 @@ class ShutDown(Struct, frozen=True):
     """The operator stops the node (SIGTERM): unregister, end every container, stop."""
 
 
-class GoodByeOver(Struct, frozen=True):
+class UnregisterCompleted(Struct, frozen=True):
     """The RM has answered unRegisterNodeManager, or is not waited for any longer."""
 
 
@@ -236,5 +240,5 @@ Event: TypeAlias = (
     | HealthChecked
     | Tick
     | ShutDown
-    | GoodByeOver
+    | UnregisterCompleted
 )

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from nm import diagnostics
-from nm.applications import NMApplication
-from nm.containers import NMContainer
-from nm.context import NodeContext
-from nm.effects import Refuse, Reply, Signal, Warn
-from nm.events import (
+from nm.core import diagnostics
+from nm.core.application import ApplicationContainerInit, InitApplication, NMApplication
+from nm.core.container import KillContainer, NMContainer, UpdateContainerToken
+from nm.core.context import NodeContext
+from nm.core.effects import Signal
+from nm.core.events import (
     GetContainerStatuses,
     SignalToContainer,
     StartContainers,
@@ -15,13 +15,12 @@ from nm.events import (
     StopContainers,
     UpdateContainers,
 )
-from nm.lifecycles.application import NMApplicationEvent
-from nm.lifecycles.container import Kill, NMContainerEvent
-from nm.start_checks import StartedContainers, check_launch_context, check_owner, check_start, check_user
-from nm.status_updater import NodeStatusUpdater
+from nm.core.start_checks import StartedContainers, check_launch_context, check_owner, check_start, check_user
+from nm.core.status_updater import NodeStatusUpdater
 from yarn.containers import Container, ContainerStatus, ContainerTokenIdentifier, NMTokenIdentifier
 from yarn.errors import YarnException
-from yarn.ids import ContainerId
+from yarn.ids import ApplicationId, ContainerId
+from yarn.machine import Warn
 from yarn.protocols.container_management import (
     GetContainerStatusesResponse,
     StartContainersResponse,
@@ -40,18 +39,27 @@ _SIGNALS = {
 class ContainerService:
     """Answers AMs. A call over several containers does each for itself: one's error does not touch the others."""
 
-    def __init__(self, context: NodeContext, status: NodeStatusUpdater) -> None:
+    def __init__(
+        self,
+        context: NodeContext,
+        status: NodeStatusUpdater,
+        containers: dict[ContainerId, NMContainer],
+        applications: dict[ApplicationId, NMApplication],
+    ) -> None:
         self.stopping = False
         self._context = context
+        self._containers = containers
+        self._applications = applications
         self._status = status
         self._started = StartedContainers()
         self._auxiliary_services = dict(context.settings.auxiliary_services)
 
-    def note_begun(self, container_ids: tuple[ContainerId, ...]) -> None:
-        """These ran under an earlier NM: a master that had no answer then, and asks again, is refused."""
-        self._started.note_begun(container_ids)
+    def note_started_before(self, container_ids: tuple[ContainerId, ...]) -> None:
+        """These ran under an earlier NM: refuse an AM that got no answer then and asks again."""
+        self._started.note_started_before(container_ids)
 
-    def start(self, event: StartContainers) -> None:
+    def start(self, event: StartContainers) -> StartContainersResponse:
+        """Start each container; raises the error of a forged token once the requests before it are started."""
         succeeded: list[ContainerId] = []
         failed: dict[ContainerId, YarnException] = {}
         for request in event.requests:
@@ -63,12 +71,10 @@ class ContainerService:
             else:
                 succeeded.append(container_id)
         if event.forged is not None:
-            self._context.outbox.emit(Refuse(event.call, event.forged))
-        else:
-            answer = StartContainersResponse(tuple(succeeded), failed, self._auxiliary_services)
-            self._context.outbox.emit(Reply(event.call, answer))
+            raise event.forged
+        return StartContainersResponse(tuple(succeeded), failed, self._auxiliary_services)
 
-    def stop(self, event: StopContainers) -> None:
+    def stop(self, event: StopContainers) -> StopContainersResponse:
         succeeded: list[ContainerId] = []
         failed: dict[ContainerId, YarnException] = {}
         for container_id in event.container_ids:
@@ -78,9 +84,9 @@ class ContainerService:
                 failed[container_id] = error
             else:
                 succeeded.append(container_id)
-        self._context.outbox.emit(Reply(event.call, StopContainersResponse(tuple(succeeded), failed)))
+        return StopContainersResponse(tuple(succeeded), failed)
 
-    def get_statuses(self, event: GetContainerStatuses) -> None:
+    def get_statuses(self, event: GetContainerStatuses) -> GetContainerStatusesResponse:
         statuses: list[ContainerStatus] = []
         failed: dict[ContainerId, YarnException] = {}
         for container_id in event.container_ids:
@@ -88,44 +94,38 @@ class ContainerService:
                 statuses.append(self._status_of(event.caller, container_id))
             except YarnException as error:
                 failed[container_id] = error
-        self._context.outbox.emit(Reply(event.call, GetContainerStatusesResponse(tuple(statuses), failed)))
+        return GetContainerStatusesResponse(tuple(statuses), failed)
 
-    def update(self, event: UpdateContainers) -> None:
+    def update(self, event: UpdateContainers) -> UpdateContainersResponse:
         """Take other sizes that the RM has promised."""
         succeeded: list[ContainerId] = []
         failed: dict[ContainerId, YarnException] = {}
         for token in event.tokens:
             try:
-                now_ms, rm_identifier = self._context.outbox.now_ms, self._status.rm_identifier
+                now_ms, rm_identifier = self._context.dispatcher.now_ms, self._status.rm_identifier
                 check_start(event.caller, token, started=None, rm_identifier=rm_identifier, now_ms=now_ms)
                 self._update_one(token)
             except YarnException as error:
                 failed[token.container_id] = error
             else:
                 succeeded.append(token.container_id)
-        self._context.outbox.emit(Reply(event.call, UpdateContainersResponse(tuple(succeeded), failed)))
+        return UpdateContainersResponse(tuple(succeeded), failed)
 
     def order_update(self, token: ContainerTokenIdentifier) -> None:
-        """A change that the RM orders itself; one that cannot be is told in the log alone."""
+        """A change that the RM orders itself; a failure is only logged."""
         try:
             self._update_one(token)
         except YarnException as error:
-            self._context.outbox.emit(Warn(f"Unable to update container: {error.message}"))
+            self._context.dispatcher.emit(Warn(f"Unable to update container: {error.message}"))
 
     def signal(self, event: SignalToContainer) -> None:
         """Send a signal. Stricter than Hadoop, which lets any caller with an NM token signal any container."""
-        container_id = event.request.container_id
-        try:
-            check_owner(event.caller, container_id, stop=True)
-        except YarnException as error:
-            self._context.outbox.emit(Refuse(event.call, error))
-            return
-        self.order_signal(container_id, event.request.command)
-        self._context.outbox.emit(Reply(event.call, None))
+        check_owner(event.caller, event.request.container_id, stop=True)
+        self.order_signal(event.request.container_id, event.request.command)
 
     def order_signal(self, container_id: ContainerId, command: SignalContainerCommand) -> None:
         """Have a signal sent to a container; an unknown one is passed over, as in Hadoop."""
-        container = self._context.containers.get(container_id)
+        container = self._containers.get(container_id)
         if container is not None:
             container.signal(_SIGNALS[command], command.name)
 
@@ -138,20 +138,19 @@ class ContainerService:
             token,
             started=self._started,
             rm_identifier=self._status.rm_identifier,
-            now_ms=context.outbox.now_ms,
+            now_ms=context.dispatcher.now_ms,
         )
         check_user(token.user)
         check_launch_context(request.launch_context, self._auxiliary_services)
-        if container_id in context.containers:
+        if container_id in self._containers:
             raise YarnException(f"Container {container_id} already is running on this node!!")
         if self.stopping:
             raise YarnException("Container start failed as the NodeManager is in the process of shutting down")
-        container = NMContainer(token, request.launch_context, context)
-        context.containers[container_id] = container
-        if application_id not in context.applications:
-            context.applications[application_id] = NMApplication(application_id, token.user, context)
-            context.to_application(application_id, NMApplicationEvent.INIT_APPLICATION)
-        context.to_application(application_id, NMApplicationEvent.INIT_CONTAINER, container)
+        self._containers[container_id] = NMContainer(token, request.launch_context, context)
+        if application_id not in self._applications:
+            self._applications[application_id] = NMApplication(application_id, token.user, context)
+            context.dispatcher.send(InitApplication(application_id))
+        context.dispatcher.send(ApplicationContainerInit(container_id))
         self._started.add(token)
 
     def _update_one(self, token: ContainerTokenIdentifier) -> None:
@@ -181,10 +180,10 @@ class ContainerService:
                 execution_type=old.execution_type,
                 version=token.version,
             )
-        self._context.to_container(container_id, NMContainerEvent.UPDATE_CONTAINER_TOKEN, token)
+        self._context.dispatcher.send(UpdateContainerToken(container_id, token))
 
     def _handled(self, container_id: ContainerId) -> NMContainer:
-        container = self._context.containers.get(container_id)
+        container = self._containers.get(container_id)
         if container is not None:
             return container
         if self._status.is_recently_stopped(container_id):
@@ -193,9 +192,9 @@ class ContainerService:
 
     def _stop_one(self, caller: NMTokenIdentifier, container_id: ContainerId) -> None:
         check_owner(caller, container_id, stop=True)
-        if container_id in self._context.containers:
-            kill = Kill(ContainerExitStatus.KILLED_BY_APPMASTER, diagnostics.KILLED_BY_MASTER)
-            self._context.to_container(container_id, NMContainerEvent.KILL_CONTAINER, kill)
+        if container_id in self._containers:
+            status = ContainerExitStatus.KILLED_BY_APPMASTER
+            self._context.dispatcher.send(KillContainer(container_id, status, diagnostics.KILLED_BY_MASTER))
         elif not self._status.is_recently_stopped(container_id):
             raise YarnException(f"Container {container_id} is not handled by this NodeManager")
 

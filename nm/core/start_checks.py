@@ -31,15 +31,15 @@ _CHANGING = "increase container resource", "increasing resource of"
 class StartedContainers:
     """Containers whose token was used, until it expires: a token starts one container once.
 
-    Also across NMs over the same directories: what an earlier one had begun is known for as long as this one lives.
+    Also across NMs over the same directories: what an earlier one started is known for as long as this one lives.
     """
 
     def __init__(self) -> None:
         self._expiry_ms: dict[ContainerId, int] = {}
-        self._begun_before: frozenset[ContainerId] = frozenset()
+        self._started_before: frozenset[ContainerId] = frozenset()
 
-    def note_begun(self, container_ids: tuple[ContainerId, ...]) -> None:
-        self._begun_before = frozenset(container_ids)
+    def note_started_before(self, container_ids: tuple[ContainerId, ...]) -> None:
+        self._started_before = frozenset(container_ids)
 
     def add(self, token: ContainerTokenIdentifier) -> None:
         self._expiry_ms[token.container_id] = token.expiry_ms
@@ -51,7 +51,7 @@ class StartedContainers:
             if self._expiry_ms[oldest] >= now_ms:
                 break
             del self._expiry_ms[oldest]
-        return container_id in self._expiry_ms or container_id in self._begun_before
+        return container_id in self._expiry_ms or container_id in self._started_before
 
 
 def check_start(

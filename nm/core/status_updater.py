@@ -10,13 +10,17 @@ from __future__ import annotations
 
 from enum import Enum
 from itertools import takewhile
-from typing import TYPE_CHECKING
 
-from nm.containers import NMContainer
-from nm.effects import RegisterNode, SendHeartbeat, Warn
-from nm.settings import NodeFacts
+from msgspec import Struct
+
+from nm.core.application import NMApplication
+from nm.core.container import NMContainer
+from nm.core.context import NodeContext
+from nm.core.effects import RegisterNode, SendHeartbeat
+from nm.core.settings import NodeFacts
 from yarn.containers import Container, ContainerStatus, NMContainerStatus
 from yarn.ids import ApplicationId, ContainerId, NodeId
+from yarn.machine import Warn
 from yarn.nodes import NodeHealth, ResourceUtilization
 from yarn.protocols.tracker import (
     NodeHeartbeatRequest,
@@ -26,9 +30,6 @@ from yarn.protocols.tracker import (
 )
 from yarn.resource import Resource
 from yarn.states import NodeAction
-
-if TYPE_CHECKING:
-    from nm.context import NodeContext
 
 RM_INVALID_IDENTIFIER = -1
 """No RM's start time: while a node resyncs, every container is one of an earlier RM (ResourceManagerConstants)."""
@@ -44,6 +45,12 @@ class Conversation(Enum):
     STOPPED = 5
 
 
+class HeartbeatDue(Struct, frozen=True):
+    """The interval after heartbeat `number` is over."""
+
+    number: int
+
+
 class NodeStatusUpdater:
     """What the RM was told, what it has still to be told, and what it last said.
 
@@ -52,7 +59,14 @@ class NodeStatusUpdater:
     which is told once; if that heartbeat is lost, the RM takes the increase back in the end (as in Hadoop).
     """
 
-    def __init__(self, node_id: NodeId, facts: NodeFacts, context: NodeContext) -> None:
+    def __init__(
+        self,
+        node_id: NodeId,
+        facts: NodeFacts,
+        context: NodeContext,
+        containers: dict[ContainerId, NMContainer],
+        applications: dict[ApplicationId, NMApplication],
+    ) -> None:
         self.node_id = node_id
         self.rm_identifier = RM_INVALID_IDENTIFIER
         self.state = Conversation.SILENT
@@ -62,6 +76,8 @@ class NodeStatusUpdater:
         self.node_utilization = ResourceUtilization()
         self._facts = facts
         self._context = context
+        self._containers = containers
+        self._applications = applications
         self._response_id = 0
         self._interval_ms = context.settings.heartbeat_interval_ms
         self._beat_number = 0
@@ -80,7 +96,7 @@ class NodeStatusUpdater:
             return
         self.state = Conversation.REGISTERING
         facts = self._facts
-        self._context.outbox.emit(
+        self._context.dispatcher.emit(
             RegisterNode(
                 RegisterNodeManagerRequest(
                     self.node_id,
@@ -149,7 +165,7 @@ class NodeStatusUpdater:
     def failed(self, problem: str) -> None:
         """No answer to a heartbeat: go on at the last interval, with the same response id."""
         if self.state is Conversation.WAITING:
-            self._context.outbox.emit(Warn(f"Caught exception in status-updater: {problem}"))
+            self._context.dispatcher.emit(Warn(f"Caught exception in status-updater: {problem}"))
             self._missed = True
             self.next_beat()
 
@@ -159,17 +175,17 @@ class NodeStatusUpdater:
         if self._beat_wanted and not self._missed:
             self._beat(at_once=True)
             return
-        number = self._beat_number
-        self._context.outbox.after(self._interval_ms, lambda: self._beat_if_due(number))
+        self._context.dispatcher.send_after(self._interval_ms, HeartbeatDue(self._beat_number))
+
+    def beat_if_due(self, due: HeartbeatDue) -> None:
+        """Beat, unless one was sent out of turn since the timer was set."""
+        if self.state is Conversation.IDLE and self._beat_number == due.number:
+            self._beat()
 
     # Containers that ended
 
     def is_recently_stopped(self, container_id: ContainerId) -> bool:
         return container_id in self._recently_stopped
-
-    def _beat_if_due(self, number: int) -> None:
-        if self.state is Conversation.IDLE and self._beat_number == number:
-            self._beat()
 
     def _beat(self, *, at_once: bool = False) -> None:
         self.state = Conversation.WAITING
@@ -177,7 +193,7 @@ class NodeStatusUpdater:
         self._beat_wanted = False
         increased = tuple(self.increased.values())
         self.increased.clear()
-        self._context.outbox.emit(
+        self._context.dispatcher.emit(
             SendHeartbeat(
                 NodeHeartbeatRequest(
                     self.node_id,
@@ -196,13 +212,13 @@ class NodeStatusUpdater:
     def _container_statuses(self) -> tuple[ContainerStatus, ...]:
         """Every live container, and each end until a heartbeat with it was surely taken."""
         live = []
-        for container in list(self._context.containers.values()):
+        for container in list(self._containers.values()):
             if not container.is_done:
                 live.append(container.status())
                 continue
             stopped = self._is_application_stopped(container.id.application_id)
             if stopped:
-                del self._context.containers[container.id]
+                del self._containers[container.id]
             if stopped or container.id not in self._recently_stopped:
                 self._pending_completed[container.id] = container.status()
             self._remember_stopped(container)
@@ -210,9 +226,9 @@ class NodeStatusUpdater:
 
     def _registration_statuses(self) -> tuple[NMContainerStatus, ...]:
         statuses = []
-        for container in list(self._context.containers.values()):
-            if container.id.application_id not in self._context.applications:
-                del self._context.containers[container.id]
+        for container in list(self._containers.values()):
+            if container.id.application_id not in self._applications:
+                del self._containers[container.id]
                 continue
             statuses.append(container.registration_status())
             if container.is_done:
@@ -220,18 +236,18 @@ class NodeStatusUpdater:
         return tuple(statuses)
 
     def _running_applications(self) -> tuple[ApplicationId, ...]:
-        return tuple(self._context.applications)
+        return tuple(self._applications)
 
     def _is_application_stopped(self, application_id: ApplicationId) -> bool:
-        application = self._context.applications.get(application_id)
+        application = self._applications.get(application_id)
         return application is None or application.is_stopped
 
     def _remember_stopped(self, container: NMContainer) -> None:
-        now_ms = self._context.outbox.now_ms
+        now_ms = self._context.dispatcher.now_ms
         # Nearly always none, of many thousands that are kept.
         over = list(takewhile(lambda stopped: stopped[1] < now_ms, self._recently_stopped.items()))
         for container_id, _ in over:
-            gone = container_id not in self._context.containers
+            gone = container_id not in self._containers
             if gone and self._is_application_stopped(container_id.application_id):
                 del self._recently_stopped[container_id]
         self._recently_stopped.setdefault(container.id, now_ms + self._context.settings.stopped_containers_kept_ms)
@@ -240,8 +256,8 @@ class NodeStatusUpdater:
         """Drop the containers whose end the RM has handed on; one that is not DONE yet as soon as it is."""
         self._to_forget.update(dict.fromkeys(container_ids))
         for container_id in list(self._to_forget):
-            container = self._context.containers.get(container_id)
+            container = self._containers.get(container_id)
             if container is None or container.is_done:
-                self._context.containers.pop(container_id, None)
+                self._containers.pop(container_id, None)
                 del self._to_forget[container_id]
             self._pending_completed.pop(container_id, None)

@@ -8,14 +8,11 @@ from typing import ClassVar, TypeAlias
 from msgspec import Struct
 
 from yarn.containers import LocalResource
-from yarn.errors import YarnException
 from yarn.ids import ApplicationId, ContainerId
+from yarn.machine import Refuse, Reply, StateChanged, Warn
 from yarn.protocols.tracker import NodeHeartbeatRequest, RegisterNodeManagerRequest
 from yarn.records import SecretRecord
 from yarn.resource import Resource
-
-Call: TypeAlias = int
-"""The shell's number for an RPC that waits for its answer."""
 
 
 class Signal(Enum):
@@ -24,20 +21,6 @@ class Signal(Enum):
     QUIT = 3
     KILL = 9
     TERM = 15
-
-
-class Reply(Struct, frozen=True):
-    """Answer call `call` with `value` (the response record of its protocol, or None)."""
-
-    call: Call
-    value: object
-
-
-class Refuse(Struct, frozen=True):
-    """Answer call `call` with an error."""
-
-    call: Call
-    error: YarnException
 
 
 class RegisterNode(Struct, frozen=True):
@@ -57,7 +40,7 @@ class SendHeartbeat(Struct, frozen=True):
 
 
 class UnregisterNode(Struct, frozen=True):
-    """Send unRegisterNodeManager, best effort; the node stops afterwards."""
+    """Send unRegisterNodeManager, best effort; answer with UnregisterCompleted."""
 
 
 class Stop(Struct, frozen=True):
@@ -160,22 +143,6 @@ class DeleteApplicationLogs(Struct, frozen=True):
     """Delete the application's log directories, on every log directory."""
 
     application_id: ApplicationId
-
-
-class StateChanged(Struct, frozen=True):
-    """For the log: `kind` (NMContainer, NMApplication) `subject` went from `source` to `target` on `event`."""
-
-    kind: str
-    subject: str
-    event: str
-    source: str
-    target: str
-
-
-class Warn(Struct, frozen=True):
-    """For the log: something an operator should know that is no state change."""
-
-    text: str
 
 
 Effect: TypeAlias = (

@@ -7,7 +7,7 @@ transition that ends the container): surprising, and kept, because tools read it
 
 from __future__ import annotations
 
-from nm.events import ContainerExited, ErrorLogs
+from nm.core.events import ContainerExited, ErrorLogs
 from yarn.ids import ContainerId
 
 KILLED_EXTERNALLY = "Killed by external signal\n"

@@ -1,11 +1,14 @@
-"""One container on a node: what is to run, how far it is, how it ended."""
+"""One container on a node: what is to run, how far it is, how it ended. Its transitions are in container_lifecycle."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from enum import Enum
 
-from nm.diagnostics import TERMINATED_BEFORE_LAUNCH, time_stamp
-from nm.effects import (
+from msgspec import Struct
+
+from nm.core.context import NodeContext
+from nm.core.diagnostics import TERMINATED_BEFORE_LAUNCH, time_stamp
+from nm.core.effects import (
     ChangeMonitoring,
     DeleteContainerFiles,
     LaunchContainer,
@@ -13,23 +16,104 @@ from nm.effects import (
     Signal,
     SignalContainer,
 )
-from nm.lifecycles.application import NMApplicationEvent
-from nm.lifecycles.container import (
-    CONTAINER_LIFECYCLE,
-    Exit,
-    Localized,
-    NMContainerEvent,
-    NMContainerState,
-)
-from nm.resource_cache import CachedResource, ResourceKey
-from nm.retries import RetryPolicy
-from nm.start_checks import link_parts
+from nm.core.resource_cache import ResourceKey, ResourceLocalized
+from nm.core.retries import RetryPolicy
+from nm.core.start_checks import link_parts
 from yarn.containers import ContainerLaunchContext, ContainerStatus, ContainerTokenIdentifier, NMContainerStatus
-from yarn.lifecycle import Machine
+from yarn.ids import ContainerId
+from yarn.machine import Machine
 from yarn.states import ContainerExitStatus, ContainerState, ContainerSubState, ExecutionType
 
-if TYPE_CHECKING:
-    from nm.context import NodeContext
+
+class NMContainerState(Enum):
+    """ContainerState of the NM, in Hadoop's spelling."""
+
+    NEW = 1
+    LOCALIZING = 2
+    LOCALIZATION_FAILED = 3
+    SCHEDULED = 4
+    RUNNING = 5
+    RELAUNCHING = 6
+    EXITED_WITH_SUCCESS = 7
+    EXITED_WITH_FAILURE = 8
+    KILLING = 9
+    CONTAINER_CLEANEDUP_AFTER_KILL = 10
+    DONE = 11
+
+
+class InitContainer(Struct, frozen=True):
+    """Its application is ready on this node."""
+
+    container_id: ContainerId
+
+
+class KillContainer(Struct, frozen=True):
+    """End it; why, as an exit status and as a text."""
+
+    container_id: ContainerId
+    exit_status: int
+    diagnostics: str
+
+
+class UpdateDiagnosticsMsg(Struct, frozen=True):
+    """Add a text to its diagnostics."""
+
+    container_id: ContainerId
+    text: str
+
+
+class ContainerResourcesCleanedup(Struct, frozen=True):
+    """Its files are released."""
+
+    container_id: ContainerId
+
+
+class ContainerExitedWithSuccess(Struct, frozen=True):
+    """Its process ended with exit code 0."""
+
+    container_id: ContainerId
+
+
+class ContainerExitedWithFailure(Struct, frozen=True):
+    """Its process ended with another exit code, or could not be started."""
+
+    container_id: ContainerId
+    exit_code: int
+    diagnostics: str
+
+
+class ContainerKilledOnRequest(Struct, frozen=True):
+    """Its process was ended by SIGTERM or SIGKILL, or with the exit code of one, or was never started."""
+
+    container_id: ContainerId
+    exit_code: int
+    diagnostics: str
+
+
+class UpdateContainerToken(Struct, frozen=True):
+    """Its size, or its execution type, is that of another token from now on."""
+
+    container_id: ContainerId
+    token: ContainerTokenIdentifier
+
+
+class ContainerRelaunchDue(Struct, frozen=True):
+    """Its retry interval is over."""
+
+    container_id: ContainerId
+
+
+class ContainerDone(Struct, frozen=True):
+    """It has reached its final state: the ResourceManager is to be told soon."""
+
+    container_id: ContainerId
+
+
+class ApplicationContainerFinished(Struct, frozen=True):
+    """To an application: one of its containers is done."""
+
+    container_id: ContainerId
+
 
 _BYTES_PER_MB = 1 << 20
 
@@ -53,8 +137,7 @@ class NMContainer:
     """In the node's containers from its accepted start until the RM has seen its end.
 
     `exit_status` is INVALID (-1000) until something ends it; `launches` counts the starts of its process.
-    `requested` are the cache entries that it holds, given back when it ends. `emulation` names the rule by which it is
-    emulated, empty if it is run.
+    `emulation` names the rule by which it is emulated, empty if it is run.
     """
 
     def __init__(self, token: ContainerTokenIdentifier, launch: ContainerLaunchContext, context: NodeContext) -> None:
@@ -66,10 +149,9 @@ class NMContainer:
         self.exit_status: int = ContainerExitStatus.INVALID
         self.launches = 0
         self.retries = RetryPolicy(launch.retry, settings.retry_minimum_interval_ms)
-        self.requested: list[CachedResource] = []
         self.emulation = context.emulation_of(token, launch)
-        self.created_ms = context.outbox.now_ms
-        self.machine: Machine[NMContainerState, NMContainerEvent] = Machine(CONTAINER_LIFECYCLE)
+        self.created_ms = context.dispatcher.now_ms
+        self.machine = Machine(NMContainerState.NEW)
         self._context = context
         self._diagnostics = ""
         self._pending: dict[ResourceKey, str] = {}
@@ -113,15 +195,12 @@ class NMContainer:
             token.allocation_request_id,
         )
 
-    def post(self, event: NMContainerEvent, detail: object = None) -> None:
-        self._context.to_container(self.id, event, detail)
-
     # What the transitions do
 
     def add_diagnostics(self, text: str) -> None:
         """Add a stamped piece; what is over the limit goes at the front."""
         settings = self._context.settings
-        stamp = time_stamp(self._context.outbox.now_ms, settings.utc_offset_ms)
+        stamp = time_stamp(self._context.dispatcher.now_ms, settings.utc_offset_ms)
         self._diagnostics = (self._diagnostics + stamp + text)[-settings.diagnostics_max_chars :]
 
     def request_resources(self) -> bool:
@@ -135,13 +214,13 @@ class NMContainer:
             ResourceKey.of(resource): "/".join(link_parts(link))
             for link, resource in self.launch_context.local_resources.items()
         }
-        self._counters[4] = -self._context.outbox.now_ms if self._pending else 0
+        self._counters[4] = -self._context.dispatcher.now_ms if self._pending else 0
         requests = {ResourceKey.of(resource): resource for resource in self.launch_context.local_resources.values()}
         for resource in requests.values():
-            self._context.resources.request(self, resource)
+            self._context.resources.request(self.id, self.user, resource)
         return bool(self._pending)
 
-    def take_resource(self, localized: Localized) -> bool:
+    def take_resource(self, localized: ResourceLocalized) -> bool:
         """Note where a file is; True if it was the last one that was waited for."""
         link = self._pending.pop(localized.key, None)
         if link is None:
@@ -151,14 +230,14 @@ class NMContainer:
         self._counters[3 if localized.cached else 2] += 1
         if self._pending:
             return False
-        self._counters[4] += self._context.outbox.now_ms
+        self._counters[4] += self._context.dispatcher.now_ms
         return True
 
     def launch(self) -> None:
         """Have its process started, or started again."""
         self.launches += 1
         self._relaunch_waits = False
-        self._context.outbox.emit(
+        self._context.dispatcher.emit(
             LaunchContainer(
                 self.id,
                 self.launches,
@@ -175,11 +254,11 @@ class NMContainer:
         )
 
     def start_monitoring(self) -> None:
-        self._context.outbox.emit(MonitorContainer(self.id, self.launches, *self._memory_limits()))
+        self._context.dispatcher.emit(MonitorContainer(self.id, self.launches, *self._memory_limits()))
 
     def change_monitoring(self) -> None:
         """Its size is another: what it may use changes with it."""
-        self._context.outbox.emit(ChangeMonitoring(self.id, *self._memory_limits(), *self._cpu()))
+        self._context.dispatcher.emit(ChangeMonitoring(self.id, *self._memory_limits(), *self._cpu()))
 
     def _memory_limits(self) -> tuple[int, int]:
         """Bytes of physical and of virtual memory."""
@@ -192,29 +271,31 @@ class NMContainer:
 
     def maybe_relaunch_later(self, exit_code: int) -> bool:
         """Plan another start after the retry interval, if the retry context has one left for this code."""
-        now_ms = self._context.outbox.now_ms
+        now_ms = self._context.dispatcher.now_ms
         if not self.retries.should_retry(exit_code, now_ms):
             return False
         self.retries.count_restart(now_ms)
         self._relaunch_waits = True
-        self._context.outbox.after(self.retries.interval_ms, self._relaunch)
+        self._context.dispatcher.send_after(self.retries.interval_ms, ContainerRelaunchDue(self.id))
         return True
 
     def cancel_relaunch(self) -> None:
         """Killed between two tries: there is no process whose end could be waited for."""
         if self._relaunch_waits:
             self._relaunch_waits = False
-            exit_ = Exit(ContainerExitStatus.TERMINATED, TERMINATED_BEFORE_LAUNCH)
-            self.post(NMContainerEvent.CONTAINER_KILLED_ON_REQUEST, exit_)
+            self._context.dispatcher.send(
+                ContainerKilledOnRequest(self.id, ContainerExitStatus.TERMINATED, TERMINATED_BEFORE_LAUNCH)
+            )
 
     def end_processes(self) -> None:
         """TERM to its process group, KILL a moment later."""
         delay_ms = self._context.settings.sigkill_delay_ms
+        kill = SignalContainer(self.id, self.launches, Signal.KILL)
         if delay_ms > 0:
-            self._signal(Signal.TERM)
-            self._context.outbox.after(delay_ms, lambda: self._signal(Signal.KILL))
+            self._context.dispatcher.emit(SignalContainer(self.id, self.launches, Signal.TERM))
+            self._context.emit_after(delay_ms, kill)
         else:
-            self._signal(Signal.KILL)
+            self._context.dispatcher.emit(kill)
 
     def end_leftovers(self) -> None:
         """End what its process has left behind, which has ended itself; an emulated one leaves nothing."""
@@ -223,24 +304,21 @@ class NMContainer:
 
     def signal(self, signal: Signal, command: str) -> None:
         """A signal that a user ordered."""
-        self._context.outbox.emit(SignalContainer(self.id, self.launches, signal, command))
+        self._context.dispatcher.emit(SignalContainer(self.id, self.launches, signal, command))
 
     def clean_up(self) -> None:
         """Give back its files and have its directories deleted."""
-        self._context.resources.release(self)
+        self._context.resources.release(self.id)
         if not self.emulation:
             self._context.delete_later(DeleteContainerFiles(self.id, self.user))
-        self.post(NMContainerEvent.CONTAINER_RESOURCES_CLEANEDUP)
+        self._context.dispatcher.send(ContainerResourcesCleanedup(self.id))
 
     def finished(self) -> None:
-        """It is DONE: its application and the RM are to hear of it."""
-        application_id = self.id.application_id
-        self._context.to_application(application_id, NMApplicationEvent.APPLICATION_CONTAINER_FINISHED, self.id)
-        self._context.on_container_done(self)
+        """It is DONE: report that to its application and to the RM."""
+        self._context.dispatcher.send(ApplicationContainerFinished(self.id))
+        self._context.dispatcher.send(ContainerDone(self.id))
 
-    def _relaunch(self) -> None:
+    def relaunch_if_due(self) -> None:
+        """Start it again, unless it was killed meanwhile."""
         if self._relaunch_waits:
             self.launch()
-
-    def _signal(self, signal: Signal) -> None:
-        self._context.outbox.emit(SignalContainer(self.id, self.launches, signal))

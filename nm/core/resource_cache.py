@@ -8,17 +8,15 @@ holds the copies it uses; one that nobody holds stays, until its application end
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
-from nm.effects import DeleteResource, FetchResource
-from nm.lifecycles.container import Localized, NMContainerEvent
+from msgspec import Struct
+
+from nm.core.effects import DeleteResource, Effect, FetchResource
 from yarn.containers import LocalResource
 from yarn.ids import ApplicationId, ContainerId
+from yarn.machine import Dispatcher
 from yarn.states import LocalResourceType, LocalResourceVisibility
-
-if TYPE_CHECKING:
-    from nm.containers import NMContainer
-    from nm.context import NodeContext
 
 FIRST_NUMBER = 10
 """The first numbered directory of a cache: Hadoop keeps 0-9 for levels of its own."""
@@ -35,6 +33,23 @@ class ResourceKey(NamedTuple):
     @staticmethod
     def of(resource: LocalResource) -> ResourceKey:
         return ResourceKey(resource.url, resource.timestamp_ms, resource.type, resource.pattern)
+
+
+class ResourceLocalized(Struct, frozen=True):
+    """To a container: a copy of one of its files is at `path`. `cached`: it was there before."""
+
+    container_id: ContainerId
+    key: ResourceKey
+    path: str
+    size_bytes: int
+    cached: bool
+
+
+class ResourceFailed(Struct, frozen=True):
+    """To a container: a copy of one of its files could not be made."""
+
+    container_id: ContainerId
+    diagnostics: str
 
 
 class CacheKey(NamedTuple):
@@ -70,58 +85,70 @@ class ResourceCache:
         self.next_number = FIRST_NUMBER
 
 
+class _Request(NamedTuple):
+    """Who asked for a file first."""
+
+    container_id: ContainerId
+    user: str
+    resource: LocalResource
+
+
 class ResourceCaches:
     """All caches of a node. A cache lives as long as it has had a copy; an application's until that ends."""
 
-    def __init__(self, context: NodeContext, target_bytes: int) -> None:
-        self._context = context
+    def __init__(self, dispatcher: Dispatcher[Effect], target_bytes: int) -> None:
+        self._dispatcher = dispatcher
         self._target_bytes = target_bytes
         self._caches: dict[CacheKey, ResourceCache] = {}
         self._fetches: dict[int, tuple[CacheKey, CachedResource]] = {}
+        self._held: dict[ContainerId, list[CachedResource]] = {}
         self._fetch_count = 0
 
-    def request(self, container: NMContainer, resource: LocalResource) -> None:
-        """Have `container` hear RESOURCE_LOCALIZED or RESOURCE_FAILED of `resource`; it holds the copy from now on."""
-        cache_key = _cache_key(container, resource.visibility)
+    def request(self, container_id: ContainerId, user: str, resource: LocalResource) -> None:
+        """Send the container ResourceLocalized or ResourceFailed for `resource`; it holds the copy from now on."""
+        cache_key = _cache_key(container_id, user, resource.visibility)
         cache = self._caches.setdefault(cache_key, ResourceCache())
         key = ResourceKey.of(resource)
         entry = cache.entries.get(key)
         if entry is None:
             entry = cache.entries[key] = CachedResource(key)
-            self._fetch(cache_key, cache, entry, container, resource)
-        entry.holders[container.id] = None
-        container.requested.append(entry)
+            self._fetch(cache_key, cache, entry, _Request(container_id, user, resource))
+        entry.holders[container_id] = None
+        self._held.setdefault(container_id, []).append(entry)
         if entry.path is not None:
-            self._tell_localized(container.id, entry, entry.path, cached=True)
+            self._send_localized(container_id, entry, entry.path, cached=True)
+
+    def held_by(self, container_id: ContainerId) -> int:
+        """How many copies the container holds."""
+        return len(self._held.get(container_id, ()))
 
     def fetched(self, fetch_id: int, path: str, size_bytes: int) -> None:
         """A copy is there. If its application has ended meanwhile it is deleted again."""
         found = self._fetches.pop(fetch_id, None)
         if found is None:
-            self._context.outbox.emit(DeleteResource(path))
+            self._dispatcher.emit(DeleteResource(path))
             return
         entry = found[1]
         entry.path, entry.size_bytes = path, size_bytes
-        entry.last_use_ms = self._context.outbox.now_ms
+        entry.last_use_ms = self._dispatcher.now_ms
         for container_id in entry.holders:
-            self._tell_localized(container_id, entry, path, cached=False)
+            self._send_localized(container_id, entry, path, cached=False)
 
     def failed(self, fetch_id: int, diagnostics: str) -> None:
-        """A copy could not be made: who waits for it hears so, who asks later makes it be tried again."""
+        """A copy could not be made: fail the containers that wait for it; a later request tries again."""
         found = self._fetches.pop(fetch_id, None)
         if found is None:
             return
         cache_key, entry = found
         self._caches[cache_key].entries.pop(entry.key, None)
         for container_id in entry.holders:
-            self._context.to_container(container_id, NMContainerEvent.RESOURCE_FAILED, diagnostics)
+            self._dispatcher.send(ResourceFailed(container_id, diagnostics))
 
-    def release(self, container: NMContainer) -> None:
-        """`container` uses its copies no more."""
-        for entry in container.requested:
-            entry.holders.pop(container.id, None)
-            entry.last_use_ms = self._context.outbox.now_ms
-        container.requested.clear()
+    def release(self, container_id: ContainerId) -> None:
+        """The container no longer uses its copies."""
+        for entry in self._held.pop(container_id, ()):
+            entry.holders.pop(container_id, None)
+            entry.last_use_ms = self._dispatcher.now_ms
 
     def forget_application(self, application_id: ApplicationId) -> None:
         """Drop the application's cache; its files go with the application's directory."""
@@ -144,32 +171,23 @@ class ResourceCaches:
             if not entry.holders and entry.path is not None:
                 del cache.entries[entry.key]
                 total_bytes -= entry.size_bytes
-                self._context.outbox.emit(DeleteResource(entry.path))
+                self._dispatcher.emit(DeleteResource(entry.path))
 
-    def _fetch(
-        self,
-        cache_key: CacheKey,
-        cache: ResourceCache,
-        entry: CachedResource,
-        container: NMContainer,
-        resource: LocalResource,
-    ) -> None:
+    def _fetch(self, cache_key: CacheKey, cache: ResourceCache, entry: CachedResource, request: _Request) -> None:
         self._fetch_count += 1
         self._fetches[self._fetch_count] = (cache_key, entry)
         number, cache.next_number = cache.next_number, cache.next_number + 1
-        application_id = container.id.application_id
-        self._context.outbox.emit(
-            FetchResource(self._fetch_count, container.id, container.user, application_id, number, resource)
-        )
+        container_id, user, resource = request
+        application_id = container_id.application_id
+        self._dispatcher.emit(FetchResource(self._fetch_count, container_id, user, application_id, number, resource))
 
-    def _tell_localized(self, container_id: ContainerId, entry: CachedResource, path: str, *, cached: bool) -> None:
-        localized = Localized(entry.key, path, entry.size_bytes, cached)
-        self._context.to_container(container_id, NMContainerEvent.RESOURCE_LOCALIZED, localized)
+    def _send_localized(self, container_id: ContainerId, entry: CachedResource, path: str, *, cached: bool) -> None:
+        self._dispatcher.send(ResourceLocalized(container_id, entry.key, path, entry.size_bytes, cached))
 
 
-def _cache_key(container: NMContainer, visibility: LocalResourceVisibility) -> CacheKey:
+def _cache_key(container_id: ContainerId, user: str, visibility: LocalResourceVisibility) -> CacheKey:
     if visibility is LocalResourceVisibility.PUBLIC:
         return CacheKey(None, None)
     if visibility is LocalResourceVisibility.PRIVATE:
-        return CacheKey(container.user, None)
-    return CacheKey(container.user, container.id.application_id)
+        return CacheKey(user, None)
+    return CacheKey(user, container_id.application_id)

@@ -1,0 +1,58 @@
+"""What the objects of a node share: its settings, its dispatcher, its caches (Hadoop's NMContext)."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+from nm.core.effects import Effect
+from nm.core.resource_cache import ResourceCaches
+from nm.core.settings import CoreSettings
+from nm.emulation.table import ContainerFacts
+from yarn.containers import ContainerLaunchContext, ContainerTokenIdentifier
+from yarn.machine import Dispatcher
+from yarn.states import ContainerType
+
+
+class EffectDue(Struct, frozen=True):
+    """The time of an effect that was planned has come."""
+
+    effect: Effect
+
+
+class NodeContext:
+    """Shared by the containers, the applications and the services of one node."""
+
+    def __init__(self, settings: CoreSettings) -> None:
+        self.settings = settings
+        self.dispatcher: Dispatcher[Effect] = Dispatcher()
+        self.resources = ResourceCaches(self.dispatcher, settings.cache_target_bytes)
+        self.dispatcher.on(EffectDue, lambda due: self.dispatcher.emit(due.effect))
+
+    def emulation_of(self, token: ContainerTokenIdentifier, launch: ContainerLaunchContext) -> str:
+        """The name of the rule by which a container is emulated, empty if it is to be run as a process."""
+        table = self.settings.emulation
+        if table is None:
+            return ""
+        facts = ContainerFacts(
+            token.container_type is ContainerType.APPLICATION_MASTER,
+            token.user,
+            " ".join(launch.commands),
+            launch.environment,
+            token.priority,
+            token.resource,
+            str(token.node_id),
+        )
+        rule = table.rule_for(facts)
+        return "" if rule is None else rule.name
+
+    def emit_after(self, delay_ms: int, effect: Effect) -> None:
+        """Emit an effect in the first step at or after now + `delay_ms`."""
+        self.dispatcher.send_after(delay_ms, EffectDue(effect))
+
+    def delete_later(self, deletion: Effect) -> None:
+        """Emit a deletion after the debug delay, never if that is negative (DeletionService)."""
+        delay_ms = self.settings.deletion_delay_ms
+        if delay_ms == 0:
+            self.dispatcher.emit(deletion)
+        elif delay_ms > 0:
+            self.emit_after(delay_ms, deletion)

@@ -1,0 +1,352 @@
+"""The NodeManager as a pure core: an event and the time in, effects out.
+
+    core = NodeManagerCore(node_id, facts, settings)
+    effects = core.handle(Start(), now_ms)              RegisterNode
+    effects = core.handle(NodeRegistered(...), now_ms)  SendHeartbeat
+    effects = core.handle(StartContainers(...), now_ms) FetchResource or LaunchContainer, Reply
+
+One step is one event and everything that it sets off among the node's own objects, first in, first out. The time is
+wall-clock milliseconds that never go back (the shell's steady clock): tokens are compared with it, timers run on it.
+"""
+
+from __future__ import annotations
+
+from typing import get_args
+
+from msgspec import Struct
+
+from nm.core import diagnostics
+from nm.core.application import ApplicationForgotten, FinishApplication, NMApplication
+from nm.core.application_lifecycle import APPLICATION_LIFECYCLE, ApplicationEvent, ContainerOfApplicationEvent
+from nm.core.container import (
+    ContainerDone,
+    ContainerExitedWithFailure,
+    ContainerExitedWithSuccess,
+    ContainerKilledOnRequest,
+    ContainerRelaunchDue,
+    KillContainer,
+    NMContainer,
+    UpdateDiagnosticsMsg,
+)
+from nm.core.container_lifecycle import CONTAINER_LIFECYCLE, ContainerEvent
+from nm.core.container_service import ContainerService
+from nm.core.context import NodeContext
+from nm.core.effects import Effect, Stop, UnregisterNode
+from nm.core.events import (
+    ContainerExited,
+    ContainerLaunched,
+    ContainerSignalled,
+    Event,
+    GetContainerStatuses,
+    HealthChecked,
+    HeartbeatAnswered,
+    HeartbeatFailed,
+    LaunchCancelled,
+    LaunchFailed,
+    MemoryExceeded,
+    NodeRegistered,
+    RegistrationFailed,
+    ResourceFetched,
+    ResourceFetchFailed,
+    ShutDown,
+    SignalToContainer,
+    Start,
+    StartContainers,
+    StopContainers,
+    Tick,
+    UnregisterCompleted,
+    UpdateContainers,
+    UtilizationSampled,
+)
+from nm.core.settings import CoreSettings, NodeFacts
+from nm.core.status_updater import Conversation, HeartbeatDue, NodeStatusUpdater
+from yarn.ids import ApplicationId, ContainerId, NodeId
+from yarn.machine import Warn, event_name
+from yarn.protocols.tracker import NodeHeartbeatResponse
+from yarn.states import ContainerExitStatus, NodeAction
+
+UNREGISTER_TIMEOUT_MS = 500
+"""End the containers after this long even if the RM has not acknowledged the unregistration; it may be down."""
+
+
+class ShrinkCaches(Struct, frozen=True):
+    """The interval between two cleanups of the resource caches is over."""
+
+
+class ShutdownTimeout(Struct, frozen=True):
+    """The containers of a stopping node had their time to end."""
+
+
+class NodeManagerCore:
+    """One node. `stopping` is True from the order to stop until the process ends.
+
+    `containers` holds each container from its accepted start until the RM has acknowledged its end, `applications` each
+    application until the deletion of its logs is planned; both in the order they came.
+    """
+
+    def __init__(self, node_id: NodeId, facts: NodeFacts, settings: CoreSettings) -> None:
+        self.context = NodeContext(settings)
+        self.containers: dict[ContainerId, NMContainer] = {}
+        self.applications: dict[ApplicationId, NMApplication] = {}
+        self.status = NodeStatusUpdater(node_id, facts, self.context, self.containers, self.applications)
+        self.service = ContainerService(self.context, self.status, self.containers, self.applications)
+        self.stopping = False
+        self._failure = ""
+        self._finished = False
+        self._resync_waits = False
+        self._dispatcher = self.context.dispatcher
+        self._register_handlers()
+
+    def handle(self, event: Event, now_ms: int) -> list[Effect]:
+        """Take `event` at `now_ms` (never less than at the last call); carry the effects out before the next one.
+
+        Raises InternalError for what cannot happen; the core is then not to be used any more.
+        """
+        self._dispatcher.begin(now_ms)
+        self._dispatcher.deliver(event)
+        self._dispatcher.drain()
+        self._maybe_finish()
+        return self._dispatcher.take_effects()
+
+    def next_deadline_ms(self) -> int | None:
+        """When the shell is to send a Tick, None if nothing is planned."""
+        return self._dispatcher.next_deadline_ms()
+
+    def _register_handlers(self) -> None:
+        """Every event of nm.core.events, of both lifecycles, and every timer has one handler."""
+        on, on_call = self._dispatcher.on, self._dispatcher.on_call
+        on_call(StartContainers, self.service.start)
+        on_call(StopContainers, self.service.stop)
+        on_call(GetContainerStatuses, self.service.get_statuses)
+        on_call(UpdateContainers, self.service.update)
+        on_call(SignalToContainer, self.service.signal)
+        on(Start, self._start)
+        on(NodeRegistered, self._registered)
+        on(RegistrationFailed, self._registration_failed)
+        on(HeartbeatAnswered, self._heartbeat_answered)
+        on(HeartbeatFailed, self._heartbeat_failed)
+        on(HeartbeatDue, self.status.beat_if_due)
+        on(ResourceFetched, lambda event: self.context.resources.fetched(event.fetch_id, event.path, event.size_bytes))
+        on(ResourceFetchFailed, lambda event: self.context.resources.failed(event.fetch_id, event.diagnostics))
+        on(LaunchFailed, self._launch_failed)
+        on(LaunchCancelled, self._launch_cancelled)
+        on(ContainerExited, self._exited)
+        on(ContainerSignalled, self._signalled)
+        on(MemoryExceeded, self._memory_exceeded)
+        on(UtilizationSampled, self._utilization_sampled)
+        on(HealthChecked, self._health_checked)
+        on(ContainerDone, lambda _: self.status.beat_soon())
+        on(ContainerRelaunchDue, self._relaunch)
+        on(ApplicationForgotten, lambda event: self.applications.pop(event.application_id, None))
+        on(ShrinkCaches, self._shrink_caches)
+        on(Tick, lambda _: None)
+        on(ShutDown, lambda _: self._shut_down(unregister=True))
+        on(UnregisterCompleted, lambda _: self._end_applications())
+        on(ShutdownTimeout, lambda _: self._finish())
+        for event in get_args(ContainerEvent):
+            on(event, self._to_container if event is not ContainerLaunched else self._launched)
+        for event in get_args(ApplicationEvent):
+            on(event, lambda event: self._to_application(event.application_id, event))
+        for event in get_args(ContainerOfApplicationEvent):
+            on(event, lambda event: self._to_application(event.container_id.application_id, event))
+
+    # Objects of the node
+
+    def _to_container(self, event: ContainerEvent) -> None:
+        container = self.containers.get(event.container_id)
+        if container is None:
+            name = event_name(type(event))
+            self._dispatcher.emit(Warn(f"Event {name} sent to absent container {event.container_id}"))
+        else:
+            self._dispatcher.transition(CONTAINER_LIFECYCLE, container, container.machine, event)
+
+    def _to_application(
+        self, application_id: ApplicationId, event: ApplicationEvent | ContainerOfApplicationEvent
+    ) -> None:
+        application = self.applications.get(application_id)
+        if application is None:
+            name = event_name(type(event))
+            self._dispatcher.emit(Warn(f"Event {name} sent to absent application {application_id}"))
+        else:
+            self._dispatcher.transition(APPLICATION_LIFECYCLE, application, application.machine, event)
+
+    def _start(self, event: Start) -> None:
+        self.service.note_started_before(event.started_before)
+        self._dispatcher.send_after(self.context.settings.cache_cleanup_interval_ms, ShrinkCaches())
+        self.status.register()
+
+    def _utilization_sampled(self, event: UtilizationSampled) -> None:
+        self.status.containers_utilization = event.containers
+        self.status.node_utilization = event.node
+
+    def _health_checked(self, event: HealthChecked) -> None:
+        self.status.health = event.health
+
+    def _shrink_caches(self, _: ShrinkCaches) -> None:
+        self.context.resources.shrink()
+        self._dispatcher.send_after(self.context.settings.cache_cleanup_interval_ms, ShrinkCaches())
+
+    # Processes of containers
+
+    def _is_current(self, container_id: ContainerId, launch: int) -> bool:
+        """False for a report on an earlier start of the container's process, or on a container that is forgotten."""
+        container = self.containers.get(container_id)
+        return container is not None and container.launches == launch
+
+    def _launched(self, event: ContainerLaunched) -> None:
+        if self._is_current(event.container_id, event.launch):
+            self._to_container(event)
+
+    def _launch_failed(self, event: LaunchFailed) -> None:
+        if self._is_current(event.container_id, event.launch):
+            self._failed(event.container_id, event.exit_status, event.problem)
+
+    def _launch_cancelled(self, event: LaunchCancelled) -> None:
+        if self._is_current(event.container_id, event.launch):
+            text = diagnostics.TERMINATED_BEFORE_LAUNCH
+            self._killed(event.container_id, ContainerExitStatus.TERMINATED, text)
+
+    def _memory_exceeded(self, event: MemoryExceeded) -> None:
+        if self._is_current(event.container_id, event.launch):
+            self._dispatcher.send(KillContainer(event.container_id, event.exit_status, event.diagnostics))
+
+    def _relaunch(self, event: ContainerRelaunchDue) -> None:
+        container = self.containers.get(event.container_id)
+        if container is not None:
+            container.relaunch_if_due()
+
+    def _exited(self, event: ContainerExited) -> None:
+        container_id, code = event.container_id, event.exit_code
+        if not self._is_current(container_id, event.launch):
+            return
+        if code == ContainerExitStatus.SUCCESS:
+            self._dispatcher.send(ContainerExitedWithSuccess(container_id))
+        elif code in (ContainerExitStatus.FORCE_KILLED, ContainerExitStatus.TERMINATED):
+            self._add_diagnostics(container_id, diagnostics.killed_on_request(code))
+            self._killed(container_id, code, diagnostics.non_zero_exit(code))
+        else:
+            tail_bytes = self.context.settings.stderr_tail_bytes
+            self._add_diagnostics(container_id, diagnostics.launch_exception(container_id, event))
+            self._failed(container_id, code, diagnostics.failed_exit(code, event.logs, tail_bytes))
+
+    def _signalled(self, event: ContainerSignalled) -> None:
+        container = self.containers.get(event.container_id)
+        if container is not None:
+            text = diagnostics.signal_sent(
+                event.container_id,
+                container.user,
+                command=event.command,
+                signal=f"SIG{event.signal.name}",
+                pid=event.pid,
+                delivered=event.delivered,
+            )
+            self._add_diagnostics(event.container_id, text)
+
+    def _add_diagnostics(self, container_id: ContainerId, text: str) -> None:
+        self._dispatcher.send(UpdateDiagnosticsMsg(container_id, text))
+
+    def _failed(self, container_id: ContainerId, code: int, text: str) -> None:
+        self._dispatcher.send(ContainerExitedWithFailure(container_id, code, text))
+
+    def _killed(self, container_id: ContainerId, code: int, text: str) -> None:
+        self._dispatcher.send(ContainerKilledOnRequest(container_id, code, text))
+
+    # The ResourceManager
+
+    def _registered(self, event: NodeRegistered) -> None:
+        failure = self.status.registered(event.response)
+        if failure:
+            self._shut_down(unregister=False, failure=failure)
+
+    def _registration_failed(self, event: RegistrationFailed) -> None:
+        problem = f"the ResourceManager was not reached to register: {event.problem}"
+        self._shut_down(unregister=False, failure=problem)
+
+    def _heartbeat_failed(self, event: HeartbeatFailed) -> None:
+        if event.unreachable:
+            problem = f"the ResourceManager is not reached any more: {event.problem}"
+            self._shut_down(unregister=False, failure=problem)
+        else:
+            self.status.failed(event.problem)
+
+    def _heartbeat_answered(self, event: HeartbeatAnswered) -> None:
+        response = event.response
+        if self.status.answered(response):
+            self._follow(response)
+            for token in event.updates:
+                self.service.order_update(token)
+            self._dispatcher.drain()
+            self.status.next_beat()
+        elif self.status.state is Conversation.WAITING:
+            self._dispatcher.emit(Warn(f"Message from ResourceManager: {response.diagnostics}"))
+            if response.action is NodeAction.SHUTDOWN:
+                self._shut_down(unregister=False)
+            else:
+                self._resync()
+
+    def _follow(self, response: NodeHeartbeatResponse) -> None:
+        for container_id in response.containers_to_clean_up:
+            self._kill_by_resource_manager(container_id)
+        for application_id in response.applications_to_clean_up:
+            if application_id in self.applications:
+                self._dispatcher.send(FinishApplication(application_id, diagnostics.APPLICATION_FINISHED))
+        for container_id, command in response.containers_to_signal:
+            self.service.order_signal(container_id, command)
+
+    def _kill_by_resource_manager(self, container_id: ContainerId) -> None:
+        if container_id in self.containers:
+            status, text = ContainerExitStatus.KILLED_BY_RESOURCEMANAGER, diagnostics.KILLED_BY_RESOURCE_MANAGER
+            self._dispatcher.send(KillContainer(container_id, status, text))
+
+    def _resync(self) -> None:
+        """Register again; with containers kept, or (not work-preserving) once all of them are killed."""
+        self.status.resync()
+        if self.context.settings.work_preserving:
+            self.status.register()
+            return
+        self._resync_waits = True
+        for container_id in self.containers:
+            self._kill_by_resource_manager(container_id)
+
+    # Shutdown
+
+    def _shut_down(self, *, unregister: bool, failure: str = "") -> None:
+        """Unregister, end every application, then stop. A second order changes nothing.
+
+        Unregistering comes first, as in Hadoop (NodeManager.serviceStop stops the status updater before all others):
+        the RM gives the containers up at once, whatever they still do. Until it has answered, AMs may start more
+        containers: one that is given up is requested again, one whose start is refused has failed. A node that the RM
+        has sent away, or that cannot reach it, does not unregister.
+        """
+        if self.stopping:
+            return
+        self.stopping = True
+        self._failure = failure
+        unregisters = unregister and self.status.state in (Conversation.IDLE, Conversation.WAITING)
+        self.status.stop()
+        if unregisters:
+            self._dispatcher.emit(UnregisterNode())
+            self._dispatcher.send_after(UNREGISTER_TIMEOUT_MS, UnregisterCompleted())
+        else:
+            self._end_applications()
+
+    def _end_applications(self) -> None:
+        """Start nothing any more, and end what runs (ContainerManagerImpl.serviceStop)."""
+        if self.service.stopping:
+            return
+        self.service.stopping = True
+        for application_id in self.applications:
+            self._dispatcher.send(FinishApplication(application_id, diagnostics.APPLICATION_SHUT_DOWN))
+        self._dispatcher.send_after(self.context.settings.shutdown_wait_ms, ShutdownTimeout())
+
+    def _maybe_finish(self) -> None:
+        if self._resync_waits and all(container.is_done for container in self.containers.values()):
+            self._resync_waits = False
+            self.status.register()
+        if self.service.stopping and not self.applications:
+            self._finish()
+
+    def _finish(self) -> None:
+        if not self._finished:
+            self._finished = True
+            self._dispatcher.emit(Stop(self._failure))

@@ -1,0 +1,119 @@
+"""Events, timers and effects of a core: order, time, answers to calls."""
+
+from __future__ import annotations
+
+from enum import Enum
+
+import pytest
+from msgspec import Struct
+
+from yarn.errors import InternalError, InvalidArgumentException
+from yarn.machine import Dispatcher, IllegalTransition, Lifecycle, Machine, Refuse, Reply, Row, StateChanged
+
+
+class Ring(Struct, frozen=True):
+    number: int
+
+
+class Ask(Struct, frozen=True):
+    call: int
+    question: str
+
+
+class Lamp(Enum):
+    OFF = 0
+    ON = 1
+
+
+class Press(Struct, frozen=True):
+    pass
+
+
+LAMP: Lifecycle[str, Lamp] = Lifecycle("Lamp", Lamp.OFF, [Row(Lamp.OFF, Press, Lamp.ON)])
+
+
+@pytest.fixture
+def heard() -> list[int]:
+    return []
+
+
+@pytest.fixture
+def dispatcher(heard: list[int]) -> Dispatcher[str]:
+    dispatcher: Dispatcher[str] = Dispatcher(now_ms=100)
+
+    def ring(event: Ring) -> None:
+        heard.append(event.number)
+        if event.number < 10:
+            dispatcher.send(Ring(event.number * 10))
+            dispatcher.send(Ring(event.number * 10 + 1))
+
+    dispatcher.on(Ring, ring)
+    return dispatcher
+
+
+def test_events_are_delivered_first_in_first_out(dispatcher: Dispatcher[str], heard: list[int]) -> None:
+    dispatcher.begin(100)
+    dispatcher.send(Ring(1))
+    dispatcher.send(Ring(2))
+    dispatcher.drain()
+    assert heard == [1, 2, 10, 11, 20, 21]
+
+
+def test_a_timer_is_delivered_in_the_first_step_at_or_after_its_time(
+    dispatcher: Dispatcher[str], heard: list[int]
+) -> None:
+    dispatcher.send_after(50, Ring(30))
+    dispatcher.send_after(20, Ring(20))
+    dispatcher.send_after(50, Ring(31))
+    assert dispatcher.next_deadline_ms() == 120
+    dispatcher.begin(119)
+    assert heard == []
+    dispatcher.begin(200)
+    assert heard == [20, 30, 31]
+    assert dispatcher.next_deadline_ms() is None
+
+
+def test_time_does_not_go_back(dispatcher: Dispatcher[str]) -> None:
+    with pytest.raises(AssertionError, match="time went back from 100 to 99 ms"):
+        dispatcher.begin(99)
+
+
+def test_a_call_is_replied_to_with_what_its_handler_returns_and_refused_with_what_it_raises(
+    dispatcher: Dispatcher[str],
+) -> None:
+    refusal = InvalidArgumentException("no question")
+
+    def answer(event: Ask) -> str:
+        if not event.question:
+            raise refusal
+        return event.question.upper()
+
+    dispatcher.on_call(Ask, answer)
+    dispatcher.deliver(Ask(1, "why?"))
+    dispatcher.deliver(Ask(2, ""))
+    assert dispatcher.take_effects() == [Reply(1, "WHY?"), Refuse(2, refusal)]
+    assert dispatcher.take_effects() == []
+
+
+def test_a_bug_in_a_handler_is_not_an_answer(dispatcher: Dispatcher[str]) -> None:
+    dispatcher.on_call(Ask, lambda event: event.question[7])
+    with pytest.raises(IndexError):
+        dispatcher.deliver(Ask(1, ""))
+    assert dispatcher.take_effects() == []
+
+
+def test_a_transition_is_logged_only_if_the_state_changed(dispatcher: Dispatcher[str]) -> None:
+    machine = Machine(Lamp.OFF)
+    dispatcher.transition(LAMP, "lamp 3", machine, Press())
+    assert dispatcher.take_effects() == [StateChanged("Lamp", "lamp 3", "PRESS", "OFF", "ON")]
+    assert machine.history[0].at_ms == 100
+    with pytest.raises(IllegalTransition, match="100: OFF --PRESS--> ON"):
+        dispatcher.transition(LAMP, "lamp 3", machine, Press())
+    assert dispatcher.take_effects() == []
+
+
+def test_an_event_has_one_handler(dispatcher: Dispatcher[str]) -> None:
+    with pytest.raises(InternalError, match="Ring has a handler"):
+        dispatcher.on(Ring, lambda _: None)
+    with pytest.raises(InternalError, match="nobody handles Press"):
+        dispatcher.deliver(Press())

@@ -1,0 +1,43 @@
+"""Effects that every core has: the answers to calls, and what its log says."""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+from msgspec import Struct
+
+from yarn.errors import YarnException
+
+Call: TypeAlias = int
+"""The shell's number for an RPC that waits for its answer."""
+
+
+class Reply(Struct, frozen=True):
+    """Answer call `call` with `value` (the response record of its protocol, or None)."""
+
+    call: Call
+    value: object
+
+
+class Refuse(Struct, frozen=True):
+    """Answer call `call` with an error."""
+
+    call: Call
+    error: YarnException
+
+
+class StateChanged(Struct, frozen=True):
+    """For the log: `kind` (NMContainer, RMApp...) `subject` went from `source` to `target` on `event`."""
+
+    kind: str
+    subject: str
+    event: str
+    source: str
+    target: str
+    detail: str = ""
+
+
+class Warn(Struct, frozen=True):
+    """For the log: something an operator should know that is not a state change."""
+
+    text: str

@@ -1,0 +1,170 @@
+"""State machines as tables: one row for each transition, keyed by (state, event class).
+
+    TURNSTILE = Lifecycle(
+        "Turnstile",
+        State.LOCKED,
+        [
+            Row(State.LOCKED, Coin, State.OPEN, take_coin, "paid"),
+            Row(State.OPEN, Push, State.LOCKED, None, "one person passes"),
+        ],
+    )
+
+An event class stands for what happened; an event carries the data. An action is `(subject, event) -> state | None`: it
+returns None where the row names one target, and the state it chose where the row names several. It runs before the
+state changes, so it sees the state it comes from. An event without a row raises IllegalTransition and changes nothing.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+from enum import Enum
+from typing import Any, Generic, NamedTuple, TypeVar
+
+from msgspec import Struct
+
+from yarn.errors import InternalError
+
+State = TypeVar("State", bound=Enum)
+Subject = TypeVar("Subject")
+Event = TypeVar("Event")
+
+HISTORY_MAX = 16
+"""Transitions that a machine remembers: enough for the whole life of most objects, bounded for the others."""
+
+_WORD_START = re.compile(r"(?<!^)(?=[A-Z])")
+
+
+class IllegalTransition(InternalError):
+    """The state has no row for the event; the subject is unchanged."""
+
+
+class Row(Struct, Generic[Subject, State, Event], frozen=True):
+    """One transition: `source` --`event`--> one of `targets`, doing `action`, because of `reason`."""
+
+    source: State
+    event: type[Event]
+    target: State | tuple[State, ...]
+    action: Callable[[Subject, Event], State | None] | None = None
+    reason: str = ""
+
+    @property
+    def targets(self) -> tuple[State, ...]:
+        return self.target if isinstance(self.target, tuple) else (self.target,)
+
+
+class Transition(NamedTuple):
+    """A state change that happened, for the history that errors about an object carry."""
+
+    event: type
+    at_ms: int
+    source: Enum
+    target: Enum
+
+    def __str__(self) -> str:
+        return f"{self.at_ms}: {self.source.name} --{event_name(self.event)}--> {self.target.name}"
+
+
+class Machine(Generic[State]):
+    """The state of one object, and the last transitions that led to it, oldest first."""
+
+    __slots__ = ("history", "state")
+
+    def __init__(self, initial: State) -> None:
+        self.state: State = initial
+        self.history: list[Transition] = []
+
+
+class Lifecycle(Generic[Subject, State]):
+    """The table of one kind of object, checked when it is made: one row for each (state, event class)."""
+
+    def __init__(self, name: str, initial: State, rows: Iterable[Row[Subject, State, Any]]) -> None:
+        self.name = name
+        self.initial = initial
+        self.rows = tuple(rows)
+        self.states: type[State] = type(initial)
+        self.events: tuple[type, ...] = tuple(dict.fromkeys(row.event for row in self.rows))
+        # By the name of a state: an Enum computes its own hash in Python each time.
+        self._table: dict[str, dict[type, Row[Subject, State, Any]]] = {state.name: {} for state in self.states}
+        for row in self.rows:
+            self._add(row)
+
+    def _add(self, row: Row[Subject, State, Any]) -> None:
+        shown = f"{self.name}: {row.source.name} --{event_name(row.event)}-->"
+        by_event = self._table[row.source.name]
+        if row.event in by_event:
+            raise InternalError(f"{shown}: there are two rows for it")
+        if len(row.targets) > 1 and row.action is None:
+            raise InternalError(f"{shown}: several targets need an action that chooses")
+        by_event[row.event] = row
+
+    def row(self, state: State, event: type) -> Row[Subject, State, Any] | None:
+        """The row for an event class in a state, None if the event is illegal there."""
+        return self._table[state._name_].get(event)
+
+    def handle(self, subject: Subject, machine: Machine[State], event: object, now_ms: int) -> State:
+        """Make the transition of `event` at `now_ms`; returns the new state.
+
+        Raises IllegalTransition, with the subject unchanged, if its state has no row for the event.
+        """
+        source = machine.state
+        row = self.row(source, type(event))
+        if row is None:
+            history = "".join(f"\n    {transition}" for transition in machine.history)
+            raise IllegalTransition(
+                f"{self.name} {subject}: {event_name(type(event))} is illegal in {source.name}{history}"
+            )
+        chosen = row.action(subject, event) if row.action is not None else None
+        target = chosen if chosen is not None else row.targets[0]
+        if target not in row.targets:
+            raise InternalError(
+                f"{self.name}: {source.name} --{event_name(row.event)}--> {target.name} is not in the row"
+            )
+        if target is not source:
+            machine.state = target
+            if len(machine.history) == HISTORY_MAX:
+                del machine.history[0]
+            machine.history.append(Transition(row.event, now_ms, source, target))
+        return target
+
+    def is_final(self, state: State) -> bool:
+        """True if no event leads away from the state."""
+        return all(row.targets == (state,) for row in self._table[state.name].values())
+
+    def mermaid(self) -> str:
+        """The table as a Mermaid state diagram; self-loops without an action are left out."""
+        lines = ["stateDiagram-v2", f"    [*] --> {self.initial.name}"]
+        for source, target, events in self._edges():
+            lines.append(f"    {source} --> {target}: {', '.join(events)}")
+        lines += [f"    {state.name} --> [*]" for state in self.states if self.is_final(state)]
+        return "\n".join(lines) + "\n"
+
+    def _edges(self) -> list[tuple[str, str, list[str]]]:
+        """(source, target, event names), rows of the same ends joined, in the order of the table."""
+        edges: dict[tuple[str, str], list[str]] = {}
+        for row in self.rows:
+            for target in row.targets:
+                if target is row.source and row.action is None:
+                    continue
+                edges.setdefault((row.source.name, target.name), []).append(event_name(row.event))
+        return [(source, target, events) for (source, target), events in edges.items()]
+
+
+def event_name(event: type) -> str:
+    """The name of an event class as logs and diagrams show it: KillContainer is KILL_CONTAINER, as in Hadoop."""
+    return _WORD_START.sub("_", event.__name__).upper()
+
+
+def ignored(state: State, events: Iterable[type], reason: str) -> list[Row[Any, State, Any]]:
+    """Rows for events that may reach `state` and change nothing there."""
+    return [Row(state, event, state, None, reason) for event in events]
+
+
+def complement(lifecycle: Lifecycle[Any, State]) -> Sequence[tuple[State, type]]:
+    """All (state, event class) pairs that are illegal, in the order of the states and of the table."""
+    return [
+        (state, event)
+        for state in lifecycle.states
+        for event in lifecycle.events
+        if lifecycle.row(state, event) is None
+    ]
