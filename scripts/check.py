@@ -51,6 +51,7 @@ CHECKS = (
     Check("mypy", tool("mypy")),
     Check("pyright", tool("pyright")),
     Check("imports", tool("lint-imports", "--no-logo"), "move the import, or the contract in pyproject.toml"),
+    Check("cycles", script("cycles.py")),
     Check("protos", script("gen_protos", "--check"), "scripts/gen_protos"),
     Check("diagrams", script("diagrams.py", "--check"), "scripts/diagrams"),
     Check("lint", tool("ruff", "check", "--quiet"), "scripts/check --fix"),
