@@ -29,7 +29,7 @@ from nm.core.effects import (
 from nm.core.events import Event, Tick
 from wire.core_shell import Core, CoreShell
 from wire.event_log import EventLog
-from yarn.machine import Refuse, Reply, StateChanged, Warn
+from yarn.machine import InvariantsBroken, Refuse, Reply, StateChanged, Warn
 
 _logger = logging.getLogger(__name__)
 
@@ -61,7 +61,6 @@ class NodeShell(CoreShell[Event, Effect]):
     def carry_out(self, effect: Effect) -> None:
         parts = self.parts
         assert parts is not None, "set before the first event"
-        # First what an idle node meets, as in its core.
         match effect:
             case SendHeartbeat() | RegisterNode() | UnregisterNode():
                 parts.call_resource_manager(effect)
@@ -85,11 +84,18 @@ class NodeShell(CoreShell[Event, Effect]):
                 self._note_change(effect, parts)
             case Warn(text):
                 _logger.warning("%s", text)
+            case InvariantsBroken(violations):
+                for violation in violations:
+                    _logger.critical("invariant broken: %s", violation)
+                self._stop(f"invariants are broken: {'; '.join(violations)}")
             case Stop(failure):
-                if not self.stopped.done():
-                    self.stopped.set_result(failure)
+                self._stop(failure)
             case _:
                 assert_never(effect)
+
+    def _stop(self, failure: str) -> None:
+        if not self.stopped.done():
+            self.stopped.set_result(failure)
 
     def _note_change(self, change: StateChanged, parts: NodeParts) -> None:
         _logger.info(

@@ -163,6 +163,10 @@ class NMContainer:
         return str(self.id)
 
     @property
+    def is_waiting_for_files(self) -> bool:
+        return bool(self._pending)
+
+    @property
     def is_done(self) -> bool:
         return self.machine.state is NMContainerState.DONE
 

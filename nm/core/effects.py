@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from yarn.containers import LocalResource
 from yarn.ids import ApplicationId, ContainerId
-from yarn.machine import Refuse, Reply, StateChanged, Warn
+from yarn.machine import InvariantsBroken, Refuse, Reply, StateChanged, Warn
 from yarn.protocols.tracker import NodeHeartbeatRequest, RegisterNodeManagerRequest
 from yarn.records import SecretRecord
 from yarn.resource import Resource
@@ -163,4 +163,5 @@ Effect: TypeAlias = (
     | DeleteApplicationLogs
     | StateChanged
     | Warn
+    | InvariantsBroken
 )

@@ -58,10 +58,11 @@ from nm.core.events import (
     UpdateContainers,
     UtilizationSampled,
 )
+from nm.core.invariants import NodeAudit
 from nm.core.settings import CoreSettings, NodeFacts
 from nm.core.status_updater import Conversation, HeartbeatDue, NodeStatusUpdater
 from yarn.ids import ApplicationId, ContainerId, NodeId
-from yarn.machine import Warn, event_name
+from yarn.machine import InvariantsBroken, Warn, event_name
 from yarn.protocols.tracker import NodeHeartbeatResponse
 from yarn.states import ContainerExitStatus, NodeAction
 
@@ -94,6 +95,9 @@ class NodeManagerCore:
         self._failure = ""
         self._finished = False
         self._resync_waits = False
+        self._audit = (
+            NodeAudit(self.containers, self.applications, self.context.resources) if settings.check_invariants else None
+        )
         self._dispatcher = self.context.dispatcher
         self._register_handlers()
 
@@ -106,7 +110,10 @@ class NodeManagerCore:
         self._dispatcher.deliver(event)
         self._dispatcher.drain()
         self._maybe_finish()
-        return self._dispatcher.take_effects()
+        effects = self._dispatcher.take_effects()
+        if self._audit is not None and (broken := self._audit.violations(event, effects)):
+            effects.append(InvariantsBroken(tuple(broken)))
+        return effects
 
     def next_deadline_ms(self) -> int | None:
         """When the shell is to send a Tick, None if nothing is planned."""

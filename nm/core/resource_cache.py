@@ -8,6 +8,7 @@ holds the copies it uses; one that nobody holds stays, until its application end
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from msgspec import Struct
@@ -121,6 +122,10 @@ class ResourceCaches:
     def held_by(self, container_id: ContainerId) -> int:
         """How many copies the container holds."""
         return len(self._held.get(container_id, ()))
+
+    def holders(self) -> Iterable[ContainerId]:
+        """The containers that hold copies."""
+        return self._held.keys()
 
     def fetched(self, fetch_id: int, path: str, size_bytes: int) -> None:
         """A copy is there. If its application has ended meanwhile it is deleted again."""

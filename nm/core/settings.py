@@ -7,7 +7,7 @@ from msgspec import Struct
 from nm.emulation.table import EmulationTable
 from yarn.configuration import Configuration
 from yarn.resource import Resource
-from yarn.settings import nodemanager, resourcemanager
+from yarn.settings import nodemanager, resourcemanager, yarnling
 
 _BYTES_PER_MB = 1 << 20
 _SHUTDOWN_SLACK_MS = 1000
@@ -17,9 +17,10 @@ _SHUTDOWN_SLACK_MS = 1000
 class CoreSettings(Struct, frozen=True):
     """Limits and delays of one node, with Hadoop's defaults. `deletion_delay_ms` negative: nothing is deleted.
 
-    `utc_offset_ms`: the zone in which diagnostics tell times. `auxiliary_services` ((name, what startContainers
-    answers for it), ...). `work_preserving`: a resync keeps the containers. `shutdown_wait_ms`: how long a node that
-    stops waits for its containers' ends. `emulation` None: every container is run as a process.
+    `utc_offset_ms`: the zone in which diagnostics give times. `auxiliary_services` ((name, what startContainers
+    returns for it), ...). `work_preserving`: a resync keeps the containers. `shutdown_wait_ms`: how long a node that
+    stops waits for its containers' ends. `emulation` None: every container is run as a process. `check_invariants`:
+    check nm.core.invariants after each step.
     """
 
     utc_offset_ms: int = 0
@@ -38,6 +39,7 @@ class CoreSettings(Struct, frozen=True):
     work_preserving: bool = True
     auxiliary_services: tuple[tuple[str, bytes], ...] = ()
     emulation: EmulationTable | None = None
+    check_invariants: bool = False
 
 
 class NodeFacts(Struct, frozen=True):
@@ -67,6 +69,7 @@ def core_settings(conf: Configuration, utc_offset_ms: int, emulation: EmulationT
         cache_cleanup_interval_ms=nodemanager.LOCALIZER_CACHE_CLEANUP_INTERVAL.of(conf),
         work_preserving=resourcemanager.WORK_PRESERVING_RECOVERY_ENABLED.of(conf),
         emulation=emulation,
+        check_invariants=yarnling.CHECK_INVARIANTS.of(conf),
     )
 
 

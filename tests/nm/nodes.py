@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TypeVar
 
+from msgspec import structs
+
 from nm.core import NodeManagerCore
 from nm.core.effects import Effect, RegisterNode, SendHeartbeat
 from nm.core.events import (
@@ -17,7 +19,7 @@ from nm.core.events import (
 from nm.core.settings import CoreSettings, NodeFacts
 from yarn.containers import ContainerLaunchContext, ContainerTokenIdentifier, NMTokenIdentifier
 from yarn.ids import ApplicationAttemptId, ApplicationId, ContainerId, NodeId
-from yarn.machine import Reply
+from yarn.machine import InvariantsBroken, Reply
 from yarn.protocols.container_management import StartContainersResponse
 from yarn.protocols.tracker import NodeHeartbeatResponse, RegisterNodeManagerResponse
 from yarn.resource import Resource
@@ -59,7 +61,7 @@ class Node:
 
     def __init__(self, settings: CoreSettings | None = None) -> None:
         facts = NodeFacts(Resource(2048, 4), Resource(8192, 2))
-        self.core = NodeManagerCore(NODE, facts, settings or CoreSettings())
+        self.core = NodeManagerCore(NODE, facts, structs.replace(settings or CoreSettings(), check_invariants=True))
         self.now_ms = NOW_MS
         self.effects: list[Effect] = []
         self.calls = 0
@@ -67,6 +69,7 @@ class Node:
 
     def step(self, event: Event) -> list[Effect]:
         self.effects = self.core.handle(event, self.now_ms)
+        assert self.of(InvariantsBroken) == []
         return self.effects
 
     def after(self, delay_ms: int, event: Event) -> list[Effect]:

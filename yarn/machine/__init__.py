@@ -9,13 +9,14 @@ Events are records: they carry the id of their subject and their own typed data.
 """
 
 from yarn.machine.dispatcher import Dispatcher
-from yarn.machine.effects import Refuse, Reply, StateChanged, Warn
+from yarn.machine.effects import InvariantsBroken, Refuse, Reply, StateChanged, Warn
 from yarn.machine.table import HISTORY_MAX, IllegalTransition, Lifecycle, Machine, Row, complement, event_name, ignored
 
 __all__ = [
     "HISTORY_MAX",
     "Dispatcher",
     "IllegalTransition",
+    "InvariantsBroken",
     "Lifecycle",
     "Machine",
     "Refuse",

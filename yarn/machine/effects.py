@@ -37,6 +37,12 @@ class StateChanged(Struct, frozen=True):
     detail: str = ""
 
 
+class InvariantsBroken(Struct, frozen=True):
+    """The core is in a state that must not be: log every violation, and exit."""
+
+    violations: tuple[str, ...]
+
+
 class Warn(Struct, frozen=True):
     """For the log: something an operator should know that is not a state change."""
 

@@ -47,7 +47,7 @@ PACK = IntSetting(
 CHECK_INVARIANTS = BoolSetting(
     "yarn.yarnling.check-invariants",
     "false",
-    "whether the RM adds everything up after each step, and ends where something does not hold",
+    "whether daemons check their invariants after each step and exit if one does not hold",
 )
 LISTEN_BEYOND_LOOPBACK = BoolSetting(
     "yarn.yarnling.listen-beyond-loopback",

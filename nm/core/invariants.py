@@ -1,0 +1,108 @@
+"""What must hold of a node after every step, checked without regard to how it came about.
+
+N-01  a container that is not DONE is listed by its application
+N-02  an application lists only containers of the node that are not DONE
+N-03  a container that is LOCALIZING waits for a file
+N-04  a container whose process was started, or is to be started, has a launch number
+N-05  a container that is DONE holds no cached files
+N-06  a cached file is held only by containers of the node
+I-24  at most one call to the ResourceManager is outstanding: a late answer never starts a second heartbeat loop
+N-08  every call of an AM is answered exactly once, in its own step
+N-09  a launch has a number of its own, and is ordered once
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import TypeAlias
+
+from nm.core.application import NMApplication
+from nm.core.container import NMContainer, NMContainerState
+from nm.core.effects import Effect, LaunchContainer, RegisterNode, SendHeartbeat
+from nm.core.events import Event, HeartbeatAnswered, HeartbeatFailed, NodeRegistered, RegistrationFailed
+from nm.core.resource_cache import ResourceCaches
+from yarn.ids import ApplicationId, ContainerId
+from yarn.machine import Refuse, Reply
+
+_S = NMContainerState
+_LAUNCHED = frozenset({_S.SCHEDULED, _S.RUNNING, _S.RELAUNCHING, _S.EXITED_WITH_SUCCESS})
+
+_Answer: TypeAlias = HeartbeatAnswered | HeartbeatFailed | NodeRegistered | RegistrationFailed
+
+
+class NodeAudit:
+    """Checks the steps of one node, in order. Its cost grows with all that the node has, at each step."""
+
+    def __init__(
+        self,
+        containers: dict[ContainerId, NMContainer],
+        applications: dict[ApplicationId, NMApplication],
+        resources: ResourceCaches,
+    ) -> None:
+        self._containers = containers
+        self._applications = applications
+        self._resources = resources
+        self._outstanding = 0
+        self._launches: dict[ContainerId, int] = {}
+
+    def violations(self, event: Event, effects: Iterable[Effect]) -> list[str]:
+        """Every invariant that does not hold after a step, with its number; empty if all hold."""
+        effects = list(effects)
+        return [
+            *self._of_containers(),
+            *self._of_applications(),
+            *self._of_caches(),
+            *self._of_calls_to_resource_manager(event, effects),
+            *_of_calls(event, effects),
+            *self._of_launches(effects),
+        ]
+
+    def _of_containers(self) -> Iterator[str]:
+        for container in self._containers.values():
+            state = container.machine.state
+            application = self._applications.get(container.id.application_id)
+            listed = application is not None and container.id in application.containers
+            if state is not _S.DONE and not listed:
+                yield f"N-01: {container} is {state.name}, and its application does not list it"
+            if state is _S.LOCALIZING and not container.is_waiting_for_files:
+                yield f"N-03: {container} is LOCALIZING and waits for no file"
+            if state in _LAUNCHED and container.launches == 0:
+                yield f"N-04: {container} is {state.name} without a launch"
+            if state is _S.DONE and self._resources.held_by(container.id):
+                yield f"N-05: {container} is DONE and holds {self._resources.held_by(container.id)} files"
+
+    def _of_applications(self) -> Iterator[str]:
+        for application in self._applications.values():
+            for container_id in application.containers:
+                container = self._containers.get(container_id)
+                if container is None or container.is_done:
+                    yield f"N-02: {application} lists {container_id}, which is DONE or not on the node"
+
+    def _of_caches(self) -> Iterator[str]:
+        for container_id in self._resources.holders():
+            if container_id not in self._containers:
+                yield f"N-06: {container_id} holds cached files, and the node does not have it"
+
+    def _of_calls_to_resource_manager(self, event: Event, effects: list[Effect]) -> Iterator[str]:
+        if isinstance(event, _Answer):
+            self._outstanding = 0
+        self._outstanding += sum(isinstance(effect, RegisterNode | SendHeartbeat) for effect in effects)
+        if self._outstanding > 1:
+            yield f"I-24: {self._outstanding} calls to the ResourceManager are outstanding after {type(event).__name__}"
+
+    def _of_launches(self, effects: list[Effect]) -> Iterator[str]:
+        for effect in effects:
+            if isinstance(effect, LaunchContainer):
+                before = self._launches.get(effect.container_id, 0)
+                if effect.launch != before + 1:
+                    yield f"N-09: launch {effect.launch} of {effect.container_id} follows launch {before}"
+                self._launches[effect.container_id] = effect.launch
+        for container_id in [known for known in self._launches if known not in self._containers]:
+            del self._launches[container_id]
+
+
+def _of_calls(event: Event, effects: list[Effect]) -> Iterator[str]:
+    answered = [effect.call for effect in effects if isinstance(effect, Reply | Refuse)]
+    call = getattr(event, "call", None)
+    if answered != ([] if call is None else [call]):
+        yield f"N-08: {type(event).__name__} with call {call} was answered by {answered}"

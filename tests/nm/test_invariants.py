@@ -1,0 +1,127 @@
+"""The node's own audit: each invariant is reported when it is broken, and a daemon stops."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+
+import pytest
+from msgspec import structs
+
+from nm.core import NodeManagerCore
+from nm.core.container import NMContainer, NMContainerState
+from nm.core.effects import LaunchContainer, RegisterNode, SendHeartbeat
+from nm.core.events import ContainerLaunched, HeartbeatAnswered, Start, Tick
+from nm.core.invariants import NodeAudit
+from nm.core.settings import CoreSettings, NodeFacts
+from nm.shell import NodeShell
+from tests.nm.nodes import APP, NODE, NOW_MS, Node, container_id
+from yarn.machine import Machine, Reply
+from yarn.protocols.tracker import NodeHeartbeatResponse
+from yarn.resource import Resource
+from yarn.states import NodeAction
+
+
+@pytest.fixture
+def node() -> Node:
+    """A node whose container 1 runs."""
+    node = Node().register()
+    node.start(1)
+    launch = node.one(LaunchContainer)
+    node.step(ContainerLaunched(launch.container_id, launch.launch))
+    return node
+
+
+def found(node: Node, effects: object = ()) -> list[str]:
+    audit = NodeAudit(node.core.containers, node.core.applications, node.core.context.resources)
+    return [text.split(":")[0] for text in audit.violations(Tick(), effects)]  # type: ignore[arg-type]
+
+
+def container(node: Node) -> NMContainer:
+    return node.core.containers[container_id(1)]
+
+
+def test_a_node_at_work_keeps_them_all(node: Node) -> None:
+    assert found(node) == []
+
+
+def test_a_live_container_that_its_application_does_not_list(node: Node) -> None:
+    node.core.applications[APP].containers.clear()
+    assert found(node) == ["N-01"]
+
+
+def test_an_application_that_lists_a_done_container(node: Node) -> None:
+    container(node).machine.state = NMContainerState.DONE
+    assert found(node) == ["N-02"]
+
+
+def test_a_container_that_localizes_nothing(node: Node) -> None:
+    container(node).machine.state = NMContainerState.LOCALIZING
+    assert found(node) == ["N-03"]
+
+
+def test_a_container_that_runs_without_a_launch(node: Node) -> None:
+    container(node).launches = 0
+    assert found(node) == ["N-04"]
+
+
+def test_cached_files_that_are_not_given_back(node: Node, monkeypatch: pytest.MonkeyPatch) -> None:
+    held = {container_id(1): [object()], container_id(7): [object()]}
+    monkeypatch.setattr(node.core.context.resources, "_held", held)
+    container(node).machine.state = NMContainerState.DONE
+    assert found(node) == ["N-05", "N-02", "N-06"]
+
+
+def test_a_second_heartbeat_before_the_answer_to_the_first(node: Node) -> None:
+    audit = NodeAudit({}, {}, node.core.context.resources)
+    beat = SendHeartbeat(None)  # type: ignore[arg-type]
+    answer = HeartbeatAnswered(NodeHeartbeatResponse(1, NodeAction.NORMAL))
+    assert audit.violations(Start(), [RegisterNode(None)]) == []  # type: ignore[arg-type]
+    assert audit.violations(answer, [beat]) == []
+    assert audit.violations(answer, [beat]) == []
+    assert audit.violations(Tick(), [beat]) == ["I-24: 2 calls to the ResourceManager are outstanding after Tick"]
+
+
+def test_a_call_that_is_answered_twice_or_not_at_all(node: Node) -> None:
+    assert found(node, [Reply(3, None)]) == ["N-08"]
+
+
+def test_a_launch_that_is_ordered_twice(node: Node) -> None:
+    audit = NodeAudit(node.core.containers, node.core.applications, node.core.context.resources)
+    launch = LaunchContainer(container_id(1), 1, "alice", (), {}, {}, "", Resource(1, 1))
+    again = structs.replace(launch, launch=2)
+    assert audit.violations(Tick(), [launch, again]) == []
+    assert [text.split(":")[0] for text in audit.violations(Tick(), [again])] == ["N-09"]
+
+
+async def test_a_daemon_logs_what_is_broken_and_stops(caplog: pytest.LogCaptureFixture) -> None:
+    facts = NodeFacts(Resource(1024, 1), Resource(1024, 1))
+    core = NodeManagerCore(NODE, facts, CoreSettings(check_invariants=True))
+    core.containers[container_id(1)] = _Misplaced()  # type: ignore[assignment]
+    shell = NodeShell(core, lambda: NOW_MS)
+    shell.parts = _NoParts()  # type: ignore[assignment]
+    with caplog.at_level(logging.CRITICAL):
+        shell.send(Tick())
+    async with asyncio.timeout(60):
+        assert (await shell.stopped).startswith("invariants are broken: N-01: container 1 is RUNNING")
+    assert [record.levelname for record in caplog.records] == ["CRITICAL"]
+    shell.close()
+
+
+class _Misplaced:
+    """A running container of an application that the node does not have."""
+
+    id = container_id(1)
+    launches = 1
+    is_waiting_for_files = False
+    is_done = False
+
+    def __init__(self) -> None:
+        self.machine = Machine(NMContainerState.RUNNING)
+
+    def __str__(self) -> str:
+        return "container 1"
+
+
+class _NoParts:
+    """Nothing is carried out."""
