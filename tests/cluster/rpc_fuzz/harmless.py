@@ -7,14 +7,13 @@ each message are decoded again before they are sent (`Harmless.allows`), because
 
 from __future__ import annotations
 
-import dataclasses
 import ipaddress
 from collections.abc import Iterator
 from pathlib import Path
 from random import Random
 from typing import Any
 
-from msgspec import structs
+from msgspec import Struct, structs
 
 from tests.wire.random_records import integer, random_record
 from wire.protocols import admin, client, container_management, pack, tracker
@@ -124,9 +123,9 @@ def _parts(record: object) -> Iterator[object]:
         for key, value in record.items():
             yield from _parts(key)
             yield from _parts(value)
-    elif dataclasses.is_dataclass(record):
-        for field in dataclasses.fields(record):
-            yield from _parts(getattr(record, field.name))
+    elif isinstance(record, Struct):
+        for name in record.__struct_fields__:
+            yield from _parts(getattr(record, name))
 
 
 def _is_enough(size: Resource) -> bool:

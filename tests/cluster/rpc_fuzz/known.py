@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import dataclasses
 import typing
 from dataclasses import dataclass, field
 from random import Random
 from typing import Any
 
-from msgspec import structs
+from msgspec import Struct, structs
 
 from tests.cluster.rpc_fuzz.harmless import Harmless
 from tests.wire.random_records import random_value
@@ -119,9 +118,8 @@ class Known:
             return frozenset(self.at_home(rng, entry, harmless) for entry in value)
         if isinstance(value, dict):
             return {key: self.at_home(rng, entry, harmless) for key, entry in value.items()}
-        if dataclasses.is_dataclass(value) and not isinstance(value, type):
-            names = [one.name for one in dataclasses.fields(value)]
-            changes = {one: self.at_home(rng, getattr(value, one), harmless, one) for one in names}
+        if isinstance(value, Struct):
+            changes = {one: self.at_home(rng, getattr(value, one), harmless, one) for one in value.__struct_fields__}
             return structs.replace(value, **changes)
         return value
 
