@@ -64,7 +64,11 @@ class StepWatch:
             yield f"I-21: {reserved.id} waits on {node_id} after {count} visits, although {room}"
 
     def _could_be_filled(self, node: SchedulerNode) -> bool:
-        """True if the attempt still asks for it, would take this node, and there is room for what is asked now."""
+        """True if the attempt still asks for it, would take this node, and there is room for what is asked now.
+
+        Rows for the host, the rack and anywhere may ask for different sizes, and the nearest is tried first: there has
+        to be room for each of them.
+        """
         reserved, scheduler = node.reserved_container, self._context.scheduler
         assert reserved is not None
         application = scheduler.applications.get(reserved.id.application_id)
@@ -77,7 +81,12 @@ class StepWatch:
             return False
         if not node.is_running or not scheduler.context.may_place() or attempt.is_blacklisted(node.name, node.rack):
             return False
-        return scheduler.context.calculator.fits_in(row.terms.capability, node.unallocated)
+        rows = [keyed.rows.get(name) for name in (node.name, node.rack, ANY)] if keyed is not None else []
+        sizes = [
+            reserved.resource,
+            *(found.terms.capability for found in rows if found is not None and found.count > 0),
+        ]
+        return all(scheduler.context.calculator.fits_in(size, node.unallocated) for size in sizes)
 
     def _attempts(self) -> Iterator[str]:
         for app in self._context.apps.values():

@@ -9,7 +9,9 @@ from rm.events import Tick
 from rm.lifecycles.states import RMAppAttemptState
 from rm.scheduler import node_visit
 from tests.rm.builders import RM, ask, done
+from yarn.asks import ANY, ResourceRequest
 from yarn.ids import ApplicationId
+from yarn.resource import Resource
 
 
 @pytest.fixture
@@ -52,6 +54,23 @@ def test_a_reservation_that_fits_is_filled_by_the_second_visit(
     rm.beat(ended=[done(container.id) for container in held])
     with pytest.raises(AssertionError, match="I-21"):
         rm.beat()
+
+
+def test_a_reservation_for_a_host_waits_for_the_size_of_the_host_row(rm: RM, app: ApplicationId) -> None:
+    """The row for anywhere may ask for less by now; it is the host's row that the reservation is served by."""
+    rm.node("n2")
+    held = rm.get(app, 5)
+    at_host = [ResourceRequest(2, name, Resource(4096, 1), 1) for name in ("n1", "/default-rack", ANY)]
+    rm.allocate(app, at_host)
+    rm.beat()
+    node = rm.core.scheduler.nodes[rm.nodes["n1"].node_id]
+    assert node.reserved_container is not None
+    rm.allocate(app, [ResourceRequest(2, ANY, Resource(1024, 1), 1)])
+    for _ in range(3):
+        rm.beat()
+    assert node.reserved_container is not None
+    rm.beat(ended=[done(container.id) for container in held])
+    assert node.reserved_container is None
 
 
 def second_attempt(rm: RM, app: ApplicationId) -> None:
