@@ -147,7 +147,9 @@ class ForkServer:
         self._tell(Started(daemon.name, daemon.pid))
 
     def _on_end_of_start(self, daemon: RunningDaemon) -> None:
-        self._on_ready_line(daemon)
+        # Its exit may have been handled first, after one select that returned both.
+        if daemon.ready_fd >= 0:
+            self._on_ready_line(daemon)
         self._start_waiting()
 
     def _on_ready_line(self, daemon: RunningDaemon) -> None:

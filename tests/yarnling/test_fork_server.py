@@ -24,6 +24,7 @@ from yarnling.fork_server import RM_GRACE_S, STARTING_MAX, STOP_GRACE_S, ForkSer
 from yarnling.launcher import STOP_S, DaemonFailed, Launcher
 from yarnling.start_request import (
     PACKET_BYTES_MAX,
+    Exited,
     Message,
     Refused,
     Started,
@@ -321,3 +322,19 @@ def test_one_that_cannot_be_started_does_not_keep_the_others_from_it(
     server._on_request()
     assert starter.batches[0] == ["nm-1", "nm-3"]
     assert told(owner) == [Started("nm-1", 1), Refused("nm-2", "too many processes"), Started("nm-3", 2)]
+
+
+def test_a_daemon_whose_exit_is_seen_before_its_ready_pipe_is_forgotten(
+    played: tuple[ForkServer, PlayedStarter, socket.socket], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Killed while it starts: one select returns the end of its ready pipe and SIGCHLD, the signal first."""
+    server, starter, owner = played
+    ask(owner, "nm-1")
+    server._on_request()
+    os.close(starter.pipes.pop("nm-1"))
+    (daemon,) = server._daemons.values()
+    ended = iter([(daemon.pid, signal.SIGKILL.value), None])
+    monkeypatch.setattr("yarnling.fork_server._next_ended_child", lambda: next(ended))
+    server._reap()
+    server._on_end_of_start(daemon)
+    assert told(owner) == [Started("nm-1", daemon.pid), Exited("nm-1", daemon.pid, -signal.SIGKILL)]
