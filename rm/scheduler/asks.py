@@ -206,8 +206,8 @@ class AppSchedulingInfo:
     def _booked(self) -> list[tuple[str, Resource]]:
         """What the queue has pending because of this attempt, by partition.
 
-        Hadoop adds up the rows instead, which lack what negative counts have subtracted. The queues would keep that until
-        the ResourceManager restarts: one call of an AM could stop the cluster from being served.
+        Hadoop adds up the rows instead, which lack what negative counts have subtracted. The queues would keep that
+        until the ResourceManager restarts: one call of an AM could stop the cluster from being served.
         """
         usage = self._usage
         return [(name, amount) for name in usage.partitions() if not (amount := usage.pending(name)).is_none()]
