@@ -149,12 +149,12 @@ async def wait_master(client: Client, app_id: ApplicationId | str) -> ContainerI
 
 
 async def _running_tasks(client: Client, app_id: ApplicationId | str) -> tuple[ContainerReport, ...]:
+    """The containers are listed first: the ApplicationMaster's is known as such by the time that it is in the list."""
     current = (await client.report(app_id)).current_attempt_id
-    for attempt in await client.attempts(app_id):
-        if attempt.attempt_id == current:
-            return tuple(
-                container
-                for container in await client.containers(current)
-                if container.container_id != attempt.am_container_id and container.state is ContainerState.RUNNING
-            )
-    return ()
+    containers = await client.containers(current)
+    masters = {attempt.am_container_id for attempt in await client.attempts(app_id)}
+    return tuple(
+        container
+        for container in containers
+        if container.container_id not in masters and container.state is ContainerState.RUNNING
+    )

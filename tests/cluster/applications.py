@@ -58,11 +58,14 @@ def master_of(client: BlockingClient, app_id: ApplicationId) -> ContainerId | No
 
 
 def tasks_of(client: BlockingClient, report: ApplicationReport) -> list[ContainerReport]:
-    """The live containers of the application but its master."""
+    """The live containers of the application without its ApplicationMaster's.
+
+    The containers are listed first: the ApplicationMaster's is known as such by the time that it is in the list.
+    """
     app_id = report.application_id
+    containers = client.containers(client.report(app_id).current_attempt_id)
     master = master_of(client, app_id)
-    current = client.report(app_id).current_attempt_id
-    return [container for container in client.containers(current) if container.container_id != master]
+    return [container for container in containers if container.container_id != master]
 
 
 def wait_tasks(client: BlockingClient, report: ApplicationReport, count: int) -> list[ContainerReport]:

@@ -79,3 +79,25 @@ async def test_more_containers_than_were_waited_for_are_enough_unless_the_number
         await wait_containers(client, APP, 16, 0)
     with pytest.raises(WaitTimeout, match="15 containers of application_1_0001 run, not exactly 12: it is RUNNING"):
         await wait_containers(client, APP, 12, 0, exactly=True)
+
+
+class StartingApplication(RunningContainers):
+    """Its ApplicationMaster's container runs by the first time that the containers are listed; nothing else does."""
+
+    def __init__(self) -> None:
+        super().__init__(0)
+        self._has_started = False
+
+    async def attempts(self, app_id: ApplicationId) -> tuple[ApplicationAttemptReport, ...]:
+        if self._has_started:
+            return await super().attempts(app_id)
+        return (ApplicationAttemptReport(self._attempt, YarnApplicationAttemptState.SCHEDULED),)
+
+    async def containers(self, attempt_id: ApplicationAttemptId) -> tuple[ContainerReport, ...]:
+        self._has_started = True
+        return await super().containers(attempt_id)
+
+
+async def test_the_application_master_of_an_application_that_starts_is_not_one_of_its_tasks() -> None:
+    with pytest.raises(WaitTimeout, match="0 containers of application_1_0001 run, not 1"):
+        await wait_containers(cast(Client, StartingApplication()), APP, 1, 0)
