@@ -151,7 +151,7 @@ class Nodes:
         return self.cluster.node_tokens.create(node.node_id)
 
     def _note_starts(self, node: PlayedNode) -> None:
-        """The masters' tokens that came with the starts are for whoever plays a master."""
+        """The AMRM tokens that came with the starts, for tests that play an ApplicationMaster."""
         for number in range(len(node.started)):
             container_id = node.started[number].identifier.container_id
             self.reported.append(container_id)
