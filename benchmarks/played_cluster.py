@@ -11,7 +11,6 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 
 from rm.core import ResourceManagerCore
-from rm.effects import Reply
 from rm.events import (
     Allocate,
     MasterLaunched,
@@ -25,6 +24,7 @@ from yarn.asks import ANY, ResourceRequest
 from yarn.configuration import Configuration
 from yarn.containers import ContainerStatus
 from yarn.ids import ApplicationAttemptId, ApplicationId, NodeId
+from yarn.machine import Reply
 from yarn.protocols.master import AllocateRequest, RegisterApplicationMasterRequest
 from yarn.protocols.tracker import NodeHeartbeatRequest, NodeHeartbeatResponse, RegisterNodeManagerRequest
 from yarn.resource import Resource

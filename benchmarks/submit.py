@@ -3,7 +3,7 @@
 Submitter, ResourceManager and nodes are processes of their own; another client, in this process, calls
 getClusterMetrics all the while. The applications are emulated masters (docs/emulated-containers.md): each is placed,
 launched by a call to its node, registers, sends heartbeats and unregisters over the wire, only its process is missing.
-Every submission must be answered and every application must succeed; otherwise the benchmark fails and reports no figures.
+Every submission must be answered and every application must succeed; otherwise the benchmark fails without figures.
 
 Times of calls are wall time, so what else the machine does counts; us_rm_a_submission is CPU.
 """

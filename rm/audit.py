@@ -9,12 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
-from rm.effects import Effect, InvariantsBroken, Reply, Warn
+from rm.effects import Effect
 from rm.events import Event
 from rm.scheduler.commit_watch import CommitWatch
 from rm.scheduler.invariants import BROKEN_BY_HADOOP, violations
 from rm.scheduler.notices import Notice
 from rm.step_watch import StepWatch
+from yarn.machine import InvariantsBroken, Reply, Warn
 from yarn.protocols.master import AllocateResponse
 
 if TYPE_CHECKING:

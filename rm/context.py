@@ -14,7 +14,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from rm.decommissioning import DecommissioningNodesWatcher
-from rm.effects import Effect, StateChanged, Warn
+from rm.effects import Effect
 from rm.host_lists import HostLists
 from rm.lifecycles.events import RMAppAttemptEventType, RMAppEventType, RMNodeEventType
 from rm.lifecycles.states import STORED_APP_STATES
@@ -24,6 +24,7 @@ from yarn.containers import NMContainerStatus
 from yarn.errors import ApplicationNotFoundException
 from yarn.ids import ApplicationAttemptId, ApplicationId, ContainerId, NodeId
 from yarn.lifecycle import IllegalTransition
+from yarn.machine import StateChanged, Warn
 from yarn.states import ContainerExitStatus, NodeState, NodeUpdateType
 
 if TYPE_CHECKING:

@@ -20,7 +20,7 @@ from rm.application_masters import ApplicationMasterService
 from rm.audit import Audit
 from rm.clients import ClientRMService
 from rm.context import RMContext
-from rm.effects import Effect, Preempted, Refuse, Reply
+from rm.effects import Effect, Preempted
 from rm.events import (
     AddClusterNodeLabels,
     Allocate,
@@ -28,7 +28,6 @@ from rm.events import (
     ApplicationSaveFailed,
     Asker,
     AttemptSaved,
-    Call,
     Event,
     FailApplicationAttempt,
     FinishApplicationMaster,
@@ -88,6 +87,8 @@ from rm.settings import RMSettings
 from rm.state_store import KeepingStateStore, StateStore
 from yarn.configuration import Configuration
 from yarn.errors import YarnException
+from yarn.machine import Refuse, Reply
+from yarn.machine.effects import Call
 
 LIFETIME_EXCEEDED = "Application is killed by ResourceManager as it has exceeded the lifetime period."
 

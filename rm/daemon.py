@@ -19,7 +19,6 @@ from msgspec import Struct
 
 from rm.admin_service import AdminService, host_lists
 from rm.core import ResourceManagerCore
-from rm.effects import StateChanged
 from rm.events import HostListsRead, MasterLaunched, MasterLaunchFailed, StateLoaded
 from rm.host_lists import HostLists
 from rm.inspection_service import InspectionService
@@ -48,6 +47,7 @@ from wire.watching import CallWatch
 from yarn.configuration import Configuration
 from yarn.errors import YarnException
 from yarn.ids import ApplicationAttemptId
+from yarn.machine import StateChanged
 from yarn.settings import resourcemanager
 from yarn.settings.yarnling import STATE_STORE_FILE
 

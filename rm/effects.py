@@ -6,26 +6,11 @@ from typing import TypeAlias
 
 from msgspec import Struct
 
-from rm.events import Call
 from rm.stored_state import ApplicationAttemptStateData, ApplicationStateData, NodeLabelState, Saving
 from yarn.applications import ApplicationSubmissionContext
 from yarn.containers import Container
-from yarn.errors import YarnException
 from yarn.ids import ApplicationAttemptId, ApplicationId, ContainerId, NodeId
-
-
-class Reply(Struct, frozen=True):
-    """Answer call `call` with `value` (the response record of its protocol, or None)."""
-
-    call: Call
-    value: object
-
-
-class Refuse(Struct, frozen=True):
-    """Answer call `call` with an error; nothing of the call was applied."""
-
-    call: Call
-    error: YarnException
+from yarn.machine import InvariantsBroken, Refuse, Reply, StateChanged, Warn
 
 
 class LaunchMaster(Struct, frozen=True):
@@ -70,29 +55,6 @@ class SaveNodeLabels(Struct, frozen=True):
     """Write these in the place of the labels that are stored; nothing waits for it but the call."""
 
     node_labels: NodeLabelState
-
-
-class StateChanged(Struct, frozen=True):
-    """For the log: `kind` (RMApp, RMAppAttempt, RMNode) `subject` went from `source` to `target` on `event`."""
-
-    kind: str
-    subject: str
-    event: str
-    source: str
-    target: str
-    detail: str = ""
-
-
-class Warn(Struct, frozen=True):
-    """For the log: something an operator should know that is no state change."""
-
-    text: str
-
-
-class InvariantsBroken(Struct, frozen=True):
-    """The state is not what it can be: say how, keep the event log, and end. The last effect of its step."""
-
-    violations: tuple[str, ...]
 
 
 class Preempted(Struct, frozen=True):

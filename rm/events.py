@@ -15,14 +15,12 @@ from rm.stored_state import RMState, Saving
 from yarn.applications import ApplicationSubmissionContext
 from yarn.configuration import Configuration
 from yarn.ids import ApplicationAttemptId, ApplicationId, ContainerId, NodeId
+from yarn.machine.effects import Call
 from yarn.nodes import NodeLabel
 from yarn.protocols.master import AllocateRequest, FinishApplicationMasterRequest, RegisterApplicationMasterRequest
 from yarn.protocols.tracker import NodeHeartbeatRequest, RegisterNodeManagerRequest
 from yarn.resource import Resource
 from yarn.states import DecommissionType, SignalContainerCommand
-
-Call: TypeAlias = int
-"""The shell's number for an RPC that waits for its answer."""
 
 Asker: TypeAlias = tuple[str, tuple[str, ...]]
 """The user that calls, with its groups, the primary one first."""

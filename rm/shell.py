@@ -10,18 +10,13 @@ from typing import Protocol, assert_never
 from rm.effects import (
     CleanUpMaster,
     Effect,
-    InvariantsBroken,
     LaunchMaster,
     Preempted,
-    Refuse,
     RemoveApplication,
-    Reply,
     SaveApplication,
     SaveAttempt,
     SaveNodeLabels,
-    StateChanged,
     StoreEffect,
-    Warn,
 )
 from rm.events import (
     AddClusterNodeLabels,
@@ -40,6 +35,7 @@ from rm.events import (
 )
 from wire.core_shell import Core, CoreShell
 from yarn.errors import YarnException
+from yarn.machine import InvariantsBroken, Refuse, Reply, StateChanged, Warn
 
 _logger = logging.getLogger(__name__)
 

@@ -11,12 +11,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
-from rm.effects import Effect, Reply
+from rm.effects import Effect
 from rm.events import Event, MoveApplication, NodeHeartbeat, UpdateApplicationPriority
 from rm.lifecycles.states import FINAL_APP_STATES, FINAL_ATTEMPT_STATES
 from rm.scheduler.node import SchedulerNode
 from yarn.asks import ANY
 from yarn.ids import ApplicationId, ContainerId, NodeId
+from yarn.machine import Reply
 
 if TYPE_CHECKING:
     from rm.context import RMContext

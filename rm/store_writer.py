@@ -17,12 +17,13 @@ from contextlib import suppress
 
 from msgspec import Struct
 
-from rm.effects import Refuse, RemoveApplication, Reply, SaveApplication, SaveAttempt, SaveNodeLabels, StoreEffect
+from rm.effects import RemoveApplication, SaveApplication, SaveAttempt, SaveNodeLabels, StoreEffect
 from rm.events import ApplicationSaved, ApplicationSaveFailed, AttemptSaved
 from rm.sqlite_store import Keys, SQLiteStateStore
 from rm.store_file import StoreUnavailable
 from rm.stored_state import Saving
 from yarn.errors import YarnException
+from yarn.machine import Refuse, Reply
 
 _logger = logging.getLogger(__name__)
 

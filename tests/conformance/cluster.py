@@ -11,7 +11,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from rm.core import ResourceManagerCore
-from rm.effects import InvariantsBroken, Refuse, Reply
 from rm.events import (
     AddClusterNodeLabels,
     Allocate,
@@ -45,6 +44,7 @@ from yarn.configuration import Configuration
 from yarn.errors import YarnException
 from yarn.faults import ConfigurationException
 from yarn.ids import ApplicationAttemptId, ApplicationId, NodeId
+from yarn.machine import InvariantsBroken, Refuse, Reply
 from yarn.nodes import NodeLabel
 from yarn.protocols.client import GetNewApplicationResponse
 from yarn.protocols.master import (

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from rm.core import ResourceManagerCore
-from rm.effects import Effect, InvariantsBroken, Refuse, Reply
+from rm.effects import Effect
 from rm.events import (
     Allocate,
     Event,
@@ -35,6 +35,7 @@ from yarn.asks import ANY, ResourceRequest
 from yarn.configuration import Configuration
 from yarn.containers import Container, ContainerStatus
 from yarn.ids import ApplicationAttemptId, ApplicationId, ContainerId, NodeId
+from yarn.machine import InvariantsBroken, Refuse, Reply
 from yarn.nodes import NodeHealth
 from yarn.protocols.master import (
     AllocateRequest,

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from rm.effects import CleanUpMaster, Effect, LaunchMaster, StateChanged, Warn
+from rm.effects import CleanUpMaster, Effect, LaunchMaster
 from rm.events import (
     FailApplicationAttempt,
     KillApplication,
@@ -28,6 +28,7 @@ from yarn.errors import (
 )
 from yarn.ids import ApplicationAttemptId, ApplicationId, ContainerId
 from yarn.lifecycle import IllegalTransition
+from yarn.machine import StateChanged, Warn
 from yarn.resource import Resource
 from yarn.states import FinalApplicationStatus, YarnApplicationState
 

@@ -11,7 +11,6 @@ import pytest
 from rm import daemon
 from rm.audit import Audit
 from rm.core import ResourceManagerCore
-from rm.effects import InvariantsBroken, Reply, Warn
 from rm.events import GetNewApplication, Tick, UnregisterNode
 from tests.rm.builders import ONE_QUEUE, RM, START_MS, ask
 from tests.rm.served_cluster import SOON_S, configuration
@@ -20,6 +19,7 @@ from wire.event_log import read_event_log
 from wire.proxies.client import ApplicationClientProxy
 from yarn.configuration import Configuration
 from yarn.ids import NodeId
+from yarn.machine import InvariantsBroken, Reply, Warn
 from yarn.protocols.master import AllocateResponse
 from yarn.resource import Resource
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from rm.effects import CleanUpMaster, Effect, LaunchMaster, Refuse, Reply, SaveNodeLabels, StateChanged, Warn
+from rm.effects import CleanUpMaster, Effect, LaunchMaster, SaveNodeLabels
 from rm.events import (
     Allocate,
     Event,
@@ -31,6 +31,7 @@ from yarn.applications import ApplicationSubmissionContext
 from yarn.containers import Container
 from yarn.errors import ApplicationNotFoundException, RemoteError
 from yarn.ids import ApplicationAttemptId, ApplicationId, ContainerId, NodeId
+from yarn.machine import Refuse, Reply, StateChanged, Warn
 from yarn.protocols.master import AllocateRequest
 from yarn.protocols.tracker import NodeHeartbeatRequest, RegisterNodeManagerRequest
 from yarn.resource import Resource

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from rm.effects import InvariantsBroken, Reply
 from rm.events import Tick
 from rm.lifecycles.states import RMAppAttemptState
 from rm.scheduler import node_visit
 from tests.rm.builders import RM, ask, done
 from yarn.asks import ANY, ResourceRequest
 from yarn.ids import ApplicationId
+from yarn.machine import InvariantsBroken, Reply
 from yarn.resource import Resource
 
 

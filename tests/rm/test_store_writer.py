@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from rm.effects import Effect, Reply, SaveApplication, SaveAttempt, StoreEffect
+from rm.effects import Effect, SaveApplication, SaveAttempt, StoreEffect
 from rm.events import (
     ApplicationSaved,
     ApplicationSaveFailed,
@@ -29,6 +29,7 @@ from tests.rm.served_cluster import until
 from tests.rm.test_shell import Clock, ScriptedCore
 from tests.rm.test_sqlite_store import APP, ATTEMPT, application, attempt
 from yarn.errors import YarnException
+from yarn.machine import Reply
 from yarn.protocols.tracker import MasterKey
 
 NEW = SaveApplication(application(), Saving.NEW)
