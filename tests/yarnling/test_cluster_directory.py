@@ -86,7 +86,8 @@ def test_a_directory_is_free_when_its_cluster_has_ended(opened: Open, tmp_path: 
 
 def test_a_directory_is_free_when_its_process_was_killed_and_children_do_not_hold_it(tmp_path: Path) -> None:
     directory = tmp_path / "cluster"
-    code = HOLDER.replace("sys.stdin", "import subprocess; subprocess.Popen(['sleep', '600']); sys.stdin")
+    # Popen returns when the child has executed its program: from then on it does not have the lock's descriptor.
+    code = HOLDER.replace('print("held"', "import subprocess; subprocess.Popen(['sleep', '600'])\nprint(\"held\"")
     with running(
         sys.executable,
         "-c",
