@@ -16,11 +16,11 @@ from pathlib import Path
 
 import psutil
 
-from am.client import AMRMClient
-from am.environment import AMEnvironment
-from am.events import ContainersAllocated, ContainersCompleted, HeartbeatFailed, ShutdownOrdered
-from am.nm_client import NMClient
-from am.requests import ContainerRequest
+from am.client.am_rm_client import AMRMClient
+from am.client.environment import AMEnvironment
+from am.client.nm_client import NMClient
+from am.core.events import ContainersAllocated, ContainersCompleted, HeartbeatFailed, ShutdownOrdered
+from am.core.requests import ContainerRequest
 from yarn.containers import Container, ContainerLaunchContext
 from yarn.resource import Resource
 from yarn.states import FinalApplicationStatus

@@ -15,12 +15,12 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from am.launching import python_launch_context
+from am.client.launching import python_launch_context
+from am.client.submission import ApplicationOptions, build_context
 from am.programs.distributed_shell.client import parse
-from am.submission import ApplicationOptions, build_context
 from benchmarks.bytecode import compile_sources
 from yarn.states import FinalApplicationStatus
-from yarnling.local_cluster import LocalCluster
+from yarnling.cluster.local_cluster import LocalCluster
 
 NODES = 4
 WINDOW = 1_000

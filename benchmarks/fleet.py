@@ -32,7 +32,7 @@ from yarn.protocols.master import AllocateRequest, AllocateResponse, RegisterApp
 from yarn.resource import Resource
 from yarn.settings import resourcemanager, yarnling
 from yarn.states import FINAL_APPLICATION_STATES
-from yarnling.local_cluster import LocalCluster
+from yarnling.cluster.local_cluster import LocalCluster
 
 FLEETS = {"processes": (500, 1), "packed": (10_000, 500)}
 """{figure's name: (nodes, nodes a process)}"""

@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import psutil
 
-from yarnling.local_cluster import LocalCluster
+from yarnling.cluster.local_cluster import LocalCluster
 
 NODES = 10
 SETTLE_S = 5.0

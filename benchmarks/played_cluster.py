@@ -10,8 +10,7 @@ import gc
 import time
 from collections.abc import Callable, Mapping, Sequence
 
-from rm.core import ResourceManagerCore
-from rm.events import (
+from rm.core.events import (
     Allocate,
     MasterLaunched,
     NodeHeartbeat,
@@ -19,6 +18,7 @@ from rm.events import (
     RegisterNode,
     SubmitApplication,
 )
+from rm.core.resource_manager import ResourceManagerCore
 from yarn.applications import ApplicationSubmissionContext
 from yarn.asks import ANY, ResourceRequest
 from yarn.configuration import Configuration

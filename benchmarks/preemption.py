@@ -10,7 +10,7 @@ import statistics
 from collections.abc import Callable, Iterable
 
 from benchmarks.played_cluster import PlayedCluster, cpu_s, queues
-from rm.core import ResourceManagerCore
+from rm.core.resource_manager import ResourceManagerCore
 from yarn.resource import Resource
 
 NODES = 5_000

@@ -16,10 +16,10 @@ from tempfile import TemporaryDirectory
 
 import psutil
 
-from rm.effects import SaveApplication, SaveAttempt, StoreEffect
-from rm.lifecycles.states import RMAppAttemptState, RMAppState
-from rm.sqlite_store import SQLiteStateStore
-from rm.stored_state import ApplicationAttemptStateData, ApplicationStateData, Saving
+from rm.core.effects import SaveApplication, SaveAttempt, StoreEffect
+from rm.core.states import RMAppAttemptState, RMAppState
+from rm.core.stored_state import ApplicationAttemptStateData, ApplicationStateData, Saving
+from rm.shell.sqlite_store import SQLiteStateStore
 from wire.cluster_secret import read_client_token
 from wire.proxies.client import ApplicationClientProxy
 from wire.retry import RetryPolicy
@@ -29,8 +29,8 @@ from yarn.ids import ApplicationAttemptId, ApplicationId, ContainerId, NodeId
 from yarn.resource import Resource
 from yarn.settings import resourcemanager
 from yarn.states import FinalApplicationStatus
-from yarnling.cluster_directory import STATE_STORE
-from yarnling.local_cluster import LocalCluster
+from yarnling.cluster.directory import STATE_STORE
+from yarnling.cluster.local_cluster import LocalCluster
 
 APPLICATIONS = (1_000, 10_000)
 RUNNING = 100

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable
 
 from benchmarks.bytecode import compile_sources
-from yarnling.local_cluster import LocalCluster
+from yarnling.cluster.local_cluster import LocalCluster
 
 RUNS = {1: 5, 4: 5, 10: 5, 100: 3, 300: 1, 500: 1}
 """{NodeManagers: clusters started}; the median is told. Large ones are slow to repeat and vary less."""

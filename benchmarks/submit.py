@@ -28,7 +28,7 @@ from yarn.applications import ApplicationFilter
 from yarn.queues import QueueStatistics
 from yarn.settings import resourcemanager
 from yarn.states import YarnApplicationState
-from yarnling.local_cluster import LocalCluster
+from yarnling.cluster.local_cluster import LocalCluster
 
 TABLE = """
 rules:

@@ -8,11 +8,11 @@ import shlex
 import sys
 from pathlib import Path
 
-from am.launching import TO_LOG_FILES, local_file, packages_dir
+from am.client.launching import TO_LOG_FILES, local_file, packages_dir
 from yarn.applications import ApplicationSubmissionContext
 from yarn.containers import ContainerLaunchContext
 from yarn.resource import Resource
-from yarnling.local_cluster import LocalCluster
+from yarnling.cluster.local_cluster import LocalCluster
 
 MASTER = Path(__file__).with_name("minimal_master.py")
 

@@ -10,11 +10,11 @@ import shutil
 import sys
 from pathlib import Path
 
-from am.launching import TO_LOG_FILES
+from am.client.launching import TO_LOG_FILES
 from yarn.applications import ApplicationSubmissionContext
 from yarn.containers import ContainerLaunchContext
 from yarn.resource import Resource
-from yarnling.local_cluster import LocalCluster
+from yarnling.cluster.local_cluster import LocalCluster
 
 
 def main(built: Path, containers: int) -> None:

@@ -10,7 +10,12 @@ import pytest
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = (ROOT / "docs/design/invariants.md").read_text()
 NUMBERS = [f"I-{number:02}" for number in range(1, 67)]
-CHECKERS = ("rm/audit.py", "rm/step_watch.py", "rm/scheduler/invariants.py", "rm/scheduler/commit_watch.py")
+CHECKERS = (
+    "rm/core/audit.py",
+    "rm/core/step_watch.py",
+    "rm/scheduler/view/invariants.py",
+    "rm/scheduler/placement/commit_watch.py",
+)
 ORDER_WATCH = "rm/scheduler/preemption/order_watch.py"
 
 

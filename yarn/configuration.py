@@ -20,7 +20,7 @@ from typing import TypeVar
 from msgspec import Struct
 
 from yarn.faults import DEFAULT, OVERRIDE, ConfigurationException, Fault, Origin, Severity
-from yarn.java_values import (
+from yarn.java.values import (
     parse_bool,
     parse_double,
     parse_float,

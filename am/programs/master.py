@@ -15,11 +15,12 @@ import time
 from collections.abc import Callable, Coroutine
 from typing import Any
 
-from am.client import AMRMClient
-from am.environment import AMEnvironment
-from am.events import ContainersCompleted, ContainerStarted, ContainerStartFailed, Event
-from am.nm_client import NMClient
-from am.programs.actions import (
+from am.client.am_rm_client import AMRMClient
+from am.client.environment import AMEnvironment
+from am.client.nm_client import NMClient
+from am.client.reconciler import Reconciler
+from am.core.events import ContainersCompleted, ContainerStarted, ContainerStartFailed, Event
+from am.programs.core.actions import (
     AskFor,
     ChangeBlacklist,
     Deed,
@@ -31,7 +32,6 @@ from am.programs.actions import (
     Stop,
     Withdraw,
 )
-from am.reconciler import Reconciler
 from yarn.errors import YarnException
 from yarn.ids import ContainerId
 from yarn.settings.resourcemanager import NM_EXPIRY_INTERVAL

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from msgspec import Struct, field
 
-from am.submission import Faults, OptionParser, parse_pairs, sizes_above
+from am.client.submission import Faults, OptionParser, parse_pairs, sizes_above
 from yarn.errors import InvalidArgumentException, InvalidResourceRequestException
 from yarn.resource import Resource
 

@@ -5,9 +5,9 @@ Sleep(containers=3, seconds=60)     a distributed shell under another name
 
 from __future__ import annotations
 
+from am.client.submission import ApplicationOptions
+from am.programs.core.fixed_width import Width
 from am.programs.distributed_shell.client import DistributedShell
-from am.programs.fixed_width import Width
-from am.submission import ApplicationOptions
 from yarn.resource import Resource
 
 DEFAULT_OPTIONS = ApplicationOptions(name="Sleep")

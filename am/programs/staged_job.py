@@ -7,12 +7,12 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Protocol, TypeVar
 
-from am.environment import AMEnvironment
-from am.events import Event
-from am.launching import local_file, python_launch_context
-from am.programs.actions import Action, Finish, Program
+from am.client.environment import AMEnvironment
+from am.client.launching import local_file, python_launch_context
+from am.client.staging import read_record, write_record
+from am.core.events import Event
+from am.programs.core.actions import Action, Finish, Program
 from am.programs.master import run_master
-from am.staging import read_record, write_record
 from yarn.containers import ContainerLaunchContext
 from yarn.errors import InvalidArgumentException
 

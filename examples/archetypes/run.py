@@ -25,7 +25,7 @@ from am.programs.gang.client import parse as parse_gang
 from yarn.ids import ApplicationId, ContainerId
 from yarn.queues import QueueInfo
 from yarn.states import FinalApplicationStatus
-from yarnling.local_cluster import LocalCluster
+from yarnling.cluster.local_cluster import LocalCluster
 
 HERE = Path(__file__).resolve().parent
 NODES, NODE_MB = 4, 4096

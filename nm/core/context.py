@@ -5,9 +5,9 @@ from __future__ import annotations
 from msgspec import Struct
 
 from nm.core.effects import Effect
+from nm.core.emulation.table import ContainerFacts
 from nm.core.resource_cache import ResourceCaches
 from nm.core.settings import CoreSettings
-from nm.emulation.table import ContainerFacts
 from yarn.containers import ContainerLaunchContext, ContainerTokenIdentifier
 from yarn.machine import Dispatcher
 from yarn.states import ContainerType

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from nm.emulation.table import EmulationTable
+from nm.core.emulation.table import EmulationTable
 from yarn.configuration import Configuration
 from yarn.resource import Resource
 from yarn.settings import nodemanager, resourcemanager, yarnling

@@ -1,1 +1,1 @@
-"""Containers that are played instead of run: the table of what they do, and the course of one of them."""
+"""Emulated containers outside of the core: the YAML table, and emulated ApplicationMasters."""

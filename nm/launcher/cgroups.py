@@ -14,7 +14,7 @@ import subprocess
 import time
 from collections.abc import Callable, Mapping
 
-from nm.cpu_limits import (
+from nm.core.cpu_limits import (
     ContainerCpu,
     NodeCpu,
     container_cpu,

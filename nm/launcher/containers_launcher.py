@@ -26,7 +26,7 @@ from nm.core.events import (
     LaunchCancelled,
     LaunchFailed,
 )
-from nm.launch_script import Directories, NodeEnvironment
+from nm.core.launch_script import Directories, NodeEnvironment
 from nm.launcher.cgroups import CpuCgroups
 from nm.launcher.directories import DisksFailed, NodeDirectories
 from nm.launcher.files import PreparedLaunch, prepare_launch, read_error_logs, read_pid

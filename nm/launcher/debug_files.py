@@ -13,7 +13,7 @@ import stat
 import time
 from functools import lru_cache
 
-from nm.launch_script import BROKEN_LINKS_TITLE, DIRECTORY_INFO, LS_TITLE, SCRIPT, TREE_TITLE
+from nm.core.launch_script import BROKEN_LINKS_TITLE, DIRECTORY_INFO, LS_TITLE, SCRIPT, TREE_TITLE
 
 SCRIPT_COPY_MODE = 0o640
 INFO_MODE = 0o644

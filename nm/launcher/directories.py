@@ -17,8 +17,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from nm.disk_health import DirectoryHealth
-from nm.launch_script import Directories
+from nm.core.disk_health import DirectoryHealth
+from nm.core.launch_script import Directories
 from yarn.ids import ApplicationId, ContainerId
 from yarn.states import LocalResourceVisibility
 

@@ -17,10 +17,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from nm.core.effects import LaunchContainer, Signal, SignalContainer
+from nm.core.emulation.course import Course
+from nm.core.emulation.table import EmulationTable, Rule
 from nm.core.events import ContainerExited, ContainerLaunched, ContainerSignalled, Event, LaunchCancelled
-from nm.emulation.course import Course
-from nm.emulation.table import EmulationTable, Rule
-from nm.memory_limits import ProcessSample
+from nm.core.memory_limits import ProcessSample
 from yarn.ids import EPOCH_BITS, ContainerId
 from yarn.states import ContainerExitStatus
 

@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from nm.core.effects import LaunchContainer
 from nm.core.events import ErrorLogs
-from nm.launch_script import (
+from nm.core.launch_script import (
     PRELAUNCH_ERR,
     SCRIPT,
     SESSION,

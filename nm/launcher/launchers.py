@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from nm.core.effects import ChangeMonitoring, LaunchContainer, SignalContainer
+from nm.core.memory_limits import ProcessSample
 from nm.launcher.containers_launcher import ContainersLauncher
 from nm.launcher.emulated_launcher import EmulatedLauncher
-from nm.memory_limits import ProcessSample
 from yarn.ids import ContainerId
 
 

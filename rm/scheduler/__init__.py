@@ -1,1 +1,1 @@
-"""The capacity scheduler: pure, called by rm.core, answers through `rm.scheduler.notices`."""
+"""The capacity scheduler: pure, called by rm.core.resource_manager, answers through `rm.scheduler.model.notices`."""

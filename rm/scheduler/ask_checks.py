@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from rm.scheduler.java_order import hash_order, string_hash
-from rm.scheduler.node_labels import NodeLabels
-from rm.scheduler.queue import CSQueue
-from rm.scheduler.usage import NO_LABEL
+from rm.scheduler.model.node_labels import NodeLabels
+from rm.scheduler.model.queue import CSQueue
+from rm.scheduler.model.usage import NO_LABEL
 from yarn.asks import ANY, ResourceRequest
 from yarn.errors import (
     InvalidLabelResourceRequestException,
     InvalidResourceRequestException,
     YARNFeatureNotEnabledException,
 )
-from yarn.java_values import trim
+from yarn.java.hash_order import hash_order, string_hash
+from yarn.java.values import trim
 from yarn.resource import Resource
 from yarn.states import ExecutionType
 

@@ -12,28 +12,28 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from rm.lifecycles.rm_container import RMContainer
-from rm.scheduler.allocation import Allocation
-from rm.scheduler.application import FiCaSchedulerApp, SchedulerApplication
-from rm.scheduler.application_usage import usage_of
-from rm.scheduler.applications import Applications
-from rm.scheduler.cluster_nodes import ClusterNodes
-from rm.scheduler.configuration import CapacitySchedulerConfiguration
-from rm.scheduler.container_sizes import ContainerSizes
+from rm.scheduler.capacity.policies import Policies
+from rm.scheduler.config.configuration import CapacitySchedulerConfiguration
 from rm.scheduler.context import SchedulerContext
 from rm.scheduler.dynamic_queues import paths_to_create
-from rm.scheduler.explanation import Obstacle, obstacles_of
-from rm.scheduler.leaf_queue import LeafQueue
 from rm.scheduler.master_heartbeat import MasterHeartbeat
-from rm.scheduler.node import NodeTracker, SchedulerNode
-from rm.scheduler.node_labels import LabelChanges, NodeLabels
-from rm.scheduler.notices import Notice
-from rm.scheduler.policies import Policies
+from rm.scheduler.model.allocation import Allocation
+from rm.scheduler.model.application import FiCaSchedulerApp, SchedulerApplication
+from rm.scheduler.model.application_usage import usage_of
+from rm.scheduler.model.applications import Applications
+from rm.scheduler.model.cluster_nodes import ClusterNodes
+from rm.scheduler.model.container_sizes import ContainerSizes
+from rm.scheduler.model.leaf_queue import LeafQueue
+from rm.scheduler.model.node import NodeTracker, SchedulerNode
+from rm.scheduler.model.node_labels import LabelChanges, NodeLabels
+from rm.scheduler.model.notices import Notice
+from rm.scheduler.model.queue import CSQueue
+from rm.scheduler.model.queue_tree import QueueTree
+from rm.scheduler.model.rm_container import RMContainer
 from rm.scheduler.preemption.monitor import SchedulingMonitor
-from rm.scheduler.queue import CSQueue
 from rm.scheduler.queue_refresh import QueueRefresh
-from rm.scheduler.queue_tree import QueueTree
 from rm.scheduler.recovery import Recovery
+from rm.scheduler.view.explanation import Obstacle, obstacles_of
 from yarn.applications import ApplicationResourceUsage
 from yarn.asks import ResourceRequest, UpdateContainerError, UpdateContainerRequest
 from yarn.configuration import Configuration

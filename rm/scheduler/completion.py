@@ -6,10 +6,10 @@ never told the start. What its AM never saw is asked for again.
 
 from __future__ import annotations
 
-from rm.lifecycles.rm_container import RMContainer, RMContainerEvent, RMContainerState
-from rm.scheduler.application import FiCaSchedulerApp
-from rm.scheduler.node import SchedulerNode
-from rm.scheduler.queue import CSQueue
+from rm.scheduler.model.application import FiCaSchedulerApp
+from rm.scheduler.model.node import SchedulerNode
+from rm.scheduler.model.queue import CSQueue
+from rm.scheduler.model.rm_container import RMContainer, RMContainerEvent, RMContainerState
 from yarn.containers import ContainerStatus
 from yarn.ids import ContainerId
 from yarn.states import ContainerExitStatus, ContainerState

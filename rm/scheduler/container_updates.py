@@ -18,22 +18,22 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from rm.lifecycles.rm_container import FINAL, RMContainer, RMContainerEvent
-from rm.scheduler.asks import AskTerms, NodeType, SchedulerKey
-from rm.scheduler.java_order import container_hash, hash_order
-from rm.scheduler.node import SchedulerNode
-from rm.scheduler.notices import ReleaseTemporary, UpdateContainer
+from rm.scheduler.model.asks import AskTerms, NodeType, SchedulerKey
+from rm.scheduler.model.node import SchedulerNode
+from rm.scheduler.model.notices import ReleaseTemporary, UpdateContainer
+from rm.scheduler.model.rm_container import FINAL, RMContainer, RMContainerEvent
 from rm.scheduler.update_checks import OUTSTANDING
 from yarn.asks import ANY, UpdateContainerError, UpdateContainerRequest
 from yarn.containers import Container
 from yarn.ids import ContainerId, NodeId
+from yarn.java.hash_order import container_hash, hash_order
 from yarn.protocols.master import UpdatedContainer
 from yarn.resource import Resource, componentwise_max
 from yarn.states import ContainerUpdateType, ExecutionType
 
 if TYPE_CHECKING:
-    from rm.scheduler.application import FiCaSchedulerApp
     from rm.scheduler.context import SchedulerContext
+    from rm.scheduler.model.application import FiCaSchedulerApp
 
 
 _INCREASE, _DECREASE = ContainerUpdateType.INCREASE_RESOURCE, ContainerUpdateType.DECREASE_RESOURCE

@@ -6,19 +6,19 @@ from collections.abc import Callable
 from enum import Enum
 from typing import TYPE_CHECKING
 
-from rm.scheduler.capacity_checks import Yardstick
-from rm.scheduler.configuration import CapacitySchedulerConfiguration, make_calculator
-from rm.scheduler.java_order import hash_order, node_hash
-from rm.scheduler.node import SchedulerNode
-from rm.scheduler.node_labels import NodeLabels
-from rm.scheduler.notices import Notice
+from rm.scheduler.config.capacity_checks import Yardstick
+from rm.scheduler.config.configuration import CapacitySchedulerConfiguration, make_calculator
+from rm.scheduler.model.node import SchedulerNode
+from rm.scheduler.model.node_labels import NodeLabels
+from rm.scheduler.model.notices import Notice
+from rm.scheduler.model.usage import ResourceUsage
 from rm.scheduler.preemption.killable import KillableContainers
-from rm.scheduler.usage import ResourceUsage
 from yarn.ids import ApplicationId, NodeId
+from yarn.java.hash_order import hash_order, node_hash
 
 if TYPE_CHECKING:
-    from rm.scheduler.application import SchedulerApplication
-    from rm.scheduler.assignment import Proposal
+    from rm.scheduler.model.application import SchedulerApplication
+    from rm.scheduler.model.assignment import Proposal
 
 
 class SchedulingMode(Enum):
@@ -53,7 +53,7 @@ class SchedulerContext:
     `pending_miscounted`: an AM asked for a negative number of containers, or for more vcores than 32 bits hold. From
     then on what is pending does not add up, as in Hadoop.
 
-    `watch` looks at what is booked, if somebody wants to know of mistakes (rm.scheduler.commit_watch).
+    `watch` looks at what is booked, if somebody wants to know of mistakes (rm.scheduler.placement.commit_watch).
     """
 
     __slots__ = (

@@ -10,14 +10,14 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from rm.scheduler.managed_configuration import configuration_of_leaf
+from rm.scheduler.config.managed_configuration import configuration_of_leaf
+from rm.scheduler.config.queue_configuration import QueueConfiguration, read_auto_created_queue, read_dynamic_queue
+from rm.scheduler.config.queue_template import QueueTemplate
+from rm.scheduler.config.reading import Reader
 from rm.scheduler.managed_queues import ManagedParentQueue
-from rm.scheduler.parent_queue import ParentQueue
-from rm.scheduler.queue import CSQueue
-from rm.scheduler.queue_configuration import QueueConfiguration, read_auto_created_queue, read_dynamic_queue
-from rm.scheduler.queue_template import QueueTemplate
-from rm.scheduler.queue_tree import QueueTree
-from rm.scheduler.reading import Reader
+from rm.scheduler.model.parent_queue import ParentQueue
+from rm.scheduler.model.queue import CSQueue
+from rm.scheduler.model.queue_tree import QueueTree
 from yarn.states import QueueState
 
 

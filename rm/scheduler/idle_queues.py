@@ -9,10 +9,10 @@ scheduler's monitors, which it does not by default.
 
 from __future__ import annotations
 
-from rm.scheduler.java_order import hash_order, string_hash
-from rm.scheduler.parent_queue import ParentQueue
-from rm.scheduler.queue import CSQueue
-from rm.scheduler.queue_tree import QueueTree
+from rm.scheduler.model.parent_queue import ParentQueue
+from rm.scheduler.model.queue import CSQueue
+from rm.scheduler.model.queue_tree import QueueTree
+from yarn.java.hash_order import hash_order, string_hash
 
 
 class IdleQueues:

@@ -15,16 +15,16 @@ import math
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from rm.scheduler.binary32 import f32
+from rm.scheduler.config.managed_configuration import ManagedCreation
+from rm.scheduler.config.queue_configuration import QueueConfiguration
 from rm.scheduler.context import SchedulerContext
-from rm.scheduler.java_order import hash_order, string_hash
-from rm.scheduler.leaf_queue import LeafQueue
-from rm.scheduler.managed_configuration import ManagedCreation
-from rm.scheduler.parent_queue import ParentQueue
-from rm.scheduler.queue_configuration import QueueConfiguration
-from rm.scheduler.resource_calculator import multiplied
-from rm.scheduler.usage import NO_LABEL, QueueCapacities
+from rm.scheduler.model.leaf_queue import LeafQueue
+from rm.scheduler.model.parent_queue import ParentQueue
+from rm.scheduler.model.resource_calculator import multiplied
+from rm.scheduler.model.usage import NO_LABEL, QueueCapacities
 from yarn.ids import ApplicationId
+from yarn.java.binary32 import f32
+from yarn.java.hash_order import hash_order, string_hash
 from yarn.resource import Resource
 
 _EPSILON = f32(0.001)

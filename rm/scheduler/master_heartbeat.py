@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 
-from rm.lifecycles.rm_container import RMContainer, RMContainerEvent
-from rm.scheduler.allocation import Allocation
-from rm.scheduler.applications import Applications
 from rm.scheduler.completion import RELEASED_BY_AM, aborted_status
-from rm.scheduler.container_sizes import ContainerSizes
 from rm.scheduler.container_updates import apply_updates
 from rm.scheduler.context import SchedulerContext
+from rm.scheduler.model.allocation import Allocation
+from rm.scheduler.model.applications import Applications
+from rm.scheduler.model.container_sizes import ContainerSizes
+from rm.scheduler.model.rm_container import RMContainer, RMContainerEvent
 from rm.scheduler.request_limits import check_blacklist, check_remembered, check_requests
 from rm.scheduler.update_checks import check_updates
 from yarn.asks import ResourceRequest, UpdateContainerError, UpdateContainerRequest

@@ -7,16 +7,16 @@ the queues' reserved amounts stay with the source, and the headroom is the sourc
 
 from __future__ import annotations
 
-from rm.lifecycles.rm_container import RMContainer
-from rm.scheduler.application import FiCaSchedulerApp, SchedulerApplication
 from rm.scheduler.context import SchedulerContext
-from rm.scheduler.java_order import hash_order, string_hash
-from rm.scheduler.leaf_queue import LeafQueue
-from rm.scheduler.queue import CSQueue
-from rm.scheduler.queue_tree import QueueTree
-from rm.scheduler.usage import NO_LABEL
+from rm.scheduler.model.application import FiCaSchedulerApp, SchedulerApplication
+from rm.scheduler.model.leaf_queue import LeafQueue
+from rm.scheduler.model.queue import CSQueue
+from rm.scheduler.model.queue_tree import QueueTree
+from rm.scheduler.model.rm_container import RMContainer
+from rm.scheduler.model.usage import NO_LABEL
 from yarn.errors import AccessControlException, YarnException
 from yarn.ids import ApplicationId
+from yarn.java.hash_order import hash_order, string_hash
 
 
 def target_leaf(name: str, tree: QueueTree) -> LeafQueue:

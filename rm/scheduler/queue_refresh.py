@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import suppress
 
-from rm.scheduler.applications import Applications
-from rm.scheduler.configuration import CapacitySchedulerConfiguration
+from rm.scheduler.config.configuration import CapacitySchedulerConfiguration
 from rm.scheduler.context import SchedulerContext
-from rm.scheduler.node import NodeTracker
-from rm.scheduler.queue_tree import QueueTree
+from rm.scheduler.model.applications import Applications
+from rm.scheduler.model.node import NodeTracker
+from rm.scheduler.model.queue_tree import QueueTree
 from yarn.configuration import Configuration
 from yarn.faults import ConfigurationException, Severity, refuse_if_faulty
 from yarn.settings import with_further

@@ -6,15 +6,15 @@ charge node, queues, user and attempt as when it was placed (AbstractYarnSchedul
 
 from __future__ import annotations
 
-from rm.lifecycles.rm_container import RMContainer, RMContainerEvent, RMContainerState
-from rm.scheduler.application import FiCaSchedulerApp
-from rm.scheduler.applications import Applications
-from rm.scheduler.asks import SchedulerKey
 from rm.scheduler.completion import RELEASED_BY_AM, aborted_status
 from rm.scheduler.context import SchedulerContext
-from rm.scheduler.node import SchedulerNode
-from rm.scheduler.notices import CleanUpContainer
-from rm.scheduler.queue import CSQueue
+from rm.scheduler.model.application import FiCaSchedulerApp
+from rm.scheduler.model.applications import Applications
+from rm.scheduler.model.asks import SchedulerKey
+from rm.scheduler.model.node import SchedulerNode
+from rm.scheduler.model.notices import CleanUpContainer
+from rm.scheduler.model.queue import CSQueue
+from rm.scheduler.model.rm_container import RMContainer, RMContainerEvent, RMContainerState
 from yarn.containers import Container, NMContainerStatus
 from yarn.ids import ApplicationAttemptId, NodeId
 from yarn.states import ContainerState

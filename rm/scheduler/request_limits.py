@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 
-from rm.scheduler.application import FiCaSchedulerApp
-from rm.scheduler.asks import AppSchedulingInfo, SchedulerKey
+from rm.scheduler.model.application import FiCaSchedulerApp
+from rm.scheduler.model.asks import AppSchedulingInfo, SchedulerKey
 from yarn.asks import ANY, ResourceRequest
 from yarn.errors import (
     InvalidContainerReleaseException,

@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Iterable
 
 from msgspec.structs import replace
 
-from rm.lifecycles.rm_container import RMContainer
+from rm.scheduler.model.rm_container import RMContainer
 from yarn.asks import UpdateContainerError, UpdateContainerRequest
 from yarn.errors import YARNFeatureNotEnabledException
 from yarn.ids import ContainerId

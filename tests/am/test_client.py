@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from am import client
-from am.client import AMRMClient
-from am.environment import AMEnvironment
-from am.events import (
+from am.client import am_rm_client as client
+from am.client.am_rm_client import AMRMClient
+from am.client.environment import AMEnvironment
+from am.core.events import (
     ContainersAllocated,
     ContainersCompleted,
     Event,
@@ -23,7 +23,7 @@ from am.events import (
     Resynced,
     ShutdownOrdered,
 )
-from am.requests import ContainerRequest
+from am.core.requests import ContainerRequest
 from tests.am.builders import GB, container, container_id, ended, reply
 from tests.am.played_servers import PlayedManager, served
 from wire.proxies.master import ApplicationMasterProxy

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from am.core import AskBook
-from am.events import (
+from am.core.ask_book import AskBook
+from am.core.events import (
     Allocation,
     ContainersAllocated,
     ContainersCompleted,
@@ -19,7 +19,7 @@ from am.events import (
     PreemptionAsked,
     Registered,
 )
-from am.requests import ContainerRequest
+from am.core.requests import ContainerRequest
 from tests.am.builders import GB, container, container_id, ended, node_id, node_report, reply
 from yarn.asks import Preemption, ResourceRequest, UpdateContainerRequest
 from yarn.containers import Container, Token

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from am.environment import AMEnvironment
+from am.client.environment import AMEnvironment
 from tests.am.builders import ATTEMPT
 from wire.credentials import Credentials
 from wire.hadoop_xml import to_xml

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import am
-from am.launching import local_file, packages_dir, python_command, python_launch_context
+from am.client.launching import local_file, packages_dir, python_command, python_launch_context
 from yarn.errors import InvalidArgumentException
 from yarn.states import LocalResourceType, LocalResourceVisibility
 

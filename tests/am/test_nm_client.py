@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 import pytest
 from msgspec.structs import replace
 
-from am.nm_client import NMClient
+from am.client.nm_client import NMClient
 from tests.am.builders import container, container_id
 from tests.am.played_servers import PlayedNode, served
 from wire.retry import RetryPolicy

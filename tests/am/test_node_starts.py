@@ -8,8 +8,8 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from am import node_starts
-from am.node_starts import NodeStarts
+from am.client import node_starts
+from am.client.node_starts import NodeStarts
 from tests.am.builders import container_id
 from yarn.containers import ContainerLaunchContext, Token
 from yarn.errors import CallOutcomeUnknown, InvalidToken, YarnException

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from am.preemption import Held, containers_to_give_back
+from am.core.preemption import Held, containers_to_give_back
 from tests.am.builders import GB, container_id
 from yarn.asks import Preemption, ResourceRequest
 from yarn.resource import Resource

@@ -5,8 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from am.core import AskBook
-from am.events import (
+from am.core.ask_book import AskBook
+from am.core.events import (
     Allocation,
     ContainersAllocated,
     ContainersCompleted,
@@ -16,7 +16,7 @@ from am.events import (
     Event,
     Resynced,
 )
-from am.reconciliation import (
+from am.core.reconciliation import (
     ASKS_AN_EXPIRY,
     AskNode,
     Effect,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from am.requests import AskTable, ContainerRequest, WaitingRequests
+from am.core.requests import AskTable, ContainerRequest, WaitingRequests
 from tests.am.builders import GB, MB_512, container
 from yarn.errors import InvalidResourceRequestException
 

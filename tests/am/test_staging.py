@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from am.programs.mapreduce.orders import TaskReport
-from am.staging import default_staging_root, make_staging_directory, read_record, write_atomically, write_record
+from am.client.staging import default_staging_root, make_staging_directory, read_record, write_atomically, write_record
+from am.programs.mapreduce.core.orders import TaskReport
 from tests.am.builders import APP
 from yarn.errors import InvalidArgumentException, YarnException
 

@@ -6,17 +6,17 @@ import shlex
 import sys
 from pathlib import Path
 
+from am.client.submission import ApplicationOptions
+from am.programs.core.fixed_width import Width
 from am.programs.distributed_shell.client import DistributedShell
-from am.programs.fixed_width import Width
-from am.submission import ApplicationOptions
 from tests.cluster.conftest import eventually
 from yarn.applications import ApplicationReport, ApplicationSubmissionContext, ContainerReport
 from yarn.containers import ContainerLaunchContext
 from yarn.ids import ApplicationId, ContainerId
 from yarn.resource import Resource
-from yarnling.blocking import BlockingClient
-from yarnling.container_processes import processes_of
-from yarnling.processes import kill
+from yarnling.cluster.blocking import BlockingClient
+from yarnling.cluster.container_processes import processes_of
+from yarnling.cluster.processes import kill
 
 MASTER = Resource(128, 1)
 TASK = Resource(128, 1)

@@ -11,9 +11,9 @@ from pathlib import Path
 import psutil
 import pytest
 
-from yarnling.blocking import BlockingCluster
-from yarnling.conditions import until_blocking
-from yarnling.local_cluster import LocalCluster
+from yarnling.cluster.blocking import BlockingCluster
+from yarnling.cluster.conditions import until_blocking
+from yarnling.cluster.local_cluster import LocalCluster
 
 eventually = until_blocking
 """The condition's value as soon as it is true; its WaitTimeout, which fails a test, tells what it was last."""
@@ -46,7 +46,7 @@ def gone(pid: int) -> bool:
 
 def names(directory: Path) -> list[psutil.Process]:
     """Processes whose command line or environment names the directory."""
-    from yarnling.processes import those_that_name
+    from yarnling.cluster.processes import those_that_name
 
     return those_that_name(directory)
 

@@ -10,12 +10,12 @@ import sys
 import time
 from pathlib import Path
 
-from am.client import AMRMClient
-from am.environment import AMEnvironment
-from am.events import ContainersAllocated, ContainersCompleted, ContainersUpdated, HeartbeatFailed, ShutdownOrdered
-from am.launching import python_launch_context
-from am.nm_client import NMClient
-from am.requests import ContainerRequest
+from am.client.am_rm_client import AMRMClient
+from am.client.environment import AMEnvironment
+from am.client.launching import python_launch_context
+from am.client.nm_client import NMClient
+from am.core.events import ContainersAllocated, ContainersCompleted, ContainersUpdated, HeartbeatFailed, ShutdownOrdered
+from am.core.requests import ContainerRequest
 from yarn.asks import UpdateContainerRequest
 from yarn.resource import Resource
 from yarn.states import ContainerUpdateType, FinalApplicationStatus

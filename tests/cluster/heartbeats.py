@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from rm.events import NodeHeartbeat
+from rm.core.events import NodeHeartbeat
 from wire.event_log import read_event_log
 from yarn.ids import ContainerId
 from yarn.settings.yarnling import EVENT_LOG

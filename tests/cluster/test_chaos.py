@@ -22,7 +22,7 @@ from yarnling.chaos.plan import KINDS
 from yarnling.chaos.ready_made import find_plan, names
 from yarnling.chaos.runner import INTERRUPTED, run_plan
 from yarnling.chaos.verdict import Verdict
-from yarnling.processes import those_that_name
+from yarnling.cluster.processes import those_that_name
 
 pytestmark = pytest.mark.cluster
 

@@ -23,7 +23,7 @@ from yarn.ids import ApplicationId, ContainerId, NodeId
 from yarn.protocols.inspection import ObstacleReport
 from yarn.protocols.master import AllocateRequest, RegisterApplicationMasterRequest
 from yarn.resource import Resource
-from yarnling.local_cluster import LocalCluster
+from yarnling.cluster.local_cluster import LocalCluster
 
 pytestmark = [pytest.mark.cluster, pytest.mark.case("C7")]
 

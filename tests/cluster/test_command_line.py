@@ -245,7 +245,7 @@ def test_a_cluster_that_ended_by_itself_is_explained_until_the_next_one(
         assert f"the fork server, process {fork_server}, was killed by SIGKILL" in told
         (log,) = re.findall(r"\(its logs: (.*)\)", told)
         assert stat.S_IMODE(Path(log).stat().st_mode) == 0o600
-        assert "INFO rm.daemon ready" in Path(log).read_text()
+        assert "INFO rm.shell.daemon ready" in Path(log).read_text()
     assert yarnling("up", "--fast", "--detach", "--name", "broken").returncode == 0
     assert not Path(log).exists()
     assert yarnling("down", "--name", "broken").returncode == 0

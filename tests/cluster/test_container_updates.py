@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from am.launching import python_launch_context
+from am.client.launching import python_launch_context
 from tests.cluster.applications import tasks_of
 from tests.cluster.conftest import eventually
 from tests.cluster.growing_master import LARGE
 from yarn.applications import ApplicationSubmissionContext
 from yarn.resource import Resource
 from yarn.states import FinalApplicationStatus
-from yarnling.blocking import BlockingClient, BlockingCluster
+from yarnling.cluster.blocking import BlockingClient, BlockingCluster
 
 pytestmark = pytest.mark.cluster
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from nm.cpu_limits import NodeCpu
+from nm.core.cpu_limits import NodeCpu
 from nm.launcher.cgroup_mounts import CgroupsUnusable
 from nm.launcher.cgroups import CpuCgroups
 from tests.cluster.applications import shell, wait_tasks
@@ -20,9 +20,9 @@ from tests.cluster.conftest import QUICK, Yarnling, eventually
 from yarn.configuration import Configuration
 from yarn.ids import ContainerId
 from yarn.resource import Resource
-from yarnling.blocking import BlockingClient
-from yarnling.container_processes import processes_of
-from yarnling.local_cluster import LocalCluster
+from yarnling.cluster.blocking import BlockingClient
+from yarnling.cluster.container_processes import processes_of
+from yarnling.cluster.local_cluster import LocalCluster
 
 pytestmark = [pytest.mark.cluster, pytest.mark.case("D3")]
 

@@ -9,7 +9,7 @@ import pytest
 from tests.cluster.applications import shell, tasks_of, until, wait_tasks
 from tests.cluster.conftest import QUICK, eventually
 from yarn.states import DecommissionType, FinalApplicationStatus, NodeState
-from yarnling.local_cluster import LocalCluster
+from yarnling.cluster.local_cluster import LocalCluster
 
 pytestmark = pytest.mark.cluster
 

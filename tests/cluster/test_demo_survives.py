@@ -25,14 +25,14 @@ from tests.cluster.applications import processes_of
 from tests.cluster.conftest import QUICK, names
 from yarn.ids import ContainerId, NodeId
 from yarn.states import FINAL_APPLICATION_STATES, FinalApplicationStatus, NodeState
-from yarnling.conditions import until
+from yarnling.cluster.conditions import until
+from yarnling.cluster.local_cluster import LocalCluster
+from yarnling.cluster.processes import kill
 from yarnling.demo.input_text import InputText
 from yarnling.demo.observation import live_containers
 from yarnling.demo.outcome import judge
 from yarnling.demo.story import CONF
 from yarnling.demo.workload import DIGESTS, SERVICES, Submitted, Work, map_reduce_status, workload
-from yarnling.local_cluster import LocalCluster
-from yarnling.processes import kill
 
 pytestmark = [pytest.mark.cluster, pytest.mark.slow]
 

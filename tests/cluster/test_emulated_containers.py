@@ -13,7 +13,7 @@ from am.programs.distributed_shell.client import parse
 from nm.emulation.table_file import parse_table
 from yarn.faults import ConfigurationException
 from yarn.states import FinalApplicationStatus
-from yarnling.local_cluster import LocalCluster
+from yarnling.cluster.local_cluster import LocalCluster
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs" / "emulated-containers.md").read_text()

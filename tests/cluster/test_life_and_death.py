@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from nm.core.events import ContainerExited, StartContainers
-from rm.events import Allocate, FinishApplicationMaster, RegisterApplicationMaster, SubmitApplication
+from rm.core.events import Allocate, FinishApplicationMaster, RegisterApplicationMaster, SubmitApplication
 from tests.cluster.applications import (
     kill_container,
     master_of,
@@ -21,8 +21,8 @@ from tests.cluster.conftest import QUICK, SOON_LOST_S, eventually
 from tests.cluster.heartbeats import HeartbeatLog
 from wire.event_log import read_event_log
 from yarn.states import FinalApplicationStatus, NodeState, YarnApplicationState
-from yarnling.blocking import BlockingCluster
-from yarnling.local_cluster import LocalCluster
+from yarnling.cluster.blocking import BlockingCluster
+from yarnling.cluster.local_cluster import LocalCluster
 
 pytestmark = pytest.mark.cluster
 

@@ -14,10 +14,10 @@ from tests.cluster.conftest import QUICK, SOON_LOST_S, eventually, gone, names
 from yarn.errors import InvalidToken, YarnException
 from yarn.faults import ConfigurationException
 from yarn.states import NodeState
-from yarnling.blocking import BlockingCluster
-from yarnling.client import Client
-from yarnling.launcher import DaemonFailed
-from yarnling.local_cluster import LocalCluster
+from yarnling.cluster.blocking import BlockingCluster
+from yarnling.cluster.client import Client
+from yarnling.cluster.launcher import DaemonFailed
+from yarnling.cluster.local_cluster import LocalCluster
 
 pytestmark = pytest.mark.cluster
 

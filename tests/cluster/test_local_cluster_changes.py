@@ -12,10 +12,10 @@ from tests.cluster.applications import shell, until
 from tests.cluster.conftest import QUICK
 from yarn.errors import ContainerNotFoundException, InvalidArgumentException
 from yarn.states import FinalApplicationStatus, NodeState
-from yarnling.client import WaitTimeout
-from yarnling.cluster_daemons import ADDED_MAX
-from yarnling.conditions import WAIT_S
-from yarnling.local_cluster import LocalCluster
+from yarnling.cluster.client import WaitTimeout
+from yarnling.cluster.conditions import WAIT_S
+from yarnling.cluster.daemons import ADDED_MAX
+from yarnling.cluster.local_cluster import LocalCluster
 
 pytestmark = [pytest.mark.cluster, pytest.mark.slow]
 

@@ -16,9 +16,9 @@ from tests.cluster.conftest import QUICK, eventually
 from yarn.nodes import NodeReport
 from yarn.resource import Resource
 from yarn.states import FinalApplicationStatus, YarnApplicationState
-from yarnling.blocking import BlockingClient, BlockingCluster
 from yarnling.cli.views import node_table
-from yarnling.local_cluster import LocalCluster
+from yarnling.cluster.blocking import BlockingClient, BlockingCluster
+from yarnling.cluster.local_cluster import LocalCluster
 
 pytestmark = pytest.mark.cluster
 

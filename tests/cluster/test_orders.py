@@ -16,8 +16,8 @@ from tests.cluster.conftest import COMMAND, DEFINITIONS, Yarnling, eventually, g
 from wire.hadoop_xml import load_configuration
 from yarn.ids import ApplicationId, ContainerId
 from yarn.states import ContainerState, FinalApplicationStatus
-from yarnling.blocking import BlockingClient, LoopThread
-from yarnling.client import Client
+from yarnling.cluster.blocking import BlockingClient, LoopThread
+from yarnling.cluster.client import Client
 
 pytestmark = pytest.mark.cluster
 

@@ -14,8 +14,8 @@ from tests.cluster.applications import kill_container, shell, tasks_of, until, w
 from tests.cluster.conftest import COMMAND, DEFINITIONS, PROJECT, QUICK, eventually
 from yarn.errors import InvalidArgumentException
 from yarn.states import DecommissionType, FinalApplicationStatus, NodeState
-from yarnling.blocking import BlockingCluster
-from yarnling.local_cluster import LocalCluster
+from yarnling.cluster.blocking import BlockingCluster
+from yarnling.cluster.local_cluster import LocalCluster
 
 pytestmark = pytest.mark.cluster
 

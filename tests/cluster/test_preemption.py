@@ -10,20 +10,20 @@ from pathlib import Path
 import pytest
 from msgspec import structs
 
+from am.client.submission import ApplicationOptions
+from am.programs.core.fixed_width import Width
 from am.programs.distributed_shell.client import DistributedShell
-from am.programs.fixed_width import Width
 from am.programs.mapreduce.client import find_inputs, word_count
-from am.submission import ApplicationOptions
-from rm.effects import Preempted
-from rm.events import NodeHeartbeat
+from rm.core.effects import Preempted
+from rm.core.events import NodeHeartbeat
 from tests.am.programs.on_cluster import counts_in, plain_counts
 from tests.cluster.conftest import QUICK, eventually
 from wire.event_log import read_event_log
 from yarn.resource import Resource
 from yarn.settings.yarnling import EVENT_LOG
 from yarn.states import FinalApplicationStatus
-from yarnling.blocking import BlockingClient
-from yarnling.local_cluster import LocalCluster
+from yarnling.cluster.blocking import BlockingClient
+from yarnling.cluster.local_cluster import LocalCluster
 
 pytestmark = [pytest.mark.cluster, pytest.mark.slow]
 

@@ -25,10 +25,12 @@ TIMEOUT_S = 100
 
 
 def is_installed() -> bool:
-    return any(point.value == "yarnling.pytest_plugin" for point in importlib.metadata.entry_points(group="pytest11"))
+    return any(
+        point.value == "yarnling.testing.pytest_plugin" for point in importlib.metadata.entry_points(group="pytest11")
+    )
 
 
-PLUGIN = () if is_installed() else ("-p", "yarnling.pytest_plugin")
+PLUGIN = () if is_installed() else ("-p", "yarnling.testing.pytest_plugin")
 
 
 @pytest.fixture
@@ -47,7 +49,7 @@ def left_in(directory: Path) -> list[str]:
 
 def test_the_entry_point_is_the_plugin() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    assert project["entry-points"]["pytest11"] == {"yarnling": "yarnling.pytest_plugin"}
+    assert project["entry-points"]["pytest11"] == {"yarnling": "yarnling.testing.pytest_plugin"}
 
 
 def test_a_run_that_asks_for_no_cluster_imports_nothing_else(tester: pytest.Pytester) -> None:
@@ -57,7 +59,7 @@ def test_a_run_that_asks_for_no_cluster_imports_nothing_else(tester: pytest.Pyte
         def test_of_something_else():
             heavy = ("yarnling", "yarn", "wire", "am", "grpc", "rich")
             ours = {name for name in sys.modules if name.partition(".")[0] in heavy}
-            assert ours == {"yarnling", "yarnling.pytest_plugin"}
+            assert ours == {"yarnling", "yarnling.testing", "yarnling.testing.pytest_plugin"}
     """)
     tester.runpytest_subprocess(*PLUGIN, "-p", "no:cacheprovider").assert_outcomes(passed=1)
 

@@ -17,8 +17,8 @@ from yarn.errors import ApplicationNotFoundException, YarnException
 from yarn.ids import ApplicationId
 from yarn.settings.resourcemanager import RECOVERY_ENABLED
 from yarn.states import FinalApplicationStatus, NodeState, YarnApplicationState
-from yarnling.local_cluster import LocalCluster
-from yarnling.processes import those_that_name
+from yarnling.cluster.local_cluster import LocalCluster
+from yarnling.cluster.processes import those_that_name
 
 pytestmark = pytest.mark.cluster
 

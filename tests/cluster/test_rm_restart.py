@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
-from rm.core import ResourceManagerCore
-from rm.events import StateLoaded
-from rm.stored_state import RMState
+from rm.core.events import StateLoaded
+from rm.core.resource_manager import ResourceManagerCore
+from rm.core.stored_state import RMState
 from tests.am.programs.mapreduce.test_on_cluster import MAPS, books, counting, gate, three_maps_done
 from tests.am.programs.on_cluster import Cluster, counts_in, plain_counts
 from tests.cluster.applications import shell
@@ -24,8 +24,8 @@ from yarn.errors import ApplicationNotFoundException
 from yarn.settings.resourcemanager import RECOVERY_ENABLED, WORK_PRESERVING_RECOVERY_ENABLED
 from yarn.settings.yarnling import EVENT_LOG
 from yarn.states import FinalApplicationStatus, YarnApplicationState
-from yarnling.launcher import DaemonFailed
-from yarnling.local_cluster import LocalCluster
+from yarnling.cluster.launcher import DaemonFailed
+from yarnling.cluster.local_cluster import LocalCluster
 
 __all__ = ["books", "gate"]
 

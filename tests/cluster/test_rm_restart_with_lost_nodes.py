@@ -17,7 +17,7 @@ from yarn.ids import ApplicationId
 from yarn.settings.resourcemanager import NM_EXPIRY_INTERVAL
 from yarn.states import FinalApplicationStatus
 from yarnling.chaos.network import SamePorts
-from yarnling.local_cluster import LocalCluster
+from yarnling.cluster.local_cluster import LocalCluster
 
 pytestmark = [pytest.mark.cluster, pytest.mark.case("I4")]
 CONTAINERS = 6

@@ -10,8 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from rm.core import ResourceManagerCore
-from rm.events import (
+from rm.core.events import (
     AddClusterNodeLabels,
     Allocate,
     Event,
@@ -32,9 +31,10 @@ from rm.events import (
     UpdateApplicationPriority,
     UpdateNodeResource,
 )
-from rm.lifecycles.events import RMAppAttemptEventType
-from rm.lifecycles.rm_container import RMContainer, RMContainerState
-from rm.lifecycles.states import RMAppAttemptState, RMAppState
+from rm.core.lifecycle_events import RMAppAttemptEventType
+from rm.core.resource_manager import ResourceManagerCore
+from rm.core.states import RMAppAttemptState, RMAppState
+from rm.scheduler.model.rm_container import RMContainer, RMContainerState
 from tests.conformance.nodes import RecordedNode
 from tests.conformance.recording import Json
 from tests.conformance.replies import container_name, show, show_allocate

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from yarn.java_values import to_float32
+from yarn.java.values import to_float32
 
 Json = dict[str, Any]
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 
-from rm.lifecycles.rm_container import RMContainer
-from rm.scheduler.application import FiCaSchedulerApp
-from rm.scheduler.leaf_queue import LeafQueue
-from rm.scheduler.parent_queue import ParentQueue
-from rm.scheduler.queue import CSQueue
-from rm.scheduler.queue_keys import ROOT
-from rm.scheduler.usage import NO_LABEL
+from rm.scheduler.config.queue_keys import ROOT
+from rm.scheduler.model.application import FiCaSchedulerApp
+from rm.scheduler.model.leaf_queue import LeafQueue
+from rm.scheduler.model.parent_queue import ParentQueue
+from rm.scheduler.model.queue import CSQueue
+from rm.scheduler.model.rm_container import RMContainer
+from rm.scheduler.model.usage import NO_LABEL
 from tests.conformance.cluster import RecordedApp, RecordedCluster
 from tests.conformance.nodes import RecordedNode
 from tests.conformance.recording import View

@@ -9,8 +9,8 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from nm.node_host import NodeHost
-from nm.node_manager import NodeManager
+from nm.shell.node_host import NodeHost
+from nm.shell.node_manager import NodeManager
 from wire.address import Address
 from wire.caller import Caller
 from wire.cluster_secret import read_cluster_secret, write_cluster_secret

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from nm.cpu_limits import NodeCpu
+from nm.core.cpu_limits import NodeCpu
 from nm.launcher.cgroup_mounts import CgroupSettings, CgroupsUnusable, Mount, find_mount
 from nm.launcher.cgroups import CpuCgroups
 from tests.nm.nodes import container_id

@@ -11,7 +11,7 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from nm.core.effects import LaunchContainer
-from nm.launch_script import NodeEnvironment
+from nm.core.launch_script import NodeEnvironment
 from nm.launcher.debug_files import listing
 from nm.launcher.directories import NodeDirectories
 from nm.launcher.files import PreparedLaunch, prepare_launch

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from nm.disk_health import DirectoryHealth
+from nm.core.disk_health import DirectoryHealth
 from nm.launcher import directories as module
 from nm.launcher.directories import DisksFailed, NodeDirectories, make_dir
 from tests.nm.nodes import APP, container_id

@@ -7,8 +7,8 @@ from typing import IO
 
 import pytest
 
-from nm import disks
-from nm.disk_health import DirectoryHealth, DiskLimits, DiskSample, check_directories, health_report, is_healthy
+from nm.core.disk_health import DirectoryHealth, DiskLimits, DiskSample, check_directories, health_report, is_healthy
+from nm.shell import disks
 
 GB = 1 << 30
 ALL_GOOD = DirectoryHealth(("/a", "/b"), {}, {})

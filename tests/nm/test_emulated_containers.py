@@ -16,10 +16,10 @@ from nm.core.effects import (
     Signal,
     SignalContainer,
 )
+from nm.core.emulation.course import Stage
+from nm.core.emulation.table import EmulationTable, Match, Rule
 from nm.core.events import ContainerExited, ContainerLaunched, StopContainers, Tick
 from nm.core.settings import CoreSettings
-from nm.emulation.course import Stage
-from nm.emulation.table import EmulationTable, Match, Rule
 from tests.nm.lone_node import lone_node
 from tests.nm.nodes import Node, container_id, container_token, nm_token
 from wire.json_records import from_json, to_json

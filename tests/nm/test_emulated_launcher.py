@@ -8,6 +8,8 @@ from collections.abc import Callable
 import pytest
 
 from nm.core.effects import LaunchContainer, Signal, SignalContainer
+from nm.core.emulation.course import Amount, Stage
+from nm.core.emulation.table import EmulationTable, Match, Rule
 from nm.core.events import (
     ContainerExited,
     ContainerLaunched,
@@ -15,8 +17,6 @@ from nm.core.events import (
     Event,
     LaunchCancelled,
 )
-from nm.emulation.course import Amount, Stage
-from nm.emulation.table import EmulationTable, Match, Rule
 from nm.launcher import emulated_launcher
 from nm.launcher.containers_launcher import ContainersLauncher
 from nm.launcher.emulated_launcher import PID_FIRST, EmulatedLauncher

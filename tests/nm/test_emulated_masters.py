@@ -9,10 +9,10 @@ from contextlib import asynccontextmanager
 import pytest
 
 from nm.core.effects import LaunchContainer, Signal, SignalContainer
+from nm.core.emulation.course import Stage
+from nm.core.emulation.table import EmulationTable, Match, Rule
 from nm.core.events import ContainerExited, ContainerLaunched, Event
-from nm.emulation.course import Stage
 from nm.emulation.master import MASTER_FAILED, EmulatedMasters
-from nm.emulation.table import EmulationTable, Match, Rule
 from nm.launcher.emulated_launcher import EmulatedLauncher
 from tests.am.played_servers import PlayedManager, served
 from tests.nm.nodes import container_id

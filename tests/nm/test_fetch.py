@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from nm.core.disk_health import DirectoryHealth
 from nm.core.effects import FetchResource
-from nm.disk_health import DirectoryHealth
 from nm.launcher.directories import NodeDirectories
 from nm.localizer.fetch import FetchFailed, diagnostics, fetch, hadoop_path, is_public, source_path
 from tests.nm.nodes import APP, container_id

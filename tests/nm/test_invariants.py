@@ -14,7 +14,7 @@ from nm.core.effects import LaunchContainer, RegisterNode, SendHeartbeat
 from nm.core.events import ContainerLaunched, HeartbeatAnswered, Start, Tick
 from nm.core.invariants import NodeAudit
 from nm.core.settings import CoreSettings, NodeFacts
-from nm.shell import NodeShell
+from nm.shell.effects import NodeShell
 from tests.nm.nodes import APP, NODE, NOW_MS, Node, container_id
 from yarn.machine import Machine, Reply
 from yarn.protocols.tracker import NodeHeartbeatResponse

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from nm.core.effects import LaunchContainer
 from nm.core.events import ErrorLogs
-from nm.launch_script import NodeEnvironment
+from nm.core.launch_script import NodeEnvironment
 from nm.launcher.containers_launcher import read_error_logs
 from nm.launcher.deletion import TREE_DEPTH_MAX, delete_tree
 from nm.launcher.directories import NodeDirectories

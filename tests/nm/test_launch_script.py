@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from nm.launch_script import (
+from nm.core.launch_script import (
     DebugFiles,
     Directories,
     Environment,
@@ -22,8 +22,8 @@ from nm.launch_script import (
     session_script,
     wrapper_script,
 )
+from nm.core.shell_text import references
 from nm.launcher.files import read_pid
-from nm.shell_text import references
 from tests.nm.nodes import NODE, container_id
 
 DIRECTORIES = Directories(

@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 
 from nm.core.effects import MonitorContainer
+from nm.core.emulation.table import EmulationTable
 from nm.core.events import Event, UtilizationSampled
-from nm.emulation.table import EmulationTable
 from nm.launcher.containers_launcher import ContainersLauncher
 from nm.launcher.emulated_launcher import EmulatedLauncher
 from nm.launcher.launchers import Launchers
-from nm.monitor import ContainersMonitor, MonitorSettings, Processes
+from nm.shell.monitor import ContainersMonitor, MonitorSettings, Processes
 from tests.nm.lone_node import lone_node
 from tests.nm.nodes import container_id
 from tests.processes import running

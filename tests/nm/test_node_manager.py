@@ -15,8 +15,8 @@ from nm.core.effects import Effect
 from nm.core.events import ContainerExited, Event, ShutDown, UnregisterCompleted
 from nm.launcher.leftovers import DirectoriesInUse
 from nm.launcher.processes import all_processes, environment_of, stat_of
-from nm.node_host import NodeHost
-from nm.node_manager import CoreStart
+from nm.shell.node_host import NodeHost
+from nm.shell.node_manager import CoreStart
 from tests.nm.lone_node import ATTEMPT, LoneNode, lone_node, lone_nodes, node_configuration, played_resource_manager
 from tests.nm.waiting import until
 from tests.processes import running

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from nm.node_host import NodeHost
+from nm.shell.node_host import NodeHost
 from tests.nm.lone_node import WAIT_S, lone_nodes, node_configuration, played_resource_manager
 from wire.proxies.container_management import ContainerManagementProxy
 from wire.server import RpcServer

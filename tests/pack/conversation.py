@@ -14,16 +14,16 @@ from nm.core import NodeManagerCore
 from nm.core.effects import SendHeartbeat
 from nm.core.events import NodeRegistered, Start, UnregisterCompleted
 from nm.core.settings import CoreSettings, NodeFacts
-from nm.node_parts import RunningParts
-from nm.pack_tracker import PackTracker
-from nm.shell import NodeShell
-from rm.core import ResourceManagerCore
-from rm.events import Event as RMEvent
-from rm.events import NodeHeartbeat
-from rm.master_keys import MasterKeys
-from rm.pack_service import PackTrackerService
-from rm.response_signer import ResponseSigner
-from rm.shell import ResourceManagerShell
+from nm.pack.tracker import PackTracker
+from nm.shell.effects import NodeShell
+from nm.shell.node_parts import RunningParts
+from rm.core.events import Event as RMEvent
+from rm.core.events import NodeHeartbeat
+from rm.core.resource_manager import ResourceManagerCore
+from rm.pack.service import PackTrackerService
+from rm.shell.effects import ResourceManagerShell
+from rm.shell.master_keys import MasterKeys
+from rm.shell.response_signer import ResponseSigner
 from tests.rm.builders import ONE_QUEUE
 from wire.caller import Caller
 from wire.core_shell import WallClock

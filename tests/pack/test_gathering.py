@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from nm.pack_gathering import NODES_A_CALL, Gathering
+from nm.pack.gathering import NODES_A_CALL, Gathering
 from yarn.ids import NodeId
 from yarn.protocols.tracker import NodeHeartbeatRequest
 

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from nm.core.effects import UnregisterNode
 from nm.core.events import HealthChecked, ShutDown, UtilizationSampled
-from nm.pack_tracker import first_beat_after_s
+from nm.pack.tracker import first_beat_after_s
 from tests.pack.conversation import FIRST, MACHINE, PlayedManager, PlayedNode, conversation
 from wire.caller import Caller
 from yarn.errors import AccessControlException, InvalidArgumentException

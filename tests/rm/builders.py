@@ -15,9 +15,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from rm.core import ResourceManagerCore
-from rm.effects import Effect
-from rm.events import (
+from rm.core.effects import Effect
+from rm.core.events import (
     Allocate,
     Event,
     FinishApplicationMaster,
@@ -30,6 +29,7 @@ from rm.events import (
     SubmitApplication,
     Tick,
 )
+from rm.core.resource_manager import ResourceManagerCore
 from yarn.applications import ApplicationSubmissionContext
 from yarn.asks import ANY, ResourceRequest
 from yarn.configuration import Configuration

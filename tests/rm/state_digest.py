@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from enum import Enum
 from typing import Any
 
-from rm.core import ResourceManagerCore
+from rm.core.resource_manager import ResourceManagerCore
 
 NOT_STATE = frozenset(
     {

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from rm.effects import Effect, RemoveApplication, SaveApplication, SaveAttempt, SaveNodeLabels, StoreEffect
-from rm.events import ApplicationSaved, AttemptSaved, Event, RegisterNode, StateLoaded
-from rm.stored_state import (
+from rm.core.effects import Effect, RemoveApplication, SaveApplication, SaveAttempt, SaveNodeLabels, StoreEffect
+from rm.core.events import ApplicationSaved, AttemptSaved, Event, RegisterNode, StateLoaded
+from rm.core.stored_state import (
     ApplicationAttemptStateData,
     ApplicationStateData,
     NodeLabelState,

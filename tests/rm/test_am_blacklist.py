@@ -2,8 +2,8 @@
 
 import pytest
 
-from rm.am_blacklist import MasterBlacklist, applicable_nodes
-from rm.scheduler.node import SchedulerNode
+from rm.core.am_blacklist import MasterBlacklist, applicable_nodes
+from rm.scheduler.model.node import SchedulerNode
 from tests.rm.builders import RM, ask, done
 from yarn.asks import ANY, ResourceRequest
 from yarn.ids import ApplicationId, NodeId

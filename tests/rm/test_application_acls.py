@@ -6,8 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from rm import reports
-from rm.events import (
+from rm.core.events import (
     Event,
     FailApplicationAttempt,
     KillApplication,
@@ -16,8 +15,9 @@ from rm.events import (
     UpdateApplicationPriority,
     UpdateApplicationTimeouts,
 )
-from rm.explanations import explanation
-from rm.queue_reports import queue_info
+from rm.core.reports import applications as reports
+from rm.core.reports.explanations import explanation
+from rm.core.reports.queues import queue_info
 from tests.rm.builders import RM
 from yarn.applications import ApplicationFilter
 from yarn.containers import ContainerLaunchContext

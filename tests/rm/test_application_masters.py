@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from rm.events import Allocate, FinishApplicationMaster, RegisterApplicationMaster
+from rm.core.events import Allocate, FinishApplicationMaster, RegisterApplicationMaster
 from tests.rm.builders import RM, ask, done
 from yarn.asks import ResourceRequest
 from yarn.errors import (

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from rm.effects import CleanUpMaster, Effect, LaunchMaster
-from rm.events import (
+from rm.core.effects import CleanUpMaster, Effect, LaunchMaster
+from rm.core.events import (
     FailApplicationAttempt,
     KillApplication,
     MasterLaunched,
@@ -16,7 +16,7 @@ from rm.events import (
     SubmitApplication,
     UnregisterNode,
 )
-from rm.reports import application_report, attempt_report
+from rm.core.reports.applications import application_report, attempt_report
 from tests.rm.builders import RM, ask, done
 from yarn.asks import ANY, ResourceRequest
 from yarn.containers import ContainerStatus

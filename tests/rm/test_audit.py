@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from rm import daemon
-from rm.audit import Audit
-from rm.core import ResourceManagerCore
-from rm.events import GetNewApplication, Tick, UnregisterNode
+from rm.core.audit import Audit
+from rm.core.events import GetNewApplication, Tick, UnregisterNode
+from rm.core.resource_manager import ResourceManagerCore
+from rm.shell import daemon
 from tests.rm.builders import ONE_QUEUE, RM, START_MS, ask
 from tests.rm.served_cluster import SOON_S, configuration
 from wire.cluster_secret import read_client_token
@@ -110,7 +110,7 @@ async def test_the_daemon_says_what_is_wrong_keeps_its_event_log_and_ends(
         address, token = (await addresses)["yarn.resourcemanager.address"], read_client_token(conf)
         async with ApplicationClientProxy(address, user="ann", token=token) as client:
             await client.get_new_application()
-            monkeypatch.setattr("rm.audit.violations", lambda _: ["I-01: n1: 1 + 1 != 3"])
+            monkeypatch.setattr("rm.core.audit.violations", lambda _: ["I-01: n1: 1 + 1 != 3"])
             await client.get_new_application()
     assert serving.result() == daemon.BROKEN
     assert [record.message for record in caplog.records if record.levelno == logging.CRITICAL] == [

@@ -17,7 +17,7 @@ import grpc.aio
 import pytest
 from msgspec.structs import replace
 
-from rm.servers import client_authentication
+from rm.shell.servers import client_authentication
 from tests.rm.served_cluster import ADMIN, CLIENT, configuration, serving
 from wire.caller import Caller, caller_metadata
 from wire.protocols import admin, client, inspection

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from rm.events import MoveApplication, SignalContainer, UpdateApplicationPriority, UpdateApplicationTimeouts
-from rm.reports import application_report
+from rm.core.events import MoveApplication, SignalContainer, UpdateApplicationPriority, UpdateApplicationTimeouts
+from rm.core.reports.applications import application_report
 from tests.rm.builders import RM
 from yarn.errors import ApplicationNotFoundException, YarnException
 from yarn.ids import ApplicationId, ContainerId

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from rm.events import Allocate, NodeHeartbeat
-from rm.lifecycles.rm_container import RMContainer
+from rm.core.events import Allocate, NodeHeartbeat
+from rm.scheduler.model.rm_container import RMContainer
 from tests.rm.builders import RM, ask, done
 from yarn.asks import ResourceRequest, UpdateContainerRequest
 from yarn.containers import Container

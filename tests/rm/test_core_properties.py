@@ -1,6 +1,6 @@
 """Any order of events keeps the promises: answered once, told once, nothing lost on nodes and in queues.
 
-The steps of `RM` are audited (rm.audit): each checks all invariants of the scheduler and its bookings.
+The steps of `RM` are audited (rm.core.audit): each checks all invariants of the scheduler and its bookings.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from rm.events import (
+from rm.core.events import (
     Allocate,
     MoveApplication,
     NodeHeartbeat,
@@ -21,8 +21,8 @@ from rm.events import (
     UpdateApplicationPriority,
     UpdateNodeResource,
 )
-from rm.lifecycles.rm_container import RMContainer, RMContainerState
-from rm.lifecycles.states import FINAL_APP_STATES, RMAppState
+from rm.core.states import FINAL_APP_STATES, RMAppState
+from rm.scheduler.model.rm_container import RMContainer, RMContainerState
 from tests.rm.builders import ONE_QUEUE, RM, ask, done
 from yarn.configuration import Configuration
 from yarn.errors import YarnException

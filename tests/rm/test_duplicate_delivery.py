@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from rm import events
-from rm.events import (
+from rm.core import events
+from rm.core.events import (
     AddClusterNodeLabels,
     Allocate,
     Event,
@@ -38,7 +38,7 @@ from rm.events import (
     UpdateApplicationTimeouts,
     UpdateNodeResource,
 )
-from rm.host_lists import HostLists
+from rm.core.host_lists import HostLists
 from tests.rm.builders import ONE_QUEUE, RM, START_MS, ask, done
 from tests.rm.state_digest import digest
 from yarn.applications import ApplicationSubmissionContext

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from rm.events import MoveApplication
+from rm.core.events import MoveApplication
 from tests.rm.builders import RM, ask, done
 from tests.rm.test_container_updates import Grower
 from yarn.asks import UpdateContainerRequest

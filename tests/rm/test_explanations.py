@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rm.explanations import explanation
+from rm.core.reports.explanations import explanation
 from tests.rm.builders import RM, ask
 from yarn.asks import ANY, ResourceRequest
 from yarn.errors import ApplicationNotFoundException

@@ -7,8 +7,8 @@ import pwd
 
 import pytest
 
-from rm import groups
-from rm.groups import groups_of
+from rm.shell import groups
+from rm.shell.groups import groups_of
 
 
 def test_a_users_groups_are_the_systems_the_primary_first() -> None:

@@ -7,17 +7,18 @@ from typing import Any
 
 import pytest
 
-from rm.context import RMContext
-from rm.lifecycles import rm_app, rm_app_attempt, rm_container, rm_node
-from rm.lifecycles.events import RMAppAttemptEventType, RMAppEventType, RMNodeEventType
-from rm.lifecycles.rm_app import RMApp
-from rm.lifecycles.rm_app_attempt import RMAppAttempt
-from rm.lifecycles.rm_container import RMContainer
-from rm.lifecycles.rm_node import RMNode
-from rm.lifecycles.states import RMAppAttemptState, RMAppState
-from rm.scheduler.asks import SchedulerKey
-from rm.scheduler.notices import Notice
-from rm.settings import RMSettings
+from rm.core import rm_app, rm_app_attempt, rm_node
+from rm.core.context import RMContext
+from rm.core.lifecycle_events import RMAppAttemptEventType, RMAppEventType, RMNodeEventType
+from rm.core.rm_app import RMApp
+from rm.core.rm_app_attempt import RMAppAttempt
+from rm.core.rm_node import RMNode
+from rm.core.settings import RMSettings
+from rm.core.states import RMAppAttemptState, RMAppState
+from rm.scheduler.model import rm_container
+from rm.scheduler.model.asks import SchedulerKey
+from rm.scheduler.model.notices import Notice
+from rm.scheduler.model.rm_container import RMContainer
 from tests.rm.builders import RM, done
 from yarn.applications import ApplicationSubmissionContext
 from yarn.configuration import Configuration

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rm.liveness import DeadlineMonitor, LivenessMonitor
+from rm.core.liveness import DeadlineMonitor, LivenessMonitor
 
 INTERVAL_MS = 30_000
 STEP_MS = 10_000

@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from rm.master_keys import KEEP_RETRY_S, MasterKeys
+from rm.shell.master_keys import KEEP_RETRY_S, MasterKeys
 from tests.rm.served_cluster import until
 from yarn.configuration import Configuration
 from yarn.errors import YarnException

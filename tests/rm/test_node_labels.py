@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from rm.events import AddClusterNodeLabels, RemoveClusterNodeLabels, ReplaceLabelsOnNodes
+from rm.core.events import AddClusterNodeLabels, RemoveClusterNodeLabels, ReplaceLabelsOnNodes
 from tests.rm.builders import RM, ask
 from yarn.asks import ANY, ResourceRequest
 from yarn.errors import InvalidLabelResourceRequestException, YarnException

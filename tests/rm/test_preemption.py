@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from rm.effects import Preempted
-from rm.queue_reports import queue_info
-from rm.reports import application_report
+from rm.core.effects import Preempted
+from rm.core.reports.applications import application_report
+from rm.core.reports.queues import queue_info
 from tests.rm.builders import RM, ask
 from yarn.ids import ApplicationId
 from yarn.protocols.client import QueueInfoRequest

@@ -16,9 +16,9 @@ from typing import Any
 
 import pytest
 
-from rm.core import ResourceManagerCore
-from rm.daemon import COLLECTED_AFTER, STORE_FAILED, CoreStart
-from rm.sqlite_store import SQLiteStateStore
+from rm.core.resource_manager import ResourceManagerCore
+from rm.shell.daemon import COLLECTED_AFTER, STORE_FAILED, CoreStart
+from rm.shell.sqlite_store import SQLiteStateStore
 from tests.processes import running_in_loop
 from tests.rm.builders import ask, done
 from tests.rm.served_cluster import ADMIN, CLIENT, SOON_S, Node, configuration, submit, until
@@ -159,7 +159,7 @@ async def test_a_damaged_state_store_ends_it_with_a_status_of_its_own(tmp_path: 
 SERVES = """
 import asyncio, gc, os, signal, sys
 from pathlib import Path
-from rm.daemon import serve
+from rm.shell.daemon import serve
 from wire.hadoop_xml import load_configuration
 
 def ready(facts):

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from rm.events import (
+from rm.core.events import (
     GetNewApplication,
     MoveApplication,
     RefreshQueues,
     SubmitApplication,
     UpdateApplicationPriority,
 )
-from rm.queue_reports import queue_user_acls
+from rm.core.reports.queues import queue_user_acls
 from tests.rm.builders import ONE_QUEUE, RM
 from yarn.applications import ApplicationSubmissionContext
 from yarn.configuration import Configuration

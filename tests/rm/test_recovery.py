@@ -5,14 +5,14 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from rm.events import (
+from rm.core.events import (
     ApplicationSaveFailed,
     FailApplicationAttempt,
     MoveApplication,
     UpdateApplicationPriority,
     UpdateApplicationTimeouts,
 )
-from rm.reports import application_report, attempt_report
+from rm.core.reports.applications import application_report, attempt_report
 from tests.rm.builders import START_MS, done
 from tests.rm.stored import NOT_PRESERVING, StoredRM
 from yarn.asks import ANY, ResourceRequest

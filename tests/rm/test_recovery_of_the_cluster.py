@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
-from rm.events import AddClusterNodeLabels, HostListsRead, RefreshNodes, RemoveClusterNodeLabels, ReplaceLabelsOnNodes
-from rm.host_lists import HostLists
-from rm.node_reports import cluster_metrics
+from rm.core.events import (
+    AddClusterNodeLabels,
+    HostListsRead,
+    RefreshNodes,
+    RemoveClusterNodeLabels,
+    ReplaceLabelsOnNodes,
+)
+from rm.core.host_lists import HostLists
+from rm.core.reports.nodes import cluster_metrics
 from tests.rm.stored import StoredRM
 from tests.rm.test_node_labels import CONF
 from yarn.containers import ContainerLaunchContext

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from rm.core import ResourceManagerCore
+from rm.core.resource_manager import ResourceManagerCore
 from tests.rm.builders import ONE_QUEUE, RM, START_MS, ask, done
 from yarn.configuration import Configuration
 from yarn.errors import YarnException

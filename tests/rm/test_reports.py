@@ -4,8 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from rm.queue_reports import queue_info
-from rm.reports import application_report, applications, attempt_reports, container_report, container_reports
+from rm.core.reports.applications import (
+    application_report,
+    applications,
+    attempt_reports,
+    container_report,
+    container_reports,
+)
+from rm.core.reports.queues import queue_info
 from tests.rm.builders import RM, ask, done
 from yarn.applications import ApplicationFilter
 from yarn.errors import ApplicationAttemptNotFoundException, ApplicationNotFoundException, ContainerNotFoundException

@@ -7,8 +7,8 @@ import re
 import pytest
 from msgspec.structs import replace
 
-from rm.events import Allocate
-from rm.liveness import STALE_DEADLINES_MAX, DeadlineMonitor
+from rm.core.events import Allocate
+from rm.core.liveness import STALE_DEADLINES_MAX, DeadlineMonitor
 from rm.scheduler import request_limits
 from tests.rm.builders import RM, ask
 from yarn.asks import ResourceRequest

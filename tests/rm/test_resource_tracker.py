@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from rm.events import NodeHeartbeat, RegisterNode, Stood, Tick, UnregisterNode, UpdateNodeResource
-from rm.node_reports import cluster_metrics, node_reports
+from rm.core.events import NodeHeartbeat, RegisterNode, Stood, Tick, UnregisterNode, UpdateNodeResource
+from rm.core.reports.nodes import cluster_metrics, node_reports
 from tests.rm.builders import RM, ask, done
 from yarn.containers import ContainerStatus, NMContainerStatus
 from yarn.errors import ResourceNotFoundException, YarnException
@@ -236,7 +236,10 @@ def test_a_silent_node_is_lost_and_its_containers_with_it(rm: RM, app: Applicati
     assert [(status.container_id, status.exit_status) for status in reply.completed] == [(container.id, -100)]
     assert [(node.node_id.host, node.state) for node in reply.updated_nodes] == [("n2", NodeState.LOST)]
     assert rm.allocate(app).updated_nodes == ()
-    assert (cluster_metrics(rm.core.context).lost, cluster_metrics(rm.core.context).active) == (1, 1)
+    assert (
+        cluster_metrics(rm.core.context).lost,
+        cluster_metrics(rm.core.context).active,
+    ) == (1, 1)
 
 
 def test_what_a_lost_node_still_runs_is_cleaned_up_when_it_comes_back(rm: RM, app: ApplicationId) -> None:

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from rm.daemon import ResourceManager
-from rm.effects import StoreEffect
-from rm.sqlite_store import SQLiteStateStore
+from rm.core.effects import StoreEffect
+from rm.shell.daemon import ResourceManager
+from rm.shell.sqlite_store import SQLiteStateStore
 from tests.rm.served_cluster import configuration, serving, submit, until
 from yarn.configuration import Configuration
 from yarn.errors import ApplicationMasterNotRegisteredException, YarnException

@@ -6,11 +6,11 @@ from collections.abc import Callable
 
 import pytest
 
-from rm.events import FailApplicationAttempt, UnregisterNode
-from rm.lifecycles.events import RMAppAttemptEventType, RMAppEventType
-from rm.reports import application_report, attempt_report
-from rm.state_store import StateStore
-from rm.stored_state import Saving
+from rm.core.events import FailApplicationAttempt, UnregisterNode
+from rm.core.lifecycle_events import RMAppAttemptEventType, RMAppEventType
+from rm.core.reports.applications import application_report, attempt_report
+from rm.core.state_store import StateStore
+from rm.core.stored_state import Saving
 from tests.rm.builders import RM, ask, done
 from yarn.ids import ApplicationAttemptId, ApplicationId
 from yarn.protocols.master import FinishApplicationMasterRequest

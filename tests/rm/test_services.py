@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from rm.master_launcher import SUBMIT_TIME, WEB_PROXY_BASE
+from rm.shell.master_launcher import SUBMIT_TIME, WEB_PROXY_BASE
 from tests.rm.builders import ask, done
 from tests.rm.served_cluster import CLIENT, SOON_S, Cluster, Node, configuration, serving, submit, until
 from wire.credentials import Credentials

@@ -5,13 +5,13 @@ from typing import Any
 
 import pytest
 
-from rm.core import ResourceManagerCore
-from rm.mapping_rule_file import with_mapping_rules
-from rm.placement.mapping import MappingPlacement
-from rm.queue_acls import QueueAcls
-from rm.queue_lookup import ConfiguredQueues
-from rm.scheduler import unsupported
-from rm.scheduler.configuration import CapacitySchedulerConfiguration
+from rm.core.placement_rules.mapping import MappingPlacement
+from rm.core.queue_acls import QueueAcls
+from rm.core.queue_lookup import ConfiguredQueues
+from rm.core.resource_manager import ResourceManagerCore
+from rm.scheduler.config import unsupported
+from rm.scheduler.config.configuration import CapacitySchedulerConfiguration
+from rm.shell.mapping_rule_file import with_mapping_rules
 from yarn.configuration import Configuration, ConfigurationException, Entry
 from yarn.faults import OVERRIDE
 from yarn.settings import scheduler, setting_of

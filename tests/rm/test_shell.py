@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from rm.effects import CleanUpMaster, Effect, LaunchMaster, SaveNodeLabels
-from rm.events import (
+from rm.core.effects import CleanUpMaster, Effect, LaunchMaster, SaveNodeLabels
+from rm.core.events import (
     Allocate,
     Event,
     GetNewApplication,
@@ -23,8 +23,8 @@ from rm.events import (
     SubmitApplication,
     Tick,
 )
-from rm.shell import ResourceManagerShell
-from rm.stored_state import NodeLabelState
+from rm.core.stored_state import NodeLabelState
+from rm.shell.effects import ResourceManagerShell
 from tests.rm.served_cluster import until
 from wire.event_log import EventLog, Step, read_event_log
 from yarn.applications import ApplicationSubmissionContext

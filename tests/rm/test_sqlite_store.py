@@ -16,11 +16,9 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from rm.effects import RemoveApplication, SaveApplication, SaveAttempt, SaveNodeLabels
-from rm.lifecycles.states import RMAppAttemptState, RMAppState
-from rm.sqlite_store import NODE_LABELS, SQLiteStateStore
-from rm.store_file import FILE_KIND, SCHEMA_VERSION, StoreDamaged, StoreUnavailable
-from rm.stored_state import (
+from rm.core.effects import RemoveApplication, SaveApplication, SaveAttempt, SaveNodeLabels
+from rm.core.states import RMAppAttemptState, RMAppState
+from rm.core.stored_state import (
     ApplicationAttemptStateData,
     ApplicationStateData,
     NodeLabelState,
@@ -28,6 +26,8 @@ from rm.stored_state import (
     Saving,
     StoredApplication,
 )
+from rm.shell.sqlite_store import NODE_LABELS, SQLiteStateStore
+from rm.shell.store_file import FILE_KIND, SCHEMA_VERSION, StoreDamaged, StoreUnavailable
 from tests.processes import running
 from yarn.applications import ApplicationSubmissionContext
 from yarn.containers import Container, ContainerLaunchContext
@@ -225,8 +225,8 @@ KILLS = 3
 WRITER = """
 import os, sys
 from pathlib import Path
-from rm.effects import SaveApplication
-from rm.stored_state import Saving
+from rm.core.effects import SaveApplication
+from rm.core.stored_state import Saving
 from tests.rm.test_sqlite_store import application, opened
 store = opened(Path(sys.argv[1]))
 for number in range(int(sys.argv[2]), 1_000_000):

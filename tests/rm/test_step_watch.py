@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from rm.events import Tick
-from rm.lifecycles.states import RMAppAttemptState
-from rm.scheduler import node_visit
+from rm.core.events import Tick
+from rm.core.states import RMAppAttemptState
+from rm.scheduler.placement import node_visit
 from tests.rm.builders import RM, ask, done
 from yarn.asks import ANY, ResourceRequest
 from yarn.ids import ApplicationId

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from rm.store_file import StoreDamaged
+from rm.shell.store_file import StoreDamaged
 from tests.processes import running
 from tests.rm.test_sqlite_store import ROOT, application
 from tests.rm.test_store_damage import Files, flipped, flips, load
@@ -29,8 +29,8 @@ FLIPS = 4
 WRITER = f"""
 import ctypes, os, signal, sys
 from pathlib import Path
-from rm.effects import SaveApplication
-from rm.stored_state import Saving
+from rm.core.effects import SaveApplication
+from rm.core.stored_state import Saving
 from tests.rm.test_sqlite_store import application, opened
 PTRACE_TRACEME = 0
 directory = Path(sys.argv[1])

@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from rm import store_file
-from rm.effects import SaveApplication, SaveAttempt, SaveNodeLabels
-from rm.sqlite_store import Keys
-from rm.store_file import StoreDamaged, store_files
-from rm.stored_state import NodeLabelState, RMState, Saving
+from rm.core.effects import SaveApplication, SaveAttempt, SaveNodeLabels
+from rm.core.stored_state import NodeLabelState, RMState, Saving
+from rm.shell import store_file
+from rm.shell.sqlite_store import Keys
+from rm.shell.store_file import StoreDamaged, store_files
 from tests.rm.test_sqlite_store import application, attempt, opened, read
 from yarn.ids import NodeId
 from yarn.nodes import NodeLabel

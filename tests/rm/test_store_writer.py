@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from rm.effects import Effect, SaveApplication, SaveAttempt, StoreEffect
-from rm.events import (
+from rm.core.effects import Effect, SaveApplication, SaveAttempt, StoreEffect
+from rm.core.events import (
     ApplicationSaved,
     ApplicationSaveFailed,
     AttemptSaved,
@@ -20,11 +20,11 @@ from rm.events import (
     MasterLaunched,
     SubmitApplication,
 )
-from rm.shell import ResourceManagerShell
-from rm.sqlite_store import SQLiteStateStore
-from rm.store_file import StoreUnavailable
-from rm.store_writer import StoreWriter
-from rm.stored_state import Saving
+from rm.core.stored_state import Saving
+from rm.shell.effects import ResourceManagerShell
+from rm.shell.sqlite_store import SQLiteStateStore
+from rm.shell.store_file import StoreUnavailable
+from rm.shell.store_writer import StoreWriter
 from tests.rm.served_cluster import until
 from tests.rm.test_shell import Clock, ScriptedCore
 from tests.rm.test_sqlite_store import APP, ATTEMPT, application, attempt
@@ -147,7 +147,7 @@ async def test_a_submission_that_is_repeated_is_answered_once_the_first_one_is_d
 async def test_a_full_disk_turns_away_what_is_new_and_keeps_the_rest_until_there_is_room(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    caplog.set_level("INFO", "rm.store_writer")
+    caplog.set_level("INFO", "rm.shell.store_writer")
     wired = Wired([Reply(1, "one"), NEW], [AGAIN], [], [], [Reply(3, "three"), NEW])
     wired.disk.problem = FULL
     async with asyncio.TaskGroup() as tasks:
@@ -167,7 +167,7 @@ async def test_a_full_disk_turns_away_what_is_new_and_keeps_the_rest_until_there
     assert await wired.shell.ask(submission) == "three"
     await wired.writer.close()
     assert wired.failed == 0
-    said = [record.message for record in caplog.records if record.name == "rm.store_writer"]
+    said = [record.message for record in caplog.records if record.name == "rm.shell.store_writer"]
     assert said == ["applications are turned away: no room", "the state store takes writes again"]
 
 

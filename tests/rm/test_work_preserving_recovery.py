@@ -9,8 +9,8 @@ from collections.abc import Mapping
 
 import pytest
 
-from rm.events import NodeHeartbeat, RegisterNode
-from rm.reports import application_report
+from rm.core.events import NodeHeartbeat, RegisterNode
+from rm.core.reports.applications import application_report
 from tests.rm.builders import ask, done
 from tests.rm.stored import StoredRM
 from yarn.containers import Container, NMContainerStatus
@@ -63,7 +63,10 @@ def test_nodes_bring_back_what_they_run(job: Job) -> None:
     containers = rm.core.scheduler.containers_of(job.app)
     assert set(containers) == {job.master.id, *(task.id for task in job.tasks)}
     assert [c.id for c in containers.values() if c.is_am] == [job.master.id]
-    assert list(rm.core.context.apps[job.app].ran_nodes) == [rm.nodes["n1"].node_id, rm.nodes["n2"].node_id]
+    assert list(rm.core.context.apps[job.app].ran_nodes) == [
+        rm.nodes["n1"].node_id,
+        rm.nodes["n2"].node_id,
+    ]
 
 
 def test_the_master_registers_again_and_the_application_ends_as_ever(job: Job) -> None:

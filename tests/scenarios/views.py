@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from rm.scheduler.activation import user_am_limit
-from rm.scheduler.asks import SchedulerKey
-from rm.scheduler.leaf_queue import LeafQueue
-from rm.scheduler.parent_queue import ParentQueue
+from rm.scheduler.capacity.activation import user_am_limit
+from rm.scheduler.model.asks import SchedulerKey
+from rm.scheduler.model.leaf_queue import LeafQueue
+from rm.scheduler.model.parent_queue import ParentQueue
 from tests.rm.scheduler.cluster import Cluster
 from yarn.resource import Resource
 

@@ -25,7 +25,7 @@ from yarn.protocols.tracker import RegisterNodeManagerRequest
 from yarn.resource import Resource
 from yarn.states import ContainerRetryPolicy
 
-GOOD = "2026-11-21 10:00:00,000 INFO rm.shell RMApp=application_1_0001 event=START from=NEW to=NEW_SAVING\n"
+GOOD = "2026-11-21 10:00:00,000 INFO rm.shell.effects RMApp=application_1_0001 event=START from=NEW to=NEW_SAVING\n"
 APP = ApplicationId(1, 1)
 
 # Logs
@@ -46,11 +46,11 @@ def test_a_log_without_a_fault_passes(tmp_path: Path) -> None:
     [
         "Traceback (most recent call last):",
         "2026-11-21 10:00:00,000 ERROR wire.server call failed rpc=allocate peer=ipv4:127.0.0.1:1",
-        "2026-11-21 10:00:00,000 ERROR nm.shell something new",
-        "2026-11-21 10:00:00,000 CRITICAL rm.shell invariant broken: I-15: x",
-        "2026-11-21 10:00:00,000 WARNING rm.shell a step failed event=Tick",
+        "2026-11-21 10:00:00,000 ERROR nm.shell.effects something new",
+        "2026-11-21 10:00:00,000 CRITICAL rm.shell.effects invariant broken: I-15: x",
+        "2026-11-21 10:00:00,000 WARNING rm.shell.effects a step failed event=Tick",
         "a line that a message brought",
-        "2026-11-21 10:00:00,000 INFO rm.shell " + "x" * LINE_BYTES_MAX,
+        "2026-11-21 10:00:00,000 INFO rm.shell.effects " + "x" * LINE_BYTES_MAX,
     ],
 )
 def test_a_line_that_should_not_be_there_is_reported_with_its_number(tmp_path: Path, line: str) -> None:
@@ -69,7 +69,7 @@ def test_of_a_trace_the_exception_is_reported_too(tmp_path: Path) -> None:
 
 
 def test_what_hadoop_breaks_as_well_is_no_fault(tmp_path: Path) -> None:
-    line = "2026-11-21 10:00:00,000 WARNING rm.shell invariant broken, as Hadoop breaks it where x: I-08: y\n"
+    line = "2026-11-21 10:00:00,000 WARNING rm.shell.effects invariant broken, as Hadoop breaks it where x: I-08: y\n"
     assert check_log(log_of(tmp_path, line), 10) == []
 
 

@@ -85,8 +85,10 @@ def test_links(tidy: Tidy) -> None:
 
 
 def test_paths_in_documents(tidy: Tidy) -> None:
-    text = "`rm/core.py` and `rm/gone.py`, `rm/` and `am -list`, `scripts/x --check`\n"
-    assert tidy({"rm/core.py": "", "a.md": text}) == ["a.md:1: rm/gone.py does not exist (correct the path)"]
+    text = "`rm/core/resource_manager.py` and `rm/gone.py`, `rm/` and `am -list`, `scripts/x --check`\n"
+    assert tidy({"rm/core/resource_manager.py": "", "a.md": text}) == [
+        "a.md:1: rm/gone.py does not exist (correct the path)"
+    ]
 
 
 def test_what_git_ignores_is_not_looked_at(tidy: Tidy) -> None:

@@ -13,7 +13,7 @@ from wire.daemon_process import LOG_FORMAT, MESSAGE_LENGTH_MAX, _LineFormatter
 def test_lines_are_those_of_the_standard_formatter() -> None:
     ours, standard = _LineFormatter(LOG_FORMAT), logging.Formatter(LOG_FORMAT)
     for created in (1_700_000_000.0, 1_700_000_000.0625, 1_700_000_000.9375, 1_700_000_001.5, 1_699_999_999.25):
-        record = logging.LogRecord("nm.shell", logging.INFO, "", 0, "%s=%s", ("a", 1), None)
+        record = logging.LogRecord("nm.shell.effects", logging.INFO, "", 0, "%s=%s", ("a", 1), None)
         record.created, record.msecs = created, created % 1 * 1000
         assert ours.format(record) == standard.format(record)
 
@@ -31,7 +31,7 @@ def test_lines_are_those_of_the_standard_formatter() -> None:
 )
 def test_a_message_is_one_line_that_is_not_too_long(sent: str, shown: str) -> None:
     """A name that a caller sends cannot begin a line of the log, move the cursor of a reader or fill the disk."""
-    record = logging.LogRecord("nm.shell", logging.INFO, "", 0, "%s", (sent,), None)
+    record = logging.LogRecord("nm.shell.effects", logging.INFO, "", 0, "%s", (sent,), None)
     line = _LineFormatter("%(levelname)s %(message)s").format(record)
     assert line == f"INFO {shown}"
 
@@ -40,7 +40,7 @@ def test_a_trace_keeps_its_lines() -> None:
     try:
         raise ValueError("a\nb")
     except ValueError:
-        record = logging.LogRecord("nm.shell", logging.ERROR, "", 0, "failed", None, sys.exc_info())
+        record = logging.LogRecord("nm.shell.effects", logging.ERROR, "", 0, "failed", None, sys.exc_info())
     lines = _LineFormatter("%(message)s").format(record).splitlines()
     assert lines[0] == "failed"
     assert lines[-2:] == ["ValueError: a", "b"]

@@ -14,8 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-import rm.effects
-import rm.events
+import rm.core.effects
+import rm.core.events
 from tests.wire.random_records import random_record
 from wire.event_log import KEPT_MAX, EventLog, Step, earlier_log, open_event_log, read_event_log
 from wire.json_records import from_json, to_json
@@ -29,14 +29,14 @@ from yarn.protocols.tracker import NodeHeartbeatRequest
 from yarn.resource import Resource
 from yarn.states import NodeState, YarnApplicationState
 
-EVENTS = [kind for kind in get_args(rm.events.Event) if kind is not rm.events.RefreshQueues]
+EVENTS = [kind for kind in get_args(rm.core.events.Event) if kind is not rm.core.events.RefreshQueues]
 
 
 def _through_json(value: Any) -> Any:
     return from_json(json.loads(json.dumps(to_json(value))))
 
 
-@pytest.mark.parametrize("kind", [*EVENTS, rm.effects.LaunchMaster, rm.effects.StateChanged])
+@pytest.mark.parametrize("kind", [*EVENTS, rm.core.effects.LaunchMaster, rm.core.effects.StateChanged])
 @settings(max_examples=30, deadline=None)
 @given(seed=st.integers(0, (1 << 32) - 1))
 def test_events_and_effects_are_read_as_written(kind: type[Any], seed: int) -> None:
@@ -85,7 +85,7 @@ def test_plain_values_are_read_as_written(value: object) -> None:
 
 
 def test_errors_keep_class_and_message() -> None:
-    read = _through_json(rm.effects.Refuse(3, InvalidToken("no")))
+    read = _through_json(rm.core.effects.Refuse(3, InvalidToken("no")))
     assert (type(read.error), read.error.message) == (InvalidToken, "no")
 
 
@@ -134,8 +134,8 @@ def test_what_is_no_record_is_not_written() -> None:
 def _steps() -> list[Step]:
     ask = ResourceRequest(1, "*", Resource(1024, 1), 2)
     return [
-        Step(5, rm.events.Tick(), ()),
-        Step(6, rm.events.GetNewApplication(1), (rm.effects.Reply(1, (ask,)), rm.effects.Warn("w"))),
+        Step(5, rm.core.events.Tick(), ()),
+        Step(6, rm.core.events.GetNewApplication(1), (rm.core.effects.Reply(1, (ask,)), rm.core.effects.Warn("w"))),
     ]
 
 
@@ -211,7 +211,7 @@ def test_a_log_that_was_moved_is_still_its_daemons_own(tmp_path: Path) -> None:
     log = EventLog(tmp_path / "log", "now")
     with pytest.raises(YarnException, match="another daemon writes its events there"):
         EventLog(tmp_path / "log", "third")
-    log.append(5, rm.events.Tick(), ())
+    log.append(5, rm.core.events.Tick(), ())
     log.close()
     start, steps = read_event_log(tmp_path / "log")
     assert (start, len(list(steps))) == ("now", 1)

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from yarn.java_values import (
+from yarn.java.values import (
     INT_MAX,
     INT_MIN,
     parse_bool,

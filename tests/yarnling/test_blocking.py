@@ -8,9 +8,9 @@ import inspect
 import pytest
 
 from yarn.errors import YarnException
-from yarnling.blocking import BlockingClient, BlockingCluster, LoopThread
-from yarnling.client import Client
-from yarnling.local_cluster import LocalCluster
+from yarnling.cluster.blocking import BlockingClient, BlockingCluster, LoopThread
+from yarnling.cluster.client import Client
+from yarnling.cluster.local_cluster import LocalCluster
 
 
 async def doubled(number: int) -> int:

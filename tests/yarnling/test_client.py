@@ -10,7 +10,7 @@ from yarn.errors import InvalidIdException
 from yarn.ids import ApplicationAttemptId, ApplicationId, ContainerId, as_id
 from yarn.queues import QueueInfo, QueueStatistics
 from yarn.states import QueueState, SignalContainerCommand
-from yarnling.client import Client, leaf_queue_names
+from yarnling.cluster.client import Client, leaf_queue_names
 
 
 def queue(path: str, *children: QueueInfo) -> QueueInfo:

@@ -9,7 +9,7 @@ import pytest
 from wire.hadoop_xml import load_configuration, to_xml
 from yarn.faults import ConfigurationException
 from yarn.settings import nodemanager, resourcemanager, yarnling
-from yarnling.cluster_configuration import (
+from yarnling.cluster.configuration import (
     composed,
     emulation_setting,
     file_values,
@@ -18,7 +18,7 @@ from yarnling.cluster_configuration import (
     node_overrides,
     node_sizes,
 )
-from yarnling.cluster_directory import ClusterDirectory
+from yarnling.cluster.directory import ClusterDirectory
 
 MEMORY = nodemanager.RESOURCE_MEMORY_MB.key
 VMEM = nodemanager.VMEM_CHECK_ENABLED.key

@@ -10,9 +10,9 @@ from types import SimpleNamespace
 import pytest
 
 from yarn.errors import InvalidArgumentException
-from yarnling.cluster_daemons import ClusterDaemons, Node
-from yarnling.cluster_directory import ClusterDirectory
-from yarnling.launcher import Daemon
+from yarnling.cluster.daemons import ClusterDaemons, Node
+from yarnling.cluster.directory import ClusterDirectory
+from yarnling.cluster.launcher import Daemon
 
 
 async def test_the_loop_goes_on_while_a_node_is_killed() -> None:

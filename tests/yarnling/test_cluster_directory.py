@@ -15,17 +15,17 @@ import pytest
 from tests.processes import running
 from yarn.errors import InvalidArgumentException, YarnException
 from yarn.settings import resourcemanager, yarnling
-from yarnling import leftovers
-from yarnling.cluster_daemons import ClusterDaemons
-from yarnling.cluster_directory import STATE_STORE, ClusterDirectory, DirectoryInUse
-from yarnling.local_cluster import LocalCluster
-from yarnling.processes import LOCK_FILE
+from yarnling.cluster import leftovers
+from yarnling.cluster.daemons import ClusterDaemons
+from yarnling.cluster.directory import STATE_STORE, ClusterDirectory, DirectoryInUse
+from yarnling.cluster.local_cluster import LocalCluster
+from yarnling.cluster.processes import LOCK_FILE
 
 RECOVERY = {resourcemanager.RECOVERY_ENABLED.key: "true"}
 HOLDER = """
 import sys
 from pathlib import Path
-from yarnling.cluster_directory import ClusterDirectory
+from yarnling.cluster.directory import ClusterDirectory
 ClusterDirectory.make(Path(sys.argv[1]), "da")
 print("held", flush=True)
 sys.stdin.read()
@@ -193,7 +193,7 @@ def test_what_a_dead_cluster_has_left_is_ended_first(
     opened().release_directory()
     ClusterDirectory.make(directory / "nested").release()
     wait = "import time; time.sleep(600)"
-    daemon = (sys.executable, "-c", wait, "-m", "yarnling.fork_server", "8", str(directory))
+    daemon = (sys.executable, "-c", wait, "-m", "yarnling.cluster.fork_server", "8", str(directory))
     nested = {"LOCAL_DIRS": f"{directory}/nested/nm-1/local/usercache", "PATH": os.environ["PATH"]}
     own = {"LOCAL_DIRS": f"{directory}/nm-1/local/usercache", "PATH": os.environ["PATH"]}
     with (

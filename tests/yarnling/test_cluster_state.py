@@ -11,7 +11,7 @@ import pytest
 from msgspec import structs
 
 from yarn.errors import YarnException
-from yarnling.cluster_state import (
+from yarnling.cluster.state import (
     ClusterState,
     NoCluster,
     NodeEntry,
@@ -24,7 +24,7 @@ from yarnling.cluster_state import (
     state_directory,
     state_path,
 )
-from yarnling.supervisor import UpOptions, check_free, supervised
+from yarnling.cluster.supervisor import UpOptions, check_free, supervised
 
 
 @pytest.fixture(autouse=True)

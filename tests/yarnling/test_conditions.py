@@ -11,8 +11,8 @@ from yarn.applications import ApplicationAttemptReport, ApplicationReport, Conta
 from yarn.ids import ApplicationAttemptId, ApplicationId, ContainerId, NodeId
 from yarn.resource import NONE
 from yarn.states import ContainerState, YarnApplicationAttemptState, YarnApplicationState
-from yarnling.client import Client, WaitTimeout
-from yarnling.conditions import until, until_blocking, wait_containers
+from yarnling.cluster.client import Client, WaitTimeout
+from yarnling.cluster.conditions import until, until_blocking, wait_containers
 
 APP = ApplicationId(1, 1)
 

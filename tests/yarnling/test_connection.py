@@ -14,7 +14,7 @@ from tests.processes import running
 from wire.hadoop_xml import to_xml
 from yarn.ids import ApplicationId
 from yarnling.cli.connection import CommandClient
-from yarnling.cluster_state import ClusterState, NoCluster, ProcessIdentity
+from yarnling.cluster.state import ClusterState, NoCluster, ProcessIdentity
 
 RM = "yarn.resourcemanager.address"
 NOBODY = {RM: "127.0.0.1:9"}

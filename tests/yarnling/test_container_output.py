@@ -13,7 +13,7 @@ from yarn.applications import ApplicationAttemptReport
 from yarn.ids import ApplicationAttemptId, ApplicationId, ContainerId
 from yarn.states import YarnApplicationAttemptState
 from yarnling.cli.container_output import GrowingOutput
-from yarnling.client import Client
+from yarnling.cluster.client import Client
 
 APP = ApplicationId(1, 1)
 ATTEMPT = ApplicationAttemptId(APP, 1)

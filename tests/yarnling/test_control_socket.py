@@ -13,8 +13,8 @@ import pytest
 
 from wire.unix_socket import short_name
 from yarn.errors import YarnException
-from yarnling import control_socket
-from yarnling.control_socket import (
+from yarnling.cluster import control_socket
+from yarnling.cluster.control_socket import (
     LINE_BYTES_MAX,
     WAITING_MAX,
     CarryOut,
@@ -110,7 +110,7 @@ async def test_who_says_nothing_is_sent_away(path: Path, monkeypatch: pytest.Mon
 
 
 async def test_another_user_is_sent_away(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("yarnling.control_socket.os.geteuid", lambda: 4711)
+    monkeypatch.setattr("yarnling.cluster.control_socket.os.geteuid", lambda: 4711)
     async with listening(path, echo):
         with pytest.raises(NoSupervisor):
             await asked(path, {"order": "x"})

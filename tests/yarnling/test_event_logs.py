@@ -10,13 +10,13 @@ import pytest
 
 from am.programs.distributed_shell.client import parse
 from nm.core import NodeManagerCore
-from nm.node_manager import CoreStart as NodeStart
-from rm.core import ResourceManagerCore
-from rm.daemon import CoreStart as ResourceManagerStart
+from nm.shell.node_manager import CoreStart as NodeStart
+from rm.core.resource_manager import ResourceManagerCore
+from rm.shell.daemon import CoreStart as ResourceManagerStart
 from wire.event_log import Step, read_event_log
 from wire.json_records import to_json
 from yarn.states import FinalApplicationStatus
-from yarnling.local_cluster import LocalCluster
+from yarnling.cluster.local_cluster import LocalCluster
 
 pytestmark = [pytest.mark.cluster, pytest.mark.slow]
 

@@ -18,11 +18,11 @@ from msgspec.structs import replace
 
 from tests.processes import running
 from tests.yarnling.apart import PROJECT, output
-from yarnling import starters
-from yarnling.conditions import until_blocking
-from yarnling.fork_server import RM_GRACE_S, STARTING_MAX, STOP_GRACE_S, ForkServer
-from yarnling.launcher import STOP_S, DaemonFailed, Launcher
-from yarnling.start_request import (
+from yarnling.cluster import starters
+from yarnling.cluster.conditions import until_blocking
+from yarnling.cluster.fork_server import RM_GRACE_S, STARTING_MAX, STOP_GRACE_S, ForkServer
+from yarnling.cluster.launcher import STOP_S, DaemonFailed, Launcher
+from yarnling.cluster.start_request import (
     PACKET_BYTES_MAX,
     Exited,
     Message,
@@ -124,7 +124,7 @@ async def test_a_daemon_that_ignores_term_is_killed(
     launcher: Launcher, request_for: Request, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """By the fork server after its grace, long before its owner would lose patience with it."""
-    monkeypatch.setattr("yarnling.launcher.STOP_S", 600.0)
+    monkeypatch.setattr("yarnling.cluster.launcher.STOP_S", 600.0)
     daemon = await launcher.start(request_for("deaf"))
     async with asyncio.timeout(60):
         await launcher.close()
@@ -187,8 +187,8 @@ async def test_a_fork_with_threads_is_refused(launcher: Launcher, request_for: R
 OWNER = """
 import asyncio, sys
 from pathlib import Path
-from yarnling.launcher import Launcher
-from yarnling.start_request import StartRequest
+from yarnling.cluster.launcher import Launcher
+from yarnling.cluster.start_request import StartRequest
 
 async def main(home):
     launcher = Launcher(home, temporary=True)
@@ -223,8 +223,8 @@ def test_a_thread_that_is_about_to_be_gone_is_waited_for(monkeypatch: pytest.Mon
 
 READ_AHEAD = """
 import sys
-from yarnling.start_request import NM, StartRequest
-from yarnling.starters import Forking
+from yarnling.cluster.start_request import NM, StartRequest
+from yarnling.cluster.starters import Forking
 
 starter = Forking()
 for table in ({}, {"yarn.yarnling.emulation.table": "default"}):
@@ -334,7 +334,7 @@ def test_a_daemon_whose_exit_is_seen_before_its_ready_pipe_is_forgotten(
     os.close(starter.pipes.pop("nm-1"))
     (daemon,) = server._daemons.values()
     ended = iter([(daemon.pid, signal.SIGKILL.value), None])
-    monkeypatch.setattr("yarnling.fork_server._next_ended_child", lambda: next(ended))
+    monkeypatch.setattr("yarnling.cluster.fork_server._next_ended_child", lambda: next(ended))
     server._reap()
     server._on_end_of_start(daemon)
     assert told(owner) == [Started("nm-1", daemon.pid), Exited("nm-1", daemon.pid, -signal.SIGKILL)]

@@ -11,7 +11,7 @@ import pytest
 from wire.address import Address
 from wire.server import RpcServer
 from yarn.errors import YarnException
-from yarnling.held_ports import HeldPorts
+from yarnling.cluster.held_ports import HeldPorts
 
 IP_LOCAL_PORT_RANGE = 51
 """From Linux 6.3 on a socket can be told which ports the kernel may choose from for it."""

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from tests.processes import running
-from yarnling.cluster_state import ClusterState, NodeEntry, ProcessIdentity, state_path
-from yarnling.leftovers import clean_up
+from yarnling.cluster.leftovers import clean_up
+from yarnling.cluster.state import ClusterState, NodeEntry, ProcessIdentity, state_path
 
 Start = Callable[..., subprocess.Popen[bytes]]
 GONE = ProcessIdentity(os.getpid(), 1.0)
@@ -57,7 +57,7 @@ def test_containers_are_ended_and_who_works_in_the_directory_is_not(tmp_path: Pa
 
 def test_daemons_are_ended(tmp_path: Path, start: Start) -> None:
     wait = "import time; time.sleep(600)"
-    by_word = start(sys.executable, "-c", wait, "-m", "yarnling.fork_server", "8", str(tmp_path))
+    by_word = start(sys.executable, "-c", wait, "-m", "yarnling.cluster.fork_server", "8", str(tmp_path))
     known = start("sleep", "600")
     node = NodeEntry(1, "nm-1", "127.0.0.2:1", ProcessIdentity.of(known.pid), ())
     assert clean_up(state(tmp_path, node)) == 2

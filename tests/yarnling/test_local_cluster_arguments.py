@@ -13,11 +13,11 @@ from yarn.ids import ApplicationAttemptId, ApplicationId, NodeId
 from yarn.nodes import NodeHealth, NodeReport
 from yarn.resource import NONE, Resource
 from yarn.states import FinalApplicationStatus, NodeState, YarnApplicationState
-from yarnling.client import Client
-from yarnling.cluster_daemons import Node
-from yarnling.cluster_directory import ClusterDirectory
-from yarnling.launcher import Daemon
-from yarnling.local_cluster import LocalCluster
+from yarnling.cluster.client import Client
+from yarnling.cluster.daemons import Node
+from yarnling.cluster.directory import ClusterDirectory
+from yarnling.cluster.launcher import Daemon
+from yarnling.cluster.local_cluster import LocalCluster
 
 
 @pytest.mark.parametrize(

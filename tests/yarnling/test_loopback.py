@@ -10,17 +10,17 @@ from pathlib import Path
 import psutil
 import pytest
 
-from am.events import ContainersAllocated, ContainersCompleted
+from am.core.events import ContainersAllocated, ContainersCompleted
+from am.core.requests import ContainerRequest
 from am.programs.distributed_shell.client import parse
-from am.requests import ContainerRequest
 from yarn.applications import ApplicationFilter
 from yarn.containers import ContainerLaunchContext
 from yarn.errors import InvalidArgumentException
 from yarn.resource import Resource
 from yarn.states import FinalApplicationStatus, NodeState, YarnApplicationState
-from yarnling.launcher import DaemonFailed
-from yarnling.local_cluster import LocalCluster
-from yarnling.unmanaged_master import UnmanagedMaster
+from yarnling.cluster.launcher import DaemonFailed
+from yarnling.cluster.local_cluster import LocalCluster
+from yarnling.cluster.unmanaged_master import UnmanagedMaster
 
 
 @contextlib.contextmanager

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from yarn.errors import InvalidArgumentException
-from yarnling.local_cluster import LocalCluster
-from yarnling.orders import Orders
+from yarnling.cluster.local_cluster import LocalCluster
+from yarnling.cluster.orders import Orders
 
 
 @pytest.mark.parametrize(

@@ -49,8 +49,9 @@ class SettingInForce(Struct, frozen=True):
 class ObstacleReport(Struct, frozen=True):
     """One check that said no, as it was last made. `node_id` None: on every node.
 
-    `subject` is the application, its user or the path of a queue; `reason` a word for programs (rm.scheduler.reasons),
-    `message` Hadoop's sentence. `asked` is what was compared with `bound`; what they count depends on the reason.
+    `subject` is the application, its user or the path of a queue; `reason` a word for programs
+    (rm.scheduler.view.reasons), `message` Hadoop's sentence. `asked` is what was compared with `bound`; what they count
+    depends on the reason.
     """
 
     scope: ObstacleScope

@@ -16,7 +16,7 @@ from typing import Generic, TypeVar
 
 from yarn.configuration import Configuration
 from yarn.faults import DEFAULT, ConfigurationException, Fault, Severity
-from yarn.java_values import (
+from yarn.java.values import (
     parse_bool,
     parse_double,
     parse_float,

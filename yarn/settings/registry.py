@@ -40,7 +40,7 @@ def defaults() -> dict[str, str]:
 def check_settings(conf: Configuration) -> list[Fault]:
     """Every fault of the configuration: values that cannot be read, out of bounds, or at odds with others.
 
-    Queues are not looked at as a tree here: that is rm.scheduler.configuration's part.
+    Queues are not looked at as a tree here: that is rm.scheduler.config.configuration's part.
     """
     faults = [fault for setting in BY_KEY.values() if setting.key in conf for fault in setting.faults(conf)]
     faulty = {fault.key for fault in faults if fault.severity is Severity.ERROR}

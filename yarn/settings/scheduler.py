@@ -1,7 +1,7 @@
 """The settings of the CapacityScheduler: of the whole, and the keys that a queue may have.
 
 Defaults and names are those of CapacitySchedulerConfiguration and YarnConfiguration, Hadoop 3.4.1. What the
-values of queues mean together (sums, bounds between parent and child) is checked by rm.scheduler.configuration.
+values of queues mean together (sums, bounds between parent and child) is checked by rm.scheduler.config.configuration.
 """
 
 from __future__ import annotations

@@ -9,9 +9,9 @@ from pathlib import Path
 import psutil
 
 from yarnling.chaos.notes import now_s
-from yarnling.client import Client
-from yarnling.cluster_daemons import Node
-from yarnling.processes import those_that_name
+from yarnling.cluster.client import Client
+from yarnling.cluster.daemons import Node
+from yarnling.cluster.processes import those_that_name
 
 LOOK_S = 0.1
 

@@ -7,8 +7,8 @@ import shutil
 import tempfile
 from pathlib import Path
 
-from yarnling.cluster_state import ProcessIdentity
-from yarnling.processes import kill, those_that_name
+from yarnling.cluster.processes import kill, those_that_name
+from yarnling.cluster.state import ProcessIdentity
 
 PREFIX = "yarnling-chaos-"
 RUNNER = "runner"

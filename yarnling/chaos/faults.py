@@ -19,8 +19,8 @@ from yarnling.chaos.plan import Scope
 from yarnling.chaos.proxy import Harm
 from yarnling.chaos.schedule import Blow
 from yarnling.chaos.site import Site
-from yarnling.container_processes import processes_of
-from yarnling.processes import kill
+from yarnling.cluster.container_processes import processes_of
+from yarnling.cluster.processes import kill
 
 SOMEBODY_S = 10.0
 """How long a fault waits for a master, container or ResourceManager to be done to, unless it is optional."""

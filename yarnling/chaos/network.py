@@ -17,8 +17,8 @@ from pathlib import Path
 from wire.hadoop_xml import to_xml
 from yarn.settings import nodemanager, resourcemanager
 from yarnling.chaos.proxy import Harm, Link
-from yarnling.cluster_daemons import Detour
-from yarnling.cluster_directory import NodePlace
+from yarnling.cluster.daemons import Detour
+from yarnling.cluster.directory import NodePlace
 
 HOST = "127.0.0.1"
 BEHIND = "127.128."

@@ -15,7 +15,7 @@ from yarnling.chaos.history import Change, History
 from yarnling.chaos.notes import now_s
 from yarnling.chaos.scene import LOOK_S, Tell
 from yarnling.chaos.site import Site
-from yarnling.client import Client
+from yarnling.cluster.client import Client
 
 ANSWER_S = 1.0
 """A ResourceManager that does not answer for so long is noted as silent."""

@@ -29,7 +29,7 @@ from yarnling.chaos.site import Site
 from yarnling.chaos.strike import strike
 from yarnling.chaos.verdict import Judgement, judge
 from yarnling.chaos.workload import Workload
-from yarnling.local_cluster import LocalCluster
+from yarnling.cluster.local_cluster import LocalCluster
 
 END_S = 5.0
 """What processes, sockets and files get to go after the cluster's end; a cluster promises two seconds."""

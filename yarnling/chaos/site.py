@@ -15,8 +15,8 @@ from yarn.states import DecommissionType
 from yarnling.chaos.disks import SmallDisk
 from yarnling.chaos.network import Network
 from yarnling.chaos.notes import Notes
-from yarnling.launcher import Daemon, DaemonFailed
-from yarnling.local_cluster import LocalCluster
+from yarnling.cluster.launcher import Daemon, DaemonFailed
+from yarnling.cluster.local_cluster import LocalCluster
 
 AGAIN_S = 0.1
 """Between two calls where the first was not answered."""

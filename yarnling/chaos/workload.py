@@ -10,13 +10,13 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
+from am.client.submission import ApplicationOptions, Submission
+from am.programs.core.fixed_width import Width
 from am.programs.distributed_shell.client import DistributedShell
 from am.programs.elastic.client import ElasticSubmission
 from am.programs.elastic.core import ElasticPlan
-from am.programs.fixed_width import Width
 from am.programs.mapreduce.client import word_count
 from am.programs.shell_work import ShellWork
-from am.submission import ApplicationOptions, Submission
 from yarn.configuration import Configuration
 from yarn.errors import ServerUnavailable, YarnException
 from yarn.ids import ApplicationId
@@ -26,7 +26,7 @@ from yarnling.chaos.history import Submission as Submitted
 from yarnling.chaos.notes import Notes, now_s
 from yarnling.chaos.plan import Program, Work
 from yarnling.chaos.site import AGAIN_S
-from yarnling.client import Client
+from yarnling.cluster.client import Client
 from yarnling.demo.input_text import count_words, read_counts
 
 SIZE = Resource(128, 1)

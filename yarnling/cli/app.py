@@ -116,7 +116,7 @@ def up(
 ) -> None:
     """Start a cluster. In the foreground it shows how the cluster does, until Ctrl-C ends all of it."""
     from yarnling.cli.up import UpOptions, run_detached, run_foreground
-    from yarnling.cluster_configuration import definitions
+    from yarnling.cluster.configuration import definitions
 
     if discard_state and directory is None:
         raise typer.BadParameter("--discard-state needs --directory: it deletes what an earlier cluster kept there")

@@ -28,7 +28,7 @@ def reading_arguments() -> Iterator[None]:
 
 
 def _checked_name(context: typer.Context, name: str | None) -> str | None:
-    from yarnling.cluster_state import check_name
+    from yarnling.cluster.state import check_name
 
     if name is not None and not context.resilient_parsing:
         with reading_arguments():

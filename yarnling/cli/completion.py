@@ -15,7 +15,7 @@ LOOK_S = 1.0
 
 def clusters() -> list[str]:
     """Those that are up."""
-    from yarnling.cluster_state import known_clusters
+    from yarnling.cluster.state import known_clusters
 
     return [state.name for state in known_clusters() if state.supervisor.process() is not None]
 
@@ -23,7 +23,7 @@ def clusters() -> list[str]:
 def nodes(context: typer.Context) -> list[tuple[str, str]]:
     """(number, what it is) of the cluster's nodes."""
     from yarn.errors import YarnException
-    from yarnling.cluster_state import find_cluster
+    from yarnling.cluster.state import find_cluster
 
     with suppress(YarnException):
         entries = find_cluster(_name(context)).nodes

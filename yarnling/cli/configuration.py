@@ -18,7 +18,7 @@ from msgspec import Struct
 from rich.console import Console
 from rich.text import Text
 
-from rm.scheduler.configuration import check_scheduler
+from rm.scheduler.config.configuration import check_scheduler
 from wire.hadoop_keys import hadoop_keys
 from wire.hadoop_xml import read_configuration
 from yarn.faults import ConfigurationException, Severity
@@ -26,8 +26,8 @@ from yarn.settings.report import ConfigurationReport, describe
 from yarnling.cli import json_form
 from yarnling.cli.arguments import reading_arguments
 from yarnling.cli.terminal import in_line, notices, print_indented, terminal
-from yarnling.cluster_configuration import definitions, with_defaults
-from yarnling.cluster_state import find_cluster
+from yarnling.cluster.configuration import definitions, with_defaults
+from yarnling.cluster.state import find_cluster
 
 _TITLES = {
     "read": "Read",

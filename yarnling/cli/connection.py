@@ -10,9 +10,9 @@ from wire.hadoop_xml import load_configuration
 from yarn.errors import YarnException
 from yarn.ids import ApplicationId
 from yarnling.cli.terminal import notices
-from yarnling.client import Client
-from yarnling.cluster_directory import ClusterDirectory
-from yarnling.cluster_state import ClusterState, NoCluster, find_cluster, name_option, read_state
+from yarnling.cluster.client import Client
+from yarnling.cluster.directory import ClusterDirectory
+from yarnling.cluster.state import ClusterState, NoCluster, find_cluster, name_option, read_state
 
 LOOK_S = 0.2
 """Between two looks whether the cluster is still up."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 import sys
 
 from yarn.ids import ApplicationAttemptId, ApplicationId, ContainerId
-from yarnling.client import Client
-from yarnling.container_logs import ContainerLog
+from yarnling.cluster.client import Client
+from yarnling.cluster.container_logs import ContainerLog
 
 STREAMS = ("stdout", "stderr")
 

@@ -14,7 +14,7 @@ from yarn.errors import YarnException
 from yarn.ids import ApplicationId
 from yarn.states import FINAL_APPLICATION_STATES, FinalApplicationStatus
 from yarnling.cli.terminal import in_line, notices, shown, without_page_hint
-from yarnling.client import Client, WaitTimeout
+from yarnling.cluster.client import Client, WaitTimeout
 
 POLL_S = 0.1
 KILL_S = 5.0

@@ -91,7 +91,7 @@ def rewritten(arguments: Sequence[str]) -> list[str]:
 def _version(as_json: Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")] = False) -> None:
     from importlib.metadata import PackageNotFoundError, version
 
-    from rm.resource_tracker import RM_VERSION
+    from rm.core.resource_tracker import RM_VERSION
     from yarnling.cli import json_form
 
     try:

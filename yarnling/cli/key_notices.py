@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from rm.scheduler.configuration import check_scheduler
+from rm.scheduler.config.configuration import check_scheduler
 from wire.hadoop_keys import hadoop_keys
 from wire.hadoop_xml import read_configuration
 from yarn.faults import refuse_if_faulty
 from yarn.settings.report import describe
 from yarnling.cli.terminal import in_line, notices
-from yarnling.cluster_configuration import replaced, with_defaults
+from yarnling.cluster.configuration import replaced, with_defaults
 
 
 def tell_of_keys(conf: str | None, settings: Mapping[str, str]) -> None:

@@ -12,8 +12,8 @@ from yarn.ids import ApplicationId, ContainerId
 from yarnling.cli import json_form
 from yarnling.cli.arguments import reading_arguments
 from yarnling.cli.terminal import in_line, notices
-from yarnling.cluster_state import find_cluster
-from yarnling.container_logs import ContainerLog, find_logs
+from yarnling.cluster.container_logs import ContainerLog, find_logs
+from yarnling.cluster.state import find_cluster
 
 
 class LogsOptions(Struct, frozen=True):

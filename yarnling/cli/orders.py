@@ -11,8 +11,8 @@ from rich.text import Text
 from yarn.errors import YarnException
 from yarnling.cli import json_form
 from yarnling.cli.terminal import in_line, notices, shown
-from yarnling.cluster_state import control_path, find_cluster
-from yarnling.control_socket import NoSupervisor, answers
+from yarnling.cluster.control_socket import NoSupervisor, answers
+from yarnling.cluster.state import control_path, find_cluster
 
 
 def give(name: str, request: Mapping[str, object], *, as_json: bool) -> None:

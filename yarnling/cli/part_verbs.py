@@ -1,6 +1,6 @@
 """The verbs on the parts of a cluster that is up: nodes that come and go, and what is done to them to see what happens.
 
-Each is an order to the cluster's supervisor (yarnling.orders), which tells its progress and its end.
+Each is an order to the cluster's supervisor (yarnling.cluster.orders), which tells its progress and its end.
 """
 
 from __future__ import annotations

@@ -11,9 +11,9 @@ from tempfile import NamedTemporaryFile
 
 from msgspec import Struct, to_builtins
 
+from am.client.submission import ApplicationOptions
+from am.programs.core.fixed_width import Width
 from am.programs.distributed_shell.client import DistributedShell
-from am.programs.fixed_width import Width
-from am.submission import ApplicationOptions
 from yarn.applications import ApplicationReport
 from yarn.ids import ApplicationId, ContainerId
 from yarn.resource import Resource
@@ -23,7 +23,7 @@ from yarnling.cli.arguments import UsageException
 from yarnling.cli.connection import connect
 from yarnling.cli.container_output import GrowingOutput
 from yarnling.cli.following import follow
-from yarnling.client import Client
+from yarnling.cluster.client import Client
 
 STATUS_FILE = "exit-status"
 MASTER_MB = 128

@@ -9,7 +9,7 @@ from yarnling.cli import json_form
 from yarnling.cli.connection import ResourceManagerDown, connect
 from yarnling.cli.terminal import in_line, terminal
 from yarnling.cli.views import ClusterView, cluster_view, conditions, look, process_table
-from yarnling.cluster_state import ClusterState, find_cluster
+from yarnling.cluster.state import ClusterState, find_cluster
 
 
 def show(name: str, *, as_json: bool) -> None:

@@ -8,18 +8,18 @@ from collections.abc import Callable, Sequence
 
 from msgspec import Struct
 
+from am.client.submission import OptionParser, Submission
 from am.programs.distributed_shell import client as distributed_shell
 from am.programs.elastic import client as elastic
 from am.programs.gang import client as gang
 from am.programs.mapreduce import client as mapreduce
-from am.submission import OptionParser, Submission
 from yarn.applications import ApplicationReport
 from yarn.states import FinalApplicationStatus
 from yarnling.cli import json_form
 from yarnling.cli.arguments import reading_arguments
 from yarnling.cli.connection import connect
 from yarnling.cli.following import follow
-from yarnling.cluster_state import name_option
+from yarnling.cluster.state import name_option
 
 HELP = ("-h", "-help", "--help")
 

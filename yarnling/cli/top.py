@@ -24,8 +24,8 @@ from yarnling.cli.connection import connect
 from yarnling.cli.explain import amounts, short, waiting
 from yarnling.cli.terminal import GAP, in_line, shown, terminal
 from yarnling.cli.views import ClusterView, look_or_problem, queue_tree
-from yarnling.client import Client
-from yarnling.cluster_state import NoCluster
+from yarnling.cluster.client import Client
+from yarnling.cluster.state import NoCluster
 
 WIDTH_MAX = 100
 """Columns; more would only make the bars longer."""

@@ -15,10 +15,10 @@ from yarnling.cli import json_form
 from yarnling.cli.key_notices import tell_of_keys
 from yarnling.cli.terminal import cell, in_line, notices, terminal
 from yarnling.cli.views import ClusterView, cluster_view, look_or_problem
-from yarnling.cluster_state import find_cluster, name_option
-from yarnling.local_cluster import LocalCluster
-from yarnling.node_health import complaints
-from yarnling.supervisor import (
+from yarnling.cluster.local_cluster import LocalCluster
+from yarnling.cluster.node_health import complaints
+from yarnling.cluster.state import find_cluster, name_option
+from yarnling.cluster.supervisor import (
     ClusterBroken,
     UpOptions,
     check_free,

@@ -14,9 +14,9 @@ from yarn.queues import QueueInfo
 from yarn.states import FinalApplicationStatus, NodeState, YarnApplicationState
 from yarnling.cli.connection import ResourceManagerDown
 from yarnling.cli.terminal import Listing, cell
-from yarnling.client import Client
-from yarnling.cluster_state import ClusterState, NodeEntry, read_state
-from yarnling.node_health import complaints
+from yarnling.cluster.client import Client
+from yarnling.cluster.node_health import complaints
+from yarnling.cluster.state import ClusterState, NodeEntry, read_state
 
 ANSWER_S = 2.0
 """A ResourceManager that takes longer does not answer; it takes milliseconds."""

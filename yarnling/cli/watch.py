@@ -24,7 +24,7 @@ from yarn.ids import ApplicationAttemptId, ApplicationId, ContainerId
 from yarn.settings.yarnling import WATCH_DIR
 from yarnling.cli import json_form
 from yarnling.cli.terminal import in_line, notices, terminal
-from yarnling.cluster_state import ClusterState, find_cluster
+from yarnling.cluster.state import ClusterState, find_cluster
 
 RESCAN_S = 0.3
 """Between two looks for daemons that are new, and whether the cluster is still there."""

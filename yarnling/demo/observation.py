@@ -13,7 +13,7 @@ from yarn.ids import ContainerId, NodeId
 from yarn.nodes import NodeReport
 from yarn.queues import QueueInfo
 from yarn.states import FINAL_APPLICATION_STATES
-from yarnling.client import Client
+from yarnling.cluster.client import Client
 from yarnling.demo.usage_history import UsageHistory
 from yarnling.demo.workload import Submitted
 

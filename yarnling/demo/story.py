@@ -10,6 +10,7 @@ from pathlib import Path
 from yarn.errors import YarnException
 from yarn.ids import ContainerId, NodeId
 from yarn.states import NodeState
+from yarnling.cluster.local_cluster import LocalCluster
 from yarnling.demo.input_text import InputText
 from yarnling.demo.observation import Memory, Sight, live_containers, look
 from yarnling.demo.outcome import (
@@ -23,7 +24,6 @@ from yarnling.demo.outcome import (
 from yarnling.demo.screen import Screen
 from yarnling.demo.usage_history import usage_chart
 from yarnling.demo.workload import Submitted, map_reduce_status, workload
-from yarnling.local_cluster import LocalCluster
 
 CONF = Path(__file__).resolve().parent.parent.parent / "conf"
 """The queue tree of three departments; it belongs to the checkout."""

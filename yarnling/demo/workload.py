@@ -8,13 +8,13 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from am.client.submission import ApplicationOptions, Submission
+from am.programs.core.fixed_width import Width
 from am.programs.distributed_shell.client import DistributedShell
-from am.programs.fixed_width import Width
 from am.programs.mapreduce.client import status_file, word_count
-from am.submission import ApplicationOptions, Submission
 from yarn.ids import ApplicationId
 from yarn.resource import Resource
-from yarnling.client import Client
+from yarnling.cluster.client import Client
 from yarnling.demo.input_text import InputText
 
 MASTER = Resource(256, 1)

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from yarnling.blocking import BlockingCluster
+from yarnling.cluster.blocking import BlockingCluster
 from yarnling.testing import failure_logs
 from yarnling.testing.failure_logs import Section
 from yarnling.testing.spec import ClusterSpec

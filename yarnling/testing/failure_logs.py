@@ -9,8 +9,8 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
-from yarnling.container_logs import NO_OUTPUT, TEXT_BYTES_MAX
-from yarnling.local_cluster import LocalCluster
+from yarnling.cluster.container_logs import NO_OUTPUT, TEXT_BYTES_MAX
+from yarnling.cluster.local_cluster import LocalCluster
 
 Section = tuple[str, str]
 """A heading and its text."""

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from yarn.errors import InvalidArgumentException
 
 if TYPE_CHECKING:
-    from yarnling.local_cluster import LocalCluster
+    from yarnling.cluster.local_cluster import LocalCluster
 
 MARKER = "yarn_cluster"
 SCOPES = ("function", "class", "module", "session")
@@ -33,7 +33,7 @@ class ClusterSpec(Struct, frozen=True):
 
     def cluster(self, directory: Path | None = None) -> LocalCluster:
         """The cluster, not started. Raises InvalidArgumentException for a size that cannot be."""
-        from yarnling.local_cluster import LocalCluster
+        from yarnling.cluster.local_cluster import LocalCluster
 
         return LocalCluster(
             self.nodes,

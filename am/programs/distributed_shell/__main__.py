@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import sys
 
+from am.programs.core.fixed_width import FixedWidth
 from am.programs.distributed_shell.shell_job import JOB_FILE, ShellJob
-from am.programs.fixed_width import FixedWidth
 from am.programs.staged_job import run_staged_job
 
 

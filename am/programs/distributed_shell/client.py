@@ -11,13 +11,9 @@ from pathlib import Path
 
 from msgspec import Struct, field
 
-from am.launching import local_file
-from am.programs.distributed_shell.shell_job import JOB_FILE, ShellJob
-from am.programs.fixed_width import Width
-from am.programs.shell_work import add_work_options, read_work, refuse_above
-from am.programs.staged_job import stage
-from am.staging import make_staging_directory
-from am.submission import (
+from am.client.launching import local_file
+from am.client.staging import make_staging_directory
+from am.client.submission import (
     ApplicationOptions,
     Faults,
     OptionParser,
@@ -26,6 +22,10 @@ from am.submission import (
     read_application_options,
     sizes_above,
 )
+from am.programs.core.fixed_width import Width
+from am.programs.distributed_shell.shell_job import JOB_FILE, ShellJob
+from am.programs.shell_work import add_work_options, read_work, refuse_above
+from am.programs.staged_job import stage
 from yarn.applications import ApplicationSubmissionContext
 from yarn.containers import ContainerRetryContext
 from yarn.ids import ApplicationId
@@ -82,7 +82,7 @@ class DistributedShell(Struct, frozen=True):
         return [f"a container with {above} in this cluster: cut to that, as Hadoop's does"] if above else []
 
     def build(self, application_id: ApplicationId, staging_root: Path) -> ApplicationSubmissionContext:
-        """The context to submit (am.submission.Submission)."""
+        """The context to submit (am.client.submission.Submission)."""
         files = {link: local_file(path) for link, path in self.files.items()}
         staging = make_staging_directory(staging_root, application_id)
         job = ShellJob(self.command, self.width, str(staging), self.environment, files, self.retry)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from msgspec import Struct, field
 
-from am.launching import TO_LOG_FILES
-from am.programs.fixed_width import Width
+from am.client.launching import TO_LOG_FILES
+from am.programs.core.fixed_width import Width
 from yarn.containers import ContainerLaunchContext, ContainerRetryContext, LocalResource
 
 JOB_FILE = "distributed_shell.json"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import sys
 
-from am.events import Event, HeartbeatDone
-from am.programs.actions import Action
+from am.core.events import Event, HeartbeatDone
+from am.programs.core.actions import Action
 from am.programs.elastic.core import Elastic, ElasticAction, PutBack, PutTasks
 from am.programs.elastic.job import JOB_FILE, ElasticJob
 from am.programs.elastic.spool import Spool

@@ -17,7 +17,7 @@ from typing import TypeAlias
 
 from msgspec import Struct
 
-from am.events import (
+from am.core.events import (
     Allocation,
     ContainersAllocated,
     ContainersCompleted,
@@ -28,9 +28,9 @@ from am.events import (
     Registered,
     ShutdownOrdered,
 )
-from am.preemption import Held, containers_to_give_back
-from am.programs.actions import Action, AskFor, Finish, GiveBack, Launch, Leave, Withdraw
-from am.requests import ContainerRequest
+from am.core.preemption import Held, containers_to_give_back
+from am.core.requests import ContainerRequest
+from am.programs.core.actions import Action, AskFor, Finish, GiveBack, Launch, Leave, Withdraw
 from yarn.containers import Container, ContainerLaunchContext, ContainerStatus
 from yarn.ids import ContainerId
 from yarn.resource import Resource

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from msgspec import Struct, field
 
-from am.launching import python_launch_context
+from am.client.launching import python_launch_context
 from am.programs.elastic.core import ElasticPlan
 from yarn.containers import ContainerLaunchContext, LocalResource
 

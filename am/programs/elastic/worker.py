@@ -12,9 +12,9 @@ import sys
 import time
 from pathlib import Path
 
+from am.client.staging import read_record
 from am.programs.elastic.job import JOB_FILE, TASK, ElasticJob
 from am.programs.elastic.spool import Spool
-from am.staging import read_record
 from yarn.errors import InvalidArgumentException
 from yarn.ids import ContainerId
 

@@ -10,13 +10,9 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from am.launching import local_file
-from am.programs.gang.core import GangPlan
-from am.programs.gang.job import JOB_FILE, GangJob
-from am.programs.shell_work import ShellWork, add_work_options, read_work, refuse_above
-from am.programs.staged_job import stage
-from am.staging import make_staging_directory
-from am.submission import (
+from am.client.launching import local_file
+from am.client.staging import make_staging_directory
+from am.client.submission import (
     ApplicationOptions,
     Faults,
     OptionParser,
@@ -24,6 +20,10 @@ from am.submission import (
     build_context,
     read_application_options,
 )
+from am.programs.gang.core import GangPlan
+from am.programs.gang.job import JOB_FILE, GangJob
+from am.programs.shell_work import ShellWork, add_work_options, read_work, refuse_above
+from am.programs.staged_job import stage
 from yarn.applications import ApplicationSubmissionContext
 from yarn.ids import ApplicationId
 from yarn.resource import Resource
@@ -47,7 +47,7 @@ class GangSubmission(Struct, frozen=True):
         return []
 
     def build(self, application_id: ApplicationId, staging_root: Path) -> ApplicationSubmissionContext:
-        """The context to submit (am.submission.Submission)."""
+        """The context to submit (am.client.submission.Submission)."""
         files = {link: local_file(path) for link, path in self.work.files.items()}
         staging = make_staging_directory(staging_root, application_id)
         job = GangJob(self.work.command, self.plan, str(staging), self.work.environment, files)

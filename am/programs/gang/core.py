@@ -20,7 +20,7 @@ from enum import Enum
 
 from msgspec import Struct
 
-from am.events import (
+from am.core.events import (
     Allocation,
     ContainersAllocated,
     ContainersCompleted,
@@ -31,8 +31,8 @@ from am.events import (
     Registered,
     ShutdownOrdered,
 )
-from am.programs.actions import Action, AskFor, Finish, GiveBack, Launch, Leave, Withdraw
-from am.requests import ContainerRequest
+from am.core.requests import ContainerRequest
+from am.programs.core.actions import Action, AskFor, Finish, GiveBack, Launch, Leave, Withdraw
 from yarn.containers import Container, ContainerLaunchContext, ContainerStatus
 from yarn.ids import ContainerId
 from yarn.resource import Resource

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec import Struct, field
 
-from am.launching import TO_LOG_FILES
+from am.client.launching import TO_LOG_FILES
 from am.programs.gang.core import GangPlan, Member
 from yarn.containers import ContainerLaunchContext, LocalResource
 

@@ -15,12 +15,9 @@ from pathlib import Path
 
 from msgspec import Struct, field
 
-from am.launching import local_file, python_launch_context
-from am.programs.mapreduce import wordcount
-from am.programs.mapreduce.job import DEFAULT_SPLIT_BYTES, REDUCES_MAX, Job, Tuning, splits_of
-from am.programs.mapreduce.job_files import JobFiles
-from am.staging import make_staging_directory
-from am.submission import (
+from am.client.launching import local_file, python_launch_context
+from am.client.staging import make_staging_directory
+from am.client.submission import (
     ApplicationOptions,
     Faults,
     OptionParser,
@@ -29,6 +26,9 @@ from am.submission import (
     parse_pairs,
     read_application_options,
 )
+from am.programs.mapreduce import wordcount
+from am.programs.mapreduce.core.job import DEFAULT_SPLIT_BYTES, REDUCES_MAX, Job, Tuning, splits_of
+from am.programs.mapreduce.job_files import JobFiles
 from yarn.applications import ApplicationSubmissionContext
 from yarn.errors import InvalidArgumentException
 from yarn.ids import ApplicationId
@@ -64,7 +64,7 @@ class MapReduceSubmission(Struct, frozen=True):
         return []
 
     def build(self, application_id: ApplicationId, staging_root: Path) -> ApplicationSubmissionContext:
-        """The context to submit (am.submission.Submission). Raises InvalidArgumentException if the output is there."""
+        """The context to submit (am.client.submission). Raises InvalidArgumentException if the output exists."""
         check_output(self.output)
         job = Job(
             name=self.options.name,

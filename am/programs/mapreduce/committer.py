@@ -12,7 +12,7 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
-from am.programs.mapreduce.job import TaskAttemptId, TaskId
+from am.programs.mapreduce.core.job import TaskAttemptId, TaskId
 
 TEMPORARY = "_temporary"
 SUCCESS = "_SUCCESS"

@@ -18,9 +18,9 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from am.programs.mapreduce.job import Job, TaskAttemptId
-from am.programs.mapreduce.orders import TaskReport
-from am.staging import read_record, write_atomically, write_record
+from am.client.staging import read_record, write_atomically, write_record
+from am.programs.mapreduce.core.job import Job, TaskAttemptId
+from am.programs.mapreduce.core.orders import TaskReport
 from wire.json_records import Json, from_json, to_json
 from yarn.errors import InvalidArgumentException
 

@@ -10,14 +10,14 @@ import logging
 import time
 from pathlib import Path
 
-from am.events import ContainersCompleted, Event, HeartbeatDone
-from am.launching import python_launch_context
-from am.programs.actions import Action, AskFor, ChangeBlacklist, Finish, GiveBack, Launch, Leave, Stop, Withdraw
+from am.client.launching import python_launch_context
+from am.client.staging import write_atomically
+from am.core.events import ContainersCompleted, Event, HeartbeatDone
+from am.programs.core.actions import Action, AskFor, ChangeBlacklist, Finish, GiveBack, Launch, Leave, Stop, Withdraw
 from am.programs.mapreduce.committer import OutputCommitter
-from am.programs.mapreduce.core import MapReduce
-from am.programs.mapreduce.job import TaskAttemptId
-from am.programs.mapreduce.job_files import JobEnded, JobFiles, LineReader, LineWriter, MapOutput
-from am.programs.mapreduce.orders import (
+from am.programs.mapreduce.core.job import TaskAttemptId
+from am.programs.mapreduce.core.job_master import MapReduce
+from am.programs.mapreduce.core.orders import (
     AbortJob,
     CommitJob,
     CommitTask,
@@ -34,11 +34,11 @@ from am.programs.mapreduce.orders import (
     TaskReport,
     WithdrawOutput,
 )
-from am.programs.mapreduce.recovery import recover
+from am.programs.mapreduce.core.recovery import recover
+from am.programs.mapreduce.core.tasks import Attempt, AttemptState
+from am.programs.mapreduce.job_files import JobEnded, JobFiles, LineReader, LineWriter, MapOutput
 from am.programs.mapreduce.shuffle import INDEX
 from am.programs.mapreduce.status import tasks_status
-from am.programs.mapreduce.tasks import Attempt, AttemptState
-from am.staging import write_atomically
 from wire.json_records import Json
 from yarn.containers import ContainerLaunchContext, ContainerStatus
 from yarn.ids import ApplicationAttemptId
@@ -51,7 +51,7 @@ _logger = logging.getLogger(__name__)
 
 
 class MapReduceMaster:
-    """A Program (am.programs.actions) for one attempt of the AM. Made before it registers."""
+    """A Program (am.programs.core.actions) for one attempt of the AM. Made before it registers."""
 
     def __init__(self, staging: Path, am_attempt_id: ApplicationAttemptId, now_ms: int) -> None:
         self._files = JobFiles(staging)

@@ -15,8 +15,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from am.programs.mapreduce.core import MapReduce
-from am.programs.mapreduce.tasks import Attempt, Task, TaskState
+from am.programs.mapreduce.core.job_master import MapReduce
+from am.programs.mapreduce.core.tasks import Attempt, Task, TaskState
 from wire.json_records import Json
 
 

@@ -20,11 +20,11 @@ from pathlib import Path
 from typing import IO
 
 from am.programs.mapreduce.committer import OutputCommitter, part_name
-from am.programs.mapreduce.job import Job, TaskAttemptId, TaskKind, parse_attempt_id
+from am.programs.mapreduce.core.job import Job, TaskAttemptId, TaskKind, parse_attempt_id
+from am.programs.mapreduce.core.orders import EXIT_FETCH_FAILED, TaskReport
+from am.programs.mapreduce.core.tasks import ATTEMPTS_PER_AM
 from am.programs.mapreduce.job_files import JobEnded, JobFiles, LineReader, MapOutput
-from am.programs.mapreduce.orders import EXIT_FETCH_FAILED, TaskReport
 from am.programs.mapreduce.shuffle import MapOutputWriter, copy_lines, fetch_segment, merged_lines
-from am.programs.mapreduce.tasks import ATTEMPTS_PER_AM
 from yarn.errors import YarnException
 
 FETCH_POLL_S = 0.1

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from rm.scheduler.binary32 import f32
-from rm.scheduler.monitors import PREEMPTION_POLICY, runs
-from rm.scheduler.reading import Reader
+from rm.scheduler.config.reading import Reader
+from rm.scheduler.preemption.monitors import PREEMPTION_POLICY, runs
+from yarn.java.binary32 import f32
 
 PREFIX = "yarn.resourcemanager.monitor.capacity.preemption."
 USERLIMIT_FIRST = "userlimit_first"

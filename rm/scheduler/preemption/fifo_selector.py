@@ -6,15 +6,15 @@ newest; its reservations before all of them, masters after those of all applicat
 
 from __future__ import annotations
 
-from rm.lifecycles.rm_container import RMContainer
-from rm.scheduler.application import FiCaSchedulerApp
-from rm.scheduler.java_order import hash_order, string_hash
-from rm.scheduler.leaf_queue import LeafQueue
+from rm.scheduler.model.application import FiCaSchedulerApp
+from rm.scheduler.model.leaf_queue import LeafQueue
+from rm.scheduler.model.resource_calculator import multiplied
+from rm.scheduler.model.rm_container import RMContainer
+from rm.scheduler.model.usage import NO_LABEL
 from rm.scheduler.preemption.ideal_assignment import IdealAssignment
 from rm.scheduler.preemption.preemption_round import PreemptionRound, PreemptionRoundFailed
 from rm.scheduler.preemption.victims import PreemptionReason, Victim, Victims
-from rm.scheduler.resource_calculator import multiplied
-from rm.scheduler.usage import NO_LABEL
+from yarn.java.hash_order import hash_order, string_hash
 from yarn.resource import Resource
 
 

@@ -14,12 +14,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from rm.scheduler.binary32 import f32
-from rm.scheduler.java_priority_queue import JavaPriorityQueue
+from rm.scheduler.config.queue_keys import ROOT
+from rm.scheduler.model.resource_calculator import multiplied
+from rm.scheduler.model.usage import NO_LABEL
 from rm.scheduler.preemption.temp_queue import TempQueue
-from rm.scheduler.queue_keys import ROOT
-from rm.scheduler.resource_calculator import multiplied
-from rm.scheduler.usage import NO_LABEL
+from yarn.java.binary32 import f32
+from yarn.java.priority_queue import JavaPriorityQueue
 from yarn.resource import INT32_MAX, Resource, componentwise_max, componentwise_min
 
 if TYPE_CHECKING:

@@ -9,14 +9,14 @@ from __future__ import annotations
 
 from functools import cmp_to_key
 
-from rm.scheduler.application import FiCaSchedulerApp
+from rm.scheduler.capacity.ordering import FairOrderingPolicy
 from rm.scheduler.context import RESPECT
-from rm.scheduler.leaf_queue import LeafQueue
-from rm.scheduler.ordering import FairOrderingPolicy
+from rm.scheduler.model.application import FiCaSchedulerApp
+from rm.scheduler.model.leaf_queue import LeafQueue
+from rm.scheduler.model.resource_calculator import multiplied, subtracted_non_negative
 from rm.scheduler.preemption.preemption_round import PreemptionRound
 from rm.scheduler.preemption.temp_app import TempApp, TempUser
 from rm.scheduler.preemption.temp_queue import TempQueue
-from rm.scheduler.resource_calculator import multiplied, subtracted_non_negative
 from yarn.resource import Resource
 
 

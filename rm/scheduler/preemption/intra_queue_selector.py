@@ -5,8 +5,8 @@ Only leaves that want more than they should have are looked at: a leaf that can 
 
 from __future__ import annotations
 
-from rm.lifecycles.rm_container import RMContainer
-from rm.scheduler.leaf_queue import LeafQueue
+from rm.scheduler.model.leaf_queue import LeafQueue
+from rm.scheduler.model.rm_container import RMContainer
 from rm.scheduler.preemption.fifo_selector import last_first
 from rm.scheduler.preemption.intra_queue_demand import IntraQueueDemand
 from rm.scheduler.preemption.preemption_round import PreemptionRound, PreemptionRoundFailed

@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
-from rm.lifecycles.rm_container import RMContainer
+from rm.scheduler.model.rm_container import RMContainer
 from yarn.ids import ApplicationId, ContainerId
 from yarn.resource import Resource
 
 if TYPE_CHECKING:
-    from rm.scheduler.application import FiCaSchedulerApp, SchedulerApplication
-    from rm.scheduler.queue import CSQueue
+    from rm.scheduler.model.application import FiCaSchedulerApp, SchedulerApplication
+    from rm.scheduler.model.queue import CSQueue
 
 
 class KillableOfQueue:

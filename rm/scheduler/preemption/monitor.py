@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from typing import assert_never
 
-from rm.lifecycles.rm_container import RMContainer, RMContainerEvent
-from rm.scheduler.applications import Applications
 from rm.scheduler.completion import preempted_status, unreserved_status
 from rm.scheduler.context import SchedulerContext
-from rm.scheduler.notices import PreemptionFailed, VictimOrdered
+from rm.scheduler.model.applications import Applications
+from rm.scheduler.model.notices import PreemptionFailed, VictimOrdered
+from rm.scheduler.model.queue_tree import QueueTree
+from rm.scheduler.model.rm_container import RMContainer, RMContainerEvent
 from rm.scheduler.preemption.policy import (
     MarkForKillable,
     MarkForPreemption,
@@ -20,7 +21,6 @@ from rm.scheduler.preemption.policy import (
     ProportionalCapacityPreemptionPolicy,
 )
 from rm.scheduler.preemption.victims import Victim
-from rm.scheduler.queue_tree import QueueTree
 from yarn.resource import INT64_MAX
 
 _NEVER_MS = INT64_MAX

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from rm.lifecycles.rm_container import RMContainer
 from rm.scheduler.context import SchedulerContext
-from rm.scheduler.notices import VictimOrdered
+from rm.scheduler.model.notices import VictimOrdered
+from rm.scheduler.model.resource_calculator import multiplied
+from rm.scheduler.model.rm_container import RMContainer
 from rm.scheduler.preemption.victims import PreemptionReason
-from rm.scheduler.resource_calculator import multiplied
 from yarn.ids import ContainerId
 
 REMEMBERED_MAX = 10_000

@@ -11,8 +11,9 @@ from typing import TypeAlias
 
 from msgspec import Struct
 
-from rm.lifecycles.rm_container import RMContainer
 from rm.scheduler.context import SchedulerContext
+from rm.scheduler.model.queue import CSQueue
+from rm.scheduler.model.rm_container import RMContainer
 from rm.scheduler.preemption.configuration import PreemptionSettings
 from rm.scheduler.preemption.fifo_selector import select_fifo
 from rm.scheduler.preemption.intra_queue_selector import select_in_queues
@@ -20,7 +21,6 @@ from rm.scheduler.preemption.preemption_round import PreemptionRound, Preemption
 from rm.scheduler.preemption.queue_priority_selector import select_by_queue_priority
 from rm.scheduler.preemption.reserved_selector import select_for_reservations
 from rm.scheduler.preemption.victims import Victim, Victims
-from rm.scheduler.queue import CSQueue
 from yarn.ids import ContainerId
 from yarn.resource import Resource
 

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from rm.lifecycles.rm_container import RMContainer
+from rm.scheduler.config.queue_keys import ROOT
 from rm.scheduler.context import SchedulerContext
-from rm.scheduler.java_order import hash_order, string_hash
-from rm.scheduler.parent_queue import ParentQueue
+from rm.scheduler.model.parent_queue import ParentQueue
+from rm.scheduler.model.queue import CSQueue
+from rm.scheduler.model.resource_calculator import ResourceCalculator, multiplied
+from rm.scheduler.model.rm_container import RMContainer
+from rm.scheduler.model.usage import NO_LABEL
 from rm.scheduler.preemption.configuration import PreemptionSettings
 from rm.scheduler.preemption.temp_queue import TempQueue, clone_tree
 from rm.scheduler.preemption.victims import Victim, Victims
-from rm.scheduler.queue import CSQueue
-from rm.scheduler.queue_keys import ROOT
-from rm.scheduler.resource_calculator import ResourceCalculator, multiplied
-from rm.scheduler.usage import NO_LABEL
 from yarn.ids import ContainerId
+from yarn.java.hash_order import hash_order, string_hash
 from yarn.resource import Resource
 
 YARN_RUNTIME_EXCEPTION = "org.apache.hadoop.yarn.exceptions.YarnRuntimeException"

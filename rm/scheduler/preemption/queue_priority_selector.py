@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from functools import cmp_to_key
 
-from rm.lifecycles.rm_container import RMContainer, RMContainerEvent
-from rm.scheduler.node import SchedulerNode
+from rm.scheduler.model.node import SchedulerNode
+from rm.scheduler.model.rm_container import RMContainer, RMContainerEvent
+from rm.scheduler.model.usage import NO_LABEL
 from rm.scheduler.preemption.preemption_round import PreemptionRound
 from rm.scheduler.preemption.temp_queue import TempQueue
 from rm.scheduler.preemption.victims import PreemptionReason, Victim, Victims
-from rm.scheduler.usage import NO_LABEL
 from yarn.asks import ANY
 from yarn.ids import NodeId
 from yarn.resource import Resource

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from operator import itemgetter
 
-from rm.lifecycles.rm_container import RMContainer
-from rm.scheduler.node import SchedulerNode
+from rm.scheduler.model.node import SchedulerNode
+from rm.scheduler.model.rm_container import RMContainer
 from rm.scheduler.preemption.ideal_assignment import IdealAssignment
 from rm.scheduler.preemption.preemption_round import PreemptionRound
 from rm.scheduler.preemption.victims import PreemptionReason, Victim, Victims

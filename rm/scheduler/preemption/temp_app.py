@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from rm.scheduler.application import FiCaSchedulerApp
-from rm.scheduler.resource_calculator import ResourceCalculator
+from rm.scheduler.model.application import FiCaSchedulerApp
+from rm.scheduler.model.resource_calculator import ResourceCalculator
 from yarn.resource import Resource
 
 

@@ -9,14 +9,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rm.scheduler.context import RESPECT
-from rm.scheduler.leaf_queue import LeafQueue
-from rm.scheduler.parent_queue import ParentQueue
-from rm.scheduler.resource_calculator import ResourceCalculator, multiplied
+from rm.scheduler.model.leaf_queue import LeafQueue
+from rm.scheduler.model.parent_queue import ParentQueue
+from rm.scheduler.model.resource_calculator import ResourceCalculator, multiplied
 from yarn.resource import Resource, componentwise_max, componentwise_min
 
 if TYPE_CHECKING:
+    from rm.scheduler.model.queue import CSQueue
     from rm.scheduler.preemption.temp_app import TempApp, TempUser
-    from rm.scheduler.queue import CSQueue
 
 
 class TempQueue:

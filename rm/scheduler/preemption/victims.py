@@ -10,9 +10,9 @@ from enum import Enum
 
 from msgspec import Struct
 
-from rm.lifecycles.rm_container import RMContainer
-from rm.scheduler.java_order import attempt_hash, container_hash, hash_order
+from rm.scheduler.model.rm_container import RMContainer
 from yarn.ids import ApplicationAttemptId, ContainerId
+from yarn.java.hash_order import attempt_hash, container_hash, hash_order
 
 
 class PreemptionReason(Enum):

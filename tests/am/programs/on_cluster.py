@@ -10,11 +10,11 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-from am.submission import Submission
+from am.client.submission import Submission
 from tests.cluster.heartbeats import HeartbeatLog
 from yarn.applications import ApplicationReport
 from yarn.ids import ApplicationId
-from yarnling.local_cluster import LocalCluster
+from yarnling.cluster.local_cluster import LocalCluster
 
 QUICK_EXPIRY = {
     # Times the fast factor: a dead node is lost after one second.

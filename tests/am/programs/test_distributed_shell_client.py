@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
+from am.client.staging import read_record
 from am.programs.distributed_shell.client import UNSUPPORTED, parse
 from am.programs.distributed_shell.shell_job import JOB_FILE, ShellJob
 from am.programs.sleep import sleep_submission
-from am.staging import read_record
 from tests.am.builders import APP
 from yarn.containers import ContainerRetryContext
 from yarn.errors import InvalidArgumentException, InvalidResourceRequestException

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from am.events import (
+from am.core.events import (
     Allocation,
     ContainersAllocated,
     ContainersCompleted,
@@ -15,9 +15,9 @@ from am.events import (
     Registered,
     ShutdownOrdered,
 )
-from am.programs.actions import Action, AskFor, Finish, GiveBack, Launch, Leave, Withdraw
-from am.programs.fixed_width import FixedWidth, Width
-from am.requests import ContainerRequest
+from am.core.requests import ContainerRequest
+from am.programs.core.actions import Action, AskFor, Finish, GiveBack, Launch, Leave, Withdraw
+from am.programs.core.fixed_width import FixedWidth, Width
 from tests.am.builders import GB, MB_512, container, container_id, ended
 from yarn.containers import ContainerLaunchContext, ContainerStatus
 from yarn.errors import YarnException

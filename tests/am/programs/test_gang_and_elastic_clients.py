@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
+from am.client.staging import read_record
 from am.programs.elastic import client as elastic
 from am.programs.elastic.core import ElasticPlan
 from am.programs.elastic.job import ElasticJob
 from am.programs.gang import client as gang
 from am.programs.gang.core import GangPlan, Member
 from am.programs.gang.job import GangJob
-from am.staging import read_record
 from tests.am.builders import APP
 from yarn.errors import InvalidArgumentException, InvalidResourceRequestException
 from yarn.resource import Resource

@@ -6,11 +6,11 @@ import asyncio
 
 from msgspec.structs import replace
 
-from am.client import AMRMClient
-from am.events import ContainersCompleted, ContainerStarted, Event, HeartbeatDone
-from am.nm_client import NMClient
-from am.programs.actions import Action, ChangeBlacklist, Finish, Leave, Program, Stop
-from am.programs.fixed_width import FixedWidth, Width
+from am.client.am_rm_client import AMRMClient
+from am.client.nm_client import NMClient
+from am.core.events import ContainersCompleted, ContainerStarted, Event, HeartbeatDone
+from am.programs.core.actions import Action, ChangeBlacklist, Finish, Leave, Program, Stop
+from am.programs.core.fixed_width import FixedWidth, Width
 from am.programs.master import Master
 from tests.am.builders import GB, container, container_id, ended, reply
 from tests.am.played_servers import PlayedManager, PlayedNode, served

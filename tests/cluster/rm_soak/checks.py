@@ -15,7 +15,7 @@ from yarn.applications import ApplicationAttemptReport, ApplicationReport
 from yarn.errors import YarnException
 from yarn.ids import ApplicationId, ContainerId
 from yarn.states import FINAL_APPLICATION_STATES, FinalApplicationStatus, YarnApplicationAttemptState
-from yarnling.local_cluster import LocalCluster
+from yarnling.cluster.local_cluster import LocalCluster
 
 RECOVERED = re.compile(r"^(\S+ \S+) INFO rm\.daemon recovered epoch=(\d+) ")
 BAD_LINE = re.compile(r"^(\S+ \S+ (ERROR|CRITICAL|WARNING) |Traceback)")

@@ -12,8 +12,8 @@ from wire.cluster_secret import read_client_token
 from wire.proxies.client import ApplicationClientProxy
 from wire.retry import RetryPolicy
 from yarn.settings import resourcemanager
-from yarnling.launcher import DaemonFailed
-from yarnling.local_cluster import LocalCluster
+from yarnling.cluster.launcher import DaemonFailed
+from yarnling.cluster.local_cluster import LocalCluster
 
 WAIT_S_MAX = 3.0
 """For a submission that a moment is drawn after."""

@@ -22,7 +22,7 @@ from yarn.errors import CallOutcomeUnknown, YarnException
 from yarn.ids import ApplicationId
 from yarn.settings import resourcemanager
 from yarn.states import FINAL_APPLICATION_STATES
-from yarnling.local_cluster import LocalCluster
+from yarnling.cluster.local_cluster import LocalCluster
 
 T = TypeVar("T")
 

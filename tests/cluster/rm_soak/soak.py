@@ -20,9 +20,9 @@ from tests.cluster.rm_soak.load import Load
 from tests.cluster.rm_soak.storm import Storm, storm
 from tests.cluster.test_rm_restart import SETTINGS
 from yarn.settings.yarnling import CHECK_INVARIANTS, EVENT_LOG
-from yarnling.cluster_directory import STATE_STORE
-from yarnling.local_cluster import LocalCluster
-from yarnling.processes import those_that_name
+from yarnling.cluster.directory import STATE_STORE
+from yarnling.cluster.local_cluster import LocalCluster
+from yarnling.cluster.processes import those_that_name
 
 USERS = ("ann", "bob", "cay", "dan", "eve")
 NODES = 3

@@ -21,7 +21,7 @@ from yarn.ids import ApplicationId
 from yarn.resource import Resource
 from yarn.settings import resourcemanager
 from yarn.states import YarnApplicationState
-from yarnling.local_cluster import LocalCluster
+from yarnling.cluster.local_cluster import LocalCluster
 
 USERS_AT_ONCE = 8
 PAUSE_S = 0.01

@@ -33,9 +33,9 @@ from yarn.protocols.admin import RefreshNodesRequest, ReplaceLabelsRequest
 from yarn.resource import Resource
 from yarn.settings.yarnling import CHECK_INVARIANTS, CLUSTER_SECRET_FILE
 from yarn.states import FINAL_APPLICATION_STATES, FinalApplicationStatus, NodeState
-from yarnling import conditions
-from yarnling.client import Client
-from yarnling.local_cluster import LocalCluster
+from yarnling.cluster import conditions
+from yarnling.cluster.client import Client
+from yarnling.cluster.local_cluster import LocalCluster
 
 ROUND_MESSAGES = 25_000
 """Messages of one cluster. What applications leave behind makes its checks slower, and a round is quick to replay."""

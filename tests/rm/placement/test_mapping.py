@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from rm.placement.mapping import REJECTED, MappingPlacement
-from rm.placement.queues import FoundQueue
+from rm.core.placement_rules.mapping import REJECTED, MappingPlacement
+from rm.core.placement_rules.queues import FoundQueue
 from yarn.configuration import Configuration
 from yarn.errors import YarnException
 from yarn.faults import ConfigurationException

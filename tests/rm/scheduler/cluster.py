@@ -16,16 +16,13 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
-from rm.lifecycles.rm_container import RMContainer, RMContainerState
-from rm.scheduler.allocation import Allocation
-from rm.scheduler.application import FiCaSchedulerApp
 from rm.scheduler.capacity_scheduler import CapacityScheduler
-from rm.scheduler.commit_watch import CommitWatch
-from rm.scheduler.invariants import violations
-from rm.scheduler.leaf_queue import LeafQueue
-from rm.scheduler.node import SchedulerNode
-from rm.scheduler.node_labels import LabelChanges
-from rm.scheduler.notices import (
+from rm.scheduler.model.allocation import Allocation
+from rm.scheduler.model.application import FiCaSchedulerApp
+from rm.scheduler.model.leaf_queue import LeafQueue
+from rm.scheduler.model.node import SchedulerNode
+from rm.scheduler.model.node_labels import LabelChanges
+from rm.scheduler.model.notices import (
     ApplicationRejected,
     CleanUpContainer,
     ContainerAllocated,
@@ -35,6 +32,9 @@ from rm.scheduler.notices import (
     ReleaseTemporary,
     VictimOrdered,
 )
+from rm.scheduler.model.rm_container import RMContainer, RMContainerState
+from rm.scheduler.placement.commit_watch import CommitWatch
+from rm.scheduler.view.invariants import violations
 from yarn.asks import ANY, ResourceRequest, UpdateContainerRequest
 from yarn.configuration import Configuration
 from yarn.containers import ContainerStatus

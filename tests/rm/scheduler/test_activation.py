@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from rm.scheduler.activation import user_am_limit
-from rm.scheduler.reasons import Reason
+from rm.scheduler.capacity.activation import user_am_limit
+from rm.scheduler.view.reasons import Reason
 from tests.rm.scheduler.cluster import GB, Cluster
 from tests.rm.scheduler.conftest import StartCluster
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rm.scheduler.asks import NodeType, SchedulerKey
+from rm.scheduler.model.asks import NodeType, SchedulerKey
 from tests.rm.scheduler.cluster import GB, Cluster, row
 from tests.rm.scheduler.conftest import StartCluster
 from yarn.errors import InvalidLabelResourceRequestException, InvalidResourceRequestException

@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from rm.scheduler.binary32 import INT64_MIN, ceiled, f32, quotient, shortest, truncated
+from yarn.java.binary32 import INT64_MIN, ceiled, f32, quotient, shortest, truncated
 from yarn.resource import INT64_MAX
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rm.scheduler.configuration import CapacitySchedulerConfiguration, check_scheduler
+from rm.scheduler.config.configuration import CapacitySchedulerConfiguration, check_scheduler
 from tests.rm.scheduler.cluster import configuration
 from yarn.faults import ConfigurationException, Severity
 from yarn.resource import Resource

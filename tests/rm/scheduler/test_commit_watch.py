@@ -6,9 +6,9 @@ from collections.abc import Callable
 
 import pytest
 
-from rm.scheduler.asks import NodeType
-from rm.scheduler.assignment import Proposal
-from rm.scheduler.notices import ContainerFinished
+from rm.scheduler.model.asks import NodeType
+from rm.scheduler.model.assignment import Proposal
+from rm.scheduler.model.notices import ContainerFinished
 from tests.rm.scheduler.cluster import GB, Cluster
 from tests.rm.scheduler.conftest import StartCluster
 from yarn.containers import ContainerStatus

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rm.lifecycles.rm_container import RMContainerState
+from rm.scheduler.model.rm_container import RMContainerState
 from tests.rm.scheduler.cluster import GB, Cluster
 from tests.rm.scheduler.conftest import StartCluster
 from yarn.ids import ContainerId

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from rm.scheduler.binary32 import f32
-from rm.scheduler.configuration import CapacitySchedulerConfiguration
+from rm.scheduler.config.configuration import CapacitySchedulerConfiguration
 from tests.rm.scheduler.cluster import configuration
 from yarn.faults import ConfigurationException, Fault, Severity
+from yarn.java.binary32 import f32
 from yarn.resource import Resource
 from yarn.states import QueueState
 

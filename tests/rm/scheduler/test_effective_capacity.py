@@ -6,9 +6,9 @@ import math
 
 import pytest
 
-from rm.scheduler.binary32 import f32
 from tests.rm.scheduler.cluster import GB, Cluster
 from tests.rm.scheduler.conftest import StartCluster
+from yarn.java.binary32 import f32
 from yarn.resource import Resource
 
 DOMINANT = {"resource-calculator": "org.apache.hadoop.yarn.util.resource.DominantResourceCalculator"}

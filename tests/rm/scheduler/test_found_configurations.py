@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import pytest
 
-from rm.scheduler.configuration import CapacitySchedulerConfiguration
+from rm.scheduler.config.configuration import CapacitySchedulerConfiguration
 from tests.rm.scheduler.cluster import configuration
 from yarn.faults import ConfigurationException
 

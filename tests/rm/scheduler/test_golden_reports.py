@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import pytest
 
-from rm.scheduler.activation import user_am_limit
+from rm.scheduler.capacity.activation import user_am_limit
 from tests.rm.scheduler.cluster import GB, Cluster
 from tests.rm.scheduler.conftest import StartCluster
 from yarn.resource import Resource

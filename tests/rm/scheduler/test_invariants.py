@@ -6,10 +6,10 @@ from collections.abc import Callable
 
 import pytest
 
-from rm.lifecycles.rm_container import RMContainerEvent
-from rm.scheduler.invariants import violations
-from rm.scheduler.parent_queue import ParentQueue
+from rm.scheduler.model.parent_queue import ParentQueue
+from rm.scheduler.model.rm_container import RMContainerEvent
 from rm.scheduler.request_limits import BLACKLIST_MAX
+from rm.scheduler.view.invariants import violations
 from tests.rm.scheduler.cluster import GB, Cluster
 from tests.rm.scheduler.conftest import StartCluster
 from yarn.containers import ContainerStatus

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from rm.scheduler.java_order import hash_order, node_hash, request_key_hash, string_hash
 from yarn.ids import NodeId
+from yarn.java.hash_order import hash_order, node_hash, request_key_hash, string_hash
 
 
 @pytest.mark.parametrize(

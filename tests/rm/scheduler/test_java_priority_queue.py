@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from rm.scheduler.java_priority_queue import JavaPriorityQueue
+from yarn.java.priority_queue import JavaPriorityQueue
 
 
 def compare_first(a: str, b: str) -> int:

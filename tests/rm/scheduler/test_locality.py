@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rm.scheduler.asks import SchedulerKey
+from rm.scheduler.model.asks import SchedulerKey
 from tests.rm.scheduler.cluster import GB, Cluster, row
 from tests.rm.scheduler.conftest import StartCluster
 from yarn.asks import ResourceRequest

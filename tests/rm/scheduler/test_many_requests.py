@@ -6,7 +6,7 @@ from typing import ClassVar
 
 import pytest
 
-from rm.scheduler.allocator import KEYS_A_VISIT_MAX
+from rm.scheduler.placement.allocator import KEYS_A_VISIT_MAX
 from tests.rm.scheduler.cluster import GB, ONE_QUEUE, Cluster, row
 from yarn.asks import ResourceRequest, UpdateContainerRequest
 from yarn.ids import ContainerId

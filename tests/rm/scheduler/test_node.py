@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from rm.lifecycles.rm_container import RMContainer
-from rm.scheduler.node import NodeTracker, SchedulerNode
+from rm.scheduler.model.node import NodeTracker, SchedulerNode
+from rm.scheduler.model.rm_container import RMContainer
 from tests.rm.scheduler.cluster import GB, ONE_QUEUE, Cluster
 from yarn.ids import ApplicationAttemptId, ApplicationId, ContainerId, NodeId
 from yarn.resource import Resource

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from rm.scheduler.node_labels import NodeLabels
+from rm.scheduler.model.node_labels import NodeLabels
 from tests.rm.scheduler.cluster import GB
 from yarn.errors import YarnException
 from yarn.ids import NodeId

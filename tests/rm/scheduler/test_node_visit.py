@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from rm.scheduler import node_visit
-from rm.scheduler.asks import SchedulerKey
-from rm.scheduler.node import SchedulerNode
-from rm.scheduler.reasons import Reason
+from rm.scheduler.model.asks import SchedulerKey
+from rm.scheduler.model.node import SchedulerNode
+from rm.scheduler.placement import node_visit
+from rm.scheduler.view.reasons import Reason
 from tests.rm.scheduler.cluster import GB, ONE_QUEUE, row
 from tests.rm.scheduler.conftest import StartCluster
 from yarn.ids import NodeId

@@ -9,10 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rm.scheduler import activation, leaf_queue
-from rm.scheduler.application import FiCaSchedulerApp
-from rm.scheduler.leaf_queue import LeafQueue
-from rm.scheduler.reasons import Reason
+from rm.scheduler.capacity import activation
+from rm.scheduler.model import leaf_queue
+from rm.scheduler.model.application import FiCaSchedulerApp
+from rm.scheduler.model.leaf_queue import LeafQueue
+from rm.scheduler.view.reasons import Reason
 from tests.rm.scheduler.cluster import GB, Cluster
 from tests.rm.scheduler.conftest import StartCluster
 from yarn.resource import Resource

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from rm.scheduler.binary32 import f32
-from rm.scheduler.configuration import CapacitySchedulerConfiguration
+from rm.scheduler.config.configuration import CapacitySchedulerConfiguration
 from tests.rm.scheduler.cluster import GB, Cluster, configuration
 from tests.rm.scheduler.conftest import StartCluster
 from yarn.errors import YarnException
 from yarn.faults import ConfigurationException
+from yarn.java.binary32 import f32
 from yarn.resource import Resource
 
 PLAN = {

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from rm.scheduler.priority_acls import PriorityAcl, default_priority, may_have, read_priority_acls
-from rm.scheduler.reading import Reader
+from rm.scheduler.config.priority_acls import PriorityAcl, default_priority, may_have, read_priority_acls
+from rm.scheduler.config.reading import Reader
 from yarn.configuration import Configuration
 from yarn.faults import Fault
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from rm.scheduler.asks import SchedulerKey
 from rm.scheduler.context import RESPECT
-from rm.scheduler.limits import ResourceLimits
+from rm.scheduler.model.asks import SchedulerKey
+from rm.scheduler.model.limits import ResourceLimits
 from tests.rm.scheduler.cluster import GB, Cluster, row
 from tests.rm.scheduler.conftest import StartCluster
 from yarn.resource import Resource

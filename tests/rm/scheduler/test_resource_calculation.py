@@ -6,13 +6,13 @@ import math
 
 import pytest
 
-from rm.scheduler.binary32 import f32
-from rm.scheduler.configuration import CapacitySchedulerConfiguration
-from rm.scheduler.parent_queue import ParentQueue
+from rm.scheduler.config.configuration import CapacitySchedulerConfiguration
+from rm.scheduler.model.parent_queue import ParentQueue
 from tests.rm.scheduler.cluster import GB, Cluster, configuration
 from tests.rm.scheduler.conftest import StartCluster
 from tests.rm.scheduler.test_effective_capacity import DOMINANT, maximum, minimum, queues
 from yarn.faults import ConfigurationException
+from yarn.java.binary32 import f32
 from yarn.resource import Resource
 
 VECTORS = {**DOMINANT, "legacy-queue-mode.enabled": "false"}

@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from rm.scheduler.resource_calculator import DefaultResourceCalculator, multiplied, subtracted_non_negative
+from rm.scheduler.model.resource_calculator import DefaultResourceCalculator, multiplied, subtracted_non_negative
 from yarn.resource import NONE, Resource
 
 CALCULATOR = DefaultResourceCalculator(NONE)

@@ -11,9 +11,10 @@ from contextlib import contextmanager, suppress
 
 import pytest
 
-from rm.scheduler import cluster_nodes, node_visit
-from rm.scheduler.leaf_queue import LeafQueue
-from rm.scheduler.ordering import FifoOrderingPolicy
+from rm.scheduler.capacity.ordering import FifoOrderingPolicy
+from rm.scheduler.model import cluster_nodes
+from rm.scheduler.model.leaf_queue import LeafQueue
+from rm.scheduler.placement import node_visit
 from tests.conformance.cluster import RecordedCluster, Unsupported
 from tests.conformance.generated.features import SETS
 from tests.conformance.generator import generate

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from rm.scheduler.binary32 import f32
-from rm.scheduler.configuration import CapacitySchedulerConfiguration
+from rm.scheduler.capacity.users import QueueShape, UsersManager
+from rm.scheduler.config.configuration import CapacitySchedulerConfiguration
 from rm.scheduler.context import IGNORE, RESPECT, SchedulerContext
-from rm.scheduler.usage import QueueCapacities
-from rm.scheduler.users import QueueShape, UsersManager
+from rm.scheduler.model.usage import QueueCapacities
 from tests.rm.scheduler.cluster import GB, ONE_QUEUE, START_MS, configuration
 from yarn.ids import ApplicationId, NodeId
+from yarn.java.binary32 import f32
 from yarn.resource import Resource
 
 NODE = NodeId("n1", 1)

@@ -18,7 +18,7 @@ from yarnling.chaos.history import Role
 from yarnling.chaos.notes import now_s
 from yarnling.chaos.plan import KINDS
 from yarnling.chaos.schedule import Blow
-from yarnling.launcher import Daemon
+from yarnling.cluster.launcher import Daemon
 
 
 class Killed(PlayedCluster):

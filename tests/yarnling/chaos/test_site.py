@@ -14,7 +14,7 @@ from yarn.errors import CallOutcomeUnknown
 from yarn.states import DecommissionType
 from yarnling.chaos.notes import Notes
 from yarnling.chaos.site import Site
-from yarnling.launcher import Daemon, DaemonFailed
+from yarnling.cluster.launcher import Daemon, DaemonFailed
 
 
 @dataclass

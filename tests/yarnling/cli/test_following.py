@@ -12,7 +12,7 @@ from yarn.applications import ApplicationReport
 from yarn.ids import ApplicationAttemptId, ApplicationId
 from yarn.states import FinalApplicationStatus, YarnApplicationState
 from yarnling.cli.following import follow
-from yarnling.client import Client
+from yarnling.cluster.client import Client
 
 APP = ApplicationId(1, 1)
 

@@ -13,7 +13,7 @@ from yarn.ids import ApplicationAttemptId, ApplicationId, ContainerId
 from yarnling.cli import logs
 from yarnling.cli.hadoop.logs import _matcher
 from yarnling.cli.logs import LogsOptions, show
-from yarnling.cluster_state import NodeEntry, ProcessIdentity
+from yarnling.cluster.state import NodeEntry, ProcessIdentity
 
 APP = ApplicationId(1, 1)
 CONTAINER = ContainerId(ApplicationAttemptId(APP, 1), 1)

@@ -17,7 +17,7 @@ from yarnling.cli.hadoop import rmadmin
 from yarnling.cli.hadoop.options import parse
 from yarnling.cli.hadoop.rmadmin import execute
 from yarnling.cli.hadoop.rmadmin_arguments import BAD_RESOURCES, labels_of, mappings_of, names_of, size_of
-from yarnling.client import Client
+from yarnling.cluster.client import Client
 
 
 def test_labels_are_exclusive_unless_said_otherwise() -> None:

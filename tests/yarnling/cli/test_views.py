@@ -14,7 +14,7 @@ from yarn.ids import NodeId
 from yarn.nodes import NodeReport
 from yarn.queues import QueueInfo
 from yarnling.cli.views import look
-from yarnling.client import Client
+from yarnling.cluster.client import Client
 
 
 class Played:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from yarn.applications import ApplicationFilter, ApplicationReport
 from yarn.errors import ApplicationNotFoundException, InvalidArgumentException
 from yarn.ids import ApplicationId
-from yarn.java_values import parse_int, parse_long
+from yarn.java.values import parse_int, parse_long
 from yarn.states import FINAL_APPLICATION_STATES, YarnApplicationState
 from yarn.times import format_iso8601
 from yarnling.cli.hadoop import form

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from datetime import datetime
 from decimal import ROUND_HALF_EVEN, Decimal
 
-from rm.scheduler.binary32 import shortest
-from yarn.java_values import to_float32
+from yarn.java.binary32 import shortest
+from yarn.java.values import to_float32
 from yarn.nodes import ResourceUtilization
 from yarnling.cli.terminal import NOT_AVAILABLE
 

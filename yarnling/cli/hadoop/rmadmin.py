@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from msgspec import Struct
 
 from yarn.errors import InvalidArgumentException, YarnException, YARNFeatureNotEnabledException
-from yarn.java_values import parse_int
+from yarn.java.values import parse_int
 from yarn.protocols.admin import RefreshNodesRequest, ReplaceLabelsRequest
 from yarn.states import DecommissionType
 from yarnling.cli import json_form
@@ -19,8 +19,8 @@ from yarnling.cli.hadoop import rmadmin_arguments as arguments_of
 from yarnling.cli.hadoop.options import OURS, Given, MissingArgument, Option, parse
 from yarnling.cli.hadoop.verb import REFUSED, user_of
 from yarnling.cli.terminal import shown
-from yarnling.client import Client
-from yarnling.cluster_state import DEFAULT_NAME
+from yarnling.cluster.client import Client
+from yarnling.cluster.state import DEFAULT_NAME
 
 POLL_S = 1.0
 """How often a client that waits for nodes to go looks, and what it calls a second."""

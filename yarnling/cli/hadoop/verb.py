@@ -14,8 +14,8 @@ from yarnling.cli import json_form
 from yarnling.cli.connection import connect
 from yarnling.cli.hadoop.options import Given, MissingArgument, Option, parse, usage
 from yarnling.cli.terminal import shown
-from yarnling.client import Client
-from yarnling.cluster_state import DEFAULT_NAME, ClusterState
+from yarnling.cluster.client import Client
+from yarnling.cluster.state import DEFAULT_NAME, ClusterState
 
 REFUSED = 255
 """-1, which Hadoop's commands give for what they themselves refuse; an error of the cluster's is 1."""

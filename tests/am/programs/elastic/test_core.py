@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from am.events import (
+from am.core.events import (
     Allocation,
     ContainersAllocated,
     ContainersCompleted,
@@ -14,9 +14,9 @@ from am.events import (
     Registered,
     ShutdownOrdered,
 )
-from am.programs.actions import AskFor, Finish, GiveBack, Launch, Leave, Withdraw
+from am.core.requests import ContainerRequest
+from am.programs.core.actions import AskFor, Finish, GiveBack, Launch, Leave, Withdraw
 from am.programs.elastic.core import BacklogSeen, Elastic, ElasticAction, ElasticPlan, PutBack, PutTasks
-from am.requests import ContainerRequest
 from tests.am.builders import GB, MB_512, container, container_id, ended
 from yarn.asks import Preemption
 from yarn.containers import ContainerLaunchContext

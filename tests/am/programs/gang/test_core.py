@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from am.events import (
+from am.core.events import (
     Allocation,
     ContainersAllocated,
     ContainersCompleted,
@@ -14,9 +14,9 @@ from am.events import (
     Registered,
     ShutdownOrdered,
 )
-from am.programs.actions import Action, AskFor, Finish, GiveBack, Launch, Leave, Withdraw
+from am.core.requests import ContainerRequest
+from am.programs.core.actions import Action, AskFor, Finish, GiveBack, Launch, Leave, Withdraw
 from am.programs.gang.core import Gang, GangPlan, Phase
-from am.requests import ContainerRequest
 from tests.am.builders import GB, MB_512, container, container_id, ended
 from yarn.containers import ContainerLaunchContext
 from yarn.errors import YarnException

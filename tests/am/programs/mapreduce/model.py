@@ -7,17 +7,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from am.events import (
+from am.core.events import (
     Allocation,
     ContainersAllocated,
     HeartbeatDone,
     NodesUpdated,
     Registered,
 )
-from am.programs.actions import AskFor, ChangeBlacklist, Finish, GiveBack, Leave, Stop, Withdraw
-from am.programs.mapreduce.core import MapReduce
-from am.programs.mapreduce.job import Job, Piece, Split, TaskAttemptId, TaskKind, Tuning
-from am.programs.mapreduce.orders import (
+from am.core.requests import ContainerRequest
+from am.programs.core.actions import AskFor, ChangeBlacklist, Finish, GiveBack, Leave, Stop, Withdraw
+from am.programs.mapreduce.core.job import Job, Piece, Split, TaskAttemptId, TaskKind, Tuning
+from am.programs.mapreduce.core.job_master import MapReduce
+from am.programs.mapreduce.core.orders import (
     AbortJob,
     CommitJob,
     CommitTask,
@@ -32,7 +33,6 @@ from am.programs.mapreduce.orders import (
     TaskReport,
     WithdrawOutput,
 )
-from am.requests import ContainerRequest
 from tests.am.builders import ATTEMPT, GB, container, ended, node_report
 from yarn.containers import Container
 from yarn.ids import ApplicationAttemptId, ContainerId

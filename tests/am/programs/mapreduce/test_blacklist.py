@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from am.programs.mapreduce.blacklist import NodeBlacklist
-from am.programs.mapreduce.job import Tuning
+from am.programs.mapreduce.core.blacklist import NodeBlacklist
+from am.programs.mapreduce.core.job import Tuning
 
 
 def failed(*hosts: str) -> NodeBlacklist:

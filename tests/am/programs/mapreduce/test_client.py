@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from am.programs.mapreduce.client import find_inputs, parse, status_file
-from am.programs.mapreduce.job import Piece
+from am.programs.mapreduce.core.job import Piece
 from am.programs.mapreduce.job_files import JobFiles
 from tests.am.builders import APP
 from yarn.errors import InvalidArgumentException

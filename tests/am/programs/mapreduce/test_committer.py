@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from am.programs.mapreduce.committer import OutputCommitter, part_name
-from am.programs.mapreduce.job import TaskAttemptId, TaskId, TaskKind
+from am.programs.mapreduce.core.job import TaskAttemptId, TaskId, TaskKind
 from tests.am.builders import APP
 
 

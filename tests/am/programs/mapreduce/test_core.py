@@ -6,11 +6,11 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from am.events import ContainerStartFailed, HeartbeatFailed, NodesUpdated, PreemptionAsked, ShutdownOrdered
-from am.programs.actions import AskFor, Finish, GiveBack, Leave, Stop, Withdraw
-from am.programs.mapreduce.core import MapReduce
-from am.programs.mapreduce.job import TaskAttemptId, TaskId, TaskKind, Tuning
-from am.programs.mapreduce.orders import (
+from am.core.events import ContainerStartFailed, HeartbeatFailed, NodesUpdated, PreemptionAsked, ShutdownOrdered
+from am.programs.core.actions import AskFor, Finish, GiveBack, Leave, Stop, Withdraw
+from am.programs.mapreduce.core.job import TaskAttemptId, TaskId, TaskKind, Tuning
+from am.programs.mapreduce.core.job_master import MapReduce
+from am.programs.mapreduce.core.orders import (
     EXIT_FETCH_FAILED,
     CommitJob,
     Recovered,
@@ -18,7 +18,7 @@ from am.programs.mapreduce.orders import (
     TaskEnded,
     TaskReport,
 )
-from am.programs.mapreduce.tasks import Attempt, AttemptState, TaskState
+from am.programs.mapreduce.core.tasks import Attempt, AttemptState, TaskState
 from tests.am.builders import APP, ATTEMPT, GB, MB_512, container_id, ended, node_id, node_report
 from tests.am.programs.mapreduce.model import Model, job, started
 from yarn.asks import Preemption, ResourceRequest

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from am.programs.mapreduce.job import (
+from am.programs.mapreduce.core.job import (
     Job,
     Piece,
     Split,

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from am.programs.mapreduce.job import TaskAttemptId, TaskId, TaskKind
+from am.programs.mapreduce.core.job import TaskAttemptId, TaskId, TaskKind
+from am.programs.mapreduce.core.orders import TaskReport
 from am.programs.mapreduce.job_files import JobEnded, JobFiles, LineReader, LineWriter, MapOutput
-from am.programs.mapreduce.orders import TaskReport
 from tests.am.builders import APP
 from tests.am.programs.mapreduce.model import job
 from yarn.errors import InvalidArgumentException

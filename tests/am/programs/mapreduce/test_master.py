@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
-from am.events import Allocation, ContainersAllocated, ContainersCompleted, HeartbeatDone, NodesUpdated, Registered
-from am.programs.actions import Action, AskFor, Finish, Launch, Leave
+from am.core.events import Allocation, ContainersAllocated, ContainersCompleted, HeartbeatDone, NodesUpdated, Registered
+from am.programs.core.actions import Action, AskFor, Finish, Launch, Leave
 from am.programs.mapreduce.committer import OutputCommitter, part_name
-from am.programs.mapreduce.job import Job, TaskAttemptId, TaskKind, parse_attempt_id, splits_of
+from am.programs.mapreduce.core.job import Job, TaskAttemptId, TaskKind, parse_attempt_id, splits_of
+from am.programs.mapreduce.core.orders import TaskReport
 from am.programs.mapreduce.job_files import JobEnded, JobFiles, LineReader, MapOutput
 from am.programs.mapreduce.master import MapReduceMaster
-from am.programs.mapreduce.orders import TaskReport
 from tests.am.builders import APP, GB, container, ended, node_report
 from yarn.ids import ApplicationAttemptId, ContainerId
 from yarn.resource import Resource

@@ -12,9 +12,9 @@ import pytest
 import pytest_asyncio
 from msgspec import structs
 
+from am.client.submission import ApplicationOptions
 from am.programs.mapreduce import client as mapreduce
 from am.programs.mapreduce.client import MapReduceSubmission, find_inputs, word_count
-from am.submission import ApplicationOptions
 from tests.am.programs.on_cluster import DEADLINE_S, Cluster, cluster, counts_in, plain_counts
 from yarn.resource import Resource
 from yarn.states import FinalApplicationStatus, NodeState

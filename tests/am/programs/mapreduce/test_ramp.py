@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from am.programs.mapreduce.job import Tuning
-from am.programs.mapreduce.ramp import (
+from am.programs.mapreduce.core.job import Tuning
+from am.programs.mapreduce.core.ramp import (
     Demand,
     has_slow_start_passed,
     must_preempt_reduces,

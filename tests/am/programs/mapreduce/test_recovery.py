@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from am.programs.mapreduce.job import TaskAttemptId, TaskId, TaskKind
-from am.programs.mapreduce.recovery import recover
-from am.programs.mapreduce.tasks import Attempt, AttemptState
+from am.programs.mapreduce.core.job import TaskAttemptId, TaskId, TaskKind
+from am.programs.mapreduce.core.recovery import recover
+from am.programs.mapreduce.core.tasks import Attempt, AttemptState
 from tests.am.builders import APP, GB, container_id, node_id
 
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from am.programs.mapreduce.job import splits_of
+from am.programs.mapreduce.core.job import splits_of
 from am.programs.mapreduce.shuffle import (
     INDEX,
     OUTPUT,

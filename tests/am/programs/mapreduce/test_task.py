@@ -9,9 +9,9 @@ import pytest
 
 from am.programs.mapreduce import task as task_module
 from am.programs.mapreduce.committer import OutputCommitter
-from am.programs.mapreduce.job import Job, TaskAttemptId, TaskId, TaskKind, splits_of
+from am.programs.mapreduce.core.job import Job, TaskAttemptId, TaskId, TaskKind, splits_of
+from am.programs.mapreduce.core.orders import EXIT_FETCH_FAILED, TaskReport
 from am.programs.mapreduce.job_files import JobEnded, JobFiles, LineWriter, MapOutput
-from am.programs.mapreduce.orders import EXIT_FETCH_FAILED, TaskReport
 from am.programs.mapreduce.task import EXIT_FAILED, EXIT_ORPHANED, main
 from tests.am.builders import APP
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rm.scheduler.notices import PreemptionFailed
+from rm.scheduler.model.notices import PreemptionFailed
 from rm.scheduler.preemption import policy
 from rm.scheduler.preemption.preemption_round import PreemptionRound, PreemptionRoundFailed
 from rm.scheduler.preemption.victims import Victims

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from rm.lifecycles.rm_container import RMContainer
-from rm.scheduler.notices import VictimOrdered
+from rm.scheduler.model.notices import VictimOrdered
+from rm.scheduler.model.rm_container import RMContainer
 from tests.rm.scheduler.cluster import GB, Cluster
 from tests.rm.scheduler.preemption.test_monitor import MONITORED, crowded
 from yarn.ids import ContainerId

@@ -12,7 +12,7 @@ from collections.abc import Callable
 
 from yarn.configuration import Configuration
 from yarn.errors import YarnException
-from yarnling.processes import thread_count
+from yarnling.cluster.processes import thread_count
 
 
 def open_files() -> list[str]:

@@ -1,0 +1,1 @@
+"""The core of an ApplicationMaster: pure; what it has asked for, and what it still has to."""

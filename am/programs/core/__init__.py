@@ -1,0 +1,1 @@
+"""What the cores of several programs share."""

@@ -1,0 +1,1 @@
+"""The core of the MapReduce ApplicationMaster: pure; which tasks wait, run and are done."""

@@ -1,0 +1,241 @@
+"""The three scripts between a NodeManager and a container's command, and the environment they set up.
+
+    default_container_executor.sh           the NM's child: waits, writes the exit code to a file
+      default_container_executor_session.sh   writes its process id to a file, becomes a session of its own
+        launch_container.sh                     exports, links, debug copies, then becomes bash -c "<command>"
+
+The command is the user's own shell text and is not escaped: it stands between double quotes as it came, so that bash
+replaces variables in it, and then `bash -c` reads the result. AMs written for YARN rely on that
+("{{JAVA_HOME}}/bin/java"). All the rest is data and runs nothing: paths, link names and the node's variables are
+quoted, and the values that an AM sets can only refer to variables (nm.core.shell_text).
+
+(ContainerLaunch, ContainerExecutor.)
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from enum import Enum
+
+from msgspec import Struct
+
+from nm.core.shell_text import literal, quote, quote_in_command, quote_value, references
+from yarn.ids import ContainerId, NodeId
+
+SCRIPT = "launch_container.sh"
+WRAPPER = "default_container_executor.sh"
+SESSION = "default_container_executor_session.sh"
+TOKENS = "container_tokens"
+PRELAUNCH_OUT = "prelaunch.out"
+PRELAUNCH_ERR = "prelaunch.err"
+DIRECTORY_INFO = "directory.info"
+LS_TITLE = "ls -l:"
+TREE_TITLE = "find -L . -maxdepth 5 -ls:"
+BROKEN_LINKS_TITLE = "broken symlinks(find -L . -maxdepth 5 -type l -ls):"
+JVM_PID = "JVM_PID"
+"""The process id of the script, which the command takes over."""
+JAVA_17_OPTIONS = (
+    "--add-opens=java.base/java.lang=ALL-UNNAMED "
+    "--add-exports=java.base/sun.net.dns=ALL-UNNAMED "
+    "--add-exports=java.base/sun.net.util=ALL-UNNAMED"
+)
+"""What `<ADD_OPENS>` stands for from Java 17 on, which closes these packages to reflection."""
+WRITE_CGROUP_FAILED = 27
+"""What Hadoop's container-executor ends with."""
+
+_ADMIN_VARIABLE = re.compile(r"(?:^|,)\s*([A-Za-z_][A-Za-z0-9_]*)=([^,]*)")
+_REFERENCE = re.compile(r"\$([A-Za-z_][A-Za-z0-9_]*)")
+
+
+class DebugFiles(Enum):
+    """Who puts a copy of the script and a listing of the work directory beside the logs (nm.launcher.debug_files)."""
+
+    NOBODY = 0
+    SCRIPT = 1
+    NODE_MANAGER = 2
+
+
+class Directories(Struct, frozen=True):
+    """Where one launch happens: the directories of all good disks, and the two that were chosen to work and log in.
+
+    `application_dirs`, `user_dirs` (each with a slash at its end) and `log_dirs` are what the container is told.
+    """
+
+    work_dir: str
+    log_dir: str
+    application_dirs: tuple[str, ...]
+    user_dirs: tuple[str, ...]
+    log_dirs: tuple[str, ...]
+
+
+class NodeEnvironment(Struct, frozen=True):
+    """What containers get of their node. `inherited` {variable: value}: the whitelisted ones that the NM has.
+
+    `admin_env` is yarn.nodemanager.admin-env; `nm_variables` are the NM's own, for `$X` in it. `java_version` is the
+    major version of the node's Java, 0 if there is none.
+    """
+
+    node_id: NodeId
+    http_port: int
+    home: str
+    inherited: Mapping[str, str]
+    admin_env: str
+    nm_variables: Mapping[str, str]
+    java_version: int = 0
+
+
+class Environment(Struct, frozen=True):
+    """A container's variables: `of_node` in the order in which they are exported, then the `other` ones.
+
+    Those of the node are literal, the other ones may refer to variables. The processes that run before the script's
+    exports have `of_node` only: bash would act on some of the other ones (BASH_ENV).
+    """
+
+    of_node: dict[str, str]
+    other: dict[str, str]
+
+
+def expand_command(command: str, log_dir: str, java_version: int) -> str:
+    """Replace `<LOG_DIR>`, `<CPS>`, `<ADD_OPENS>` and `{{VAR}}` in a command (ContainerLaunch.expandEnvironment)."""
+    return _with_marks_replaced(command, quote_in_command(log_dir), java_version)
+
+
+def expand_value(value: str, log_dir: str, java_version: int) -> str:
+    """Replace the same marks in an environment value."""
+    return _with_marks_replaced(value, literal(log_dir), java_version)
+
+
+def environment(
+    container_id: ContainerId,
+    user: str,
+    given: Mapping[str, str],
+    *,
+    node: NodeEnvironment,
+    directories: Directories,
+    localization_counters: str,
+) -> Environment:
+    """The variables of a container: the AM's, over which the node's own ones cannot be changed."""
+    other = dict(given)
+    for name, value in _ADMIN_VARIABLE.findall(node.admin_env):
+        text = _REFERENCE.sub(lambda match: other.get(match[1], node.nm_variables.get(match[1], "")), value)
+        other[name] = f"{other[name]}:{text}" if name in other else text
+    other = {name: expand_value(value, directories.log_dir, node.java_version) for name, value in other.items()}
+    of_node = {
+        "HADOOP_TOKEN_FILE_LOCATION": f"{directories.work_dir}/{TOKENS}",
+        "CONTAINER_ID": str(container_id),
+        "NM_PORT": str(node.node_id.port),
+        "NM_HOST": node.node_id.host,
+        "NM_HTTP_PORT": str(node.http_port),
+        "LOCAL_DIRS": ",".join(directories.application_dirs),
+        "LOCAL_USER_DIRS": ",".join(directories.user_dirs),
+        "LOG_DIRS": ",".join(directories.log_dirs),
+        "USER": user,
+        "LOGNAME": user,
+        "HOME": node.home,
+        "PWD": directories.work_dir,
+        "LOCALIZATION_COUNTERS": localization_counters,
+    }
+    of_others = {name: value for name, value in other.items() if name not in of_node and name != JVM_PID}
+    return Environment(of_node, of_others)
+
+
+def launch_script(
+    variables: Environment,
+    commands: Sequence[str],
+    *,
+    inherited: Mapping[str, str],
+    links: Mapping[str, str],
+    log_dir: str,
+    debug: DebugFiles,
+    java_version: int,
+) -> str:
+    """The text of launch_container.sh."""
+    own = {**variables.other, **variables.of_node}
+    command = " ".join(expand_command(command, log_dir, java_version) for command in commands)
+    lines = [
+        "#!/bin/bash",
+        "",
+        "set -o pipefail -e",
+        f"export PRELAUNCH_OUT={quote(f'{log_dir}/{PRELAUNCH_OUT}')}",
+        'exec >"${PRELAUNCH_OUT}"',
+        f"export PRELAUNCH_ERR={quote(f'{log_dir}/{PRELAUNCH_ERR}')}",
+        'exec 2>"${PRELAUNCH_ERR}"',
+        'echo "Setting up env variables"',
+        *(f"export {name}=${{{name}:-{quote(value)}}}" for name, value in inherited.items() if name not in own),
+        *(f"export {name}={quote(value)}" for name, value in variables.of_node.items()),
+        f'export {JVM_PID}="$$"',
+        *(f"export {name}={quote_value(variables.other[name])}" for name in _in_order_of_reference(variables.other)),
+        'echo "Setting up job resources"',
+        *_link_lines(links),
+        *(['echo "Copying debugging information"'] if debug is not DebugFiles.NOBODY else ()),
+        *(_debug_lines(log_dir) if debug is DebugFiles.SCRIPT else ()),
+        'echo "Launching container"',
+        f'exec /bin/bash -c "{command}"',
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def wrapper_script(session: str, exit_code_file: str) -> str:
+    """default_container_executor.sh: its second line is the one that bash names when a signal ends the container."""
+    return f"#!/bin/bash\n/bin/bash {quote(session)}\nrc=$?\necho $rc > {quote(exit_code_file)}\nexit $rc\n"
+
+
+def session_script(script: str, pid_file: str, cgroup_procs: str = "") -> str:
+    """default_container_executor_session.sh: the pid file is whole once it ends in a line's end.
+
+    Hadoop renames this file and that of the exit code into place, with a program each.
+    `cgroup_procs`: the file by which it goes into its cgroup before anything of the container runs.
+    """
+    enter = f"echo $$ > {quote(cgroup_procs)} || exit {WRITE_CGROUP_FAILED}\n" if cgroup_procs else ""
+    return f"#!/bin/bash\n\n{enter}echo $$ > {quote(pid_file)}\nexec setsid /bin/bash {quote(script)}\n"
+
+
+def _with_marks_replaced(text: str, log_dir: str, java_version: int) -> str:
+    text = text.replace("<CPS>", ":").replace("<ADD_OPENS>", JAVA_17_OPTIONS if java_version >= 17 else "")
+    # The log directory comes last: nothing in its name is a mark.
+    return text.replace("{{", "$").replace("}}", "").replace("<LOG_DIR>", log_dir)
+
+
+def _link_lines(links: Mapping[str, str]) -> list[str]:
+    lines = []
+    for link, target in links.items():
+        parent = link.rpartition("/")[0]
+        if parent:
+            lines.append(f"mkdir -p -- {quote(parent)}")
+        lines.append(f"ln -sf -- {quote(target)} {quote(link)}")
+    return lines
+
+
+def _debug_lines(log_dir: str) -> list[str]:
+    info, copy = quote(f"{log_dir}/{DIRECTORY_INFO}"), quote(f"{log_dir}/{SCRIPT}")
+    lines = [
+        f'cp "{SCRIPT}" {copy}',
+        f"chmod 640 {copy}",
+        f'echo "{LS_TITLE}" 1>{info}',
+        f"ls -l 1>>{info}",
+    ]
+    for title, command in (
+        (TREE_TITLE, "find -L . -maxdepth 5 -ls"),
+        (BROKEN_LINKS_TITLE, "find -L . -maxdepth 5 -type l -ls"),
+    ):
+        lines += [f'echo "{title}" 1>>{info}', f"{command} 1>>{info}"]
+    return lines
+
+
+def _in_order_of_reference(variables: Mapping[str, str]) -> list[str]:
+    """The names, each after those that its value refers to; where they refer in a circle, as they come."""
+    ordered: dict[str, None] = {}
+    resolved: set[str] = set()
+
+    def resolve(name: str) -> None:
+        resolved.add(name)
+        for other in references(variables[name]):
+            if other in variables and other not in resolved:
+                resolve(other)
+        ordered[name] = None
+
+    for name in variables:
+        if name not in resolved:
+            resolve(name)
+    return list(ordered)

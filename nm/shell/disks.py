@@ -1,0 +1,150 @@
+"""Looks at the disks below the node's directories (LocalDirsHandlerService)."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import tempfile
+from collections.abc import Callable, Sequence
+from contextlib import nullcontext
+
+from msgspec import Struct
+
+from nm.core.disk_health import DiskLimits, DiskSample, check_directories, health_report, is_healthy
+from nm.core.events import Event, HealthChecked
+from nm.launcher.directories import NodeDirectories, make_dir
+from yarn.configuration import Configuration
+from yarn.nodes import NodeHealth
+from yarn.settings import nodemanager
+
+_REPORTS_JOINED_BY = ";"
+"""NodeHealthCheckerService.SEPARATOR."""
+
+
+class DiskSettings(Struct, frozen=True):
+    """How often is looked, if at all, and from where on a disk is full."""
+
+    interval_ms: int = 120_000
+    enabled: bool = True
+    limits: DiskLimits = DiskLimits()
+
+    @staticmethod
+    def read(conf: Configuration) -> DiskSettings:
+        limits = DiskLimits(
+            nodemanager.MAX_DISK_UTILIZATION_PERCENTAGE.of(conf),
+            nodemanager.DISK_UTILIZATION_WATERMARK_LOW.of(conf),
+            nodemanager.MIN_FREE_SPACE_PER_DISK_MB.of(conf),
+            nodemanager.MIN_FREE_SPACE_WATERMARK_HIGH_MB.of(conf),
+            nodemanager.MIN_HEALTHY_DISKS.of(conf),
+        )
+        return DiskSettings(
+            nodemanager.DISK_HEALTH_CHECKER_INTERVAL.of(conf),
+            nodemanager.DISK_HEALTH_CHECKER_ENABLE.of(conf),
+            limits,
+        )
+
+
+class DiskChecker:
+    """Sorts the node's directories at each look and tells the core how the node is. `now_ms` is the core's clock.
+
+    `notice`: what else the node says of itself in its health report, for as long as it lives.
+    """
+
+    def __init__(
+        self,
+        directories: NodeDirectories,
+        settings: DiskSettings,
+        send: Callable[[Event], None],
+        now_ms: Callable[[], int],
+        sampled: Callable[[str], DiskSample] | None = None,
+        notice: str = "",
+    ) -> None:
+        """`sampled` tells how a directory is; without it each is looked at."""
+        self._sampled = sampled or sample
+        self._directories = directories
+        self._settings = settings
+        self._send = send
+        self._now_ms = now_ms
+        self._notice = notice
+
+    def problem(self) -> str:
+        """What is wrong if too few disks are good; empty else."""
+        local, logs = self._directories.local_health, self._directories.log_health
+        if not self._settings.enabled or is_healthy(local, logs, self._settings.limits):
+            return ""
+        return health_report(local, logs)
+
+    def look(self) -> None:
+        """One look at all directories, made first if they are missing."""
+        if not self._settings.enabled:
+            self._send(HealthChecked(NodeHealth(True, self._notice, self._now_ms())))
+            return
+        directories, limits = self._directories, self._settings.limits
+        directories.local_health = check_directories(
+            {path: self._sampled(path) for path in directories.local_dirs}, directories.local_health, limits
+        )
+        directories.log_health = check_directories(
+            {path: self._sampled(path) for path in directories.log_dirs}, directories.log_health, limits
+        )
+        healthy = is_healthy(directories.local_health, directories.log_health, limits)
+        report = _REPORTS_JOINED_BY.join(
+            text for text in (health_report(directories.local_health, directories.log_health), self._notice) if text
+        )
+        self._send(HealthChecked(NodeHealth(healthy, report, self._now_ms())))
+
+
+class DiskLoop:
+    """Has the disks of a process's nodes looked at. `shared`: what their directories stand in is looked at instead."""
+
+    def __init__(self, checkers: Sequence[DiskChecker], interval_ms: int, shared: SharedSamples) -> None:
+        self._checkers = checkers
+        self._interval_s = interval_ms / 1000
+        self._shared = shared
+
+    def look(self) -> None:
+        """One look for every node."""
+        self._shared.forget()
+        for checker in tuple(self._checkers):
+            checker.look()
+
+    async def run(self) -> None:
+        """Look for ever."""
+        while True:
+            await asyncio.sleep(self._interval_s)
+            self.look()
+
+
+class SharedSamples:
+    """How the directories are that those of packed nodes stand in: looked at once for all of the nodes."""
+
+    def __init__(self) -> None:
+        self._samples: dict[str, DiskSample] = {}
+
+    def forget(self) -> None:
+        self._samples.clear()
+
+    def of(self, directory: str) -> DiskSample:
+        shared = os.path.dirname(directory)
+        if shared not in self._samples:
+            self._samples[shared] = sample(shared)
+        return self._samples[shared]
+
+
+def sample(directory: str) -> DiskSample:
+    """Whether a directory can be made, entered and written, and the room on its disk."""
+    try:
+        made = make_dir(directory, 0o755)
+    except OSError as error:
+        return DiskSample(f"Cannot create directory : {directory}, error {error.strerror}")
+    if not os.path.isdir(directory):
+        return DiskSample(f"Not a directory: {directory}")
+    for right, name in ((os.R_OK, "readable"), (os.W_OK, "writable"), (os.X_OK, "executable")):
+        if not os.access(directory, right):
+            return DiskSample(f"Directory is not {name}: {directory}")
+    try:
+        # Rights say nothing to root, nor of a disk mounted for reading only: write. Who made it now has written.
+        with nullcontext() if made else tempfile.TemporaryFile(dir=directory):
+            stats = os.statvfs(directory)
+    except OSError as error:
+        return DiskSample(f"Error checking directory {directory}: {error.strerror}")
+    return DiskSample("", stats.f_blocks * stats.f_frsize, stats.f_bavail * stats.f_frsize)

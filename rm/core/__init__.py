@@ -1,0 +1,1 @@
+"""The ResourceManager's core: pure, an event and the time in, effects out."""

@@ -1,0 +1,275 @@
+"""ApplicationMasterProtocol as the core sees it (Hadoop's ApplicationMasterService): register, allocate, finish.
+
+Each attempt counts its calls: an allocate names the last reply its master got. One step behind means that the reply was
+lost, and the same reply is sent again with nothing done; anything else is refused. So every allocate takes effect once.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
+
+from rm.core.ask_labels import with_application_label
+from rm.core.lifecycle_events import RMAppAttemptEventType
+from rm.core.reports.nodes import node_update_report
+from rm.core.rm_node import next_response_id
+from rm.core.states import ENDING_ATTEMPT_STATES, STORED_APP_STATES
+from rm.scheduler.model.allocation import Allocation
+from yarn.asks import ANY, ResourceRequest
+from yarn.containers import Container, Token
+from yarn.errors import (
+    ApplicationAttemptNotFoundException,
+    ApplicationMasterNotRegisteredException,
+    InvalidApplicationMasterRequestException,
+    InvalidContainerReleaseException,
+    InvalidResourceBlacklistRequestException,
+)
+from yarn.ids import ApplicationAttemptId, ContainerId, NodeId
+from yarn.protocols.master import (
+    AllocateRequest,
+    AllocateResponse,
+    FinishApplicationMasterRequest,
+    FinishApplicationMasterResponse,
+    NMToken,
+    RegisterApplicationMasterRequest,
+    RegisterApplicationMasterResponse,
+)
+
+if TYPE_CHECKING:
+    from rm.core.context import RMContext
+    from rm.core.rm_app import RMApp
+    from rm.core.rm_app_attempt import RMAppAttempt
+
+NOT_REGISTERED = -1
+"""The response id before the master registered."""
+
+NM_TOKEN_KIND = "NMToken"
+
+
+@dataclass(slots=True)
+class _Session:
+    """An attempt's place in its calls. `token_nodes`: nodes for which its master has an NM token."""
+
+    response_id: int = NOT_REGISTERED
+    response: AllocateResponse | None = None
+    finished: bool = False
+    token_nodes: dict[NodeId, None] = field(default_factory=dict)
+
+
+class ApplicationMasterService:
+    """The sessions of all attempts that may call."""
+
+    def __init__(self, context: RMContext) -> None:
+        self._context = context
+        self._sessions: dict[ApplicationAttemptId, _Session] = {}
+
+    def register_attempt(self, attempt_id: ApplicationAttemptId) -> None:
+        """The attempt's master may register from now on."""
+        self._sessions[attempt_id] = _Session()
+
+    def unregister_attempt(self, attempt_id: ApplicationAttemptId) -> None:
+        """The attempt is over: its master's calls are refused."""
+        self._sessions.pop(attempt_id, None)
+
+    def forget_node_tokens(self, node_id: NodeId) -> None:
+        """The node's NM is a new one: every master needs a new token for it (NMTokenSecretManagerInRM)."""
+        for session in self._sessions.values():
+            session.token_nodes.pop(node_id, None)
+
+    # The three calls
+
+    def register(
+        self, attempt_id: ApplicationAttemptId, request: RegisterApplicationMasterRequest
+    ) -> RegisterApplicationMasterResponse:
+        """Raises InvalidApplicationMasterRequestException for an unknown attempt or a second register."""
+        session = self._session(attempt_id)
+        app, attempt = self._known(attempt_id)
+        if session.response_id >= 0 and not _may_register_again(app):
+            raise InvalidApplicationMasterRequestException(f"Application Master is already registered : {app}")
+        context = self._context
+        context.master_liveness.ping(attempt_id, context.now_ms)
+        session.response_id = 0
+        session.response = AllocateResponse(
+            response_id=0, headroom=context.scheduler.resource_types.none, cluster_nodes=0
+        )
+        context.send_attempt(attempt_id, RMAppAttemptEventType.REGISTERED, request)
+        kept = self._kept_containers(app, attempt)
+        if app.submission.keep_containers_across_attempts:
+            session.token_nodes.clear()
+        return RegisterApplicationMasterResponse(
+            maximum_capability=context.scheduler.maximum_allocation(app.queue),
+            queue=app.queue,
+            containers_from_previous_attempts=kept,
+            nm_tokens=_new_tokens(session, kept),
+            resource_types=("memory-mb", "vcores", *context.scheduler.resource_types.extra_names),
+            application_acls=app.submission.am_container.application_acls,
+        )
+
+    def allocate(self, attempt_id: ApplicationAttemptId, request: AllocateRequest) -> AllocateResponse:
+        """Raises what its checks find; then nothing was applied and the response id has not moved."""
+        context = self._context
+        context.master_liveness.ping(attempt_id, context.now_ms)
+        session = self._sessions.get(attempt_id)
+        if session is None:
+            raise ApplicationAttemptNotFoundException(
+                f"Application attempt {attempt_id} doesn't exist in ApplicationMasterService cache."
+            )
+        if session.response is None:
+            raise ApplicationMasterNotRegisteredException(
+                f"AM is not registered for known application attempt: {attempt_id} or RM had restarted after AM"
+                " registered.  AM should re-register."
+            )
+        if next_response_id(request.response_id) == session.response_id:
+            return session.response
+        if request.response_id != session.response_id:
+            raise InvalidApplicationMasterRequestException(
+                f"Invalid responseId in AllocateRequest from application attempt: {attempt_id}, "
+                f"expect responseId to be {session.response_id}, but get {request.response_id}"
+            )
+        session.response = self._exchange(attempt_id, request, session)
+        session.response_id = session.response.response_id
+        return session.response
+
+    def finish(
+        self, attempt_id: ApplicationAttemptId, request: FinishApplicationMasterRequest
+    ) -> FinishApplicationMasterResponse:
+        """False until the end is stored; the master asks again."""
+        app, _ = self._known(attempt_id)
+        if app.state in STORED_APP_STATES:
+            return FinishApplicationMasterResponse(is_unregistered=True)
+        session = self._session(attempt_id)
+        if session.response_id < 0:
+            raise ApplicationMasterNotRegisteredException(
+                f"Application Master is trying to unregister before registering for: {app}"
+            )
+        if not session.finished:
+            session.finished = True
+            self._context.send_attempt(attempt_id, RMAppAttemptEventType.UNREGISTERED, request)
+        self._context.master_liveness.ping(attempt_id, self._context.now_ms)
+        return FinishApplicationMasterResponse(is_unregistered=app.submission.unmanaged_am)
+
+    # Parts of allocate
+
+    def _exchange(
+        self, attempt_id: ApplicationAttemptId, request: AllocateRequest, session: _Session
+    ) -> AllocateResponse:
+        """Hand asks and releases in, and take what has happened since the last call (DefaultAMSProcessor)."""
+        context = self._context
+        app, attempt = self._known(attempt_id)
+        label, exclusive = app.submission.node_label_expression, context.settings.exclusive_partitions
+        asks = with_application_label(request.asks, label, exclusive)
+        asks = self._checked(app, attempt_id, asks, request)
+        updates, update_errors = context.scheduler.check_updates(app.queue, request.updates)
+        allocation = self._allocate(app, attempt, replace(request, asks=asks, updates=tuple(updates)))
+        status = (_fraction(request.progress), request.tracking_url)
+        context.send_attempt(attempt_id, RMAppAttemptEventType.STATUS_UPDATE, status)
+        attempt.let_nodes_forget(attempt.finished_containers.take_heard())
+        containers = allocation.containers
+        recovered = context.scheduler.recovery.pull_recovered(attempt_id)
+        return AllocateResponse(
+            response_id=next_response_id(request.response_id),
+            headroom=allocation.headroom,
+            cluster_nodes=context.scheduler.node_count_for(app.queue),
+            allocated=containers,
+            completed=attempt.finished_containers.pull(
+                attempt_id, keep_containers=app.submission.keep_containers_across_attempts
+            ),
+            updated_nodes=tuple(node_update_report(context, node, kind) for node, kind in app.pull_node_updates()),
+            nm_tokens=_new_tokens(
+                session, (*containers, *recovered, *(updated.container for updated in allocation.updated))
+            ),
+            containers_from_previous_attempts=recovered,
+            updated_containers=allocation.updated,
+            update_errors=(*update_errors, *allocation.update_errors),
+            application_priority=app.priority,
+            preemption=allocation.preemption,
+        )
+
+    def _allocate(self, app: RMApp, attempt: RMAppAttempt, request: AllocateRequest) -> Allocation:
+        context = self._context
+        if attempt.state in ENDING_ATTEMPT_STATES or app.state in STORED_APP_STATES:
+            return Allocation((), context.scheduler.resource_types.none)
+        return context.scheduler.allocate(
+            attempt.attempt_id,
+            request.asks,
+            request.releases,
+            request.blacklist_additions,
+            request.blacklist_removals,
+            request.updates,
+            context.now_ms,
+        )
+
+    def _checked(
+        self,
+        app: RMApp,
+        attempt_id: ApplicationAttemptId,
+        asks: tuple[ResourceRequest, ...],
+        request: AllocateRequest,
+    ) -> tuple[ResourceRequest, ...]:
+        """The asks as the scheduler takes them."""
+        asks = self._context.scheduler.check_asks(app.queue, asks)
+        if ANY in request.blacklist_additions:
+            raise InvalidResourceBlacklistRequestException(f"Cannot add {ANY} to the blacklist!")
+        if not app.submission.keep_containers_across_attempts:
+            _check_releases(attempt_id, request.releases)
+        self._context.scheduler.check_limits(
+            attempt_id,
+            asks,
+            request.releases,
+            request.blacklist_additions,
+            request.blacklist_removals,
+            self._context.now_ms,
+        )
+        return asks
+
+    def _kept_containers(self, app: RMApp, attempt: RMAppAttempt) -> tuple[Container, ...]:
+        """What earlier attempts left running (getTransferredContainers)."""
+        if not app.submission.keep_containers_across_attempts:
+            return ()
+        self._context.scheduler.recovery.pull_recovered(attempt.attempt_id)
+        live = self._context.scheduler.containers_of(app.application_id).values()
+        return tuple(rm_container.container for rm_container in live if not attempt.is_master(rm_container.id))
+
+    def _session(self, attempt_id: ApplicationAttemptId) -> _Session:
+        session = self._sessions.get(attempt_id)
+        if session is None:
+            raise InvalidApplicationMasterRequestException(f"Application doesn't exist in cache {attempt_id}")
+        return session
+
+    def _known(self, attempt_id: ApplicationAttemptId) -> tuple[RMApp, RMAppAttempt]:
+        app = self._context.apps.get(attempt_id.application_id)
+        attempt = None if app is None else app.attempts.get(attempt_id)
+        if app is None or attempt is None:
+            raise InvalidApplicationMasterRequestException(f"Application doesn't exist in cache {attempt_id}")
+        return app, attempt
+
+
+def _may_register_again(app: RMApp) -> bool:
+    """An unmanaged master that keeps containers may be started anew under its old attempt."""
+    return app.submission.unmanaged_am and app.submission.keep_containers_across_attempts
+
+
+def _fraction(progress: float) -> float:
+    """`progress` brought into 0..1; what is no number counts as 0."""
+    return 0.0 if math.isnan(progress) else min(1.0, max(0.0, progress))
+
+
+def _check_releases(attempt_id: ApplicationAttemptId, releases: tuple[ContainerId, ...]) -> None:
+    for container_id in releases:
+        if container_id.attempt_id != attempt_id:
+            raise InvalidContainerReleaseException(
+                f"Cannot release container : {container_id} not belonging to this application attempt : {attempt_id}"
+            )
+
+
+def _new_tokens(session: _Session, containers: tuple[Container, ...]) -> tuple[NMToken, ...]:
+    """One token for each node that the master has none for. They are unsigned here: the shell holds the keys."""
+    tokens = []
+    for container in containers:
+        if container.node_id not in session.token_nodes:
+            session.token_nodes[container.node_id] = None
+            tokens.append(NMToken(container.node_id, Token(b"", b"", NM_TOKEN_KIND, str(container.node_id))))
+    return tuple(tokens)

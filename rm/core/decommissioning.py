@@ -1,0 +1,87 @@
+"""Nodes on their way out: who may go, and who has waited long enough (Hadoop's DecommissioningNodesWatcher).
+
+A node that is decommissioned gracefully takes nothing new. It goes when its last container has ended and no application
+that ran there is still alive (a finished map's output may be wanted), or when its time is over. Its own heartbeats ask
+whether it may go. A node that has fallen silent is looked after by a poll.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from yarn.containers import ContainerStatus
+from yarn.ids import NodeId
+from yarn.states import ContainerState, NodeState
+
+if TYPE_CHECKING:
+    from rm.core.rm_node import RMNode
+
+FRESH_MS = 5000
+"""A node that spoke within this time is left to its own heartbeats."""
+
+_ACTIVE = (ContainerState.NEW, ContainerState.RUNNING)
+
+
+@dataclass(slots=True)
+class _Watched:
+    """`active`: containers in the last report that have not ended."""
+
+    start_ms: int
+    updated_ms: int
+    active: int = 0
+
+
+class DecommissioningNodesWatcher:
+    """The nodes that are DECOMMISSIONING, from their first heartbeat as such. `find` {node id: node in use}.get."""
+
+    def __init__(self, poll_interval_ms: int, start_ms: int, find: Callable[[NodeId], RMNode | None]) -> None:
+        self._poll_ms = poll_interval_ms
+        self._start_ms = start_ms
+        self._find = find
+        self._watched: dict[NodeId, _Watched] = {}
+
+    def update(self, node: RMNode, statuses: Iterable[ContainerStatus], now_ms: int) -> None:
+        """Note a heartbeat."""
+        if node.state is not NodeState.DECOMMISSIONING:
+            self._watched.pop(node.node_id, None)
+            return
+        watched = self._watched.setdefault(node.node_id, _Watched(now_ms, now_ms))
+        watched.updated_ms = now_ms
+        watched.active = sum(status.state in _ACTIVE for status in statuses)
+
+    def may_go(self, node: RMNode, now_ms: int) -> bool:
+        """True if nothing on the node is waited for, or not any longer."""
+        watched = self._watched.get(node.node_id)
+        if watched is None:
+            return False
+        if not watched.active and not node.running_apps:
+            return True
+        return 0 <= node.decommissioning_timeout_s * 1000 <= now_ms - watched.start_ms
+
+    def next_deadline_ms(self) -> int | None:
+        """The next poll; None while no node is on its way out. Only whose time ends at all needs one."""
+        deadlines = [
+            max(watched.start_ms + node.decommissioning_timeout_s * 1000, watched.updated_ms + FRESH_MS)
+            for node_id, watched in self._watched.items()
+            if (node := self._find(node_id)) is not None and node.decommissioning_timeout_s >= 0
+        ]
+        if not deadlines:
+            return None
+        return self._start_ms + ((min(deadlines) - self._start_ms) // self._poll_ms + 1) * self._poll_ms
+
+    def expire(self, now_ms: int) -> list[NodeId]:
+        """The silent nodes whose time the last poll up to `now_ms` finds over; those that are gone are forgotten."""
+        poll_ms = self._start_ms + (now_ms - self._start_ms) // self._poll_ms * self._poll_ms
+        expired = []
+        for node_id, watched in list(self._watched.items()):
+            node = self._find(node_id)
+            if node is None or node.state is not NodeState.DECOMMISSIONING:
+                del self._watched[node_id]
+            elif poll_ms - watched.updated_ms >= FRESH_MS:
+                end_ms = watched.start_ms + node.decommissioning_timeout_s * 1000
+                if node.decommissioning_timeout_s >= 0 and end_ms < poll_ms and self.may_go(node, poll_ms):
+                    expired.append(node_id)
+                    del self._watched[node_id]
+        return expired

@@ -1,0 +1,74 @@
+"""Everything that the ResourceManager's core wants done. The shell carries effects out in order."""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+from msgspec import Struct
+
+from rm.core.stored_state import ApplicationAttemptStateData, ApplicationStateData, NodeLabelState, Saving
+from yarn.applications import ApplicationSubmissionContext
+from yarn.containers import Container
+from yarn.ids import ApplicationAttemptId, ApplicationId, ContainerId, NodeId
+from yarn.machine import InvariantsBroken, Refuse, Reply, StateChanged, Warn
+
+
+class LaunchMaster(Struct, frozen=True):
+    """Start the attempt's master in `container` (AMLauncher LAUNCH); answer with MasterLaunched or -LaunchFailed."""
+
+    attempt_id: ApplicationAttemptId
+    container: Container
+    context: ApplicationSubmissionContext
+    user: str
+    submit_time_ms: int
+
+
+class CleanUpMaster(Struct, frozen=True):
+    """Stop the master's container on its NM (AMLauncher CLEANUP); best effort, the node's heartbeat does it too."""
+
+    attempt_id: ApplicationAttemptId
+    container_id: ContainerId
+    node_id: NodeId
+
+
+class SaveApplication(Struct, frozen=True):
+    """Write this in the place of what is stored of the application; answer with ApplicationSaved once it is durable."""
+
+    application: ApplicationStateData
+    saving: Saving
+
+
+class SaveAttempt(Struct, frozen=True):
+    """Write this in the place of what is stored of the attempt; answer with AttemptSaved once it is durable."""
+
+    attempt: ApplicationAttemptStateData
+    saving: Saving
+
+
+class RemoveApplication(Struct, frozen=True):
+    """Forget what is stored of the application and its attempts."""
+
+    application_id: ApplicationId
+
+
+class SaveNodeLabels(Struct, frozen=True):
+    """Write these in the place of the labels that are stored; nothing waits for it but the call."""
+
+    node_labels: NodeLabelState
+
+
+class Preempted(Struct, frozen=True):
+    """For the log: preemption acts on a container. `step`: told, ended or killable; `reason` and `serves`: why."""
+
+    container_id: ContainerId
+    step: str
+    reason: str
+    serves: str
+
+
+StoreEffect: TypeAlias = SaveApplication | SaveAttempt | RemoveApplication | SaveNodeLabels
+"""What is for the state store. Answers given in the same step wait until it is durable."""
+
+Effect: TypeAlias = (
+    Reply | Refuse | LaunchMaster | CleanUpMaster | StoreEffect | StateChanged | Warn | Preempted | InvariantsBroken
+)

@@ -1,0 +1,310 @@
+"""Everything that can happen to the ResourceManager: an RPC that came in, an answer of an NM, the time.
+
+An event that is an RPC carries `call`, the shell's number for it; the core answers each such event with exactly one
+`Reply` or `Refuse` of that number, in the same step or (a store that must commit first) in a later one.
+"""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+from msgspec import Struct
+
+from rm.core.host_lists import HostLists
+from rm.core.stored_state import RMState, Saving
+from yarn.applications import ApplicationSubmissionContext
+from yarn.configuration import Configuration
+from yarn.ids import ApplicationAttemptId, ApplicationId, ContainerId, NodeId
+from yarn.machine.effects import Call
+from yarn.nodes import NodeLabel
+from yarn.protocols.master import AllocateRequest, FinishApplicationMasterRequest, RegisterApplicationMasterRequest
+from yarn.protocols.tracker import NodeHeartbeatRequest, RegisterNodeManagerRequest
+from yarn.resource import Resource
+from yarn.states import DecommissionType, SignalContainerCommand
+
+Asker: TypeAlias = tuple[str, tuple[str, ...]]
+"""The user that calls, with its groups, the primary one first."""
+
+
+class GetNewApplication(Struct, frozen=True):
+    """ApplicationClientProtocol.getNewApplication; answered with GetNewApplicationResponse."""
+
+    call: Call
+
+
+class SubmitApplication(Struct, frozen=True):
+    """ApplicationClientProtocol.submitApplication; answered with None. `groups`: the user's, primary first."""
+
+    call: Call
+    user: str
+    context: ApplicationSubmissionContext
+    groups: tuple[str, ...] = ()
+
+
+class KillApplication(Struct, frozen=True):
+    """ApplicationClientProtocol.forceKillApplication; answered with KillApplicationResponse.
+
+    `diagnostics` is the whole sentence that the application keeps.
+    """
+
+    call: Call
+    application_id: ApplicationId
+    diagnostics: str
+    user: str = ""
+    groups: tuple[str, ...] = ()
+
+
+class FailApplicationAttempt(Struct, frozen=True):
+    """ApplicationClientProtocol.failApplicationAttempt; answered with None."""
+
+    call: Call
+    attempt_id: ApplicationAttemptId
+    user: str = ""
+    groups: tuple[str, ...] = ()
+
+
+class MoveApplication(Struct, frozen=True):
+    """ApplicationClientProtocol.moveApplicationAcrossQueues; answered with None."""
+
+    call: Call
+    user: str
+    application_id: ApplicationId
+    queue: str
+    groups: tuple[str, ...] = ()
+
+
+class UpdateApplicationPriority(Struct, frozen=True):
+    """ApplicationClientProtocol.updateApplicationPriority; answered with the priority that it has now."""
+
+    call: Call
+    application_id: ApplicationId
+    priority: int
+    user: str
+    groups: tuple[str, ...] = ()
+
+
+class UpdateApplicationTimeouts(Struct, frozen=True):
+    """ApplicationClientProtocol.updateApplicationTimeouts; answered with the expiry that it has now.
+
+    `expiry_ms`: when its lifetime ends, wall-clock ms; None if the caller named no timeout.
+    """
+
+    call: Call
+    application_id: ApplicationId
+    expiry_ms: int | None
+    user: str = ""
+    groups: tuple[str, ...] = ()
+
+
+class SignalContainer(Struct, frozen=True):
+    """ApplicationClientProtocol.signalToContainer; answered with None."""
+
+    call: Call
+    container_id: ContainerId
+    command: SignalContainerCommand
+    user: str = ""
+    groups: tuple[str, ...] = ()
+
+
+class RegisterApplicationMaster(Struct, frozen=True):
+    """ApplicationMasterProtocol.registerApplicationMaster; answered with RegisterApplicationMasterResponse."""
+
+    call: Call
+    attempt_id: ApplicationAttemptId
+    request: RegisterApplicationMasterRequest
+
+
+class Allocate(Struct, frozen=True):
+    """ApplicationMasterProtocol.allocate; answered with AllocateResponse."""
+
+    call: Call
+    attempt_id: ApplicationAttemptId
+    request: AllocateRequest
+
+
+class FinishApplicationMaster(Struct, frozen=True):
+    """ApplicationMasterProtocol.finishApplicationMaster; answered with FinishApplicationMasterResponse."""
+
+    call: Call
+    attempt_id: ApplicationAttemptId
+    request: FinishApplicationMasterRequest
+
+
+class RegisterNode(Struct, frozen=True):
+    """ResourceTracker.registerNodeManager; answered with RegisterNodeManagerResponse (without keys).
+
+    `rack` is the shell's answer for the host (`/default-rack` where no topology is configured).
+    """
+
+    call: Call
+    request: RegisterNodeManagerRequest
+    rack: str
+
+
+class NodeHeartbeat(Struct, frozen=True):
+    """ResourceTracker.nodeHeartbeat; answered with NodeHeartbeatResponse (without keys)."""
+
+    call: Call
+    request: NodeHeartbeatRequest
+
+
+class UnregisterNode(Struct, frozen=True):
+    """ResourceTracker.unRegisterNodeManager; answered with None."""
+
+    call: Call
+    node_id: NodeId
+
+
+class RefreshQueues(Struct, frozen=True):
+    """ResourceManagerAdministrationProtocol.refreshQueues; answered with None.
+
+    `configuration` is read anew by the shell; it is applied whole, or refused whole with all its faults.
+    """
+
+    call: Call
+    configuration: Configuration
+
+
+class UpdateNodeResource(Struct, frozen=True):
+    """ResourceManagerAdministrationProtocol.updateNodeResource; answered with None. One unknown node refuses all."""
+
+    call: Call
+    resources: tuple[tuple[NodeId, Resource], ...]
+
+
+class AddClusterNodeLabels(Struct, frozen=True):
+    """ResourceManagerAdministrationProtocol.addToClusterNodeLabels; answered with None. One bad name refuses all."""
+
+    call: Call
+    labels: tuple[NodeLabel, ...]
+
+
+class RemoveClusterNodeLabels(Struct, frozen=True):
+    """ResourceManagerAdministrationProtocol.removeFromClusterNodeLabels; answered with None.
+
+    One that is unknown, or that a queue names among those it may use, refuses all.
+    """
+
+    call: Call
+    labels: tuple[str, ...]
+
+
+class ReplaceLabelsOnNodes(Struct, frozen=True):
+    """ResourceManagerAdministrationProtocol.replaceLabelsOnNode; answered with None.
+
+    `labels`: (node, its labels: one, or none to take its label away); a node with port 0 is a host with all its
+    NodeManagers. `fail_on_unknown_nodes` refuses all for one node that the RM never heard of.
+    """
+
+    call: Call
+    labels: tuple[tuple[NodeId, tuple[str, ...]], ...]
+    fail_on_unknown_nodes: bool = False
+
+
+class RefreshNodes(Struct, frozen=True):
+    """ResourceManagerAdministrationProtocol.refreshNodes; answered with None.
+
+    `hosts`: the lists, read anew by the shell. `timeout_s`: how long GRACEFUL waits where the list says nothing.
+    """
+
+    call: Call
+    hosts: HostLists
+    type: DecommissionType
+    timeout_s: int
+
+
+class RefreshClusterMaxPriority(Struct, frozen=True):
+    """ResourceManagerAdministrationProtocol.refreshClusterMaxPriority; answered with None."""
+
+    call: Call
+    priority: int
+
+
+class HostListsRead(Struct, frozen=True):
+    """The RM starts: which hosts its files include and exclude."""
+
+    hosts: HostLists
+
+
+class MasterLaunched(Struct, frozen=True):
+    """The NM accepted the start of the attempt's master."""
+
+    attempt_id: ApplicationAttemptId
+
+
+class MasterLaunchFailed(Struct, frozen=True):
+    """The NM refused the start of the attempt's master, or could not be reached in time."""
+
+    attempt_id: ApplicationAttemptId
+    diagnostics: str
+
+
+class StateLoaded(Struct, frozen=True):
+    """The RM starts: what an earlier one stored. It comes before all that could ask for an application."""
+
+    state: RMState
+
+
+class Stood(Struct, frozen=True):
+    """The ResourceManager did not run for so long (it was stopped, or starved): it can have heard of nobody."""
+
+    for_ms: int
+
+
+class ApplicationSaved(Struct, frozen=True):
+    """What SaveApplication said is durable."""
+
+    application_id: ApplicationId
+    saving: Saving
+
+
+class ApplicationSaveFailed(Struct, frozen=True):
+    """A new application was not written, and is not going to be; `diagnostics`: why."""
+
+    application_id: ApplicationId
+    diagnostics: str
+
+
+class AttemptSaved(Struct, frozen=True):
+    """What SaveAttempt said is durable."""
+
+    attempt_id: ApplicationAttemptId
+    saving: Saving
+
+
+class Tick(Struct, frozen=True):
+    """Time has passed: the shell sends it at `next_deadline_ms`."""
+
+
+Event: TypeAlias = (
+    GetNewApplication
+    | SubmitApplication
+    | KillApplication
+    | FailApplicationAttempt
+    | MoveApplication
+    | UpdateApplicationPriority
+    | UpdateApplicationTimeouts
+    | SignalContainer
+    | RegisterApplicationMaster
+    | Allocate
+    | FinishApplicationMaster
+    | RegisterNode
+    | NodeHeartbeat
+    | UnregisterNode
+    | RefreshQueues
+    | UpdateNodeResource
+    | AddClusterNodeLabels
+    | RemoveClusterNodeLabels
+    | ReplaceLabelsOnNodes
+    | RefreshNodes
+    | RefreshClusterMaxPriority
+    | HostListsRead
+    | MasterLaunched
+    | MasterLaunchFailed
+    | StateLoaded
+    | Stood
+    | ApplicationSaved
+    | ApplicationSaveFailed
+    | AttemptSaved
+    | Tick
+)

@@ -1,0 +1,185 @@
+"""Mapping rules as they are configured: the old lists of `u:ann:root.a`, or JSON (MappingRuleCreator).
+
+What is wrong is told as faults, in Hadoop's words; a faulty rule is left out.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+from rm.core.placement_rules.rules import Action, Fallback, MappingRule, Subject
+from rm.core.placement_rules.variables import (
+    APPLICATION,
+    DEFAULT,
+    PRIMARY_GROUP,
+    SECONDARY_GROUP,
+    SPECIFIED,
+    USER,
+)
+from yarn.configuration import Configuration
+from yarn.faults import Fault
+
+_PREFIX = "yarn.scheduler.capacity."
+MAPPINGS = _PREFIX + "queue-mappings"
+OVERRIDE = _PREFIX + "queue-mappings-override.enable"
+FORMAT = _PREFIX + "mapping-rule-format"
+JSON = _PREFIX + "mapping-rule-json"
+JSON_FILE = _PREFIX + "mapping-rule-json-file"
+"""Its text reaches the core as JSON (rm.shell.mapping_rule_file)."""
+PLACEMENT_RULES = "yarn.scheduler.queue-placement-rules"
+APPLICATION_MAPPINGS = PLACEMENT_RULES + ".app-name"
+
+_KNOWN_RULES = (
+    "user-group",
+    "app-name",
+    "org.apache.hadoop.yarn.server.resourcemanager.placement.CSMappingPlacementRule",
+)
+"""All of them stand for the mapping rules; the others that Hadoop has are the FairScheduler's."""
+_REMEDY = "write u:<user>:<queue> or g:<group>:<queue>"
+
+_PARTS = {
+    "user": USER,
+    "primaryGroup": PRIMARY_GROUP,
+    "primaryGroupUser": f"{PRIMARY_GROUP}.{USER}",
+    "secondaryGroup": SECONDARY_GROUP,
+    "secondaryGroupUser": f"{SECONDARY_GROUP}.{USER}",
+    "applicationName": APPLICATION,
+}
+"""What policies place in, below `parentQueue` if there is one."""
+
+
+class _Problem(Exception):
+    """What is wrong with one rule."""
+
+
+def read_rules(configuration: Configuration, faults: list[Fault]) -> tuple[MappingRule, ...]:
+    """The rules in their order; empty if none are configured."""
+
+    def note(key: str, problem: str, remedy: str) -> None:
+        faults.append(Fault(key, configuration.get(key), configuration.origin(key), problem, remedy))
+
+    names = configuration.get_strings(PLACEMENT_RULES)
+    if len(set(names)) < len(names):
+        note(PLACEMENT_RULES, "Invalid PlacementRule inputs which contains duplicate rule strings", "name each once")
+    for name in names:
+        if name not in _KNOWN_RULES:
+            note(
+                PLACEMENT_RULES, f"the placement rule {name} is not supported", f"name {' and '.join(_KNOWN_RULES[:2])}"
+            )
+    kind = configuration.get_trimmed(FORMAT, "legacy")
+    if kind == "legacy":
+        return _read_lists(configuration, note)
+    if kind == "json":
+        return _read_json(configuration, note)
+    note(FORMAT, f"Illegal queue mapping format '{kind}' please use 'legacy' or 'json'", "write legacy or json")
+    return ()
+
+
+def _read_lists(configuration: Configuration, note: Callable[[str, str, str], None]) -> tuple[MappingRule, ...]:
+    rules = []
+    for text in configuration.get_strings(MAPPINGS):
+        match _words(text):
+            case ["u", "%user", target]:
+                rules.append(_placing(Subject.ALL, "*", target))
+            case ["u", source, target]:
+                rules.append(_placing(Subject.USER, source, target))
+            case ["g", source, target]:
+                rules.append(_placing(Subject.GROUP, source, target))
+            case [prefix, _, _]:
+                note(MAPPINGS, f"Illegal queue mapping {text}: unknown mapping prefix {prefix}", _REMEDY)
+            case _:
+                note(MAPPINGS, f"Illegal queue mapping {text}", _REMEDY)
+    for text in configuration.get_strings(APPLICATION_MAPPINGS):
+        match _words(text):
+            case [source, target]:
+                rules.append(_placing(Subject.APPLICATION, source, target))
+            case _:
+                note(APPLICATION_MAPPINGS, f"Illegal queue mapping {text}", "write <application>:<queue>")
+    return tuple(rules)
+
+
+def _words(text: str) -> list[str]:
+    return [word for part in text.split(":") if (word := part.strip())]
+
+
+def _placing(subject: Subject, matches: str, target: str) -> MappingRule:
+    """A rule of the lists: to the default queue if the place cannot be had."""
+    return MappingRule(subject, matches, Action.PLACE, target, fallback=Fallback.PLACE_DEFAULT)
+
+
+def _read_json(configuration: Configuration, note: Callable[[str, str, str], None]) -> tuple[MappingRule, ...]:
+    text = configuration.get(JSON) or ""
+    if not text:
+        return ()
+    try:
+        described = json.loads(text)
+    except ValueError as error:
+        note(JSON, f"no JSON: {error}", 'write {"rules": [...]}')
+        return ()
+    rules = described.get("rules") if isinstance(described, dict) else None
+    if not isinstance(rules, list):
+        note(JSON, "has no list of rules", 'write {"rules": [...]}')
+        return ()
+    read = []
+    for number, rule in enumerate(rules, start=1):
+        try:
+            read.append(_rule(rule))
+        except _Problem as problem:
+            note(JSON, f"rule {number}: {problem}", "see Hadoop's page on the CapacityScheduler's mapping rules")
+    return tuple(read)
+
+
+def _rule(described: Any) -> MappingRule:
+    if not isinstance(described, dict):
+        raise _Problem("is no object")
+    policy = _text(described, "policy", "Rule policy is undefined")
+    subject, matches = _matcher(described)
+    action, target = _action(policy, described)
+    may_create = described.get("create")
+    try:
+        fallback = Fallback(described.get("fallbackResult") or "skip")
+    except ValueError as error:
+        raise _Problem(f"fallbackResult: {error}") from None
+    if policy == "defaultQueue":
+        may_create = False
+    return MappingRule(subject, matches, action, target, may_create=may_create is not False, fallback=fallback)
+
+
+def _matcher(described: dict[str, Any]) -> tuple[Subject, str]:
+    kind = _text(described, "type", "Rule type is undefined")
+    matches = _text(described, "matches", "Match string is undefined")
+    if kind == "user":
+        return (Subject.ALL if matches == "*" else Subject.USER), matches
+    if kind == "group":
+        if matches == "*":
+            raise _Problem("Cannot match '*' for groups")
+        return Subject.GROUP, matches
+    if kind == "application":
+        return Subject.APPLICATION, matches
+    raise _Problem(f"Unknown type: {kind}")
+
+
+def _action(policy: str, described: dict[str, Any]) -> tuple[Action, str]:
+    if policy in _PARTS:
+        parent = described.get("parentQueue")
+        return Action.PLACE, _PARTS[policy] if parent is None else f"{parent}.{_PARTS[policy]}"
+    if policy == "specified":
+        return Action.PLACE, SPECIFIED
+    if policy == "defaultQueue":
+        return Action.PLACE, DEFAULT
+    if policy == "reject":
+        return Action.REJECT, ""
+    if policy == "custom":
+        return Action.PLACE, _text(described, "customPlacement", "custom queue is undefined")
+    if policy == "setDefaultQueue":
+        return Action.SET_DEFAULT, _text(described, "value", "default queue is undefined")
+    raise _Problem(f"Unsupported policy: {policy}")
+
+
+def _text(described: dict[str, Any], name: str, problem: str) -> str:
+    value = described.get(name)
+    if not isinstance(value, str) or not value:
+        raise _Problem(problem)
+    return value

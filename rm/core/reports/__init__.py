@@ -1,0 +1,1 @@
+"""What clients may know of applications, queues and nodes: pure functions over a core's context."""

@@ -1,0 +1,118 @@
+"""Why an application has not got what it asks for, as clients are told: the scheduler's obstacles with their remedies.
+
+Pure, and nothing changes: what was refused is kept anyway (rm.scheduler.view.reasons), and is worded here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from rm.core.events import Asker
+from rm.core.reports.applications import application_state
+from rm.scheduler.model.usage import NO_LABEL
+from rm.scheduler.view.explanation import Obstacle
+from rm.scheduler.view.reasons import Reason
+from rm.scheduler.view.remedies import Remedies
+from yarn.ids import ApplicationId
+from yarn.protocols.inspection import Explanation, ObstacleReport, ObstacleScope, PendingAsk, Reservation
+
+if TYPE_CHECKING:
+    from rm.core.context import RMContext
+    from rm.scheduler.model.application import FiCaSchedulerApp
+    from rm.scheduler.model.queue import CSQueue
+
+_OF_USER = frozenset({Reason.USER_LIMIT, Reason.COMMIT_USER_LIMIT, Reason.AM_USER_LIMIT})
+
+
+def explanation(
+    context: RMContext, application_id: ApplicationId, now_ms: int, asker: Asker | None = None
+) -> Explanation:
+    """Raises ApplicationNotFoundException; YarnException for an asker who may not view it.
+
+    Of an application that is over nothing is told but that.
+    """
+    app = context.find_app(application_id)
+    if asker is not None:
+        context.application_acls.check_view(asker, app, f"application {application_id}")
+    attempt = context.scheduler.attempt_of(application_id)
+    state = application_state(app)
+    if attempt is None or attempt.is_stopped:
+        return Explanation(application_id, app.user, app.queue, state, now_ms)
+    return Explanation(
+        application_id,
+        app.user,
+        attempt.leaf.path,
+        state,
+        now_ms,
+        _asks(attempt),
+        tuple(
+            Reservation(container.node_id, container.resource, container.started_ms)
+            for container in attempt.reserved_containers
+        ),
+        _reports(context, attempt, context.scheduler.explain(application_id)),
+    )
+
+
+def _asks(attempt: FiCaSchedulerApp) -> tuple[PendingAsk, ...]:
+    rows = sorted(attempt.asks.rows(), key=lambda entry: (entry[0][:3], entry[1].terms.resource_name))
+    return tuple(
+        PendingAsk(
+            key.priority,
+            key.allocation_request_id,
+            row.terms.resource_name,
+            row.terms.capability,
+            row.count,
+            row.terms.relax_locality,
+            row.terms.partition,
+        )
+        for key, row in rows
+        if row.count > 0
+    )
+
+
+def _reports(
+    context: RMContext, attempt: FiCaSchedulerApp, obstacles: Iterable[Obstacle]
+) -> tuple[ObstacleReport, ...]:
+    remedies = Remedies(attempt, context.scheduler.context)
+    levels = {queue.path: level for level, queue in enumerate(_upwards(attempt.leaf))}
+    reports = [_report(context, attempt, obstacle, remedies) for obstacle in obstacles]
+    reports.sort(key=lambda report: _place(report, levels))
+    return tuple(reports)
+
+
+def _report(context: RMContext, attempt: FiCaSchedulerApp, obstacle: Obstacle, remedies: Remedies) -> ObstacleReport:
+    refusal = obstacle.refusal
+    queue: CSQueue | None = context.scheduler.queue(obstacle.subject)
+    scope, subject = ObstacleScope.QUEUE, obstacle.subject
+    if obstacle.subject == str(attempt.attempt_id):
+        queue = attempt.leaf
+        by_user = refusal.reason in _OF_USER
+        scope = ObstacleScope.USER if by_user else ObstacleScope.APPLICATION
+        subject = attempt.user if by_user else str(attempt.attempt_id.application_id)
+    node = None if obstacle.node_id is None else context.scheduler.nodes.get(obstacle.node_id)
+    partition = node.partition if node is not None else (attempt.am_partition or NO_LABEL)
+    return ObstacleReport(
+        scope,
+        subject,
+        obstacle.node_id,
+        refusal.reason.name,
+        refusal.reason.value,
+        refusal.asked,
+        refusal.bound,
+        refusal.at_ms,
+        remedies.of(refusal, queue if queue is not None else attempt.leaf, partition),
+    )
+
+
+def _place(report: ObstacleReport, levels: dict[str, int]) -> tuple[object, ...]:
+    """Those of every node first; on a node the application's, its user's, its queues' upwards."""
+    place = () if report.node_id is None else report.node_id.reading_order
+    return (place, report.scope.value, levels.get(report.subject, -1))
+
+
+def _upwards(leaf: CSQueue) -> Iterable[CSQueue]:
+    queue: CSQueue | None = leaf
+    while queue is not None:
+        yield queue
+        queue = queue.parent

@@ -1,0 +1,116 @@
+"""What an attempt waits for, in Hadoop's words (SchedulerApplicationAttempt.updateAMContainerDiagnostics).
+
+Hadoop writes the sentence down whenever its scheduler looks at the attempt and shows the last one. Here it is made
+when somebody asks, from what the scheduler keeps anyway; so its numbers are those of now, not of the last look.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from rm.core.states import RMAppAttemptState
+from rm.scheduler.capacity.activation import user_am_limit
+from rm.scheduler.view.reasons import Reason, Refusal
+from yarn.ids import NodeId
+from yarn.java.binary32 import f32, shortest
+
+if TYPE_CHECKING:
+    from rm.core.context import RMContext
+    from rm.core.rm_app_attempt import RMAppAttempt
+    from rm.scheduler.model.application import FiCaSchedulerApp
+
+UNMANAGED = "User launched the Application Master, since it's unmanaged. "
+INACTIVATED = "Application is added to the scheduler and is not yet activated. "
+ACTIVATED = "Application is Activated, waiting for resources to be assigned for AM. "
+ASSIGNED = "Scheduler has assigned a container for AM, waiting for AM container to be launched"
+DEFAULT_PARTITION = "<DEFAULT_PARTITION>"
+
+_SKIPS = {
+    Reason.NODE_BLACKLISTED: "Skipped scheduling for this Node as its black listed. ",
+    Reason.NODE_LOCALITY: "Skipping assigning to Node as request locality is not matching. ",
+    Reason.NODE_STRICT_LOCALITY: "Skipping assigning to Node as request locality is not matching. ",
+}
+_USER_AT_LIMIT = "User capacity has reached its maximum limit."
+_WAITS_FOR_LAUNCH = (RMAppAttemptState.ALLOCATED_SAVING, RMAppAttemptState.ALLOCATED)
+
+
+def launch_diagnostics(context: RMContext, attempt: RMAppAttempt) -> str:
+    """Why there is no master at work yet; empty once there is one, or once the attempt is over."""
+    if attempt.launch_diagnostics is not None:
+        return attempt.launch_diagnostics
+    application = context.scheduler.applications.get(attempt.attempt_id.application_id)
+    scheduled = None if application is None else application.current_attempt
+    if scheduled is None or scheduled.attempt_id != attempt.attempt_id:
+        return ""
+    if attempt.state in _WAITS_FOR_LAUNCH:
+        return _stamped(context.now_ms, ASSIGNED)
+    if attempt.state is RMAppAttemptState.LAUNCHED_UNMANAGED_SAVING:
+        return _stamped(context.now_ms, UNMANAGED)
+    if attempt.state is not RMAppAttemptState.SCHEDULED:
+        return ""
+    if not scheduled.is_runnable:
+        return ""
+    if scheduled in scheduled.leaf.pending:
+        return _not_activated(scheduled)
+    return _activated(context, scheduled)
+
+
+def _not_activated(scheduled: FiCaSchedulerApp) -> str:
+    """Which limit on masters stands in the way, with the amounts."""
+    refusal = scheduled.am_refusal
+    reason = Reason.AM_NO_CLUSTER if refusal is None else refusal.reason
+    leaf, partition = scheduled.leaf, scheduled.am_partition
+    user = leaf.users.users.get(scheduled.user)
+    weight = 1.0 if user is None else user.weight
+    details = (
+        f"AM Partition = {partition or DEFAULT_PARTITION}; AM Resource Request = {scheduled.am_resource}; "
+        f"Queue Resource Limit for AM = {leaf.am_limit(partition)}; "
+        f"User AM Resource Limit of the queue = {user_am_limit(leaf, partition, weight)}; "
+        f"Queue AM Resource Usage = {leaf.usage.am_used(partition)}; "
+    )
+    at_ms = scheduled.started_ms if refusal is None else refusal.at_ms
+    return _stamped(at_ms, f"{INACTIVATED}{reason.value}  Details : {details}")
+
+
+def _activated(context: RMContext, scheduled: FiCaSchedulerApp) -> str:
+    """What the last node that was looked at lacked, and how full the queue is."""
+    leaf, partition = scheduled.leaf, scheduled.am_partition
+    capacities = leaf.capacities.at(partition)
+    refusals = list(scheduled.last_refusals().items())
+    at_ms, last = (
+        (refusals[-1][1].at_ms, _last_look(context, *refusals[-1])) if refusals else (scheduled.started_ms, "")
+    )
+    details = (
+        f"AM Partition = {partition or DEFAULT_PARTITION} ; "
+        f"Partition Resource = {context.scheduler.context.partition_resource(partition)} ; "
+        f"Queue's Absolute capacity = {_percent(capacities.absolute_capacity)} % ; "
+        f"Queue's Absolute used capacity = {_percent(capacities.absolute_used_capacity)} % ; "
+        f"Queue's Absolute max capacity = {_percent(capacities.absolute_maximum_capacity)} % ; "
+        f"Queue's capacity (absolute resource) = {leaf.effective_minimum(partition)} ; "
+        f"Queue's used capacity (absolute resource) = {leaf.usage.used(partition)} ; "
+        f"Queue's max capacity (absolute resource) = {leaf.effective_maximum(partition)} ; "
+    )
+    return _stamped(at_ms, f"{ACTIVATED}{last} Details : {details}")
+
+
+def _last_look(context: RMContext, node_id: NodeId, refusal: Refusal) -> str:
+    if refusal.reason is Reason.USER_LIMIT:
+        return _USER_AT_LIMIT
+    node = context.scheduler.nodes.get(node_id)
+    if node is None:
+        return ""
+    return (
+        f"{_SKIPS.get(refusal.reason, '')} Last Node which was processed for the application : {node_id} "
+        f"( Partition : [{node.partition}], Total resource : {node.total}, Available resource : {node.unallocated} )."
+    )
+
+
+def _percent(share: float) -> str:
+    return shortest(f32(share * 100))
+
+
+def _stamped(at_ms: int, text: str) -> str:
+    """As Hadoop stamps it, in UTC: `[Sat Nov 21 00:57:34 +0000 2026] ...`."""
+    at = datetime.fromtimestamp(at_ms // 1000, UTC)
+    return f"[{at:%a %b %d %H:%M:%S %z %Y}] {text}"

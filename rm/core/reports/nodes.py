@@ -1,0 +1,62 @@
+"""What clients and masters may know of nodes: pure functions over a core's context."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from yarn.nodes import ClusterMetrics, NodeReport
+from yarn.states import NodeState, NodeUpdateType
+
+if TYPE_CHECKING:
+    from rm.core.context import RMContext
+    from rm.core.rm_node import RMNode
+
+
+def node_reports(context: RMContext, states: frozenset[NodeState]) -> Iterator[NodeReport]:
+    """The nodes in one of `states` (empty: all), those in use first, in the order in which they registered.
+
+    Nodes may change between two of them: each report is of its own moment.
+    """
+    for node in (*context.nodes.values(), *context.inactive_nodes.values()):
+        if not states or node.state in states:
+            yield _node_report(context, node, None)
+
+
+def node_update_report(context: RMContext, node: RMNode, update: NodeUpdateType) -> NodeReport:
+    """A node as an AM hears of its change."""
+    return _node_report(context, node, update)
+
+
+def cluster_metrics(context: RMContext) -> ClusterMetrics:
+    """Counts of nodes by state."""
+    states = [node.state for node in (*context.nodes.values(), *context.inactive_nodes.values())]
+    return ClusterMetrics(
+        total=len(context.nodes),
+        active=states.count(NodeState.RUNNING),
+        lost=states.count(NodeState.LOST),
+        unhealthy=states.count(NodeState.UNHEALTHY),
+        decommissioning=states.count(NodeState.DECOMMISSIONING),
+        decommissioned=states.count(NodeState.DECOMMISSIONED),
+        rebooted=states.count(NodeState.REBOOTED),
+        shutdown=states.count(NodeState.SHUTDOWN),
+    )
+
+
+def _node_report(context: RMContext, node: RMNode, update: NodeUpdateType | None) -> NodeReport:
+    used, containers = context.scheduler.node_usage(node.node_id)
+    return NodeReport(
+        node_id=node.node_id,
+        state=node.state,
+        http_address=node.http_address,
+        rack=node.rack,
+        used=used,
+        capability=node.capability,
+        containers=containers,
+        health=node.health,
+        containers_utilization=node.containers_utilization,
+        node_utilization=node.node_utilization,
+        labels=frozenset({label} if (label := context.scheduler.labels.label_of(node.node_id)) else ()),
+        update_type=update,
+        decommissioning_timeout_s=node.decommissioning_timeout_s if node.state is NodeState.DECOMMISSIONING else None,
+    )

@@ -1,0 +1,169 @@
+"""What clients may know of queues: pure functions over a ResourceManager's context, like rm.core.reports.applications.
+
+Source: AbstractCSQueue.getQueueInfo, ParentQueue.getQueueInfo, ClientRMService.getQueueInfo.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
+
+from rm.core.events import Asker
+from rm.core.reports import applications as reports
+from rm.scheduler.model.application import FiCaSchedulerApp
+from rm.scheduler.model.leaf_queue import LeafQueue
+from rm.scheduler.model.parent_queue import ParentQueue
+from rm.scheduler.model.queue import CSQueue
+from rm.scheduler.model.usage import NO_LABEL
+from yarn.applications import DEFAULT_PARTITION, ApplicationFilter, ApplicationReport
+from yarn.asks import ANY
+from yarn.protocols.client import QueueInfoRequest, QueueUserAcls
+from yarn.queues import QueueInfo, QueuePartition, QueueStatistics
+from yarn.states import ApplicationsRequestScope, QueueACL, YarnApplicationState
+
+if TYPE_CHECKING:
+    from rm.core.context import RMContext
+
+
+ROOT = "root"
+
+_PENDING = (YarnApplicationState.NEW, YarnApplicationState.NEW_SAVING, YarnApplicationState.SUBMITTED)
+
+
+def queue_info(context: RMContext, request: QueueInfoRequest, asker: Asker | None = None) -> QueueInfo | None:
+    """The queue of a path or an unambiguous short name; None if there is none.
+
+    Without the applications that the asker, if it is not the ResourceManager itself, may not view.
+    """
+    queue = context.scheduler.queue(request.queue)
+    if queue is None:
+        return None
+    depth = -1 if request.recursive else int(request.children)
+    info = _queue_info(context, queue, depth)
+    if not request.applications:
+        return info
+    return replace(info, applications=_applications_below(context, queue, asker))
+
+
+def queue_user_acls(context: RMContext, user: str, groups: tuple[str, ...]) -> tuple[QueueUserAcls, ...]:
+    """What the user may do in each queue: a queue before those below it (ParentQueue.getQueueUserAclInfo)."""
+    root = context.scheduler.queue(ROOT)
+    assert root is not None
+    return tuple(
+        QueueUserAcls(
+            queue.path,
+            frozenset(acl for acl in QueueACL if context.queue_acls.has_access(queue.path, acl, user, groups)),
+        )
+        for queue in _with_all_below(root)
+    )
+
+
+def _queue_info(context: RMContext, queue: CSQueue, depth: int) -> QueueInfo:
+    """`depth`: how many levels of children go with it, negative: all."""
+    shares = queue.capacities.at(NO_LABEL)
+    below = queue.children if isinstance(queue, ParentQueue) and depth != 0 else ()
+    return QueueInfo(
+        queue.name,
+        queue.path,
+        queue.state,
+        capacity=shares.capacity,
+        maximum_capacity=shares.maximum_capacity,
+        current_capacity=shares.used_capacity,
+        absolute_capacity=shares.absolute_capacity,
+        absolute_maximum_capacity=shares.absolute_maximum_capacity,
+        absolute_used_capacity=shares.absolute_used_capacity,
+        statistics=_statistics(context, queue),
+        children=tuple(_queue_info(context, child, depth - 1) for child in below),
+        accessible_labels=frozenset(queue.configuration.accessible_labels),
+        default_label_expression=queue.configuration.default_label or DEFAULT_PARTITION,
+        preemption_disabled=queue.configuration.preemption_disabled,
+        intra_queue_preemption_disabled=queue.configuration.intra_queue_preemption_disabled,
+        weight=shares.weight,
+        max_parallel_apps=queue.configuration.max_parallel_apps,
+        partitions=tuple(_partition(queue, label) for label in _labels_of(context, queue)),
+    )
+
+
+def _labels_of(context: RMContext, queue: CSQueue) -> tuple[str, ...]:
+    """The labels that it may use: all there are for `*` (AbstractCSQueue.getNodeLabelsForQueue)."""
+    labels = tuple(label.name for label in context.scheduler.labels.cluster_labels())
+    return tuple(label for label in labels if queue.configuration.may_use(label))
+
+
+def _partition(queue: CSQueue, label: str) -> QueuePartition:
+    shares = queue.capacities.at(label)
+    return QueuePartition(
+        label,
+        shares.capacity,
+        shares.maximum_capacity,
+        shares.absolute_capacity,
+        shares.absolute_maximum_capacity,
+        shares.effective_minimum,
+        shares.effective_maximum,
+    )
+
+
+def _applications_below(context: RMContext, queue: CSQueue, asker: Asker | None) -> tuple[ApplicationReport, ...]:
+    """Those that the queue and all below it have now, in the order of their submission."""
+    paths = frozenset(leaf.path for leaf in _leaves(queue))
+    live = frozenset(attempt_id.application_id for leaf in _leaves(queue) for attempt_id in leaf.attempts)
+    found = reports.applications(
+        context, ApplicationFilter(queues=paths, scope=ApplicationsRequestScope.VIEWABLE), asker
+    )
+    return tuple(report for report in found if report.application_id in live)
+
+
+def _statistics(context: RMContext, queue: CSQueue) -> QueueStatistics:
+    """Applications are those that the RM still remembers; amounts are those of the partition without label."""
+    leaves = list(_leaves(queue))
+    states = _states(context, frozenset(leaf.path for leaf in leaves))
+    attempts = [attempt for leaf in leaves for attempt in leaf.attempts.values()]
+    used, reserved, pending = queue.usage.used(NO_LABEL), queue.reserved_metric, queue.usage.pending(NO_LABEL)
+    available = queue.effective_minimum(NO_LABEL) - used
+    return QueueStatistics(
+        apps_submitted=states.total(),
+        apps_running=states[YarnApplicationState.RUNNING],
+        apps_pending=states[YarnApplicationState.ACCEPTED] + sum(states[state] for state in _PENDING),
+        apps_completed=states[YarnApplicationState.FINISHED],
+        apps_killed=states[YarnApplicationState.KILLED],
+        apps_failed=states[YarnApplicationState.FAILED],
+        active_users=len({attempt.user for attempt in attempts if _asks_for(attempt)}),
+        available_memory_mb=max(0, available.memory_mb),
+        allocated_memory_mb=used.memory_mb - reserved.memory_mb,
+        pending_memory_mb=pending.memory_mb,
+        reserved_memory_mb=reserved.memory_mb,
+        available_vcores=max(0, available.vcores),
+        allocated_vcores=used.vcores - reserved.vcores,
+        pending_vcores=pending.vcores,
+        reserved_vcores=reserved.vcores,
+        allocated_containers=_sum(attempts, lambda attempt: len(attempt.live_containers)),
+        pending_containers=_sum(attempts, _asks_for),
+        reserved_containers=_sum(attempts, lambda attempt: len(attempt.reserved)),
+    )
+
+
+def _states(context: RMContext, paths: frozenset[str]) -> Counter[YarnApplicationState]:
+    return Counter(reports.application_state(app) for app in context.apps.values() if app.queue in paths)
+
+
+def _with_all_below(queue: CSQueue) -> Iterable[CSQueue]:
+    yield queue
+    if isinstance(queue, ParentQueue):
+        for child in queue.children:
+            yield from _with_all_below(child)
+
+
+def _leaves(queue: CSQueue) -> Iterable[LeafQueue]:
+    return (below for below in _with_all_below(queue) if isinstance(below, LeafQueue))
+
+
+def _asks_for(attempt: FiCaSchedulerApp) -> int:
+    """Containers that the attempt wants and has not got."""
+    return sum(row.count for key, row in attempt.asks.rows() if row.terms.resource_name == ANY)
+
+
+def _sum(attempts: Iterable[FiCaSchedulerApp], count: Callable[[FiCaSchedulerApp], int]) -> int:
+    return sum(count(attempt) for attempt in attempts)

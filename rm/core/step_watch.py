@@ -1,0 +1,119 @@
+"""What one event may change, and what must hold of applications and nodes after it.
+
+I-17: a node gets containers in the step of its own heartbeat and in no other, so never while it is silent. I-21: a
+reservation that fits is filled when its node is served. I-36: an application has at most one attempt that is not over.
+I-38: it has no further attempt once its failures have reached the maximum. I-42: its queue and priority change only
+when a client asks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
+
+from rm.core.effects import Effect
+from rm.core.events import Event, MoveApplication, NodeHeartbeat, UpdateApplicationPriority
+from rm.core.states import FINAL_APP_STATES, FINAL_ATTEMPT_STATES
+from rm.scheduler.model.node import SchedulerNode
+from yarn.asks import ANY
+from yarn.ids import ApplicationId, ContainerId, NodeId
+from yarn.machine import Reply
+
+if TYPE_CHECKING:
+    from rm.core.context import RMContext
+    from rm.core.rm_app import RMApp
+
+VISITS_IN_VAIN_MAX = 1
+"""Visits of a node that may leave a reservation although it fits; the next one breaks I-21."""
+
+
+class StepWatch:
+    """Compares the state after each step with what it was before. Its cost grows with all applications."""
+
+    def __init__(self, context: RMContext) -> None:
+        self._context = context
+        self._placed: dict[ApplicationId, tuple[str, int]] = {}
+        self._in_vain: dict[NodeId, tuple[ContainerId, int]] = {}
+
+    def look_at_step(self, event: Event, effects: Iterable[Effect], booked_on: Iterable[NodeId]) -> Iterator[str]:
+        """What the step of `event` broke; `booked_on` are the nodes on which it booked something."""
+        served = event.request.node_id if isinstance(event, NodeHeartbeat) else None
+        for node_id in booked_on:
+            if node_id != served:
+                yield f"I-17: something is booked on {node_id} in a step of {type(event).__name__}"
+        if served is not None:
+            yield from self._reservation_in_vain(served, effects)
+        yield from self._attempts()
+        yield from self._moved(event)
+
+    def _reservation_in_vain(self, node_id: NodeId, effects: Iterable[Effect]) -> Iterator[str]:
+        """A reply that is sent again serves nobody, and is not new."""
+        context = self._context
+        replies = [effect.value for effect in effects if isinstance(effect, Reply)]
+        node, scheduled = context.nodes.get(node_id), context.scheduler.nodes.get(node_id)
+        if node is None or scheduled is None or replies != [node.last_response]:
+            return
+        reserved = scheduled.reserved_container
+        if reserved is None or not self._could_be_filled(scheduled):
+            self._in_vain.pop(node_id, None)
+            return
+        last, count = self._in_vain.get(node_id, (reserved.id, 0))
+        count = count + 1 if last == reserved.id else 1
+        self._in_vain[node_id] = (reserved.id, count)
+        if count > VISITS_IN_VAIN_MAX:
+            room = f"{reserved.resource} fits in {scheduled.unallocated}"
+            yield f"I-21: {reserved.id} waits on {node_id} after {count} visits, although {room}"
+
+    def _could_be_filled(self, node: SchedulerNode) -> bool:
+        """True if the attempt still asks for it, would take this node, and there is room for what is asked now.
+
+        Rows for the host, the rack and anywhere may ask for different sizes, and the nearest is tried first: there has
+        to be room for each of them.
+        """
+        reserved, scheduler = node.reserved_container, self._context.scheduler
+        assert reserved is not None
+        application = scheduler.applications.get(reserved.id.application_id)
+        attempt = application.current_attempt if application is not None else None
+        if attempt is None or attempt.is_stopped or attempt.attempt_id != reserved.id.attempt_id:
+            return False
+        keyed = attempt.asks.at(reserved.key)
+        row = keyed.rows.get(ANY) if keyed is not None else None
+        if row is None or row.count <= 0 or not row.terms.relax_locality:
+            return False
+        if not node.is_running or not scheduler.context.may_place() or attempt.is_blacklisted(node.name, node.rack):
+            return False
+        rows = [keyed.rows.get(name) for name in (node.name, node.rack, ANY)] if keyed is not None else []
+        sizes = [
+            reserved.resource,
+            *(found.terms.capability for found in rows if found is not None and found.count > 0),
+        ]
+        return all(scheduler.context.calculator.fits_in(size, node.unallocated) for size in sizes)
+
+    def _attempts(self) -> Iterator[str]:
+        for app in self._context.apps.values():
+            if app.state in FINAL_APP_STATES or app.submission.unmanaged_am:
+                continue
+            living = [attempt for attempt in app.attempts.values() if attempt.state not in FINAL_ATTEMPT_STATES]
+            if len(living) > 1:
+                yield f"I-36: {app} has {len(living)} attempts that are not over"
+            if living and _failures_before(app) >= app.max_attempts:
+                yield f"I-38: {app} has another attempt after {_failures_before(app)} failures of {app.max_attempts}"
+
+    def _moved(self, event: Event) -> Iterator[str]:
+        """Queue and priority are those of an earlier step, unless the event is a call that changes them."""
+        changed = event.application_id if isinstance(event, MoveApplication | UpdateApplicationPriority) else None
+        placed = {app_id: (app.queue, app.priority) for app_id, app in self._context.apps.items()}
+        for app_id, now in placed.items():
+            before = self._placed.get(app_id, now)
+            if now != before and app_id != changed:
+                yield f"I-42: {app_id}: queue and priority were {before} and are {now} after {type(event).__name__}"
+        self._placed = placed
+
+
+def _failures_before(app: RMApp) -> int:
+    """Failures that counted when the present attempt began; with a validity interval older ones may count no more."""
+    if app.submission.attempt_failures_validity_interval_ms > 0:
+        return 0
+    return sum(
+        attempt.state in FINAL_ATTEMPT_STATES and attempt.counts_as_failure() for attempt in app.attempts.values()
+    )

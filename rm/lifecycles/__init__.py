@@ -1,1 +1,0 @@
-"""The lifecycles of the ResourceManager's objects, as tables with Hadoop's states and events."""

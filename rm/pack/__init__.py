@@ -1,0 +1,1 @@
+"""The ResourceManager's side of packed nodes: many nodes in one process, and in one call."""

@@ -1,0 +1,188 @@
+"""What the configuration gives a queue of one partition: a percentage, a weight, or amounts.
+
+`60` is 60 % of what the parent has, `3w` three parts of what the weights of all siblings make together, and
+`[memory=8192,vcores=8]` just that. A queue with a weight or amounts has the percentage 0 in Hadoop, which the rules
+about sums of percentages rely on.
+"""
+
+from __future__ import annotations
+
+import re
+
+from msgspec import Struct
+
+from rm.scheduler.capacity.capacity_vector import (
+    NO_VECTOR,
+    UNIT_SIZES,
+    CapacityUnit,
+    CapacityVector,
+    is_in_brackets,
+    parse_vector,
+    to_mib,
+    uniform,
+)
+from rm.scheduler.config.reading import Reader
+from yarn.java.binary32 import f32, shortest
+from yarn.java.values import parse_float
+from yarn.resource import MEMORY_MB, VCORES, Resource, ResourceTypes
+
+WEIGHT_NOT_SET = -1.0
+DYNAMIC_WEIGHT = 1.0
+"""What a queue that was created on demand weighs unless its template says so."""
+WEIGHT_MAX = 10_000
+"""The largest weight that Hadoop takes."""
+
+_AMOUNTS = re.compile(r"\[[\w.,\-_= /]+\]", re.ASCII)
+"""CapacitySchedulerConfiguration.RESOURCE_PATTERN."""
+
+_WHOLE = re.compile(r"[+-]?\d+", re.ASCII)
+_UNIT = re.compile(r"[^\W\d_]+$")
+
+_PERCENT_REMEDY = "write a percentage from 0 to 100"
+_WEIGHT_REMEDY = f"write a weight from 0w to {WEIGHT_MAX}w"
+
+
+class ConfiguredCapacity(Struct, frozen=True):
+    """One partition's share of a queue, as written.
+
+    `capacity`, `maximum_capacity`: 32-bit fractions of the parent's. `weight` -1 = none. `minimum`, `maximum`: the
+    amounts, all zero if there are none. `is_absolute`: written as amounts, even such that count as not configured.
+    `vector`, `maximum_vector`: the same by resource type, which decides where legacy queue mode is off.
+    """
+
+    capacity: float
+    maximum_capacity: float
+    weight: float
+    minimum: Resource
+    maximum: Resource
+    is_absolute: bool
+    maximum_am_percent: float
+    vector: CapacityVector
+    maximum_vector: CapacityVector
+
+
+class CapacityReader:
+    """Reads the capacity of one queue on one partition; `prefix` is its keys' up to `capacity`."""
+
+    __slots__ = ("_label", "_legacy", "_path", "_prefix", "_reader", "_types")
+
+    def __init__(
+        self, reader: Reader, path: str, prefix: str, types: ResourceTypes, *, label: str, legacy: bool
+    ) -> None:
+        self._reader = reader
+        self._legacy = legacy
+        self._path = path
+        self._prefix = prefix
+        self._types = types
+        self._label = label
+
+    def read(self, *, is_root: bool, above: ConfiguredCapacity | None, maximum_am_percent: float) -> ConfiguredCapacity:
+        """`above`: the parent's on the same partition, whose maximum bounds amounts and is inherited by them."""
+        key, maximum_key = self._prefix + "capacity", self._prefix + "maximum-capacity"
+        minimum, maximum = self._amounts(key), self._amounts(maximum_key)
+        ceiling = above.maximum if above is not None else self._types.none
+        if maximum.is_none() and not minimum.is_none():
+            maximum = ceiling
+        every = uniform(100.0, CapacityUnit.PERCENTAGE, self._types) if is_root else None
+        weight, vector = self._weight(key), every or self._vector(key, NO_VECTOR)
+        as_amounts = _AMOUNTS.fullmatch(self._reader.text(key)) is not None
+        return ConfiguredCapacity(
+            capacity=1.0 if is_root else self._capacity(key),
+            maximum_capacity=1.0 if is_root and self._label else self._maximum_capacity(maximum_key),
+            weight=weight if vector.common_weight is None else vector.common_weight,
+            minimum=minimum,
+            maximum=maximum,
+            is_absolute=as_amounts if self._legacy else vector.is_absolute,
+            maximum_am_percent=maximum_am_percent,
+            vector=vector,
+            maximum_vector=every or self._vector(maximum_key, uniform(0.0, CapacityUnit.ABSOLUTE, self._types)),
+        )
+
+    def _vector(self, key: str, default: CapacityVector) -> CapacityVector:
+        """`default` if nothing is said, or nothing that is understood."""
+        try:
+            vector = parse_vector(self._reader.text(key), self._types)
+            return vector if vector.entries else default
+        except ValueError as error:
+            if key not in {fault.key for fault in self._reader.faults}:
+                self._reader.fault(key, str(error), "write numbers, with % or w after them or nothing")
+            return default
+
+    def _capacity(self, key: str) -> float:
+        """The fraction of the parent's; 0 for the other notations."""
+        text = self._reader.text(key, "0")
+        if text.endswith("w") or _AMOUNTS.fullmatch(text) or is_in_brackets(text):
+            return 0.0
+        percent = self._number(key, text, _PERCENT_REMEDY)
+        return f32(percent / 100) if self._is_percentage(key, percent) else 0.0
+
+    def _maximum_capacity(self, key: str) -> float:
+        """The fraction of the parent's maximum. As in Hadoop it is not held against the capacity.
+
+        Without a label any number passes, and -1 means all; with one, it must be a percentage.
+        """
+        text = self._reader.text(key, "100")
+        if _AMOUNTS.fullmatch(text) or is_in_brackets(text) or (self._label and text.endswith("w")):
+            return 1.0
+        percent = self._number(key, text, _PERCENT_REMEDY)
+        if self._label:
+            return f32(percent / 100) if self._is_percentage(key, percent) else 1.0
+        return 1.0 if percent == -1 else f32(percent / 100)
+
+    def _is_percentage(self, key: str, percent: float) -> bool:
+        if 0 <= percent <= 100:
+            return True
+        if self._label:
+            problem = (
+                f"Illegal capacity of {shortest(percent)} for node-label={self._label} in queue={self._path}, valid "
+                "capacity should in range of [0, 100]."
+            )
+        else:
+            problem = f"Illegal capacity of {shortest(percent)} for queue {self._path}"
+        self._reader.fault(key, problem, _PERCENT_REMEDY)
+        return False
+
+    def _weight(self, key: str) -> float:
+        text = self._reader.text(key)
+        if not text.endswith("w"):
+            return WEIGHT_NOT_SET
+        weight = self._number(key, text[: text.index("w")], _WEIGHT_REMEDY)
+        if (weight < -1e-6 and abs(weight + 1) > 1e-6) or weight > WEIGHT_MAX:
+            problem = (
+                f"Illegal weight={shortest(weight)} for queue={self._path}label={self._label}. "
+                f"Acceptable values: [0, {WEIGHT_MAX}], -1 is same as not set"
+            )
+            self._reader.fault(key, problem, _WEIGHT_REMEDY)
+            return WEIGHT_NOT_SET
+        return weight
+
+    def _number(self, key: str, text: str, remedy: str) -> float:
+        try:
+            return parse_float(text)
+        except ValueError as error:
+            self._reader.fault(key, str(error), remedy)
+            return 0.0
+
+    def _amounts(self, key: str) -> Resource:
+        """`[memory=8Gi,vcores=8]`; what is not known is passed over, and without memory nothing counts (3.4.1)."""
+        text = self._reader.text(key)
+        amounts = dict.fromkeys(self._types.none.amounts(), 0)
+        if _AMOUNTS.fullmatch(text):
+            for word in text[1:-1].split(","):
+                name, *values = word.rstrip("=").split("=")
+                name = MEMORY_MB if name.strip() == "memory" else name.strip()
+                if values and name in amounts:
+                    amounts[name] = self._amount(key, values[0], amounts[name])
+        return Resource.of(amounts) if amounts[MEMORY_MB] else self._types.none
+
+    def _amount(self, key: str, text: str, before: int) -> int:
+        """In MiB if it has a unit, whatever the type; `before` if the unit is unknown."""
+        match = _UNIT.search(text)
+        unit = match[0] if match is not None else ""
+        if unit not in UNIT_SIZES:
+            return before
+        number = text[: len(text) - len(unit)]
+        if not _WHOLE.fullmatch(number):
+            self._reader.fault(key, f"{text!r} is not a whole number", f"write memory=MB or {VCORES}=N")
+            return before
+        return to_mib(int(number), unit) if unit else int(number)

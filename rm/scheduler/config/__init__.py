@@ -1,0 +1,1 @@
+"""The scheduler's configuration: what capacity-scheduler.xml says, checked and typed."""

@@ -1,0 +1,82 @@
+"""Which priorities a leaf's users may give their applications (AppPriorityACLConfigurationParser).
+
+    root.a.acl_application_max_priority =
+        [user=ann,bob group=staff max_priority=7 default_priority=3] [user=* max_priority=2 default_priority=1]
+
+A user may go as high as any group of the list that names the user lets it. Who names no priority gets the default of
+the group with the lowest maximum among those. A leaf without the key lets everybody do what the cluster allows.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from msgspec import Struct
+
+from rm.scheduler.config.reading import Reader
+from rm.scheduler.model.access_control_list import AccessControlList
+
+PRIORITY_ACL = "acl_application_max_priority"
+CLUSTER_MAX_PRIORITY = "yarn.cluster.max-application-priority"
+
+_GROUP = re.compile(r"\[([^\]]+)")
+_REMEDY = "write [user=u1,u2 group=g1 max_priority=N default_priority=N] ..."
+
+
+class PriorityAcl(Struct, frozen=True):
+    """One group of the list. `default_priority` None = none is said, and that of the queue holds."""
+
+    allowed: AccessControlList
+    max_priority: int
+    default_priority: int | None
+
+
+def read_priority_acls(reader: Reader, key: str) -> tuple[PriorityAcl, ...]:
+    """The groups at `key`, the highest maximum first; faults go to the reader."""
+    highest = reader.integer(CLUSTER_MAX_PRIORITY, 0)
+    groups = (text for text in _GROUP.findall(reader.text(key)) if text.strip())
+    read = (_group(reader, key, text, highest) for text in groups)
+    return tuple(sorted((acl for acl in read if acl is not None), key=lambda acl: -acl.max_priority))
+
+
+def may_have(acls: Iterable[PriorityAcl], priority: int, user: str, groups: tuple[str, ...]) -> bool:
+    """True if one of the lists lets the user go so high, or there is none (AppPriorityACLsManager.checkAccess)."""
+    acls = tuple(acls)
+    return not acls or any(priority <= acl.max_priority for acl in acls if acl.allowed.allows(user, groups))
+
+
+def default_priority(acls: Iterable[PriorityAcl], user: str, groups: tuple[str, ...]) -> int | None:
+    """What the user gets without asking: by the last list that names it (getMappedPriorityAclForUGI)."""
+    found = [acl.default_priority for acl in acls if acl.allowed.allows(user, groups)]
+    return found[-1] if found else None
+
+
+def _group(reader: Reader, key: str, text: str, highest: int) -> PriorityAcl | None:
+    """None and a fault for what Hadoop would not start with."""
+    names: list[str] = []
+    numbers: dict[str, int] = {}
+    for word in text.split():
+        kind, equals, value = word.partition("=")
+        kind, value = kind.upper(), value.split("=")[0]
+        if not (equals and value):
+            continue
+        if kind in ("USER", "GROUP"):
+            names.append(value)
+        elif kind in ("MAX_PRIORITY", "DEFAULT_PRIORITY") and re.fullmatch(r"[+-]?\d+", value, re.ASCII):
+            numbers[kind] = int(value)
+        else:
+            reader.fault(key, f"{word!r} in [{text}] is not understood", _REMEDY)
+            return None
+    if not names or "MAX_PRIORITY" not in numbers:
+        reader.fault(key, f"[{text}] names no {'max_priority' if names else 'user'}", _REMEDY)
+        return None
+    default = numbers.get("DEFAULT_PRIORITY")
+    return PriorityAcl(
+        _list_of(names), min(numbers["MAX_PRIORITY"], highest), None if default is None else max(default, 0)
+    )
+
+
+def _list_of(names: list[str]) -> AccessControlList:
+    """The first word names users and the second groups, whatever they are called (createACLStringForPriority)."""
+    return AccessControlList.parse("*" if names[0] == "*" else " ".join(names[:2]))

@@ -1,0 +1,1 @@
+"""What the scheduler knows: queues, applications, nodes, containers, requests and usage."""

@@ -1,0 +1,165 @@
+"""A node as the scheduler sees it: its room, what stands on it, and who waits for it (FiCaSchedulerNode).
+
+A container's room is free again when its NM has told its end, or at once if the NM never told its start. So after an
+AM gives a running container back the queue has the amount at once and the node later.
+"""
+
+from __future__ import annotations
+
+from rm.scheduler.model.rm_container import RMContainer
+from rm.scheduler.model.usage import NO_LABEL
+from yarn.ids import ContainerId, NodeId
+from yarn.java.hash_order import container_hash, hash_order
+from yarn.resource import Resource
+
+
+class SchedulerNode:
+    """`allocated` + `unallocated` == `total`; `unallocated` is negative while an administrator's cut is worked off.
+
+    `name` is what asks call it: the host, or host:port. `reserved_container` is RESERVED and on no node's list of
+    containers. `is_running`: the node may get containers. `killable` end as soon as somebody needs their room; they
+    stay in it until the room is free. `settled_at`: the revision of the scheduler at which a visit
+    came to nothing and changed nothing; until something changes, so would the next.
+    """
+
+    __slots__ = (
+        "_containers_peak",
+        "_killable_peak",
+        "_launched",
+        "allocated",
+        "containers",
+        "http_address",
+        "is_running",
+        "killable",
+        "name",
+        "node_id",
+        "partition",
+        "rack",
+        "reserved_container",
+        "settled_at",
+        "total",
+        "total_killable",
+        "unallocated",
+    )
+
+    def __init__(self, node_id: NodeId, name: str, rack: str, total: Resource, http_address: str) -> None:
+        self.node_id = node_id
+        self.name = name
+        self.rack = rack
+        self.http_address = http_address
+        self.total = total
+        self.allocated = total - total
+        self.unallocated = total
+        self.partition = NO_LABEL
+        self.is_running = True
+        self.reserved_container: RMContainer | None = None
+        self.settled_at = -1
+        self.containers: dict[ContainerId, RMContainer] = {}
+        self._containers_peak = 0
+        self._launched: set[ContainerId] = set()
+        self.killable: dict[ContainerId, RMContainer] = {}
+        self._killable_peak = 0
+        self.total_killable = total - total
+
+    def allocate_container(self, container: RMContainer) -> None:
+        """Give it room, unless it is opportunistic."""
+        if not container.is_opportunistic:
+            size = container.container.resource
+            self.unallocated = self.unallocated - size
+            self.allocated = self.allocated + size
+        self.containers[container.id] = container
+        if len(self.containers) > self._containers_peak:
+            self._containers_peak = len(self.containers)
+
+    def containers_in_hash_order(self) -> list[RMContainer]:
+        """The containers as Java's map gives them (getCopiedListOfRunningContainers)."""
+        ids = hash_order(self.containers, container_hash, peak=self._containers_peak)
+        return [self.containers[container_id] for container_id in ids]
+
+    def container_launched(self, container_id: ContainerId) -> None:
+        """The NM reported it: its room is now the NM's to give back."""
+        if container_id in self.containers:
+            self._launched.add(container_id)
+
+    def is_launched(self, container_id: ContainerId) -> bool:
+        """True from the NM's first report to the NM's report of the end."""
+        return container_id in self._launched
+
+    def release_container(self, container_id: ContainerId, *, by_node: bool) -> None:
+        """Take its room back, unless the NM still has to say that it is over."""
+        if container_id not in self.containers or (not by_node and container_id in self._launched):
+            return
+        container = self.containers.pop(container_id)
+        size = container.resource
+        self._launched.discard(container_id)
+        if self.killable and self.killable.pop(container_id, None) is not None:
+            self.total_killable = self.total_killable - size
+        if not container.is_opportunistic:
+            self.unallocated = self.unallocated + size
+            self.allocated = self.allocated - size
+
+    @property
+    def within_reach(self) -> Resource:
+        """What is free, or would be if all that is killable ended."""
+        return self.unallocated + self.total_killable if self.killable else self.unallocated
+
+    def mark_killable(self, container_id: ContainerId) -> None:
+        """The container ends as soon as somebody needs its room (markContainerToKillable)."""
+        container = self.containers.get(container_id)
+        if container is not None and container_id not in self.killable:
+            self.killable[container_id] = container
+            self._killable_peak = max(self._killable_peak, len(self.killable))
+            self.total_killable = self.total_killable + container.resource
+
+    def killable_in_hash_order(self) -> list[RMContainer]:
+        """The killable containers as Java's map gives them."""
+        ids = hash_order(self.killable, container_hash, peak=self._killable_peak)
+        return [self.killable[container_id] for container_id in ids]
+
+    def update_total(self, total: Resource) -> None:
+        """An administrator changed the node; containers stay."""
+        self.total = total
+        self.unallocated = total - self.allocated
+
+
+class NodeTracker:
+    """All nodes, and the largest container that they could hold (ClusterNodeTracker).
+
+    The largest amount of each type is taken on its own: memory from one node, vcores from another. It caps the
+    configured maximum once the ResourceManager has been up for `settle_ms`, so that nodes have had time to join.
+    """
+
+    __slots__ = ("_largest", "_settled", "configured_maximum", "nodes", "started_ms")
+
+    def __init__(self, nodes: dict[NodeId, SchedulerNode], configured_maximum: Resource, started_ms: int) -> None:
+        """`nodes` is kept here and read elsewhere."""
+        self.nodes = nodes
+        self.configured_maximum = configured_maximum
+        self.started_ms = started_ms
+        self._largest: tuple[int, ...] | None = None
+        self._settled = False
+
+    def add(self, node: SchedulerNode) -> None:
+        self.nodes[node.node_id] = node
+        self._count_in(node)
+
+    def remove(self, node_id: NodeId) -> None:
+        del self.nodes[node_id]
+        self.recount()
+
+    def recount(self) -> None:
+        """Find the largest amounts anew."""
+        self._largest = None
+        for node in self.nodes.values():
+            self._count_in(node)
+
+    def maximum_allocation(self, now_ms: int, settle_ms: int) -> Resource:
+        """The configured maximum, capped by the largest amounts once the start is over."""
+        self._settled = self._settled or now_ms - self.started_ms > settle_ms
+        if not self._settled or self._largest is None:
+            return self.configured_maximum
+        return self.configured_maximum.with_values(map(min, self.configured_maximum.values(), self._largest))
+
+    def _count_in(self, node: SchedulerNode) -> None:
+        values = node.total.values()
+        self._largest = values if self._largest is None else tuple(map(max, self._largest, values))

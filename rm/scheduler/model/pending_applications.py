@@ -1,0 +1,197 @@
+"""The applications of a leaf that wait for activation, grouped so that a pass looks at few of them.
+
+Hadoop's pass walks all waiting applications after each submission and each end, so 10,000 submissions cost fifty
+million looks. What decides about an application is the partition and the size of its master and its user. What
+masters use only grows during a pass, so once an application was refused, all later ones of the same kind would be:
+
+    waiting, oldest first      1 GB ann    1 GB ann    1 GB bob    2 GB ann    1 GB bob
+    the queue's limit refuses the first, of 1 GB: nothing else of 1 GB is looked at; 2 GB ann is looked at and refused
+
+A pass looks at what it activates, and once more for each size and for each user of a size. Refused: to keep the walk
+and to skip by a set of what was refused; each submission would still take longer, the more applications wait.
+"""
+
+from __future__ import annotations
+
+import heapq
+from bisect import bisect_left, insort
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+
+from rm.scheduler.capacity.ordering import FifoOrderingPolicy, OrderKey
+from rm.scheduler.view.reasons import Reason, Refusal
+from yarn.resource import Resource
+
+if TYPE_CHECKING:
+    from rm.scheduler.model.application import FiCaSchedulerApp
+
+Size: TypeAlias = tuple[str, Resource]
+"""The partition of a master and what it counts with there."""
+
+Waiting: TypeAlias = "tuple[OrderKey, FiCaSchedulerApp]"
+"""An application with its place in the order. No two have the same key."""
+
+
+class Refused(NamedTuple):
+    """A pass refused the application at `key`, and with it all of its kind from there on."""
+
+    in_pass: int
+    key: OrderKey
+    refusal: Refusal
+
+
+class _UserGroup:
+    """The waiting applications of one size and one user, oldest first."""
+
+    __slots__ = ("refused", "waiting")
+
+    def __init__(self) -> None:
+        self.waiting: list[Waiting] = []
+        self.refused: Refused | None = None
+
+
+class _SizeGroup:
+    """The waiting applications of one size, by user. `heads` (key of the first application, user), in order."""
+
+    __slots__ = ("heads", "refused", "users")
+
+    def __init__(self) -> None:
+        self.users: dict[str, _UserGroup] = {}
+        self.heads: list[tuple[OrderKey, str]] = []
+        self.refused: Refused | None = None
+
+    def add(self, key: OrderKey, application: FiCaSchedulerApp) -> None:
+        group = self.users.setdefault(application.user, _UserGroup())
+        self._drop_head(application.user, group)
+        insort(group.waiting, (key, application), key=_key)
+        insort(self.heads, (group.waiting[0][0], application.user))
+
+    def remove(self, key: OrderKey, application: FiCaSchedulerApp) -> None:
+        group = self.users[application.user]
+        self._drop_head(application.user, group)
+        del group.waiting[bisect_left(group.waiting, key, key=_key)]
+        if group.waiting:
+            insort(self.heads, (group.waiting[0][0], application.user))
+        else:
+            del self.users[application.user]
+
+    def _drop_head(self, user: str, group: _UserGroup) -> None:
+        if group.waiting:
+            del self.heads[bisect_left(self.heads, (group.waiting[0][0], user))]
+
+
+class PendingApplications:
+    """What waits for activation, in the order in which it is activated; `candidates` is a pass over it."""
+
+    __slots__ = ("_keys", "_order", "_passes", "_sizes")
+
+    def __init__(self) -> None:
+        self._order = FifoOrderingPolicy(recovering_first=True)
+        self._sizes: dict[Size, _SizeGroup] = {}
+        self._keys: dict[int, tuple[OrderKey, Size]] = {}
+        self._passes = 0
+
+    def __len__(self) -> int:
+        return len(self._order)
+
+    def __iter__(self) -> Iterator[FiCaSchedulerApp]:
+        return iter(self._order)
+
+    def __contains__(self, application: object) -> bool:
+        return application in self._order
+
+    def add(self, application: FiCaSchedulerApp) -> None:
+        """Insert by its current key; adding twice is a no-op."""
+        if application not in self._order:
+            self._order.add(application)
+            self._group(application, self._order.key_of(application))
+
+    def remove(self, application: FiCaSchedulerApp) -> bool:
+        """Take it out; False if it does not wait."""
+        if not self._order.remove(application):
+            return False
+        self._ungroup(application)
+        return True
+
+    def change_priority(self, application: FiCaSchedulerApp, priority: int) -> None:
+        """Order it by `priority`; what the last pass said of it stands until the next one."""
+        refusal = self.refusal_of(application)
+        self.remove(application)
+        application.priority = priority
+        self.add(application)
+        key, size = self._keys[id(application)]
+        group = self._sizes[size].users[application.user]
+        if group.refused is None and refusal is not None:
+            group.refused = Refused(self._passes, key, refusal)
+
+    def size_changed(self, application: FiCaSchedulerApp) -> None:
+        """Its master's partition is another one now; of no effect if it does not wait."""
+        if application in self._order:
+            self._group(application, self._ungroup(application))
+
+    def refusal_of(self, application: FiCaSchedulerApp) -> Refusal | None:
+        """Why the last pass did not activate it; None if it does not wait.
+
+        The numbers are those of the first application that was refused for the same reason.
+        """
+        if application not in self._order:
+            return None
+        key, size = self._keys[id(application)]
+        by_size = self._sizes[size]
+        by_user = by_size.users[application.user].refused
+        refused = by_size.refused
+        if not self._is_refused(refused) or (refused is not None and key < refused.key):
+            refused = by_user or refused
+        if refused is None:
+            return Refusal(Reason.AM_NO_CLUSTER, application.started_ms)
+        return refused.refusal
+
+    def candidates(self) -> Iterator[FiCaSchedulerApp]:
+        """A pass: the applications to look at, in their order. Each is removed or refused before the next is taken."""
+        self._passes += 1
+        # A sorted list is a heap, so each size has a heap of users from the start.
+        sizes = [(group, list(group.heads)) for group in self._sizes.values()]
+        heads = [(users[0][0], index) for index, (_, users) in enumerate(sizes)]
+        heapq.heapify(heads)
+        while heads:
+            _, index = heapq.heappop(heads)
+            by_size, users = sizes[index]
+            _, user = heapq.heappop(users)
+            by_user = by_size.users[user]
+            yield by_user.waiting[0][1]
+            if self._is_refused(by_size.refused):
+                continue
+            if by_user.waiting and not self._is_refused(by_user.refused):
+                heapq.heappush(users, (by_user.waiting[0][0], user))
+            if users:
+                heapq.heappush(heads, (users[0][0], index))
+
+    def refuse_size(self, application: FiCaSchedulerApp, refusal: Refusal) -> None:
+        """The queue's limit refuses this candidate, and so all of its size that come after it in this pass."""
+        key, size = self._keys[id(application)]
+        self._sizes[size].refused = Refused(self._passes, key, refusal)
+
+    def refuse_user(self, application: FiCaSchedulerApp, refusal: Refusal) -> None:
+        """Its user's limit refuses this candidate, and so all of its size and user that come after it."""
+        key, size = self._keys[id(application)]
+        self._sizes[size].users[application.user].refused = Refused(self._passes, key, refusal)
+
+    def _is_refused(self, refused: Refused | None) -> bool:
+        return refused is not None and refused.in_pass == self._passes
+
+    def _group(self, application: FiCaSchedulerApp, key: OrderKey) -> None:
+        size = (application.am_partition, application.am_used(application.am_partition))
+        self._keys[id(application)] = (key, size)
+        self._sizes.setdefault(size, _SizeGroup()).add(key, application)
+
+    def _ungroup(self, application: FiCaSchedulerApp) -> OrderKey:
+        key, size = self._keys.pop(id(application))
+        group = self._sizes[size]
+        group.remove(key, application)
+        if not group.users:
+            del self._sizes[size]
+        return key
+
+
+def _key(waiting: Waiting) -> OrderKey:
+    return waiting[0]

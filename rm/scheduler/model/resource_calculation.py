@@ -1,0 +1,281 @@
+"""From capacity vectors to amounts (ResourceCalculationDriver), for a configuration without legacy queue mode.
+
+A parent's amount of each resource type is handed out in three rounds: amounts are taken as written (scaled down when
+the parent has less than all of them together), percentages are of what these left, weights share what is left then.
+Whatever would be too much is cut off with a warning instead of being refused. Shares are made from the amounts
+afterwards, the other way round than in legacy mode.
+
+Hadoop computes in doubles from the cluster's size down, and so does this: 100 * (50 / 100) * (33 / 50) is not always
+33, and what is cut off then is a whole unit.
+"""
+
+from __future__ import annotations
+
+import math
+from enum import Enum
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
+
+from rm.scheduler.capacity.capacity_vector import NO_VECTOR, CapacityEntry, CapacityUnit, CapacityVector
+from rm.scheduler.capacity.effective_capacity import update_absolute_capacities
+from yarn.java.binary32 import f32, java_quotient, truncated
+from yarn.java.hash_order import hash_order, string_hash
+from yarn.resource import MEMORY_MB
+
+if TYPE_CHECKING:
+    from rm.scheduler.model.parent_queue import ParentQueue
+    from rm.scheduler.model.queue import CSQueue
+
+
+class QueueUpdateWarning(Enum):
+    """What was not handed out as it is written (QueueUpdateWarning.QueueUpdateWarningType), in Hadoop's words."""
+
+    BRANCH_UNDERUTILIZED = "Remaining resource found in branch under parent queue '{}'."
+    QUEUE_OVERUTILIZED = "Queue '{}' is configured to use more resources than what is available under its parent."
+    QUEUE_ZERO_RESOURCE = "Queue '{}' is assigned zero resource."
+    BRANCH_DOWNSCALED = (
+        "Child queues with absolute configured capacity under parent queue '{}' are downscaled due to insufficient "
+        "cluster resource."
+    )
+    QUEUE_EXCEEDS_MAX_RESOURCE = "Queue '{}' exceeds its maximum available resources."
+    QUEUE_MAX_RESOURCE_EXCEEDS_PARENT = "Maximum resources of queue '{}' are greater than its parent's."
+
+
+class CapacityWarning(Struct, frozen=True):
+    """A warning about one resource type of a queue's, or a parent's, on a partition."""
+
+    kind: QueueUpdateWarning
+    queue: str
+    partition: str
+    resource: str
+
+    def __str__(self) -> str:
+        where = f"{self.resource} on {self.partition}" if self.partition else self.resource
+        return f"{self.kind.value.format(self.queue)} ({where})"
+
+
+def calculate_root(root: ParentQueue) -> None:
+    """The root has all of each partition (RootCalculationDriver)."""
+    for partition in root.configured_partitions:
+        whole, own = root.context.partition_resource(partition), root.capacities.booked(partition)
+        root.set_effective_resources(partition, whole, whole)
+        own.absolute_capacity = 1.0
+        if own.weight == 1:
+            own.normalized_weight = 1.0
+
+
+def calculate_children(parent: ParentQueue) -> list[CapacityWarning]:
+    """Amounts and shares of the parent's children from the parent's own amounts; what was cut off."""
+    warnings: list[CapacityWarning] = []
+    for partition in parent.configured_partitions:
+        children = [child for child in parent.children if partition in child.configuration.capacities]
+        found = {child: _Amounts(child, partition) for child in children}
+        for index, name in enumerate(parent.context.none.amounts()):
+            _Division(parent, partition, name, index, found, warnings).run()
+        for child, amounts in found.items():
+            none = child.context.none
+            child.set_effective_resources(partition, none.with_values(amounts.low), none.with_values(amounts.high))
+        if parent.context.started_in_legacy_mode:
+            _normalize_weights(found, partition)
+    for child in parent.children:
+        _update_shares(child, parent)
+    return warnings
+
+
+def _update_shares(queue: CSQueue, parent: ParentQueue) -> None:
+    """Shares of all partitions that it is given something of, even of one that its parent is given nothing of."""
+    for partition, configured in queue.configuration.capacities.items():
+        if not queue.context.started_in_legacy_mode or CapacityUnit.ABSOLUTE in configured.vector.units:
+            _derive_shares(queue, parent, partition)
+        elif configured.vector.entries:
+            update_absolute_capacities(queue)
+
+
+class _Amounts:
+    """What a child gets, type by type; where it has no vector it keeps what it had."""
+
+    __slots__ = ("high", "low", "maximum_vector", "vector")
+
+    def __init__(self, child: CSQueue, partition: str) -> None:
+        configured = child.configuration.capacities[partition]
+        self.vector = configured.vector
+        self.maximum_vector = configured.maximum_vector
+        self.low = list(child.effective_minimum(partition).values())
+        self.high = list(child.effective_maximum(partition).values())
+
+
+class _Division:
+    """How one resource type of a parent is divided among its children.
+
+    `whole`: of the partition; `own`, `own_maximum`: the parent's. `left` is what is left now, `batch` what was left
+    when the round began, of which percentages and weights are.
+    """
+
+    __slots__ = (
+        "_batch",
+        "_children",
+        "_index",
+        "_left",
+        "_name",
+        "_own",
+        "_own_maximum",
+        "_parent",
+        "_partition",
+        "_ratio",
+        "_warnings",
+        "_weights",
+        "_whole",
+    )
+
+    def __init__(
+        self,
+        parent: ParentQueue,
+        partition: str,
+        name: str,
+        index: int,
+        children: dict[CSQueue, _Amounts],
+        warnings: list[CapacityWarning],
+    ) -> None:
+        self._parent = parent
+        self._partition = partition
+        self._name = name
+        self._index = index
+        self._children = children
+        self._warnings = warnings
+        self._whole = parent.context.partition_resource(partition).values()[index]
+        self._own = parent.effective_minimum(partition).values()[index]
+        self._own_maximum = parent.effective_maximum(partition).values()[index]
+        self._left = self._batch = float(self._own)
+        self._ratio = self._ratio_of_amounts()
+        self._weights = self._sum_of_weights()
+
+    def run(self) -> None:
+        for unit in CapacityUnit:
+            used = 0.0
+            for child, amounts in self._children.items():
+                entry = amounts.vector.entries.get(self._name)
+                if entry is not None and entry.unit is unit:
+                    low = self._give(child, amounts, entry)
+                    self._left -= low
+                    used += low
+            self._batch -= used
+        if self._batch != 0:
+            self._warn(QueueUpdateWarning.BRANCH_UNDERUTILIZED, self._parent)
+
+    def _give(self, child: CSQueue, amounts: _Amounts, entry: CapacityEntry) -> float:
+        """Set what the child gets; returns its guarantee."""
+        most = amounts.maximum_vector.entries[self._name]
+        low = _rounded(self._minimum(entry), entry.unit)
+        high = _rounded(self._maximum(most), most.unit)
+        low, high = self._within_bounds(child, amounts, low, high)
+        amounts.low[self._index] = truncated(low)
+        amounts.high[self._index] = truncated(high)
+        return low
+
+    def _minimum(self, entry: CapacityEntry) -> float:
+        """calculateMinimumResource of the unit's calculator."""
+        rest = java_quotient(self._batch, self._own)
+        if entry.unit is CapacityUnit.ABSOLUTE:
+            return self._ratio * rest * entry.amount
+        part = java_quotient(self._own, self._whole) * rest
+        if entry.unit is CapacityUnit.PERCENTAGE:
+            return self._whole * (part * entry.amount / 100)
+        # Hadoop takes what is left as it is for a single weight; rounded to the nearest, this is the same.
+        return self._whole * (part * java_quotient(entry.amount, self._weights))
+
+    def _maximum(self, entry: CapacityEntry) -> float:
+        """calculateMaximumResource: amounts as written, percentages of the parent's maximum."""
+        if entry.unit is CapacityUnit.ABSOLUTE:
+            return entry.amount
+        return self._whole * (java_quotient(self._own_maximum, self._whole) * entry.amount / 100)
+
+    def _within_bounds(self, child: CSQueue, amounts: _Amounts, low: float, high: float) -> tuple[float, float]:
+        """validateCalculatedResources: nothing without memory, not above the maximum, not more than is left."""
+        bound = float(self._own_maximum)
+        if self._name != MEMORY_MB and amounts.low[0] == 0:
+            low = 0.0
+        if high != 0 and high > bound:
+            self._warn(QueueUpdateWarning.QUEUE_MAX_RESOURCE_EXCEEDS_PARENT, child)
+        if high == 0 or high > bound:
+            high = bound
+        if high < low:
+            self._warn(QueueUpdateWarning.QUEUE_EXCEEDS_MAX_RESOURCE, child)
+            low = high
+        if low > self._left:
+            self._warn(QueueUpdateWarning.QUEUE_OVERUTILIZED, child)
+            low = self._left
+        if low == 0:
+            self._warn(QueueUpdateWarning.QUEUE_ZERO_RESOURCE, child)
+        return low, high
+
+    def _ratio_of_amounts(self) -> float:
+        """By how much the children's amounts are scaled: not at all while the parent has enough (32 bits)."""
+        total = 0
+        for amounts in self._children.values():
+            entry = amounts.vector.entries.get(self._name)
+            if entry is not None and entry.unit is CapacityUnit.ABSOLUTE:
+                total = truncated(total + entry.amount)
+        if total == 0 or self._own >= total or self._name not in self._vector_of_parent().entries:
+            return 1.0
+        self._warn(QueueUpdateWarning.BRANCH_DOWNSCALED, self._parent)
+        return f32(f32(self._own) / f32(total))
+
+    def _sum_of_weights(self) -> float:
+        total = 0.0
+        for amounts in self._children.values():
+            entry = amounts.vector.entries.get(self._name)
+            if entry is not None and entry.unit is CapacityUnit.WEIGHT:
+                total += entry.amount
+        return total
+
+    def _vector_of_parent(self) -> CapacityVector:
+        configured = self._parent.configuration.capacities.get(self._partition)
+        return configured.vector if configured is not None else NO_VECTOR
+
+    def _warn(self, kind: QueueUpdateWarning, queue: CSQueue) -> None:
+        self._warnings.append(CapacityWarning(kind, queue.path, self._partition, self._name))
+
+
+def _rounded(amount: float, unit: CapacityUnit) -> float:
+    """DefaultQueueResourceRoundingStrategy: weights, which come last, to the nearest, others down."""
+    if not math.isfinite(amount):
+        # Math.round makes 0 of what is no number.
+        return 0.0 if unit is CapacityUnit.WEIGHT and amount != amount else amount
+    whole = math.floor(amount)
+    return float(whole + 1 if unit is CapacityUnit.WEIGHT and amount - whole >= 0.5 else whole)
+
+
+def _normalize_weights(children: dict[CSQueue, _Amounts], partition: str) -> None:
+    """The mean of a queue's parts of the weights, by resource type (WeightQueueCapacityCalculator).
+
+    Only of a scheduler that was refreshed out of legacy queue mode, and it matters only once it is back.
+    """
+    totals: dict[str, float] = {}
+    weights: dict[CSQueue, dict[str, float]] = {}
+    for child, amounts in children.items():
+        entries = amounts.vector.entries.items()
+        weights[child] = {name: entry.amount for name, entry in entries if entry.unit is CapacityUnit.WEIGHT}
+        for name, weight in weights[child].items():
+            totals[name] = totals.get(name, 0.0) + weight
+    for child, own in weights.items():
+        if own:
+            parts = [java_quotient(own[name], totals[name]) for name in hash_order(own, string_hash)]
+            child.capacities.at(partition).normalized_weight = f32(sum(parts) / len(parts))
+
+
+def _derive_shares(queue: CSQueue, parent: ParentQueue, partition: str) -> None:
+    """Shares from amounts (CapacitySchedulerQueueCapacityHandler.setQueueCapacities).
+
+    A plan and what is below it keep theirs until there is a cluster to make them from.
+    """
+    context, own = queue.context, queue.capacities.at(partition)
+    whole = context.partition_resource(partition)
+    of_plan = queue.configuration.is_plan or parent.configuration.is_plan
+    if of_plan and not any(value > 0 for value in whole.values()):
+        return
+    share = context.calculator.divide(whole, queue.effective_minimum(partition), parent.effective_minimum(partition))
+    own.capacity = 0.0 if math.isinf(share) else share
+    share = context.calculator.divide(whole, queue.effective_maximum(partition), parent.effective_maximum(partition))
+    own.maximum_capacity = 0.0 if math.isinf(share) else share
+    update_absolute_capacities(queue)

@@ -1,0 +1,101 @@
+"""What must hold when something is booked or told, looked at in that moment; afterwards it cannot be seen any more.
+
+I-09 no user is above the limit before the container; I-13 its size is between the bounds; I-14 it was asked for;
+I-16 its node runs; I-20 its node is reserved for nobody else; I-23 the application does not avoid its node, which is of
+the partition asked for or lent; I-31 a container ends once; I-46 the wait after a restart is over. Orders of preemption
+are checked by OrderWatch.
+
+It is there when `yarn.yarnling.check-invariants` asks for it, and in every test; else a booking costs one comparison.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from rm.scheduler.context import SchedulerContext
+from rm.scheduler.model.assignment import Proposal
+from rm.scheduler.model.notices import ContainerFinished, Notice, VictimOrdered
+from rm.scheduler.model.usage import NO_LABEL
+from rm.scheduler.preemption.order_watch import OrderWatch
+from yarn.asks import ANY
+from yarn.ids import ContainerId, NodeId
+
+
+class CommitWatch:
+    """Watches the bookings of one scheduler from its making on. `take` what it found after each step."""
+
+    def __init__(self, context: SchedulerContext) -> None:
+        self._context = context
+        self._found: list[str] = []
+        self._ended: dict[ContainerId, int] = {}
+        self._booked_on: dict[NodeId, None] = {}
+        self._orders = OrderWatch(context)
+        context.watch = self.look_at_booking
+
+    def take(self) -> list[str]:
+        """What was broken since the last call, with its number and the amounts; a step ends with it."""
+        self._orders.end_step()
+        found, self._found = self._found, []
+        return found
+
+    def take_booked_nodes(self) -> tuple[NodeId, ...]:
+        """The nodes on which something was booked since the last call."""
+        booked_on, self._booked_on = tuple(self._booked_on), {}
+        return booked_on
+
+    def look_at_booking(self, proposal: Proposal) -> None:
+        """Called when the proposal was accepted and nothing of it is booked yet."""
+        self._booked_on[proposal.node.node_id] = None
+        if self._context.placing_from_ms is not None:
+            until_ms = self._context.placing_from_ms
+            self._found.append(f"I-46: {proposal.application}: nothing is placed until {until_ms} ms have passed")
+        self._found += _faults_of_place(proposal)
+        if proposal.reserved is None:
+            self._found += self._faults_of_size(proposal)
+
+    def look_at_notice(self, notice: Notice) -> None:
+        """Called with all that the scheduler tells."""
+        if isinstance(notice, VictimOrdered):
+            self._found += self._orders.faults_of(notice)
+        if not isinstance(notice, ContainerFinished):
+            return
+        status = notice.status
+        earlier = self._ended.setdefault(status.container_id, int(status.exit_status))
+        if earlier != int(status.exit_status):
+            self._found.append(f"I-31: {status.container_id}: ended with {earlier}, and with {int(status.exit_status)}")
+
+    def _faults_of_size(self, proposal: Proposal) -> Iterator[str]:
+        """Of what is new: a reservation that is filled was looked at when it was made."""
+        context, application = self._context, proposal.application
+        calculator, size = context.calculator, proposal.resource
+        least = context.minimum_allocation
+        if proposal.key.container_id is None and not (
+            calculator.fits_in(least, size) and calculator.fits_in(size, context.settings.maximum_allocation)
+        ):
+            yield f"I-13: {application}: {size}, not from {least} to {context.settings.maximum_allocation}"
+        user = application.leaf.users.users.get(application.user)
+        assert user is not None, "a proposal was accepted for a user without an entry"
+        used = user.usage.used(proposal.node.partition)
+        for container in proposal.going:
+            used = used - container.resource
+        if calculator.greater(context.cluster_resource, used, user.limit):
+            yield f"I-09: {application}: user {user.name} holds {used}, and may hold {user.limit}"
+
+
+def _faults_of_place(proposal: Proposal) -> Iterator[str]:
+    """The partition is looked at for what is new: an ask may change its label while a node is reserved for it."""
+    application, node = proposal.application, proposal.node
+    keyed = application.asks.at(proposal.key)
+    row = keyed.rows.get(ANY) if keyed is not None else None
+    if row is None or row.count <= 0:
+        yield f"I-14: {application}: nothing of {proposal.key} is asked for"
+    if not node.is_running:
+        yield f"I-16: {application}: {node.node_id} does not run"
+    holder = node.reserved_container
+    if holder is not proposal.reserved:
+        yield f"I-20: {application}: {node.node_id} is reserved for {holder.id if holder is not None else 'nobody'}"
+    if application.is_blacklisted(node.name, node.rack):
+        yield f"I-23: {application}: {node.name} in {node.rack} is to be avoided"
+    # A reservation is filled although its ask has changed its label since, as one that has changed its size.
+    if proposal.reserved is None and keyed is not None and keyed.partition not in (node.partition, NO_LABEL):
+        yield f"I-23: {application}: {node.node_id} is of partition '{node.partition}', asked for '{keyed.partition}'"

@@ -1,0 +1,1 @@
+"""Read-only views of the scheduler: explanations, reasons and invariants."""

@@ -1,0 +1,165 @@
+"""Which settings stood behind a refusal: the keys that would change it, with the values in force.
+
+A limit of a queue may be handed down from one above it; then that one's key is named. Where the cluster itself is the
+limit there is none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from rm.scheduler.config.capacity_checks import capacity_key
+from rm.scheduler.config.managed_configuration import LEAF_TEMPLATE
+from rm.scheduler.config.queue_configuration import QUEUE_CREATION
+from rm.scheduler.config.queue_keys import PREFIX, ROOT, queue_key
+from rm.scheduler.context import SchedulerContext
+from rm.scheduler.model.application import FiCaSchedulerApp
+from rm.scheduler.model.queue import CSQueue
+from rm.scheduler.view.reasons import Reason, Refusal
+from yarn.configuration import Configuration
+from yarn.protocols.inspection import SettingInForce
+from yarn.resource import MEMORY_MB, VCORES, Resource
+
+PERCENT = " %"
+_NODE_KEYS = {
+    MEMORY_MB: "yarn.nodemanager.resource.memory-mb",
+    VCORES: "yarn.nodemanager.resource.cpu-vcores",
+}
+
+
+class Remedies:
+    """Of one application. `partition`: that of the node which was refused."""
+
+    def __init__(self, application: FiCaSchedulerApp, context: SchedulerContext) -> None:
+        self._application = application
+        self._context = context
+        self._of_reason: dict[Reason, Callable[[Refusal, CSQueue, str], Iterator[SettingInForce]]] = {
+            Reason.QUEUE_MAXIMUM: self._maximum,
+            Reason.QUEUE_HEADROOM: self._maximum,
+            Reason.COMMIT_QUEUE_MAXIMUM: self._maximum,
+            Reason.USER_LIMIT: self._user_limit,
+            Reason.COMMIT_USER_LIMIT: self._user_limit,
+            Reason.AM_QUEUE_LIMIT: self._am_limit,
+            Reason.AM_USER_LIMIT: self._am_user_limit,
+            Reason.PARALLEL_LIMIT: self._parallel,
+            Reason.NO_ACCESS: self._labels,
+            Reason.NODE_OFF_SWITCH_DELAY: self._locality_delay,
+            Reason.NODE_TOTAL_TOO_SMALL: self._node_size,
+            Reason.NODE_TOO_SMALL: self._smallest,
+            Reason.REQUEST_AM_ON_SHARED_LABEL: self._shared_masters,
+        }
+
+    def of(self, refusal: Refusal, queue: CSQueue, partition: str) -> tuple[SettingInForce, ...]:
+        """The settings behind a refusal that `queue` made, or the application below it."""
+        find = self._of_reason.get(refusal.reason)
+        return tuple(find(refusal, queue, partition)) if find is not None else ()
+
+    def _maximum(self, refusal: Refusal, queue: CSQueue, partition: str) -> Iterator[SettingInForce]:
+        binding = self._binding(refusal, queue, partition)
+        if binding.path != ROOT:
+            name = capacity_key(binding.path, partition, "maximum-")[len(queue_key(binding.path, "")) :]
+            yield self._own(binding, name, "100", unit=PERCENT)
+
+    def _binding(self, refusal: Refusal, queue: CSQueue, partition: str) -> CSQueue:
+        """The queue whose maximum it is: its own, or the fullest of those above.
+
+        One that may have all that its parent may is not in the way: the parent is.
+        """
+        maximum, bound = queue.effective_maximum(partition), refusal.bound
+        if bound is not None and bound not in (maximum, maximum - _in_use(queue, partition)):
+            above = [found for found in _upwards(queue) if found is not queue]
+            queue = max(above, key=lambda found: _fullness(found, partition), default=queue)
+        while queue.parent is not None and queue.parent.effective_maximum(partition) == queue.effective_maximum(
+            partition
+        ):
+            queue = queue.parent
+        return queue
+
+    def _user_limit(self, refusal: Refusal, queue: CSQueue, partition: str) -> Iterator[SettingInForce]:
+        leaf = self._application.leaf
+        yield self._own(leaf, "user-limit-factor", "1", common=True)
+        yield self._own(leaf, "minimum-user-limit-percent", "100", common=True, unit=PERCENT)
+
+    def _am_limit(self, refusal: Refusal, queue: CSQueue, partition: str) -> Iterator[SettingInForce]:
+        yield self._own(self._application.leaf, "maximum-am-resource-percent", "0.1", common=True)
+
+    def _am_user_limit(self, refusal: Refusal, queue: CSQueue, partition: str) -> Iterator[SettingInForce]:
+        yield from self._am_limit(refusal, queue, partition)
+        yield from self._user_limit(refusal, queue, partition)
+
+    def _parallel(self, refusal: Refusal, queue: CSQueue, partition: str) -> Iterator[SettingInForce]:
+        full = [
+            found
+            for found in _upwards(self._application.leaf)
+            if found.runnable_total() >= found.configuration.max_parallel_apps
+        ]
+        for found in full:
+            limit = str(found.configuration.max_parallel_apps)
+            yield self._own(found, "max-parallel-apps", limit, common=True)
+        if not full:
+            user = self._application.user
+            own = f"{PREFIX}user.{user}.max-parallel-apps"
+            key = own if own in self._context.settings.source else f"{PREFIX}user.max-parallel-apps"
+            yield SettingInForce(key, str(self._context.settings.user_max_parallel_apps(user)))
+
+    def _labels(self, refusal: Refusal, queue: CSQueue, partition: str) -> Iterator[SettingInForce]:
+        labels = ",".join(queue.configuration.accessible_labels)
+        yield SettingInForce(queue_key(queue.path, "accessible-node-labels"), labels)
+
+    def _locality_delay(self, refusal: Refusal, queue: CSQueue, partition: str) -> Iterator[SettingInForce]:
+        yield SettingInForce(f"{PREFIX}node-locality-delay", str(self._context.settings.node_locality_delay))
+
+    def _node_size(self, refusal: Refusal, queue: CSQueue, partition: str) -> Iterator[SettingInForce]:
+        """What the ResourceManager was told of the node; the key is in the node's own file."""
+        has = {} if refusal.bound is None else refusal.bound.amounts()
+        for name, amount in ({} if refusal.asked is None else refusal.asked.amounts()).items():
+            if name in _NODE_KEYS and amount > has.get(name, 0):
+                yield SettingInForce(_NODE_KEYS[name], str(has.get(name, 0)))
+
+    def _smallest(self, refusal: Refusal, queue: CSQueue, partition: str) -> Iterator[SettingInForce]:
+        for name, amount in self._context.minimum_allocation.amounts().items():
+            if name in (MEMORY_MB, VCORES):
+                key = f"yarn.scheduler.minimum-allocation-{'mb' if name == MEMORY_MB else name}"
+                yield SettingInForce(key, str(amount))
+
+    def _shared_masters(self, refusal: Refusal, queue: CSQueue, partition: str) -> Iterator[SettingInForce]:
+        yield SettingInForce("yarn.resourcemanager.node-labels.am.allow-non-exclusive-allocation", "false")
+
+    def _own(self, queue: CSQueue, name: str, default: str, *, common: bool = False, unit: str = "") -> SettingInForce:
+        """The queue's key, or the one for all queues if that decides; a queue made on demand has its template's."""
+        source = self._context.settings.source
+        key = _key_of(queue, name, source)
+        if common and key not in source and f"{PREFIX}{name}" in source:
+            key = f"{PREFIX}{name}"
+        value = source.get_trimmed(key, default)
+        is_number = value.replace(".", "", 1).isdigit()
+        return SettingInForce(key, value + unit if is_number else value)
+
+
+def _key_of(queue: CSQueue, name: str, source: Configuration) -> str:
+    """Where the queue's property is written: for one that was made, in its parent's template."""
+    if not queue.configuration.is_dynamic and not queue.configuration.is_auto_created:
+        return queue_key(queue.path, name)
+    parent = queue.path.rpartition(".")[0]
+    if queue.configuration.is_auto_created:
+        return queue_key(parent, f"{LEAF_TEMPLATE}{name}")
+    own = f"{QUEUE_CREATION}{'leaf' if queue.configuration.is_leaf else 'parent'}-template.{name}"
+    return queue_key(parent, own if queue_key(parent, own) in source else f"{QUEUE_CREATION}template.{name}")
+
+
+def _upwards(queue: CSQueue) -> Iterator[CSQueue]:
+    found: CSQueue | None = queue
+    while found is not None:
+        yield found
+        found = found.parent
+
+
+def _fullness(queue: CSQueue, partition: str) -> float:
+    """The largest share that is in use of any type."""
+    used, maximum = _in_use(queue, partition).values(), queue.effective_maximum(partition).values()
+    return max((part / whole for part, whole in zip(used, maximum, strict=True) if whole > 0), default=0.0)
+
+
+def _in_use(queue: CSQueue, partition: str) -> Resource:
+    """As the queue's own check counts it: without what ends for others."""
+    return queue.usage.used(partition) - queue.killable_below(partition)

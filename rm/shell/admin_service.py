@@ -1,0 +1,142 @@
+"""The RM's service for operators: it checks who calls, reads files anew and turns a call into an event."""
+
+from __future__ import annotations
+
+import getpass
+from collections.abc import Callable
+
+from rm.core.events import (
+    AddClusterNodeLabels,
+    RefreshClusterMaxPriority,
+    RefreshNodes,
+    RefreshQueues,
+    RemoveClusterNodeLabels,
+    ReplaceLabelsOnNodes,
+    UpdateNodeResource,
+)
+from rm.core.host_lists import HostLists
+from rm.core.nodes_list import decommissioning_nodes
+from rm.core.resource_manager import ResourceManagerCore
+from rm.scheduler.model.access_control_list import AccessControlList
+from rm.shell.effects import ResourceManagerShell
+from rm.shell.groups import forget_groups, groups_of
+from wire.caller import Caller
+from wire.host_files import read_hosts
+from wire.protocols.admin import NodeResources
+from yarn.configuration import Configuration
+from yarn.errors import YarnException, YARNFeatureNotEnabledException
+from yarn.ids import NodeId
+from yarn.nodes import NodeLabel
+from yarn.protocols.admin import RefreshNodesRequest, ReplaceLabelsRequest
+from yarn.settings import resourcemanager, scheduler
+from yarn.states import DecommissionType
+
+
+class AdminService:
+    """ResourceManagerAdministrationProtocol (Hadoop's AdminService). `reload` reads the configuration files anew.
+
+    Whoever yarn.admin.acl names may call, and the user that the RM runs as.
+    """
+
+    def __init__(
+        self,
+        core: ResourceManagerCore,
+        shell: ResourceManagerShell,
+        conf: Configuration,
+        reload: Callable[[], Configuration] | None,
+    ) -> None:
+        self._core = core
+        self._shell = shell
+        self._conf = conf
+        self._reload = reload
+        self._admins = _admins(conf)
+
+    async def refresh_queues(self, caller: Caller[None], request: None) -> None:
+        self._check(caller, "refreshQueues")
+        conf = self._read_anew()
+        await self._shell.ask(lambda call: RefreshQueues(call, conf))
+
+    async def refresh_nodes(self, caller: Caller[None], request: RefreshNodesRequest) -> None:
+        self._check(caller, "refreshNodes")
+        forceful = request.type is DecommissionType.FORCEFUL
+        conf = self._conf if forceful else self._read_anew()
+        hosts = HostLists() if forceful else host_lists(conf)
+        timeout_s = request.timeout_s
+        if timeout_s is None:
+            timeout_ms = resourcemanager.GRACEFUL_DECOMMISSION_TIMEOUT.of(conf)
+            timeout_s = timeout_ms if timeout_ms < 0 else timeout_ms // 1000
+        await self._shell.ask(lambda call: RefreshNodes(call, hosts, request.type, timeout_s))
+
+    async def check_for_decommissioning_nodes(self, caller: Caller[None], request: None) -> tuple[NodeId, ...]:
+        self._check(caller, "checkForDecommissioningNodes")
+        return decommissioning_nodes(self._core.context)
+
+    async def refresh_super_user_groups_configuration(self, caller: Caller[None], request: None) -> None:
+        """Nobody may act for another here, so that there is nothing that could be read anew."""
+        self._check(caller, "refreshSuperUserGroupsConfiguration")
+
+    async def refresh_user_to_groups_mappings(self, caller: Caller[None], request: None) -> None:
+        self._check(caller, "refreshUserToGroupsMappings")
+        forget_groups()
+
+    async def refresh_admin_acls(self, caller: Caller[None], request: None) -> None:
+        self._check(caller, "refreshAdminAcls")
+        self._admins = _admins(self._read_anew())
+
+    async def refresh_service_acls(self, caller: Caller[None], request: None) -> None:
+        """In Hadoop's words where service authorization is off, which here it always is."""
+        raise YarnException("java.io.IOException: Service Authorization (hadoop.security.authorization) not enabled.")
+
+    async def refresh_cluster_max_priority(self, caller: Caller[None], request: None) -> None:
+        self._check(caller, "refreshClusterMaxPriority")
+        priority = scheduler.MAX_APPLICATION_PRIORITY.of(self._read_anew())
+        await self._shell.ask(lambda call: RefreshClusterMaxPriority(call, priority))
+
+    async def get_groups_for_user(self, caller: Caller[None], request: str) -> tuple[str, ...]:
+        self._check(caller, "getGroupsForUser")
+        return groups_of(request)
+
+    async def add_to_cluster_node_labels(self, caller: Caller[None], request: tuple[NodeLabel, ...]) -> None:
+        self._check(caller, "addToClusterNodeLabels")
+        await self._shell.ask(lambda call: AddClusterNodeLabels(call, request))
+
+    async def remove_from_cluster_node_labels(self, caller: Caller[None], request: tuple[str, ...]) -> None:
+        self._check(caller, "removeFromClusterNodeLabels")
+        await self._shell.ask(lambda call: RemoveClusterNodeLabels(call, request))
+
+    async def replace_labels_on_nodes(self, caller: Caller[None], request: ReplaceLabelsRequest) -> None:
+        self._check(caller, "replaceLabelsOnNode")
+        await self._shell.ask(lambda call: ReplaceLabelsOnNodes(call, request.labels, request.fail_on_unknown_nodes))
+
+    async def update_node_resource(self, caller: Caller[None], request: NodeResources) -> None:
+        self._check(caller, "updateNodeResource")
+        await self._shell.ask(lambda call: UpdateNodeResource(call, request))
+
+    def _check(self, caller: Caller[None], method: str) -> None:
+        """Raises YarnException, in the words of RMServerUtils.verifyAdminAccess."""
+        user = caller.user
+        if user != getpass.getuser() and not self._admins.allows(user, groups_of(user)):
+            raise YarnException(
+                f"org.apache.hadoop.security.AccessControlException: User {user} doesn't have permission to call "
+                f"'{method}'"
+            )
+
+    def _read_anew(self) -> Configuration:
+        if self._reload is None:
+            raise YARNFeatureNotEnabledException(
+                "this ResourceManager was started without configuration files that it could read anew"
+            )
+        return self._reload()
+
+
+def host_lists(conf: Configuration) -> HostLists:
+    """The lists that `conf` names. Raises YarnException if a file cannot be read."""
+    included, excluded = (
+        read_hosts(setting, setting.of(conf))
+        for setting in (resourcemanager.NODES_INCLUDE_PATH, resourcemanager.NODES_EXCLUDE_PATH)
+    )
+    return HostLists(tuple(host for host, _ in included), excluded)
+
+
+def _admins(conf: Configuration) -> AccessControlList:
+    return AccessControlList.parse(resourcemanager.ADMIN_ACL.of(conf))

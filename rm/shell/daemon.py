@@ -1,0 +1,327 @@
+"""The ResourceManager as a process: four servers around one core.
+
+await serve(conf, ready)      until SIGTERM or SIGINT; `ready` is called once, when calls are answered
+"""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import getpass
+import logging
+import os
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from functools import partial
+from pathlib import Path
+
+from msgspec import Struct
+
+from rm.core.events import HostListsRead, MasterLaunched, MasterLaunchFailed, StateLoaded
+from rm.core.host_lists import HostLists
+from rm.core.resource_manager import ResourceManagerCore
+from rm.pack.service import PackTrackerService
+from rm.shell.admin_service import AdminService, host_lists
+from rm.shell.effects import ResourceManagerShell
+from rm.shell.inspection_service import InspectionService
+from rm.shell.mapping_rule_file import with_mapping_rules
+from rm.shell.master_keys import MasterKeys
+from rm.shell.master_launcher import MasterLauncher
+from rm.shell.response_signer import ResponseSigner
+from rm.shell.servers import Servers, client_authentication
+from rm.shell.services import ClientService, MasterService, TrackerService
+from rm.shell.sqlite_store import SQLiteStateStore
+from rm.shell.store_file import StoreDamaged
+from rm.shell.store_writer import StoreWriter
+from wire.caller import RM_CALLER
+from wire.channel import Channels
+from wire.cluster_secret import read_cluster_secret
+from wire.core_shell import WallClock
+from wire.event_log import open_event_log
+from wire.observer import RpcObserver
+from wire.protocols import admin, client, inspection, master, pack, tracker
+from wire.signals import ended_by_signal
+from wire.tokens import NodeTokenSecretManager, PackTokenSecretManager
+from wire.topology import Topology
+from wire.watching import CallWatch
+from yarn.configuration import Configuration
+from yarn.errors import YarnException
+from yarn.ids import ApplicationAttemptId
+from yarn.machine import StateChanged
+from yarn.settings import resourcemanager
+from yarn.settings.yarnling import STATE_STORE_FILE
+
+ROLE = "resourcemanager"
+BROKEN = 70
+"""The exit status after an invariant was broken (EX_SOFTWARE)."""
+STORE_FAILED = 74
+"""The exit status if the state store is damaged or could not be written (EX_IOERR)."""
+COLLECTED_AFTER = (5_000, 50, 10)
+"""So many objects more, young collections, middle ones (gc.set_threshold). The core leaves no garbage that has to be
+found, and a call five small objects: a megabyte at the most. A collection looks at all that the last heartbeats of all
+nodes have left, and nobody is served meanwhile. As often as Python does it by default, it took a twentieth of a core
+with ten thousand nodes, and held calls up for 50 ms once in two seconds."""
+STANDS_AN_EXPIRY = 3
+"""Standing for a third of the time after which who is silent expires counts: Hadoop's monitors look that often."""
+_logger = logging.getLogger(__name__)
+
+Ready = Callable[[dict[str, object]], None]
+Reload = Callable[[], Configuration]
+
+
+class CoreStart(Struct, frozen=True):
+    """What the core was made of: the first line of its event log."""
+
+    configuration: Configuration
+    cluster_timestamp: int
+    user: str
+
+
+async def serve(
+    conf: Configuration,
+    ready: Ready,
+    *,
+    reload: Reload | None = None,
+    stop: asyncio.Event | None = None,
+    observers: tuple[RpcObserver, ...] = (),
+) -> int:
+    """Be the ResourceManager until told to stop; the exit status.
+
+    `reload` reads the configuration files anew for refreshQueues. `stop` given: the process is not the RM's alone; it
+    ends the RM, and signals and how garbage is collected are left alone. Raises YarnException, naming key and remedy,
+    for what keeps it from starting, except a damaged state store, which is logged and has a status of its own.
+    """
+    if stop is None:
+        gc.set_threshold(*COLLECTED_AFTER)
+    rm = ResourceManager(conf, reload=reload, observers=observers)
+    stopping = stop or asyncio.Event()
+    rm.give_up = stopping.set
+    try:
+        async with ended_by_signal(stopping, use_signals=stop is None), rm.running():
+            ready(rm.facts())
+            _logger.info("ready cluster_timestamp=%d addresses=%s", rm.cluster_timestamp, rm.addresses)
+            await stopping.wait()
+            _logger.info("stopping")
+    except StoreDamaged as damage:
+        _logger.critical("the state store cannot be read: %s", damage.message)
+        return STORE_FAILED
+    return rm.exit_status
+
+
+class ResourceManager:
+    """One RM. `addresses` {configuration key: "host:port" as it is served}, filled while it runs.
+
+    `give_up` is called when it cannot go on, for a reason that `exit_status` tells from then on.
+    """
+
+    def __init__(
+        self, conf: Configuration, *, reload: Reload | None = None, observers: tuple[RpcObserver, ...] = ()
+    ) -> None:
+        """Checks all that can be checked before anything is opened but the file of mapping rules."""
+        conf = with_mapping_rules(conf)
+        self._clock = clock = WallClock()
+        self.cluster_timestamp = clock()
+        self.addresses: dict[str, str] = {}
+        self.core = ResourceManagerCore(conf, cluster_timestamp=self.cluster_timestamp, user=getpass.getuser())
+        self._conf = conf
+        self.keys = MasterKeys(conf)
+        self._store_path = _store_path(conf)
+        self._shell = ResourceManagerShell(self.core, clock)
+        self._signer = ResponseSigner(
+            self.keys,
+            rm_identifier=self.cluster_timestamp,
+            token_lifetime_ms=resourcemanager.CONTAINER_ALLOCATION_EXPIRY_INTERVAL.of(conf),
+            user_of=lambda application_id: self.core.context.apps[application_id].user,
+            clock=clock,
+        )
+        self._shell.give_up = self._give_up
+        self.exit_status = 0
+        self.give_up: Callable[[], None] = lambda: None
+        self._shell.attempt_ended = lambda subject: self._signer.forget(ApplicationAttemptId.parse(subject))
+        self._watch = CallWatch.read(conf)
+        if self._watch is not None:
+            self._shell.state_changed = partial(_send_change, self._watch)
+        self._servers = self._make_servers(reload, observers if self._watch is None else (*observers, self._watch))
+
+    def _give_up(self) -> None:
+        """An invariant is broken: what is wrong is in the log, how it came to be in the event log."""
+        self.exit_status = BROKEN
+        self.give_up()
+
+    def facts(self) -> dict[str, object]:
+        """What the ready line tells."""
+        return {
+            "role": ROLE,
+            "pid": os.getpid(),
+            "cluster_timestamp": self.cluster_timestamp,
+            "addresses": self.addresses,
+        }
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        """Serve while the context is open. What fails to start leaves nothing behind."""
+        shell = self._shell
+        shell.event_log = open_event_log(
+            self._conf, ROLE, CoreStart(self._conf, self.cluster_timestamp, getpass.getuser())
+        )
+        try:
+            async with self._recovered(), Channels() as channels, _background_tasks() as tasks:
+                launcher = MasterLauncher(
+                    self._conf,
+                    keys=self.keys,
+                    signer=self._signer,
+                    channels=channels,
+                    tasks=tasks,
+                    report=_event_sink(shell),
+                )
+                shell.launch, shell.clean_up = launcher.launch, launcher.clean_up
+                shell.handle(HostListsRead(_host_lists_at_start(self._conf)))
+                shell.watch_itself(self._shortest_expiry_ms() // STANDS_AN_EXPIRY)
+                rolling = tasks.create_task(self.keys.roll_for_ever())
+                try:
+                    self.addresses = await self._servers.start()
+                    if self._watch is not None:
+                        await self._watch.open(RM_CALLER)
+                    yield
+                finally:
+                    if self._watch is not None:
+                        await self._watch.close()
+                    rolling.cancel()
+                    launcher.cancel()
+                    await self._servers.stop()
+        finally:
+            shell.close()
+
+    @asynccontextmanager
+    async def _recovered(self) -> AsyncIterator[None]:
+        """With what an earlier ResourceManager stored taken up, if it is kept, and what comes stored in its turn."""
+        if self._store_path is None:
+            yield
+            return
+        store = SQLiteStateStore.open(self._store_path, f"{STATE_STORE_FILE.key} = {self._store_path}")
+        writer = StoreWriter(store, report=self._shell.send, answer=self._shell.carry_out, fail=self._fail_to_store)
+        try:
+            with _uncollected():
+                state = store.load()
+                store.raise_epoch()
+                self.keys.recover(store.keys)
+                await self.keys.keep(writer.write_keys)
+                self._shell.keeper = writer
+                self._shell.handle(StateLoaded(state))
+            _logger.info(
+                "recovered epoch=%d applications=%d store=%s (%s) file=%s",
+                state.epoch,
+                len(state.applications),
+                resourcemanager.SQLITE_STORE,
+                resourcemanager.STORE_CLASS.of(self._conf),
+                self._store_path,
+            )
+            yield
+        finally:
+            await writer.close()
+
+    def _shortest_expiry_ms(self) -> int:
+        return min(
+            setting.of(self._conf)
+            for setting in (resourcemanager.NM_EXPIRY_INTERVAL, resourcemanager.AM_EXPIRY_INTERVAL)
+        )
+
+    def _fail_to_store(self) -> None:
+        """What cannot be kept must not be told: end, and let the next one begin with what there is."""
+        self.exit_status = STORE_FAILED
+        self.give_up()
+
+    def _make_servers(self, reload: Reload | None, observers: tuple[RpcObserver, ...]) -> Servers:
+        conf, shell, signer, keys = self._conf, self._shell, self._signer, self.keys
+        secret, topology = read_cluster_secret(conf), Topology.read(conf)
+        node_tokens, pack_tokens = NodeTokenSecretManager(secret), PackTokenSecretManager(secret)
+        servers, check_client = Servers(conf, observers), client_authentication(conf, secret)
+        servers.add(resourcemanager.ADDRESS, client.RPCS, ClientService(self.core, shell, signer), check_client).add(
+            inspection.RPCS, InspectionService(self.core, self._clock), check_client
+        )
+        servers.add(
+            resourcemanager.SCHEDULER_ADDRESS,
+            master.RPCS,
+            MasterService(shell, signer),
+            lambda caller: keys.masters.check(caller.token),
+        )
+        servers.add(
+            resourcemanager.RESOURCE_TRACKER_ADDRESS,
+            tracker.RPCS,
+            TrackerService(shell, signer, topology),
+            lambda caller: node_tokens.check(caller.token),
+        ).add(
+            pack.RPCS,
+            PackTrackerService(shell, signer, topology),
+            lambda caller: pack_tokens.check(caller.token),
+        )
+        servers.add(
+            resourcemanager.ADMIN_ADDRESS,
+            admin.RPCS,
+            AdminService(self.core, shell, conf, _with_mapping_rules(reload)),
+            check_client,
+        )
+        return servers
+
+
+def _with_mapping_rules(reload: Reload | None) -> Reload | None:
+    return None if reload is None else lambda: with_mapping_rules(reload())
+
+
+@asynccontextmanager
+async def _background_tasks() -> AsyncIterator[asyncio.TaskGroup]:
+    """A task group that lets an error of its body out as it is, not in a group: its tasks take care of their own."""
+    failure: BaseException | None = None
+    async with asyncio.TaskGroup() as tasks:
+        try:
+            yield tasks
+        except asyncio.CancelledError:
+            raise
+        except BaseException as error:
+            failure = error
+    if failure is not None:
+        raise failure
+
+
+@contextmanager
+def _uncollected() -> Iterator[None]:
+    """Without garbage collection: all that is made stays, and looking through it again and again took half the time."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
+
+
+def _send_change(watch: CallWatch, change: StateChanged) -> None:
+    watch.changed(
+        RM_CALLER, change.kind, change.subject, event=change.event, source=change.source, target=change.target
+    )
+
+
+def _store_path(conf: Configuration) -> Path | None:
+    """Where applications are kept; None where they are not. Raises ConfigurationException if no file is named."""
+    return Path(STATE_STORE_FILE.of(conf)) if resourcemanager.RECOVERY_ENABLED.of(conf) else None
+
+
+def _host_lists_at_start(conf: Configuration) -> HostLists:
+    """The lists; if they cannot be read there are none until they are refreshed (disableHostsFileReader)."""
+    try:
+        return host_lists(conf)
+    except YarnException as error:
+        _logger.warning("every host may have NodeManagers: %s", error.message)
+        return HostLists()
+
+
+def _event_sink(shell: ResourceManagerShell) -> Callable[[MasterLaunched | MasterLaunchFailed], None]:
+    """Hands the launcher's outcomes to the core; a step that fails is logged, as nobody waits for its answer."""
+
+    def report(event: MasterLaunched | MasterLaunchFailed) -> None:
+        try:
+            shell.handle(event)
+        except Exception:
+            _logger.exception("a step failed attempt=%s", event.attempt_id)
+
+    return report

@@ -1,0 +1,149 @@
+"""Starts and stops the containers of ApplicationMasters (Hadoop's AMLauncher and ApplicationMasterLauncher).
+
+The core says which attempt in which container; here its launch context gets what only the RM can give: the token to
+call the RM with, and the variables that every master finds. Then the container's NM is asked to start it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+from msgspec.structs import replace
+
+from rm.core.effects import CleanUpMaster, LaunchMaster
+from rm.core.events import MasterLaunched, MasterLaunchFailed
+from rm.shell.master_keys import MasterKeys
+from rm.shell.response_signer import ResponseSigner
+from wire.caller import RM_CALLER
+from wire.channel import Channels
+from wire.credentials import Credentials
+from wire.proxies.container_management import ContainerManagementProxy
+from wire.retry import RetryPolicy
+from yarn.configuration import Configuration
+from yarn.containers import ContainerLaunchContext, Token
+from yarn.errors import InvalidContainerException, YarnException
+from yarn.ids import ApplicationAttemptId, NodeId
+from yarn.protocols.container_management import StartContainerRequest
+from yarn.settings import resourcemanager
+
+WEB_PROXY_BASE = "APPLICATION_WEB_PROXY_BASE"
+SUBMIT_TIME = "APP_SUBMIT_TIME_ENV"
+CONNECT_INTERVAL_MS = 1000
+"""Between two tries to reach an NM (ipc.client.connect.retry.interval)."""
+CALL_TIMEOUT_S = 20.0
+"""How long an NM may take to answer; it answers before the container's files are fetched."""
+
+_logger = logging.getLogger(__name__)
+
+Report = Callable[[MasterLaunched | MasterLaunchFailed], None]
+
+
+class MasterLauncher:
+    """Carries out LaunchMaster and CleanUpMaster, so many at once; `report` takes the outcome of a launch."""
+
+    def __init__(
+        self,
+        conf: Configuration,
+        *,
+        keys: MasterKeys,
+        signer: ResponseSigner,
+        channels: Channels,
+        tasks: asyncio.TaskGroup,
+        report: Report,
+    ) -> None:
+        self._keys = keys
+        self._signer = signer
+        self._channels = channels
+        self._tasks = tasks
+        self._report = report
+        self._slots = asyncio.Semaphore(resourcemanager.AM_LAUNCHER_THREAD_COUNT.of(conf))
+        retries = resourcemanager.NODEMANAGER_CONNECT_RETRIES.of(conf)
+        self._retry = RetryPolicy(retries * CONNECT_INTERVAL_MS, CONNECT_INTERVAL_MS)
+        self._launching: dict[ApplicationAttemptId, asyncio.Task[None]] = {}
+        self._running: set[asyncio.Task[None]] = set()
+
+    def cancel(self) -> None:
+        """Give up what is under way: the RM stops."""
+        for task in tuple(self._running):
+            task.cancel()
+
+    def launch(self, effect: LaunchMaster) -> None:
+        """Start the master; the outcome is reported as an event."""
+        self._launching[effect.attempt_id] = self._start_task(self._launch(effect))
+
+    def clean_up(self, effect: CleanUpMaster) -> None:
+        """Stop the master's container, once a launch under way is over; what fails is left to the node's heartbeat."""
+        self._start_task(self._clean_up(effect))
+
+    def _start_task(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        task = self._tasks.create_task(work)
+        self._running.add(task)
+        task.add_done_callback(self._running.discard)
+        return task
+
+    async def _launch(self, effect: LaunchMaster) -> None:
+        attempt_id = effect.attempt_id
+        try:
+            async with self._slots:
+                await self._start_container(effect)
+        except YarnException as error:
+            _logger.warning("launch failed attempt=%s node=%s %s", attempt_id, effect.container.node_id, error.message)
+            text = f"Error launching {attempt_id}. Got exception: {error.java_class}: {error.message}"
+            self._report(MasterLaunchFailed(attempt_id, text))
+        except Exception as bug:
+            _logger.exception("launch failed attempt=%s", attempt_id)
+            self._report(MasterLaunchFailed(attempt_id, f"Error launching {attempt_id}. Got exception: {bug!r}"))
+        else:
+            _logger.info("launched attempt=%s container=%s", attempt_id, effect.container.id)
+            self._report(MasterLaunched(attempt_id))
+        finally:
+            self._launching.pop(attempt_id, None)
+
+    async def _start_container(self, effect: LaunchMaster) -> None:
+        container = effect.container
+        token = self._signer.master_token(effect.attempt_id)
+        request = StartContainerRequest(
+            _launch_context(effect, token), self._signer.master_container_token(container, effect.user)
+        )
+        async with self._proxy(effect.attempt_id, container.node_id, effect.user, self._retry) as node:
+            reply = await node.start_containers((request,))
+        error = reply.failed.get(container.id)
+        if error is not None:
+            raise error
+        if container.id not in reply.succeeded:
+            raise InvalidContainerException(f"{container.node_id} did not say that it started {container.id}")
+
+    async def _clean_up(self, effect: CleanUpMaster) -> None:
+        launching = self._launching.get(effect.attempt_id)
+        if launching is not None:
+            await asyncio.wait((launching,))
+        try:
+            async with self._slots, self._proxy(effect.attempt_id, effect.node_id, "", RetryPolicy()) as node:
+                await node.stop_containers((effect.container_id,))
+        except YarnException as error:
+            _logger.info("clean-up left to the node container=%s %s", effect.container_id, error.message)
+        except Exception:
+            _logger.exception("clean-up failed container=%s", effect.container_id)
+
+    def _proxy(
+        self, attempt_id: ApplicationAttemptId, node_id: NodeId, user: str, retry: RetryPolicy
+    ) -> ContainerManagementProxy:
+        token = self._keys.nodes.create(attempt_id, node_id, user)
+        return ContainerManagementProxy(
+            str(node_id), user=RM_CALLER, token=token, retry=retry, timeout_s=CALL_TIMEOUT_S, channels=self._channels
+        )
+
+
+def _launch_context(effect: LaunchMaster, token: Token) -> ContainerLaunchContext:
+    """The client's context with the AMRM token and the RM's variables (AMLauncher.setupTokens)."""
+    context = effect.context.am_container
+    credentials = Credentials.from_bytes(context.tokens).with_token(token.service, token)
+    environment = {
+        **context.environment,
+        WEB_PROXY_BASE: f"/proxy/{effect.attempt_id.application_id}",
+        SUBMIT_TIME: str(effect.submit_time_ms),
+    }
+    return replace(context, environment=environment, tokens=credentials.to_bytes())

@@ -1,0 +1,144 @@
+"""The state store: applications, attempts, node labels, the epoch and keys as rows of a SQLite file.
+
+    store = SQLiteStateStore.open(path, said="yarn.yarnling.state-store-file = /var/...")
+    state = store.load()
+    store.write([SaveApplication(...), SaveAttempt(...)])        all of it durable, or an error and none of it
+
+Submissions are kept as Hadoop's message, so that users' credentials are complete; the rest is JSON.
+`rm/shell/store_file.py` has the file: transactions, the lock, and the checksums by which damage is noticed.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any, assert_never
+
+from protos.yarn_protos_pb2 import ApplicationSubmissionContextProto
+from rm.core.effects import RemoveApplication, SaveApplication, SaveAttempt, SaveNodeLabels, StoreEffect
+from rm.core.stored_state import (
+    ApplicationAttemptStateData,
+    ApplicationStateData,
+    NodeLabelState,
+    RMState,
+    StoredApplication,
+)
+from rm.shell.store_file import Group, StoreFile, Table
+from wire.codec.applications import read_submission, write_submission
+from wire.json_records import from_json, to_json
+from yarn.ids import ApplicationId
+from yarn.protocols.tracker import MasterKey
+
+TABLES = {
+    "application": Table(("cluster_timestamp INTEGER", "number INTEGER"), ("submission BLOB", "state TEXT")),
+    "attempt": Table(("cluster_timestamp INTEGER", "application INTEGER", "number INTEGER"), ("state TEXT",)),
+    "cluster": Table(("name TEXT",), ("state TEXT",)),
+    "master_key": Table(("kind TEXT", "place INTEGER"), ("key_id INTEGER", "secret BLOB")),
+}
+EPOCH = ("epoch",)
+NODE_LABELS = ("node-labels",)
+"""Keys in the table `cluster`."""
+
+Keys = tuple[MasterKey, ...]
+"""The keys of one kind of token: the current one, and the next one while they change."""
+
+
+class SQLiteStateStore:
+    """One open file. Its calls block; they may come from any thread, one at a time."""
+
+    def __init__(self, file: StoreFile) -> None:
+        self._file = file
+
+    @classmethod
+    def open(cls, path: Path, said: str) -> SQLiteStateStore:
+        """The store at `path`, created if there is none. `said`: how errors refer to it.
+
+        Raises StoreDamaged for damage, and YarnException for a file that is in use, of another program or version,
+        or open to others.
+        """
+        return cls(StoreFile.open(path, said, TABLES))
+
+    def close(self) -> None:
+        """Release the file; closing twice is a no-op."""
+        self._file.close()
+
+    def load(self) -> RMState:
+        """All applications, in the order of their ids. Raises StoreDamaged for a record that cannot be read."""
+        with self._file.reading():
+            attempts: dict[ApplicationId, list[ApplicationAttemptStateData]] = {}
+            for timestamp, number, _, state in self._file.rows("attempt"):
+                read = ApplicationAttemptStateData(**_fields_of(state))
+                attempts.setdefault(ApplicationId(timestamp, number), []).append(read)
+            applications = [
+                _application(submission, state) for _, _, submission, state in self._file.rows("application")
+            ]
+            labels = [state for _, state in self._file.rows("cluster", NODE_LABELS)]
+            return RMState(
+                self._epoch(),
+                tuple(
+                    StoredApplication(application, tuple(attempts.get(application.application_id, ())))
+                    for application in applications
+                ),
+                NodeLabelState(**_fields_of(labels[0])) if labels else NodeLabelState(),
+            )
+
+    def _epoch(self) -> int:
+        found = self._file.rows("cluster", EPOCH)
+        return int(found[0][1]) if found else 0
+
+    def raise_epoch(self) -> None:
+        """Make the epoch of the next ResourceManager that recovers another one."""
+        epoch = self._epoch() + 1
+        with self._file.writing() as group:
+            group.put("cluster", EPOCH, (str(epoch),))
+
+    def keys(self, kind: str) -> Keys:
+        """The keys of one kind of token; none if none were written."""
+        return tuple(MasterKey(key_id, secret) for _, _, key_id, secret in self._file.rows("master_key", (kind,)))
+
+    def write_keys(self, kind: str, keys: Keys) -> None:
+        """Put `keys` in the place of those of the kind."""
+        with self._file.writing() as group:
+            group.remove("master_key", (kind,))
+            for place, key in enumerate(keys):
+                group.put("master_key", (kind, place), (key.key_id, key.secret))
+
+    def write(self, effects: Iterable[StoreEffect]) -> None:
+        """All in one transaction. An error means that nothing was written; StoreUnavailable: it may work later."""
+        with self._file.writing() as group:
+            for effect in effects:
+                _apply(effect, group)
+
+
+def _apply(effect: StoreEffect, group: Group) -> None:
+    match effect:
+        case SaveApplication(application, _):
+            proto = ApplicationSubmissionContextProto()
+            write_submission(application.submission, proto)
+            content = (proto.SerializeToString(), _json_of(application, "submission"))
+            group.put("application", application.application_id, content)
+        case SaveAttempt(attempt, _):
+            application_id, number = attempt.attempt_id
+            group.put("attempt", (*application_id, number), (_json_of(attempt),))
+        case RemoveApplication(application_id):
+            group.remove("attempt", application_id)
+            group.remove("application", application_id)
+        case SaveNodeLabels(node_labels):
+            group.put("cluster", NODE_LABELS, (_json_of(node_labels),))
+        case _:
+            assert_never(effect)
+
+
+def _json_of(record: ApplicationStateData | ApplicationAttemptStateData | NodeLabelState, without: str = "") -> str:
+    values = {name: to_json(getattr(record, name)) for name in record.__struct_fields__ if name != without}
+    return json.dumps(values, separators=(",", ":"))
+
+
+def _fields_of(text: str) -> Mapping[str, Any]:
+    return {name: from_json(value) for name, value in json.loads(text).items()}
+
+
+def _application(submission: bytes, state: str) -> ApplicationStateData:
+    proto = ApplicationSubmissionContextProto.FromString(submission)
+    return ApplicationStateData(submission=read_submission(proto), **_fields_of(state))

@@ -1,0 +1,1 @@
+"""Java's arithmetic and collections, where Hadoop's results depend on them."""

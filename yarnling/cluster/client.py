@@ -1,0 +1,287 @@
+"""A YARN client: submits applications, waits for them, asks after all that the ResourceManager knows.
+
+Source of the rules: YarnClientImpl (protocol: submitApplication returns before the application is accepted, so the
+client asks for its report until it has left SUBMITTED, and submits again if the ResourceManager does not know it).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import getpass
+import logging
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator, Mapping
+from pathlib import Path
+
+from am.client.staging import default_staging_root
+from am.client.submission import Submission
+from wire.channel import Channels
+from wire.cluster_secret import read_client_token
+from wire.proxies.admin import AdminProxy
+from wire.proxies.client import ApplicationClientProxy
+from wire.proxies.inspection import InspectionProxy
+from wire.retry import RetryPolicy
+from yarn.applications import (
+    ApplicationAttemptReport,
+    ApplicationFilter,
+    ApplicationReport,
+    ApplicationSubmissionContext,
+    ContainerReport,
+)
+from yarn.configuration import Configuration
+from yarn.errors import ApplicationNotFoundException, InvalidArgumentException, YarnException
+from yarn.ids import ApplicationAttemptId, ApplicationId, ContainerId, as_id
+from yarn.nodes import ClusterMetrics, NodeLabel, NodeReport
+from yarn.protocols.admin import RefreshNodesRequest
+from yarn.protocols.client import GetNewApplicationResponse
+from yarn.protocols.container_management import SignalContainerRequest
+from yarn.protocols.inspection import Explanation
+from yarn.queues import QueueInfo
+from yarn.settings import resourcemanager
+from yarn.states import (
+    FINAL_APPLICATION_STATES,
+    DecommissionType,
+    NodeState,
+    SignalContainerCommand,
+    YarnApplicationState,
+)
+from yarn.times import UNLIMITED
+from yarnling.cluster.container_logs import ContainerLog, find_logs
+
+NOT_YET_ACCEPTED = frozenset(
+    {YarnApplicationState.NEW, YarnApplicationState.NEW_SAVING, YarnApplicationState.SUBMITTED}
+)
+LEAF_QUEUES_TOLD_MAX = 20
+"""A refused submission names so many queues that there are."""
+_REFUSED = frozenset({YarnApplicationState.FAILED, YarnApplicationState.KILLED})
+
+
+_logger = logging.getLogger(__name__)
+
+
+class SubmissionFailed(YarnException):
+    """The ResourceManager took the application's id and then refused it; the text is its diagnostics."""
+
+
+class WaitTimeout(YarnException):
+    """What was waited for did not happen in time; the text says how far it is."""
+
+
+class Client:
+    """One user's way to the ResourceManager. Close it, or use it as a context manager.
+
+    Methods take ids as such or as text ("application_1700000000000_0001"); one that is malformed raises
+    InvalidIdException.
+
+    `addresses` {configuration key: host:port}, for example yarn.resourcemanager.address (LocalCluster.addresses).
+    `conf`: the cluster's (LocalCluster.configuration, or its configuration directory loaded); it names the secret that
+    the ResourceManager wants to see. `user`: "" is who runs this. `log_dirs`: the NodeManagers' log directories, as far
+    as they are on this machine; there may come more. `staging_root`: where `start` leaves what its applications need.
+    Raises AccessControlException if the cluster belongs to another user.
+    """
+
+    def __init__(
+        self,
+        addresses: Mapping[str, str],
+        *,
+        user: str = "",
+        conf: Configuration | None = None,
+        log_dirs: Collection[Path] = (),
+        staging_root: Path | None = None,
+    ) -> None:
+        configuration = conf or Configuration()
+        self.user = user or getpass.getuser()
+        self._address = addresses[resourcemanager.ADDRESS.key]
+        self._channels = Channels()
+        retry, token = RetryPolicy.read(configuration), read_client_token(configuration)
+        address = self._address
+        admin = addresses.get(resourcemanager.ADMIN_ADDRESS.key, "")
+        self._rm = ApplicationClientProxy(address, user=self.user, token=token, retry=retry, channels=self._channels)
+        self._inspection = InspectionProxy(address, user=self.user, token=token, retry=retry, channels=self._channels)
+        self.admin = AdminProxy(admin, user=self.user, token=token, retry=retry, channels=self._channels)
+        self._poll_s = resourcemanager.CLIENT_POLL_INTERVAL.of(configuration) / 1000
+        self._log_dirs = log_dirs
+        self.staging_root = staging_root or default_staging_root()
+
+    def __repr__(self) -> str:
+        return f"<Client of {self.user} at {self._address}>"
+
+    async def close(self) -> None:
+        await self._channels.close()
+
+    async def __aenter__(self) -> Client:
+        return self
+
+    async def __aexit__(self, *exc: object) -> None:
+        await self.close()
+
+    # Applications
+
+    async def new_application(self) -> GetNewApplicationResponse:
+        """A fresh id, and the largest container there can be."""
+        return await self._rm.get_new_application()
+
+    async def submit(self, context: ApplicationSubmissionContext) -> ApplicationReport:
+        """Submit, and wait until it is accepted. Raises SubmissionFailed if it is refused."""
+        await self._rm.submit_application(context)
+        while True:
+            try:
+                report = await self.report(context.application_id)
+            except ApplicationNotFoundException:
+                # A ResourceManager that was started again may have lost it; the same id again is no error.
+                await self._rm.submit_application(context)
+                continue
+            if report.state in _REFUSED:
+                reason = f"{report.diagnostics}{await self._leaf_queues_beside(context.queue)}"
+                raise SubmissionFailed(f"Failed to submit {context.application_id} to YARN : {reason}")
+            if report.state not in NOT_YET_ACCEPTED:
+                return report
+            await asyncio.sleep(self._poll_s)
+
+    async def start(self, submission: Submission, tell: Callable[[str], object] = _logger.warning) -> ApplicationReport:
+        """Submit one of our own applications (am.programs) under a new id, and wait until it is accepted.
+
+        `tell` gets what its user should know. Raises InvalidResourceRequestException for an impossible size.
+        """
+        new = await self.new_application()
+        for notice in submission.check_sizes(new.maximum_capability):
+            tell(notice)
+        return await self.submit(submission.build(new.application_id, self.staging_root))
+
+    async def report(self, app_id: ApplicationId | str) -> ApplicationReport:
+        return await self._rm.get_application_report(as_id(ApplicationId, app_id))
+
+    async def applications(self, wanted: ApplicationFilter | None = None) -> tuple[ApplicationReport, ...]:
+        """The applications that pass the filter; all without one."""
+        return await self._rm.get_applications(wanted)
+
+    async def wait(
+        self,
+        app_id: ApplicationId | str,
+        *,
+        states: frozenset[YarnApplicationState] = FINAL_APPLICATION_STATES,
+        timeout_s: float | None = None,
+    ) -> ApplicationReport:
+        """Its report once it is in one of `states`. Raises WaitTimeout, or YarnException if it ended otherwise."""
+        report: ApplicationReport | None = None
+        try:
+            async with asyncio.timeout(timeout_s):
+                while True:
+                    report = await self.report(app_id)
+                    if report.state in states:
+                        return report
+                    if report.state in FINAL_APPLICATION_STATES:
+                        raise YarnException(f"{app_id} ended as {report.state.name}: {report.diagnostics}")
+                    await asyncio.sleep(self._poll_s)
+        except TimeoutError:
+            seen = "not known yet" if report is None else f"{report.state.name}, {report.progress:.0%} done"
+            raise WaitTimeout(f"{app_id} after {timeout_s:g} s: {seen} {_diagnosed(report)}".rstrip()) from None
+
+    async def kill(self, app_id: ApplicationId | str, diagnostics: str = "") -> None:
+        """Kill it; returns when it has ended."""
+        while True:
+            reply = await self._rm.force_kill_application(as_id(ApplicationId, app_id), diagnostics)
+            if reply.is_kill_completed:
+                return
+            await asyncio.sleep(self._poll_s)
+
+    async def move(self, app_id: ApplicationId | str, queue: str) -> None:
+        """To another leaf queue, with all that it holds."""
+        await self._rm.move_application_across_queues(as_id(ApplicationId, app_id), queue)
+
+    async def update_priority(self, app_id: ApplicationId | str, priority: int) -> int:
+        """The priority that it has now; the cluster has a highest, and what is over keeps its own."""
+        return await self._rm.update_application_priority(as_id(ApplicationId, app_id), priority)
+
+    async def update_lifetime(self, app_id: ApplicationId | str, ends: str) -> str:
+        """Let it end at `ends` (yarn.times); when it ends now, as its queue has a bound."""
+        return await self._rm.update_application_timeouts(as_id(ApplicationId, app_id), ends) or UNLIMITED
+
+    async def fail_attempt(self, attempt_id: ApplicationAttemptId | str) -> None:
+        await self._rm.fail_application_attempt(as_id(ApplicationAttemptId, attempt_id))
+
+    async def explain(self, app_id: ApplicationId | str) -> Explanation:
+        """Why it has not got what it asks for: what was refused last on each node, with the numbers."""
+        return await self._inspection.explain(as_id(ApplicationId, app_id))
+
+    async def attempts(self, app_id: ApplicationId | str) -> tuple[ApplicationAttemptReport, ...]:
+        return await self._rm.get_application_attempts(as_id(ApplicationId, app_id))
+
+    async def attempt(self, attempt_id: ApplicationAttemptId | str) -> ApplicationAttemptReport:
+        return await self._rm.get_application_attempt_report(as_id(ApplicationAttemptId, attempt_id))
+
+    async def container(self, container_id: ContainerId | str) -> ContainerReport:
+        """A live container."""
+        return await self._rm.get_container_report(as_id(ContainerId, container_id))
+
+    async def signal_container(self, container_id: ContainerId | str, command: SignalContainerCommand) -> None:
+        """Have its node send its processes a signal, with the node's next heartbeat."""
+        await self._rm.signal_to_container(SignalContainerRequest(as_id(ContainerId, container_id), command))
+
+    async def containers(self, attempt_id: ApplicationAttemptId | str) -> tuple[ContainerReport, ...]:
+        """The live containers of an attempt."""
+        return await self._rm.get_containers(as_id(ApplicationAttemptId, attempt_id))
+
+    # The cluster
+
+    async def metrics(self) -> ClusterMetrics:
+        return await self._rm.get_cluster_metrics()
+
+    async def nodes(self, states: frozenset[NodeState] = frozenset()) -> tuple[NodeReport, ...]:
+        """The nodes in these states; in any, if none are named."""
+        return await self._rm.get_cluster_nodes(states)
+
+    async def node_labels(self) -> tuple[NodeLabel, ...]:
+        """The labels that nodes can have."""
+        return await self._rm.get_cluster_node_labels()
+
+    async def queue(self, name: str, *, applications: bool = False) -> QueueInfo:
+        """A queue with all below it. Raises InvalidArgumentException if there is none."""
+        info = await self._rm.get_queue_info(name, applications=applications, children=True, recursive=True)
+        if info is None:
+            raise InvalidArgumentException(f"queue {name}: there is none of that name")
+        return info
+
+    async def _leaf_queues_beside(self, wanted: str) -> str:
+        """What could have been asked for, in parentheses, if `wanted` is no leaf queue."""
+        root = await self.queue("root")
+        if any(wanted in (queue.name, queue.path) for queue in _queues(root) if not queue.children):
+            return ""
+        names = leaf_queue_names(root)
+        more = ", ..." if len(names) > LEAF_QUEUES_TOLD_MAX else ""
+        return f" (submit to a leaf queue: {', '.join(names[:LEAF_QUEUES_TOLD_MAX])}{more})"
+
+    # What operators do; the rest of it is in `admin`
+
+    async def refresh_queues(self) -> None:
+        """Have the RM read its queues anew. Raises ConfigurationException with all faults; then nothing changed."""
+        await self.admin.refresh_queues()
+
+    async def refresh_nodes(
+        self, kind: DecommissionType = DecommissionType.NORMAL, timeout_s: int | None = None
+    ) -> None:
+        """Have the RM read its host lists anew. GRACEFUL waits `timeout_s` for containers (None: as configured)."""
+        await self.admin.refresh_nodes(RefreshNodesRequest(kind, timeout_s))
+
+    # Logs
+
+    def logs(self, app_id: ApplicationId | str) -> list[ContainerLog]:
+        """The log files of the application's containers, by container and name; they may still grow."""
+        return find_logs(self._log_dirs, as_id(ApplicationId, app_id))
+
+
+def leaf_queue_names(root: QueueInfo) -> list[str]:
+    """What may be submitted to: a queue's own name if no other has it, else its path."""
+    every = list(_queues(root))
+    named = Counter(queue.name for queue in every)
+    return [queue.name if named[queue.name] == 1 else queue.path for queue in every if not queue.children]
+
+
+def _queues(queue: QueueInfo) -> Iterator[QueueInfo]:
+    yield queue
+    for child in queue.children:
+        yield from _queues(child)
+
+
+def _diagnosed(report: ApplicationReport | None) -> str:
+    return f"({report.diagnostics.strip()})" if report is not None and report.diagnostics.strip() else ""

@@ -1,0 +1,178 @@
+"""The configuration of a local cluster: the user's files, what the cluster sets itself, and the user's settings.
+
+Each wins over those before it. The cluster sets only what must differ here: places (addresses, directories), and a few
+defaults that suit a machine which is not a data centre's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+
+from rm.scheduler.config.configuration import check_scheduler
+from wire.hadoop_keys import hadoop_keys
+from wire.hadoop_xml import read_configuration
+from yarn.configuration import Configuration
+from yarn.errors import YarnException
+from yarn.faults import ConfigurationException, Fault, refuse_if_faulty
+from yarn.settings import check_settings, nodemanager, resourcemanager, with_further, yarnling
+from yarn.settings.registry import setting_of
+from yarn.settings.report import KeyUnknown, describe
+from yarnling.cluster.directory import STATE_STORE, ClusterDirectory, NodePlace
+
+ORIGIN = "LocalCluster"
+"""Where a value comes from that the cluster chooses itself."""
+ANY_PORT = "127.0.0.1:0"
+READY_MADE = ("default", "all")
+"""The tables of emulated containers that come with yarnling (nm.emulation)."""
+TABLE_MAPPING = "org.apache.hadoop.net.TableMapping"
+
+RM_ADDRESSES = (
+    resourcemanager.ADDRESS.key,
+    resourcemanager.SCHEDULER_ADDRESS.key,
+    resourcemanager.RESOURCE_TRACKER_ADDRESS.key,
+    resourcemanager.ADMIN_ADDRESS.key,
+)
+
+PLACES = (*RM_ADDRESSES, nodemanager.ADDRESS.key, nodemanager.LOCAL_DIRS.key, nodemanager.LOG_DIRS.key)
+"""Keys whose values in files are of other machines: only settings that are given to this cluster itself count."""
+
+# Set unless the user's files or settings say otherwise.
+DEFAULTS = {
+    # The disk of a laptop is often more than 90 % full, and then every node would be unhealthy.
+    nodemanager.MAX_DISK_UTILIZATION_PERCENTAGE.key: "100.0",
+    # On one without any room containers would fail without a word: there is none for what they say.
+    nodemanager.MIN_FREE_SPACE_PER_DISK_MB.key: "16",
+    # Stacks of gRPC's threads and allocator arenas: an AM reserves half a GB and touches 45 MB. Distributions of
+    # Hadoop switch this check off too.
+    nodemanager.VMEM_CHECK_ENABLED.key: "false",
+    # In the cluster's directory, as is what a user names without a path.
+    yarnling.STATE_STORE_FILE.key: STATE_STORE,
+}
+
+
+def definitions(texts: Iterable[str], option: str = "-D") -> dict[str, str]:
+    """{key: value} of KEY=VALUE texts. Raises YarnException, naming the option, for one that is none."""
+    found: dict[str, str] = {}
+    for text in texts:
+        key, equals, value = text.partition("=")
+        if not key or not equals:
+            raise YarnException(f"{option} {text}: must be KEY=VALUE")
+        found[key.strip()] = value.strip()
+    return found
+
+
+def unknown_keys(settings: Mapping[str, str]) -> tuple[KeyUnknown, ...]:
+    """Those of the keys that neither yarnling nor Hadoop knows."""
+    strangers = {key: value for key, value in settings.items() if setting_of(key) is None}
+    return describe(Configuration().overridden(strangers, ORIGIN), hadoop_keys()).unknown if strangers else ()
+
+
+def composed(conf_dir: Path | None, settings: Mapping[str, str], sizes: Mapping[str, str]) -> Configuration:
+    """The configuration without places. Raises ConfigurationException with every fault of it.
+
+    `sizes` are the nodes' memory and vcores as asked for; they win over files.
+    """
+    conf = with_defaults(read_configuration(conf_dir, settings))
+    conf = conf.overridden({key: value for key, value in sizes.items() if key not in settings}, ORIGIN)
+    refuse_if_faulty([*with_further(check_settings(conf), check_scheduler(conf)), *_emulation_faults(conf)])
+    return conf
+
+
+def emulation_setting(emulated: bool | Path | str) -> dict[str, str]:
+    """{key: value} of what was asked for: True is the table `default`, a path another one."""
+    if emulated is False:
+        return {}
+    return {yarnling.EMULATION_TABLE.key: READY_MADE[0] if emulated is True else str(emulated)}
+
+
+def _emulation_faults(conf: Configuration) -> tuple[Fault, ...]:
+    """What is wrong with the table of emulated containers, if one is named."""
+    if yarnling.EMULATION_TABLE.maybe_of(conf) is None:
+        return ()
+    from nm.emulation.table_file import read_emulation
+
+    try:
+        read_emulation(conf)
+    except ConfigurationException as refusal:
+        return refusal.faults
+    return ()
+
+
+def with_defaults(conf: Configuration) -> Configuration:
+    """`conf`, and what a cluster on this machine goes by where it says nothing."""
+    return conf.overridden({key: value for key, value in DEFAULTS.items() if key not in conf}, ORIGIN)
+
+
+def node_sizes(memory_mb: int | None, vcores: int | None) -> dict[str, str]:
+    """{key: value} of what was asked for; Hadoop's defaults hold for the rest."""
+    asked = {nodemanager.RESOURCE_MEMORY_MB.key: memory_mb, nodemanager.RESOURCE_CPU_VCORES.key: vcores}
+    return {key: str(value) for key, value in asked.items() if value is not None}
+
+
+def first_addresses(settings: Mapping[str, str]) -> dict[str, str]:
+    """Where the RM shall listen: anywhere, if the settings name no place."""
+    return {key: settings.get(key, ANY_PORT) for key in RM_ADDRESSES}
+
+
+def file_values(
+    conf: Configuration, addresses: Mapping[str, str], directory: ClusterDirectory, *, racks: bool
+) -> dict[str, str]:
+    """What the cluster's own files hold: values as written, and the places of this cluster."""
+    values = {key: entry.value for key in conf if (entry := conf.entry(key)) is not None}
+    values |= addresses
+    values[yarnling.CLUSTER_SECRET_FILE.key] = str(directory.secret_file)
+    values[yarnling.STATE_STORE_FILE.key] = str(directory.path / values[yarnling.STATE_STORE_FILE.key])
+    values.setdefault(yarnling.WATCH_DIR.key, str(directory.watch))
+    values.setdefault(resourcemanager.NODES_EXCLUDE_PATH.key, str(directory.excluded_hosts))
+    table = values.get(yarnling.EMULATION_TABLE.key)
+    if table is not None and table.strip() not in READY_MADE:
+        # A NodeManager that starts later may have another working directory.
+        values[yarnling.EMULATION_TABLE.key] = str(Path(table.strip()).absolute())
+    if racks:
+        values[yarnling.NODE_SWITCH_MAPPING.key] = TABLE_MAPPING
+        values[yarnling.TOPOLOGY_TABLE_FILE.key] = str(directory.topology_table)
+    return values
+
+
+def replaced(conf: Configuration, settings: Mapping[str, str]) -> list[str]:
+    """What a user's files say and the cluster sets itself all the same, such as `KEY (yarn-site.xml:3)`."""
+    entries = [(key, conf.entry(key)) for key in PLACES if key not in settings]
+    return [f"{key} ({entry.origin})" for key, entry in entries if entry is not None]
+
+
+def node_overrides(places: Sequence[NodePlace], settings: Mapping[str, str]) -> dict[str, str]:
+    """What is one process's own: the host of its first node, with the port of the settings if they name one.
+
+    Directories of the settings get a part for each process, and in a pack for each node: two must not share one.
+    """
+    first = places[0]
+    port = nodemanager.ADDRESS.parse(settings[nodemanager.ADDRESS.key])[1] if nodemanager.ADDRESS.key in settings else 0
+    return {
+        nodemanager.HOSTNAME.key: first.host,
+        nodemanager.ADDRESS.key: f"{first.host}:{port}",
+        nodemanager.LOCAL_DIRS.key: ",".join(map(str, _process_dirs(first, local_dirs(first, settings)))),
+        nodemanager.LOG_DIRS.key: ",".join(map(str, _process_dirs(first, log_dirs(first, settings)))),
+        yarnling.PACK.key: str(len(places)),
+    }
+
+
+def local_dirs(place: NodePlace, settings: Mapping[str, str]) -> list[Path]:
+    """The node's directories for work."""
+    return _node_dirs(place, settings.get(nodemanager.LOCAL_DIRS.key)) or [place.local_dir]
+
+
+def log_dirs(place: NodePlace, settings: Mapping[str, str]) -> list[Path]:
+    """The node's directories for containers' logs."""
+    return _node_dirs(place, settings.get(nodemanager.LOG_DIRS.key)) or [place.log_dir]
+
+
+def _node_dirs(place: NodePlace, setting: str | None) -> list[Path]:
+    parts = [part.strip() for part in (setting or "").split(",")]
+    dirs = [Path(part) / place.process for part in parts if part]
+    return [path / place.host for path in dirs] if place.is_packed else dirs
+
+
+def _process_dirs(place: NodePlace, dirs: Iterable[Path]) -> list[Path]:
+    """A packed node's are those of its process by its host's name."""
+    return [path.parent for path in dirs] if place.is_packed else list(dirs)

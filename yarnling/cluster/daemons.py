@@ -1,0 +1,344 @@
+"""The daemons of a local cluster: how its ResourceManager and NodeManagers are configured, started and told to end."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol
+
+from msgspec import Struct
+
+from yarn.configuration import Configuration
+from yarn.errors import InvalidArgumentException
+from yarn.ids import NodeId
+from yarn.settings import resourcemanager, yarnling
+from yarnling.cluster.configuration import (
+    ORIGIN,
+    RM_ADDRESSES,
+    composed,
+    file_values,
+    first_addresses,
+    log_dirs,
+    node_overrides,
+)
+from yarnling.cluster.directory import NODES_MAX, STATE_STORE, ClusterDirectory, NodePlace
+from yarnling.cluster.held_ports import HeldPorts
+from yarnling.cluster.launcher import Daemon, DaemonFailed, Launcher
+from yarnling.cluster.leftovers import end_processes
+from yarnling.cluster.loop_launcher import LoopLauncher
+from yarnling.cluster.start_request import NM, RM, StartRequest
+
+ADDED_MAX = 1000
+"""Nodes that can join later. The ResourceManager reads the table of racks once, so theirs must be in it by then."""
+PRIVATE_MODE = 0o700
+LEAVE_S = 30.0
+"""A NodeManager that takes leave ends its containers, which takes a quarter of a second."""
+
+
+@dataclass
+class Node:
+    """A NodeManager of the cluster. `id` is its NodeId once it was ready; `daemon` may be that of other nodes too.
+
+    `sizes` {configuration key: value} if they are its own.
+    """
+
+    place: NodePlace
+    daemon: Daemon
+    sizes: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def name(self) -> str:
+        return self.place.name
+
+    @property
+    def id(self) -> NodeId:
+        return NodeId(self.place.host, NodeId.parse(self.daemon.facts["node_id"]).port)
+
+    @property
+    def alive(self) -> bool:
+        return self.daemon.exit_status is None
+
+    def __repr__(self) -> str:
+        status = self.daemon.exit_status
+        state = f"process {self.daemon.pid}" if status is None else f"ended with {status}"
+        return f"<Node {self.name} {self.id}, {state}>"
+
+
+class Detour(Struct, frozen=True):
+    """A node's own ways to the others: `settings` of its NodeManager, and the HADOOP_CONF_DIR of its containers if it
+    is not the cluster's."""
+
+    settings: dict[str, str]
+    conf_dir: Path | None = None
+
+
+class Detours(Protocol):
+    """Ways that do not lead straight from process to process, such as through a proxy that does harm."""
+
+    async def of_node(self, place: NodePlace, values: Mapping[str, str]) -> Detour:
+        """Asked for before each start of the node; `values` {key: value} are what the cluster's files say."""
+        ...
+
+
+class ClusterDaemons:
+    """What a cluster runs. `settings` {key: value} win over the files of `conf_dir`, and both over `sizes`.
+
+    `pack`: so many nodes share a process; None for as many as the configuration says. `loopback`: daemons are no
+    processes, but tasks of the running loop. `name`: what another cluster is told that finds its directory in use.
+    """
+
+    def __init__(
+        self,
+        conf_dir: Path | None,
+        settings: Mapping[str, str],
+        sizes: Mapping[str, str],
+        *,
+        nodes: int,
+        racks: int,
+        pack: int | None = None,
+        detours: Detours | None = None,
+        loopback: bool = False,
+        name: str = "",
+    ) -> None:
+        self._conf_dir = conf_dir
+        self._settings = settings
+        self._sizes = sizes
+        self._racks = racks
+        self._pack = pack
+        self._detours = detours
+        self._loopback = loopback
+        self._name = name
+        self.nodes_max = min(nodes + ADDED_MAX, NODES_MAX)
+        self._launcher: Launcher | LoopLauncher | None = None
+        self._opened: ClusterDirectory | None = None
+        self._held = HeldPorts()
+        self.addresses: dict[str, str] = {}
+        self.log_dirs: list[Path] = []
+        self.nodes: list[Node] = []
+
+    def open(self, path: Path | None, *, discard_state: bool = False) -> None:
+        """Make its directory, `path` or a temporary one, and what starts daemons.
+
+        The state of an earlier cluster in `path` is kept to be resumed, unless `discard_state`. Raises YarnException,
+        with nothing changed, if another cluster uses the directory or recovery is off and there is such state.
+        """
+        self.configuration: Configuration = composed(self._conf_dir, self._settings, self._sizes)
+        self.directory = self._opened = ClusterDirectory.make(path, self._name)
+        store = self.directory.path / (self.configuration.get(yarnling.STATE_STORE_FILE.key) or STATE_STORE)
+        recovery = resourcemanager.RECOVERY_ENABLED.of(self.configuration)
+        self.directory.check_state(store, recovery=recovery, discard=discard_state)
+        if not self.directory.temporary:
+            end_processes([self.directory.path])
+        self.directory.prepare(store, discard=discard_state)
+        secret_file = {yarnling.CLUSTER_SECRET_FILE.key: str(self.directory.secret_file)}
+        self.configuration = self.configuration.overridden(secret_file, ORIGIN)
+        numbers = range(1, self.nodes_max + 1)
+        self.directory.write_racks([self.directory.node(number, self._racks) for number in numbers])
+        kind = LoopLauncher if self._loopback else Launcher
+        self._launcher = kind(self.directory.path, temporary=self.directory.temporary)
+        self._launcher.open()
+
+    async def close(self) -> None:
+        """End every process; again is no error."""
+        try:
+            if self._launcher is not None:
+                await self._launcher.close()
+        finally:
+            self._held.close()
+            self.release_directory()
+
+    def release_directory(self) -> None:
+        """Let another cluster use the directory. No process uses it any more."""
+        if self._opened is not None:
+            self._opened.release()
+
+    @property
+    def is_open(self) -> bool:
+        """Whether its directory has been made; it stays true after the end."""
+        return self._launcher is not None
+
+    @property
+    def launcher(self) -> Launcher | LoopLauncher:
+        """Raises InvalidArgumentException if nothing was opened yet."""
+        if self._launcher is None:
+            raise InvalidArgumentException("the cluster is not up (enter its context: with LocalCluster() as cluster)")
+        return self._launcher
+
+    # The ResourceManager
+
+    @property
+    def rm(self) -> Daemon:
+        return self.launcher.daemons["rm"]
+
+    async def start_rm(self) -> None:
+        """The first one; its addresses are everybody's from then on."""
+        first = first_addresses(self._settings)
+        self._write_files({key: self._held.hold(address) for key, address in first.items()})
+        rm = await self._launch("rm", RM, {})
+        self.addresses |= {key: rm.facts["addresses"][key] for key in RM_ADDRESSES}
+        self._write_files(self.addresses)
+
+    async def restart_rm(self) -> Daemon:
+        """Another one where the first was. Raises InvalidArgumentException while that runs."""
+        if self.rm.exit_status is None:
+            raise InvalidArgumentException("the ResourceManager is running (kill it first)")
+        return await self._launch("rm", RM, {})
+
+    async def kill_rm(self) -> None:
+        """Kill the ResourceManager, also while it starts. Raises InvalidArgumentException if it has ended."""
+        rm = self.rm
+        if rm.exit_status is not None:
+            raise InvalidArgumentException("the ResourceManager has ended already (restart it first)")
+        await rm.begun.wait()
+        if rm.exit_status is None:
+            self.launcher.kill(rm, descendants=False)
+        await rm.exited.wait()
+
+    # NodeManagers
+
+    def node(self, number: int) -> Node:
+        """Node `number`, from 1. Raises InvalidArgumentException if there is none."""
+        if not 1 <= number <= len(self.nodes):
+            raise InvalidArgumentException(f"node {number}: there are nodes 1 to {len(self.nodes)}")
+        return self.nodes[number - 1]
+
+    def log_dirs_of(self, node: Node) -> list[Path]:
+        """Where the logs of the node's containers are."""
+        return log_dirs(node.place, self._settings)
+
+    async def start_nodes(self, count: int, sizes: Mapping[str, str] | None = None) -> list[Node]:
+        """Start so many more; they have registered when this returns.
+
+        Raises DaemonFailed for the first that cannot; then none of them is left.
+        """
+        first = len(self.nodes) + 1
+        packs = self._packs(first, first + count - 1)
+        own_sizes = sizes or {}
+        failed: DaemonFailed | None = None
+        starting: list[asyncio.Task[Daemon]] = []
+        try:
+            async with asyncio.TaskGroup() as tasks:
+                starting += [tasks.create_task(self._launch_nodes(places, own_sizes)) for places in packs]
+        except* DaemonFailed as failures:
+            failed = next(error for error in failures.exceptions if isinstance(error, DaemonFailed))
+        if failed is not None:
+            # Not from within `except*`: Python 3.11.2 would make a group of it.
+            await self._kill_half_started(packs)
+            raise failed
+        daemons = [(place, task.result()) for places, task in zip(packs, starting, strict=True) for place in places]
+        started = [Node(place, daemon, own_sizes) for place, daemon in daemons]
+        self.nodes += started
+        self.log_dirs += [path for node in started for path in self.log_dirs_of(node)]
+        return started
+
+    async def restart_node(self, number: int) -> Node:
+        """Start one that has ended, on the same host and directories, with the other nodes of its process."""
+        node = self.node(number)
+        if node.alive:
+            raise InvalidArgumentException(f"{node.name} is running (kill it first)")
+        together = self.pack_of(number)
+        daemon = await self._launch_nodes([other.place for other in together], node.sizes)
+        for other in together:
+            other.daemon = daemon
+        return node
+
+    def pack_of(self, number: int) -> list[Node]:
+        """The nodes of the process of node `number`, itself among them."""
+        process = self.node(number).place.process
+        return [node for node in self.nodes if node.place.process == process]
+
+    async def end_node(self, number: int) -> None:
+        """Have a NodeManager end its containers, take leave of the ResourceManager and end."""
+        self._check_alone(number, "be made to leave", "decommission it, or end the cluster")
+        daemon = self.living(number).daemon
+        self.launcher.terminate(daemon)
+        async with asyncio.timeout(LEAVE_S):
+            await daemon.exited.wait()
+
+    async def kill_node(self, number: int, *, containers: bool) -> None:
+        self._check_alone(number, "be killed", "kill_pack kills them all")
+        await self.kill_pack(number, containers=containers)
+
+    async def kill_pack(self, number: int, *, containers: bool) -> None:
+        """SIGKILL to the process of a node, whichever nodes it has. Raises InvalidArgumentException if it has ended."""
+        daemon = self.living(number).daemon
+        # It looks at every process of the machine, which is no work for the loop.
+        await asyncio.to_thread(self.launcher.kill, daemon, descendants=containers)
+        await daemon.exited.wait()
+
+    def pause_node(self, number: int) -> None:
+        self._check_alone(number, "be paused", "start the cluster without packs")
+        self.launcher.pause(self.living(number).daemon)
+
+    def resume_node(self, number: int) -> None:
+        self.launcher.resume(self.living(number).daemon)
+
+    def living(self, number: int) -> Node:
+        """Node `number`. Raises InvalidArgumentException if there is none, or it has ended."""
+        node = self.node(number)
+        if not node.alive:
+            raise InvalidArgumentException(f"{node.name} ({node.id}) has ended already (restart it first)")
+        return node
+
+    def _check_alone(self, number: int, verb: str, remedy: str) -> None:
+        """Raises InvalidArgumentException for a node that shares its process: what is done to one is done to all."""
+        place = self.node(number).place
+        if place.is_packed:
+            raise InvalidArgumentException(
+                f"{place.name} is one of {len(self.pack_of(number))} nodes of a process, {place.process}, "
+                f"and cannot {verb} without the others ({remedy})"
+            )
+
+    # Starting
+
+    def _packs(self, first: int, last: int) -> list[list[NodePlace]]:
+        """The places of each process."""
+        size = self._pack or yarnling.PACK.of(self.configuration)
+        return [
+            self.directory.pack(number, min(number + size - 1, last), self._racks)
+            for number in range(first, last + 1, size)
+        ]
+
+    async def _launch_nodes(self, places: list[NodePlace], sizes: Mapping[str, str]) -> Daemon:
+        overrides = {**node_overrides(places, self._settings), **sizes}
+        self._make_private(self.directory.path / places[0].process)
+        if self._detours is None:
+            return await self._launch(places[0].process, NM, overrides)
+        (place,) = places
+        detour = await self._detours.of_node(place, self._file_values(self.addresses))
+        return await self._launch(place.process, NM, overrides | detour.settings, detour.conf_dir)
+
+    def _make_private(self, home: Path) -> None:
+        """Keep the process's directory from others: what is below has Hadoop's modes, which let the group read tokens.
+
+        If it cannot be made, neither can the NodeManager's own directories, and the NodeManager reports that.
+        """
+        with contextlib.suppress(OSError):
+            home.mkdir(mode=PRIVATE_MODE, exist_ok=True)
+            home.chmod(PRIVATE_MODE)
+
+    async def _kill_half_started(self, packs: list[list[NodePlace]]) -> None:
+        """Their names and directories are those of the next nodes."""
+        started = [self.launcher.daemons.get(places[0].process) for places in packs]
+        for daemon in started:
+            if daemon is not None and daemon.pid and daemon.exit_status is None:
+                self.launcher.discard(daemon)
+                await daemon.exited.wait()
+
+    async def _launch(
+        self, name: str, package: str, overrides: dict[str, str], containers_conf: Path | None = None
+    ) -> Daemon:
+        conf = self.directory.conf
+        log_file = str(self.directory.log_file(name))
+        environment: dict[str, str | None] = {"HADOOP_CONF_DIR": str(containers_conf or conf)}
+        request = StartRequest(name, package, str(conf), log_file, overrides, environment)
+        return await self.launcher.start(request)
+
+    def _write_files(self, addresses: Mapping[str, str]) -> None:
+        self.directory.write_configuration(self._file_values(addresses))
+
+    def _file_values(self, addresses: Mapping[str, str]) -> dict[str, str]:
+        return file_values(self.configuration, addresses, self.directory, racks=self._racks > 1)

@@ -1,0 +1,262 @@
+"""The files of a cluster on this machine: configuration, secret, racks, logs, and each node's own directories.
+
+    conf/yarn-site.xml            with the addresses that the RM really has, once it is ready
+    conf/capacity-scheduler.xml
+    conf/topology.table           the rack of each host, if there is more than one
+    conf/excluded-hosts           the hosts of nodes that were decommissioned
+    cluster.lock                  locked while a cluster uses the directory; says which
+    cluster-secret                mode 0600
+    rm-state.sqlite               applications, if recovery is on; the next cluster here with recovery resumes them
+    logs/rm.log, logs/nm-1.log    what the daemons say
+    staging                       what applications of this cluster's clients need
+    nm-1/local, nm-1/userlogs     work directories and logs of containers
+
+It is a directory of its own under the system's temporary one, deleted at the end, or one that the user names, kept.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import ipaddress
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from msgspec import Struct
+
+from rm.shell.store_file import store_files
+from wire.cluster_secret import write_cluster_secret
+from wire.hadoop_xml import to_xml
+from yarn.errors import YarnException
+from yarn.nodes import DEFAULT_RACK
+from yarn.settings.scheduler import PREFIX
+from yarnling.cluster.processes import LOCK_FILE
+
+STATE_STORE = "rm-state.sqlite"
+HOLDER_BYTES_MAX = 4096
+"""A lock file has a process id and a name."""
+FIRST_NODE = ipaddress.IPv4Address("127.0.0.2")
+NODES_MAX = 60_000
+"""Loopback has 16 million addresses; a machine's process table is what ends first."""
+
+
+class NodePlace(Struct, frozen=True):
+    """What is a node's own: `number` from 1, `name` nm-1, a loopback address as its host, its directories.
+
+    `process` is the name of its NodeManager's process, which has other nodes too if it `is_packed`.
+    """
+
+    number: int
+    name: str
+    host: str
+    rack: str
+    local_dir: Path
+    log_dir: Path
+    process: str
+    is_packed: bool = False
+
+
+class DirectoryInUse(YarnException):
+    """Another cluster uses the directory."""
+
+
+class DirectoryLock:
+    """The right to use a directory, until it is released or this process ends, in any way.
+
+    It is a lock of the kernel's (flock), so a killed process cannot leave it behind. Programs that this process starts
+    do not inherit it.
+    """
+
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor = descriptor
+
+    @staticmethod
+    def take(directory: Path, name: str) -> DirectoryLock:
+        """Lock `directory`, which exists, for the cluster `name` ("" if it has none) of this process.
+
+        Raises DirectoryInUse, which says by whom, and OSError.
+        """
+        path = directory / LOCK_FILE
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            os.ftruncate(descriptor, 0)
+            os.pwrite(descriptor, json.dumps({"pid": os.getpid(), "name": name}).encode(), 0)
+        except BlockingIOError:
+            holder = os.pread(descriptor, HOLDER_BYTES_MAX, 0)
+            os.close(descriptor)
+            raise DirectoryInUse(f"{directory}: in use by {_described(holder)}") from None
+        except BaseException:
+            os.close(descriptor)
+            raise
+        return DirectoryLock(descriptor)
+
+    def release(self) -> None:
+        """Let others use the directory; releasing twice is a no-op. The file stays: deleting it would race."""
+        if self._descriptor >= 0:
+            # A child that was forked without an exec has the descriptor too; closing ours would not be enough.
+            fcntl.flock(self._descriptor, fcntl.LOCK_UN)
+            os.close(self._descriptor)
+            self._descriptor = -1
+
+
+class ClusterDirectory:
+    """The directory of one cluster. `temporary`: made for it, to be deleted with it."""
+
+    def __init__(self, path: Path, *, temporary: bool, lock: DirectoryLock | None = None) -> None:
+        self.path = path
+        self._lock = lock
+        self.temporary = temporary
+        self.conf = path / "conf"
+        self.logs = path / "logs"
+        self.staging = path / "staging"
+        self.watch = path / "watch"
+        self.secret_file = path / "cluster-secret"
+        self.topology_table = self.conf / "topology.table"
+        self.excluded_hosts = self.conf / "excluded-hosts"
+
+    @staticmethod
+    def make(path: Path | None, name: str = "") -> ClusterDirectory:
+        """The directory, locked for the cluster `name` and otherwise unchanged; None makes a temporary one.
+
+        Raises DirectoryInUse if another cluster uses it, and YarnException if it cannot be made.
+        """
+        with _refusing(path or Path(tempfile.gettempdir())):
+            if path is None:
+                made = Path(tempfile.mkdtemp(prefix="yarnling-"))
+            else:
+                made = path.absolute()
+                made.mkdir(parents=True, exist_ok=True)
+            return ClusterDirectory(made, temporary=path is None, lock=DirectoryLock.take(made, name))
+
+    def release(self) -> None:
+        """Let another cluster use it."""
+        if self._lock is not None:
+            self._lock.release()
+
+    def check_state(self, store: Path, *, recovery: bool, discard: bool) -> None:
+        """Raises YarnException if an earlier cluster left state in `store` that this cluster can neither resume nor
+        discard."""
+        if not _has_content(store):
+            return
+        is_inside = store.is_relative_to(self.path)
+        if discard and not is_inside:
+            raise YarnException(
+                f"{store}: is outside of the cluster's directory (delete it yourself, or leave out --discard-state)"
+            )
+        if is_inside and not recovery and not discard:
+            raise YarnException(
+                f"{store}: has the applications of an earlier cluster (resume them with --recovery, delete them with "
+                "--discard-state, or name another directory; in Python: settings "
+                "yarn.resourcemanager.recovery.enabled=true, or discard_state=True)"
+            )
+
+    def prepare(self, store: Path, *, discard: bool) -> None:
+        """Make the structure of a cluster that has no node yet.
+
+        The state of an earlier cluster, `store` and the secret, is kept for this one to resume from, unless `discard`.
+        """
+        with _refusing(self.path):
+            for part in (self.conf, self.logs):
+                part.mkdir(parents=True, exist_ok=True)
+            if discard:
+                for file in _files_of(store):
+                    shutil.rmtree(file) if file.is_dir() else file.unlink()
+            # The number of nodes is asked for again; those that were decommissioned must not be missing from it.
+            self.excluded_hosts.write_text("")
+            if not (_has_content(store) and self.secret_file.exists()):
+                self.secret_file.unlink(missing_ok=True)
+                write_cluster_secret(self.secret_file)
+
+    def log_file(self, name: str) -> Path:
+        """What the daemon `name` says."""
+        return self.logs / f"{name}.log"
+
+    def node(self, number: int, racks: int) -> NodePlace:
+        """The place of node `number` with a process of its own; nodes go round the racks in turn."""
+        name = f"nm-{number}"
+        home = self.path / name
+        return NodePlace(number, name, _host(number), _rack(number, racks), home / "local", home / "userlogs", name)
+
+    def pack(self, first: int, last: int, racks: int) -> list[NodePlace]:
+        """The places of nodes that share a process; a node's directories have its host's name."""
+        if first == last:
+            return [self.node(first, racks)]
+        process = f"nm-{first}-to-{last}"
+        home = self.path / process
+        return [
+            NodePlace(
+                number,
+                f"nm-{number}",
+                host := _host(number),
+                _rack(number, racks),
+                home / "local" / host,
+                home / "userlogs" / host,
+                process,
+                is_packed=True,
+            )
+            for number in range(first, last + 1)
+        ]
+
+    def write_racks(self, places: list[NodePlace]) -> None:
+        """The table that the RM looks hosts up in."""
+        _replace(self.topology_table, "".join(f"{place.host} {place.rack}\n" for place in places))
+
+    def write_configuration(self, values: Mapping[str, str]) -> None:
+        """Both files, each replaced as a whole: daemons and AMs may be reading them."""
+        queues = {key: value for key, value in values.items() if key.startswith(PREFIX)}
+        site = {key: value for key, value in values.items() if key not in queues}
+        _replace(self.conf / "yarn-site.xml", to_xml(site))
+        _replace(self.conf / "capacity-scheduler.xml", to_xml(queues))
+
+
+@contextlib.contextmanager
+def _refusing(path: Path) -> Iterator[None]:
+    """Turn an OSError into a YarnException that names the directory and a remedy."""
+    try:
+        yield
+    except OSError as error:
+        raise YarnException(
+            f"{path}: a cluster cannot keep its files there: {error.strerror} (name another directory)"
+        ) from None
+
+
+def _described(holder: bytes) -> str:
+    """The cluster that a lock file names, and how to get the directory back. Its content may be anything."""
+    elsewhere = "name another directory"
+    try:
+        record = json.loads(holder)
+        pid, name = int(record["pid"]), str(record["name"])
+    except (ValueError, TypeError, KeyError, RecursionError):
+        return f"another cluster (end it, or {elsewhere})"
+    if name and name.isprintable():
+        return f"the cluster {name!r}, process {pid} (end it: yarnling down --name {name}; or {elsewhere})"
+    return f"a cluster of process {pid} (end it, or {elsewhere})"
+
+
+def _files_of(store: Path) -> list[Path]:
+    """The files and directories of a state store that exist."""
+    return [file for file in store_files(store) if file.exists()]
+
+
+def _has_content(store: Path) -> bool:
+    """Whether a ResourceManager has written to the store. One that was killed while it made it leaves a directory."""
+    return any(file.is_file() and file.stat().st_size > 0 for file in _files_of(store))
+
+
+def _host(number: int) -> str:
+    return str(FIRST_NODE + (number - 1))
+
+
+def _rack(number: int, racks: int) -> str:
+    return f"/rack-{(number - 1) % racks + 1}" if racks > 1 else DEFAULT_RACK
+
+
+def _replace(path: Path, text: str) -> None:
+    beside = path.with_name(f".{path.name}.new")
+    beside.write_text(text)
+    beside.replace(path)

@@ -1,0 +1,177 @@
+"""Loopback mode: the daemons of a cluster in the event loop of the process that uses it, for quick tests.
+
+The same shells, servers and protocols as in processes of their own; only who runs them is different. There is nothing
+to kill or to pause then: what a SIGKILL leaves behind can be seen with processes alone. Containers are processes still.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import contextvars
+import logging
+import os
+import shutil
+import traceback
+from collections.abc import Iterable
+from functools import partial
+from pathlib import Path
+from typing import NoReturn, TextIO
+
+from wire.daemon_process import EXIT_REFUSED, LOG_FORMAT
+from wire.hadoop_xml import load_configuration
+from yarn.errors import InvalidArgumentException, YarnException
+from yarnling.cluster.launcher import STOP_S, Daemon, DaemonFailed, environment_of_daemons, log_tail
+from yarnling.cluster.start_request import StartRequest
+
+LOGGED = ("rm", "nm", "wire")
+"""The packages of the daemons: what they say goes to the files of those who say it, at INFO, as from processes."""
+
+_log: contextvars.ContextVar[TextIO | None] = contextvars.ContextVar("yarnling_daemon_log", default=None)
+
+
+class LoopLauncher:
+    """yarnling.cluster.launcher.Launcher, with tasks of the running loop for processes."""
+
+    def __init__(self, directory: Path, *, temporary: bool) -> None:
+        self._directory = directory
+        self._temporary = temporary
+        self._stops: dict[str, asyncio.Event] = {}
+        self._tasks: dict[str, asyncio.Task[None]] = {}
+        self._closed = asyncio.Event()
+        self.daemons: dict[str, Daemon] = {}
+
+    @property
+    def pid(self) -> int:
+        """The process below which containers are: this one."""
+        return os.getpid()
+
+    def open(self) -> None:
+        _log_by_daemon()
+
+    async def start(self, request: StartRequest) -> Daemon:
+        """Start a daemon and wait until it is ready. Raises DaemonFailed if it ends before."""
+        daemon = Daemon(request.name, Path(request.log_file), pid=os.getpid())
+        daemon.begun.set()
+        self.daemons[request.name] = daemon
+        stop = self._stops[request.name] = asyncio.Event()
+        # A task group would belong to the task that opens it; a cluster may be closed by another. `close` awaits all.
+        task = asyncio.get_running_loop().create_task(
+            self._run(request, daemon, stop), context=contextvars.copy_context()
+        )
+        self._tasks[request.name] = task
+        await daemon.ready
+        return daemon
+
+    async def close(self) -> None:
+        """End all daemons: NodeManagers first, since they take leave of the ResourceManager."""
+        for names in ([name for name in self._tasks if name != "rm"], list(self._tasks)):
+            await self._end(names)
+        self._closed.set()
+        if self._temporary:
+            await asyncio.to_thread(shutil.rmtree, self._directory, ignore_errors=True)
+
+    async def wait_gone(self) -> str:
+        await self._closed.wait()
+        return "the cluster was closed"
+
+    def terminate(self, daemon: Daemon) -> None:
+        """Have a daemon end in its own way."""
+        self._stops[daemon.name].set()
+
+    def kill(self, daemon: Daemon, *, descendants: bool) -> NoReturn:
+        raise _no_process(daemon, "be killed")
+
+    def discard(self, daemon: Daemon) -> None:
+        """End one that is not ready, by any means."""
+        self._tasks[daemon.name].cancel()
+
+    def pause(self, daemon: Daemon) -> NoReturn:
+        raise _no_process(daemon, "be paused")
+
+    def resume(self, daemon: Daemon) -> NoReturn:
+        raise _no_process(daemon, "have been paused")
+
+    async def _end(self, names: Iterable[str]) -> None:
+        tasks = [self._tasks[name] for name in names if not self._tasks[name].done()]
+        for name in names:
+            self._stops[name].set()
+        if not tasks:
+            return
+        _, late = await asyncio.wait(tasks, timeout=STOP_S)
+        for task in late:
+            task.cancel()
+        if late:
+            await asyncio.wait(late)
+
+    async def _run(self, request: StartRequest, daemon: Daemon, stop: asyncio.Event) -> None:
+        """Be the daemon; how it ended is noted, never raised."""
+        status, problem = 1, "cancelled"
+        with daemon.log_file.open("a", buffering=1) as log:
+            _log.set(log)
+            try:
+                status = await _serve(request, daemon, stop)
+                problem = f"exit status {status}"
+            except (YarnException, OSError) as error:
+                log.write(f"{request.name}: {error}\n")
+                status, problem = EXIT_REFUSED, f"exit status {EXIT_REFUSED}"
+            except Exception:
+                log.write(traceback.format_exc())
+                problem = "exit status 1"
+            finally:
+                _log.set(None)
+                daemon.exit_status = status
+                daemon.exited.set()
+                if not daemon.ready.done():
+                    daemon.ready.set_exception(
+                        DaemonFailed(f"{daemon.name} did not start: {problem}{log_tail(daemon.log_file)}")
+                    )
+
+
+async def _serve(request: StartRequest, daemon: Daemon, stop: asyncio.Event) -> int:
+    load = partial(load_configuration, Path(request.conf_dir), request.overrides)
+
+    def ready(facts: dict[str, object]) -> None:
+        daemon.facts = dict(facts)
+        daemon.ready.set_result(None)
+
+    if request.package == "rm":
+        from rm.shell.daemon import serve as serve_rm
+
+        return await serve_rm(load(), ready, reload=load, stop=stop)
+    from nm.shell.daemon import serve as serve_nm
+
+    variables = {**environment_of_daemons(), **request.environment}
+    return await serve_nm(
+        load(), ready, stop=stop, environ={name: value for name, value in variables.items() if value is not None}
+    )
+
+
+def _no_process(daemon: Daemon, verb: str) -> InvalidArgumentException:
+    return InvalidArgumentException(
+        f"{daemon.name} is no process of its own in loopback mode and cannot {verb} "
+        f"(start the cluster without loopback=True)"
+    )
+
+
+class _ByDaemon(logging.Handler):
+    """Writes what is logged within a daemon's tasks to that daemon's file, and nothing else."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        log = _log.get()
+        if log is not None:
+            with contextlib.suppress(ValueError, OSError):
+                log.write(f"{self.format(record)}\n")
+
+
+_HANDLER = _ByDaemon()
+_HANDLER.setFormatter(logging.Formatter(LOG_FORMAT))
+
+
+def _log_by_daemon() -> None:
+    for name in LOGGED:
+        logger = logging.getLogger(name)
+        if _HANDLER not in logger.handlers:
+            logger.addHandler(_HANDLER)
+            if logger.level == logging.NOTSET:
+                logger.setLevel(logging.INFO)

@@ -1,0 +1,274 @@
+"""What keeps a cluster of `yarnling up`: it starts it, writes its state file, and ends it when it is told to.
+
+In the foreground the command itself does so; `--detach` leaves a process of its own that does:
+
+    python -m yarnling.cluster.supervisor READY-FD OPTIONS      OPTIONS: a JSON object of UpOptions
+
+which writes one JSON line when the cluster is ready, {"ready": true, "complaints": [...]}, or
+{"error": "..."} if it cannot be. The complaints are those of nodes that are not healthy.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import os
+import signal
+import sys
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+from typing import Any
+
+from msgspec import Struct, field, to_builtins
+
+from yarn.errors import YarnException
+from yarn.settings import FAST_TIME_FACTOR, yarnling
+from yarnling.cluster.control_socket import bound_for_orders, taking_orders
+from yarnling.cluster.directory import ClusterDirectory
+from yarnling.cluster.launcher import LOG_FILE as FORK_SERVER_LOG
+from yarnling.cluster.leftovers import clean_up
+from yarnling.cluster.local_cluster import LocalCluster
+from yarnling.cluster.node_health import complaints
+from yarnling.cluster.orders import Orders
+from yarnling.cluster.state import (
+    ClusterState,
+    NoCluster,
+    NodeEntry,
+    ProcessIdentity,
+    UnreadableState,
+    check_state_directory,
+    control_path,
+    end_log_path,
+    forget_end,
+    name_held,
+    read_state,
+    write_end,
+    write_private,
+)
+
+END_LOG_BYTES_MAX = 64 * 1024
+"""Of each log that is kept when a cluster ends by itself: some hundred lines, in a directory that may be memory."""
+
+
+class UpOptions(Struct, frozen=True):
+    """What `yarnling up` was asked for; see LocalCluster."""
+
+    name: str
+    nodes: int
+    memory_mb: int | None = None
+    vcores: int | None = None
+    conf: str | None = None
+    fast: bool = False
+    racks: int = 1
+    pack: int | None = None
+    directory: str | None = None
+    discard_state: bool = False
+    settings: dict[str, str] = field(default_factory=dict)
+    emulated: str | None = None
+
+    def cluster(self) -> LocalCluster:
+        return LocalCluster(
+            self.nodes,
+            memory_mb=self.memory_mb,
+            vcores=self.vcores,
+            conf=self.conf,
+            settings=self.settings,
+            fast=self.fast,
+            racks=self.racks,
+            pack=self.pack,
+            directory=self.directory,
+            discard_state=self.discard_state,
+            name=self.name,
+            emulated=False if self.emulated is None else self.emulated,
+        )
+
+    def encode(self) -> str:
+        return json.dumps(to_builtins(self))
+
+
+class ClusterBroken(YarnException):
+    """Everything of the cluster has ended, and nobody asked for that."""
+
+
+def check_free(name: str) -> None:
+    """Raises YarnException if a cluster of that name is up, or could not be found by other commands.
+
+    What is left of one that was killed is cleaned up.
+    """
+    check_state_directory()
+    try:
+        state = read_state(name)
+    except UnreadableState:
+        raise
+    except NoCluster:
+        return
+    if state.supervisor.process() is None:
+        clean_up(state)
+        return
+    raise YarnException(
+        f"a cluster {name!r} is up, process {state.supervisor.pid} "
+        f"(end it: yarnling down --name {name}; or give this one another --name)"
+    )
+
+
+@contextlib.asynccontextmanager
+async def supervised(options: UpOptions) -> AsyncIterator[LocalCluster]:
+    """The cluster, up and with its state file while the context is open."""
+    # Before the name is held: of a cluster that is up it tells more.
+    check_free(options.name)
+    with name_held(options.name):
+        check_free(options.name)
+        forget_end(options.name)
+        # Bound before anything starts, so that what stands in its way is reported at once.
+        with bound_for_orders(control_path(options.name)) as listener:
+            async with options.cluster() as cluster:
+                state = state_of(options, cluster)
+                state.write()
+                try:
+                    orders = Orders(options.name, cluster, lambda: state_of(options, cluster).write())
+                    async with taking_orders(listener, orders.carry_out):
+                        yield cluster
+                except ClusterBroken as broken:
+                    logs = _note_end(options.name, cluster.directory, broken.message)
+                    raise ClusterBroken(f"{broken.message} (its logs: {logs})") from None
+                except Exception as error:
+                    _note_end(options.name, cluster.directory, f"{type(error).__name__}: {error}")
+                    raise
+                finally:
+                    state.remove()
+
+
+def set_by_signals() -> asyncio.Event:
+    """An event that SIGTERM, SIGINT and SIGHUP set from now on, instead of what they did before."""
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    # A terminal that is closed sends HUP; who started this under nohup has it ignored.
+    hangup = () if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN else (signal.SIGHUP,)
+    for number in (signal.SIGTERM, signal.SIGINT, *hangup):
+        loop.add_signal_handler(number, stop.set)
+    return stop
+
+
+def _note_end(name: str, directory: ClusterDirectory, reason: str) -> str:
+    """Leave a note for `status` of why the cluster ends; where its logs are.
+
+    Logs that are deleted with the cluster are kept in part.
+    """
+    files = (directory.path / FORK_SERVER_LOG, directory.log_file("rm"))
+    logs = f"{files[0]}, {directory.logs}"
+    with contextlib.suppress(OSError):
+        if directory.temporary:
+            logs = str(end_log_path(name))
+            write_private(end_log_path(name), b"".join(_tail_of(file) for file in files))
+        write_end(name, reason, logs)
+    return logs
+
+
+def _tail_of(file: Path) -> bytes:
+    """The end of a log under its name; nothing but that if it cannot be read."""
+    title = f"==> {file.name} <==\n".encode()
+    with contextlib.suppress(OSError), file.open("rb") as log:
+        log.seek(max(0, file.stat().st_size - END_LOG_BYTES_MAX))
+        return title + log.read(END_LOG_BYTES_MAX) + b"\n"
+    return title
+
+
+async def wait_for_end(cluster: LocalCluster, stop: asyncio.Event) -> str | None:
+    """Return when `stop` is set (None) or when everything has ended by itself (why). A daemon can be started again."""
+    async with asyncio.TaskGroup() as tasks:
+        stopped = tasks.create_task(stop.wait())
+        broken = tasks.create_task(cluster.wait_broken())
+        await asyncio.wait((stopped, broken), return_when=asyncio.FIRST_COMPLETED)
+        stopped.cancel()
+        broken.cancel()
+    return None if stop.is_set() else broken.result()
+
+
+def state_of(options: UpOptions, cluster: LocalCluster) -> ClusterState:
+    """What other commands shall know of the cluster."""
+    return ClusterState(
+        options.name,
+        ProcessIdentity.of(os.getpid()),
+        ProcessIdentity.of_one_that_may_be_gone(cluster.rm.pid),
+        str(cluster.directory.path),
+        cluster.directory.temporary,
+        str(cluster.directory.conf),
+        cluster.addresses,
+        _entries(cluster),
+        FAST_TIME_FACTOR if options.fast else float(options.settings.get(yarnling.TIME_FACTOR.key, "1")),
+    )
+
+
+def _entries(cluster: LocalCluster) -> tuple[NodeEntry, ...]:
+    pids = {node.daemon.pid for node in cluster.nodes}
+    processes = {pid: ProcessIdentity.of_one_that_may_be_gone(pid) for pid in pids}
+    return tuple(
+        NodeEntry(
+            node.place.number,
+            node.name,
+            str(node.id),
+            processes[node.daemon.pid],
+            tuple(str(path) for path in cluster.log_dirs_of(node)),
+        )
+        for node in cluster.nodes
+    )
+
+
+async def _keep(options: UpOptions, tell: Callable[[dict[str, object]], None]) -> None:
+    async with supervised(options) as cluster:
+        stop = set_by_signals()
+        tell({"ready": True, "complaints": complaints(await cluster.client.nodes())})
+        if (reason := await wait_for_end(cluster, stop)) is not None:
+            raise ClusterBroken(reason)
+
+
+def main(arguments: list[str]) -> int:
+    ready_fd = int(arguments[0])
+
+    def tell(line: dict[str, object]) -> None:
+        os.write(ready_fd, json.dumps(line).encode() + b"\n")
+        os.close(ready_fd)
+
+    options = UpOptions(**json.loads(arguments[1]))
+    try:
+        asyncio.run(_keep(options, tell))
+    except YarnException as error:
+        with contextlib.suppress(OSError):
+            tell({"error": str(error)})
+        return 1
+    return 0
+
+
+def start_detached(options: UpOptions) -> dict[str, Any]:
+    """Leave a supervisor behind; what it says when the cluster is ready or cannot be."""
+    import subprocess
+
+    reader, writer = os.pipe()
+    command = [sys.executable, "-P", "-m", "yarnling.cluster.supervisor", str(writer), options.encode()]
+    project = str(Path(__file__).resolve().parent.parent)
+    path = os.pathsep.join(part for part in (project, os.environ.get("PYTHONPATH")) if part)
+    process = subprocess.Popen(
+        command,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        pass_fds=[writer],
+        env={**os.environ, "PYTHONPATH": path},
+        start_new_session=True,
+    )
+    os.close(writer)
+    with os.fdopen(reader) as pipe:
+        try:
+            line = pipe.readline()
+        except KeyboardInterrupt:
+            process.terminate()
+            process.wait()
+            raise
+    # It lives on without this process: Popen must not warn that nobody waits for it.
+    process.returncode = 0
+    return dict(json.loads(line)) if line else {"error": "the supervisor ended without a word"}
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

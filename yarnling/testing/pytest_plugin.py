@@ -1,0 +1,200 @@
+"""The pytest plugin: clusters for tests of software that runs on YARN. docs/testing.md shows how it is used.
+
+    @pytest.mark.yarn_cluster(nodes=4, conf={"yarn.scheduler.minimum-allocation-mb": "128"})
+    def test_of_mine(yarn_cluster): ...
+
+pytest loads this in every run in which yarnling is installed: nothing else of yarnling is imported before a test asks.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Generator, Iterator
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from yarnling.cluster.blocking import BlockingCluster
+    from yarnling.cluster.local_cluster import LocalCluster
+    from yarnling.testing.clusters import Clusters, Pool
+    from yarnling.testing.spec import ClusterSpec
+
+MARKER = "yarn_cluster"
+MARKER_HELP = (
+    f"{MARKER}(nodes, memory_mb, vcores, conf, settings, fast, racks, loopback, scope): "
+    "the cluster that the test wants; conf is a directory of Hadoop's files or {key: value}, "
+    "scope function, class, module or session"
+)
+LOG_LINES = 200
+
+_CLUSTERS = pytest.StashKey["Clusters"]()
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    group = parser.getgroup("yarnling", "clusters of yarnling, where markers say nothing else")
+    group.addoption("--yarnling-nodes", type=int, default=1, metavar="N", help="NodeManagers (default: 1)")
+    group.addoption("--yarnling-memory", type=int, metavar="MB", help="memory of a node (default: 8192)")
+    group.addoption("--yarnling-vcores", type=int, metavar="N", help="vcores of a node (default: 8)")
+    group.addoption("--yarnling-racks", type=int, default=1, metavar="N", help="racks (default: 1)")
+    group.addoption("--yarnling-conf", metavar="DIR", help="directory of Hadoop's *-site.xml files, or one of them")
+    group.addoption(
+        "--yarnling-define", action="append", default=[], metavar="KEY=VALUE", help="set a configuration key"
+    )
+    group.addoption(
+        "--yarnling-real-time", action="store_true", help="do not shorten every timer to a twentieth, as tests have it"
+    )
+    group.addoption(
+        "--yarnling-loopback",
+        action="store_true",
+        help="run daemons in pytest's process: quicker, cannot be killed",
+    )
+    group.addoption(
+        "--yarnling-scope",
+        choices=("function", "class", "module", "session"),
+        default="function",
+        help="which tests share a cluster (default: function, each has its own)",
+    )
+    group.addoption("--yarnling-directory", metavar="DIR", help="keep the files of all clusters below this directory")
+    group.addoption(
+        "--yarnling-log-lines",
+        type=int,
+        default=LOG_LINES,
+        metavar="N",
+        help=f"lines of each log in the report of a failure (default: {LOG_LINES}; 0: all, -1: none)",
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", MARKER_HELP)
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Refuse what is wrong with markers, all of it, before a test runs."""
+    faults = [fault for item in items if item.get_closest_marker(MARKER) for fault in _faults_of(item)]
+    if faults:
+        raise pytest.UsageError(*faults)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    clusters = item.config.stash.get(_CLUSTERS, None)
+    if clusters is not None:
+        clusters.note_beginning()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """A failure's report gets what the daemons and the containers that did not end well have said."""
+    report = yield
+    clusters = item.config.stash.get(_CLUSTERS, None)
+    lines_max: int = _option(item.config, "--yarnling-log-lines")
+    if report.failed and clusters is not None and lines_max >= 0:
+        report.sections += clusters.sections(lines_max)
+    return report
+
+
+# Fixtures
+
+
+@pytest.fixture
+def yarn_cluster(request: pytest.FixtureRequest) -> Iterator[BlockingCluster]:
+    """A cluster as the test's marker and the options say, to be used without asyncio."""
+    spec = _spec_of(request.node)
+    if spec.scope == "function":
+        with _clusters_of(request.config).start(spec, request.node.nodeid) as cluster:
+            yield cluster
+    else:
+        pool: Pool = request.getfixturevalue(f"_yarnling_{spec.scope}_pool")
+        yield pool.get(spec, request.node.nodeid)
+
+
+@pytest.fixture
+def async_yarn_cluster(yarn_cluster: BlockingCluster) -> LocalCluster:
+    """The same to be awaited, from any event loop: it has one of its own, so that tests with loops can share it."""
+    return yarn_cluster.awaited()
+
+
+@pytest.fixture(scope="session")
+def yarn_cluster_factory(
+    request: pytest.FixtureRequest,
+) -> Callable[..., AbstractContextManager[BlockingCluster]]:
+    """For fixtures of one's own, of any scope: `with yarn_cluster_factory(nodes=2) as cluster`, as the marker."""
+    from yarnling.testing.spec import Wish, spec_of
+
+    def start(**wishes: object) -> AbstractContextManager[BlockingCluster]:
+        spec = spec_of(_defaults(request.config), [Wish(named=wishes, base=request.config.rootpath)])
+        return _clusters_of(request.config).start(spec, "factory")
+
+    return start
+
+
+def _pool(request: pytest.FixtureRequest) -> Iterator[Pool]:
+    from yarnling.testing.clusters import Pool
+
+    with contextlib.ExitStack() as stack:
+        yield Pool(_clusters_of(request.config), stack)
+
+
+_class_pool = pytest.fixture(scope="class", name="_yarnling_class_pool")(_pool)
+_module_pool = pytest.fixture(scope="module", name="_yarnling_module_pool")(_pool)
+_session_pool = pytest.fixture(scope="session", name="_yarnling_session_pool")(_pool)
+
+
+# What a test wants
+
+
+def _clusters_of(config: pytest.Config) -> Clusters:
+    """The clusters of this process, one record for all tests."""
+    from yarnling.testing.clusters import Clusters
+
+    if _CLUSTERS not in config.stash:
+        keep_in = _option(config, "--yarnling-directory")
+        workerinput: dict[str, Any] = getattr(config, "workerinput", {})
+        worker = str(workerinput.get("workerid", "main"))
+        config.stash[_CLUSTERS] = Clusters(None if keep_in is None else Path(keep_in).absolute(), worker)
+    return config.stash[_CLUSTERS]
+
+
+def _spec_of(item: pytest.Item) -> ClusterSpec:
+    from yarnling.testing.spec import Wish, spec_of
+
+    markers = list(item.iter_markers(MARKER))
+    wishes = [Wish(marker.args, marker.kwargs, item.path.parent) for marker in reversed(markers)]
+    return spec_of(_defaults(item.config), wishes)
+
+
+def _faults_of(item: pytest.Item) -> list[str]:
+    from yarn.errors import YarnException
+
+    try:
+        _spec_of(item).cluster()
+    except YarnException as error:
+        return [f"{item.nodeid}: {line}" for line in error.message.splitlines()]
+    return []
+
+
+def _option(config: pytest.Config, name: str) -> Any:
+    """Of the type that it was given above; pytest itself does not say."""
+    return config.getoption(name)
+
+
+def _defaults(config: pytest.Config) -> ClusterSpec:
+    """What the options say."""
+    from yarnling.cluster.configuration import definitions
+    from yarnling.testing.spec import ClusterSpec, with_settings
+
+    conf = _option(config, "--yarnling-conf")
+    spec = ClusterSpec(
+        nodes=_option(config, "--yarnling-nodes"),
+        memory_mb=_option(config, "--yarnling-memory"),
+        vcores=_option(config, "--yarnling-vcores"),
+        conf=None if conf is None else str(Path(conf).absolute()),
+        fast=not _option(config, "--yarnling-real-time"),
+        racks=_option(config, "--yarnling-racks"),
+        loopback=_option(config, "--yarnling-loopback"),
+        scope=_option(config, "--yarnling-scope"),
+    )
+    return with_settings(spec, definitions(_option(config, "--yarnling-define"), "--yarnling-define"))
