@@ -72,7 +72,7 @@ def start_plain(request: StartRequest, ready_fd: int) -> int:
 
 
 def _serve(request: StartRequest, conf: Configuration) -> int:
-    serve = importlib.import_module(f"{request.package}.daemon").serve
+    serve = importlib.import_module(f"{request.package}.shell.daemon").serve
     # What is imported stays: collections need not look at it.
     gc.freeze()
     gc.enable()

@@ -78,7 +78,7 @@ class Forking:
         """Freeze what was imported: a garbage collection in a daemon would otherwise copy every shared page."""
         if package in self._imported:
             return
-        for name in (f"{package}.daemon", *LATE_IMPORTS):
+        for name in (f"{package}.shell.daemon", *LATE_IMPORTS):
             importlib.import_module(name)
         self._imported.add(package)
         gc.freeze()
