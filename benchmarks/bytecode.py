@@ -1,4 +1,4 @@
-"""Bytecode of our packages: whoever installs yarnling has it, a checkout has none with PYTHONDONTWRITEBYTECODE."""
+"""Bytecode of our packages: an installed yarnling has it, a checkout has none with PYTHONDONTWRITEBYTECODE."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ PACKAGES = ("am", "benchmarks", "nm", "protos", "rm", "wire", "yarn", "yarnling"
 
 
 def compile_sources() -> None:
-    """Else every process would compile what it imports, a master some 80 files."""
+    """Compile the packages; otherwise every process compiles what it imports, an ApplicationMaster some 80 files."""
     root = Path(__file__).resolve().parent.parent
     for package in PACKAGES:
         compileall.compile_dir(root / package, quiet=1)

@@ -1,9 +1,9 @@
-"""An ApplicationMaster that keeps so many containers on their way, and measures while they come and go.
+"""An ApplicationMaster that keeps a number of containers running, and measures while they start and end.
 
     python -m benchmarks.churning_master WINDOW WARM_UP MEASURED RESULT NAME=PID ...
 
-It starts WINDOW containers at once and another for each that ends. Between the WARM_UP-th end and the one MEASURED
-later it notes the time, its own CPU and that of the daemons with the given process ids, and writes them to RESULT.
+It starts WINDOW containers, and another one for each that ends. From the WARM_UP-th end until MEASURED more have ended
+it measures the time, its own CPU and that of the daemons with the given process ids, and writes the figures to RESULT.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ REQUEST = ContainerRequest(Resource(1, 1), priority=1)
 
 
 class Clock:
-    """Wall time and CPU seconds of the daemons, {name: seconds}; those of one name count together."""
+    """Wall time and CPU seconds of the daemons, {name: seconds}; daemons of one name are added up."""
 
     def __init__(self, daemons: list[tuple[str, int]]) -> None:
         self._daemons = [(name, psutil.Process(pid)) for name, pid in [*daemons, ("am", 0)] if pid] + [
@@ -46,7 +46,7 @@ class Clock:
 
 
 async def churn(window: int, warm_up: int, measured: int, clock: Clock, result: Path) -> None:
-    """Leaves in `result` {"wall", daemon name: seconds, "containers": how many} of the part that is measured."""
+    """Writes {"wall", daemon name: seconds, "containers": count} of the measured part to `result`."""
     environment = AMEnvironment.read()
     ended, last = 0, warm_up + measured
     before: dict[str, float] = {}
@@ -76,7 +76,7 @@ async def churn(window: int, warm_up: int, measured: int, clock: Clock, result: 
                 break
         after = clock.read()
         figures = {name: after[name] - seconds for name, seconds in before.items()} | {"containers": ended - first}
-        # Before the farewell: who has said it may be killed.
+        # Before unregistering: after that the AM may be killed.
         result.write_text(json.dumps(figures))  # noqa: ASYNC240  nothing else is to happen meanwhile
         await rm.unregister(FinalApplicationStatus.SUCCEEDED)
 

@@ -1,7 +1,7 @@
 """How many containers a second the ResourceManager's core places: no wire, no clock, one process.
 
-10,000 containers in all, asked for anywhere, so that each heartbeat places one; the nodes send their heartbeats in
-turn. Timed are the heartbeats alone, from the first until the last container is placed.
+10,000 containers in all, requested anywhere, so that each heartbeat places one; the nodes send heartbeats in turn. Only
+the heartbeats are timed, until the last container is placed.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from yarn.resource import Resource
 
 CONTAINERS = 10_000
 RUNS = 3
-"""Each shape is measured so often; the median is told."""
+"""Measurements of each shape; the median is reported."""
 
 _NODE = Resource(65_536, 64)
 

@@ -1,7 +1,7 @@
-"""Containers a second through everything: ResourceManager, NodeManagers and a master as processes, gRPC between them.
+"""Containers a second, end to end: ResourceManager, NodeManagers and an ApplicationMaster as processes, over gRPC.
 
-`emulated`: endless short emulated containers, so that what is measured is the daemons and the calls; with the CPU that
-each kind of daemon spends on a container. `true`: 50 containers of `true` as real processes, from submission to the
+`emulated`: short emulated containers, so that only the daemons and the calls are measured; with the CPU that each kind
+of daemon spends on a container. `true`: 50 containers of `true` as real processes, from submission to the
 application's end. `dask`: no-op tasks of Dask on as many worker processes, if it is installed (extra `bench`).
 """
 
@@ -37,7 +37,7 @@ rules:
 """
 TRUE_MEMORY_MB = 64
 SETTINGS = {
-    # As many containers as there is room for with one heartbeat of a node, not one.
+    # A heartbeat places as many containers as fit, instead of one.
     "yarn.scheduler.capacity.per-node-heartbeat.maximum-offswitch-assignments": "1000",
     "yarn.scheduler.minimum-allocation-mb": "1",
 }
@@ -86,7 +86,7 @@ async def true_s() -> float:
     """Seconds from the submission of the containers to the end of their application."""
     arguments = ["-shell_command", "true", "-num_containers", str(TRUE_CONTAINERS)]
     arguments += ["-container_memory", str(TRUE_MEMORY_MB)]
-    # Sixteen a node: one alone would else take them all.
+    # Sixteen for each node: otherwise one node would take them all.
     memory_mb = TRUE_MEMORY_MB * 16
     async with LocalCluster(nodes=NODES, fast=True, settings=SETTINGS, memory_mb=memory_mb, vcores=64) as cluster:
         started_s = time.perf_counter()
@@ -121,4 +121,4 @@ def dask_figures() -> dict[str, float]:
 
 
 def _nothing(_: int) -> None:
-    """What a task does."""
+    """The task."""

@@ -1,8 +1,8 @@
-"""What a large fleet costs the ResourceManager: many NodeManagers at Hadoop's heartbeat interval, idle and with work.
+"""What a large fleet costs the ResourceManager: many NodeManagers at Hadoop's heartbeat interval, idle and loaded.
 
-Once each with a process of its own, once packed. The masters are this process's: they keep emulated containers running
-and take the time of their allocate calls. Shares of a core are CPU time, so that other work on the machine counts
-little; the times of calls are wall time, and it counts.
+The nodes run once in processes of their own, once packed. The ApplicationMasters run in this process: they keep
+emulated containers running and time their allocate calls. Shares of a core are CPU time, which other work on the
+machine changes little; times of calls are wall time.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ PROBE_INTERVAL_S = 0.02
 MASTERS = 10
 MASTER_INTERVAL_S = 0.1
 WINDOW = 20
-"""Containers that a master keeps running; each lasts a second, half of it more or less."""
+"""Containers that an AM keeps running; each lasts between 0.5 and 1.5 seconds."""
 TASK = Resource(1024, 1)
 START_RETRY = RetryPolicy(max_wait_ms=20_000, interval_ms=100)
 SETTINGS = {
@@ -105,7 +105,7 @@ def _cpu_s(processes: Iterable[psutil.Process]) -> float:
 
 
 async def _heartbeats(cluster: LocalCluster) -> dict[str, float]:
-    """So many a second, as the RM's calls are told to who watches them, and the RM's CPU for one, telling included."""
+    """Calls a second as an observer of the RM counts them, and the RM CPU for one call, observing included."""
     beats = 0
 
     async def count() -> None:
@@ -130,7 +130,7 @@ async def _heartbeats(cluster: LocalCluster) -> dict[str, float]:
 
 @dataclass
 class _Taken:
-    """What masters saw: the time of each allocate call, and how many of their containers ended."""
+    """What the AMs measured: the time of each allocate call, and how many of their containers ended."""
 
     allocate_ms: list[float] = field(default_factory=list)
     ended: int = 0
@@ -142,7 +142,7 @@ class _Taken:
 
 @asynccontextmanager
 async def _masters(cluster: LocalCluster, count: int, *, interval_s: float, window: int) -> AsyncIterator[_Taken]:
-    """So many applications whose masters run here, while the context is open; what they see from now on."""
+    """Run that many applications, with their AMs in this process, while the context is open; yields their figures."""
     taken = _Taken()
     async with Channels() as channels, asyncio.TaskGroup() as tasks:
         running = []
@@ -166,7 +166,7 @@ async def _masters(cluster: LocalCluster, count: int, *, interval_s: float, wind
 
 
 async def _token(cluster: LocalCluster, app_id: ApplicationId) -> Token | None:
-    """What an unmanaged master shows the ResourceManager, once it is expected."""
+    """The AMRM token of an unmanaged AM, once the ResourceManager expects it to register."""
     return (await cluster.client.report(app_id)).am_rm_token
 
 
@@ -192,12 +192,12 @@ class _Master:
             self._taken.allocate_ms.append((time.perf_counter() - started) * 1000)
             response_id = response.response_id
             self._take(response)
-            # An ask replaces the one before, and is repeated only when there is more to ask for.
+            # A request replaces the previous one, and is sent again only when more containers are needed.
             asks = self._asks() if response.completed else ()
             await asyncio.sleep(interval_s)
 
     def _asks(self) -> tuple[ResourceRequest, ...]:
-        """What was placed meanwhile comes on top: there may be some more than wanted for a moment."""
+        """The missing containers. Some may be allocated before this arrives, so a few too many can run for a moment."""
         return (ResourceRequest(1, ANY, TASK, self._missing),) if self._missing > 0 else ()
 
     def _take(self, response: AllocateResponse) -> None:

@@ -1,7 +1,7 @@
-"""How a heartbeat's cost grows with the cluster: one thing grows, everything else stays.
+"""How a heartbeat's cost grows with the cluster: one dimension grows, all others stay.
 
-`idle_us`: a heartbeat when nobody asks for anything that could be had. `place_us`: a heartbeat that places one
-container. In microseconds of CPU, through the whole core; a flat row is the aim.
+`idle_us`: a heartbeat that can place nothing. `place_us`: a heartbeat that places one container. In microseconds of
+CPU, through the whole core; the aim is a flat row.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def measure(progress: Callable[[str], None]) -> dict[str, float]:
 
 
 def _heartbeat_us(nodes: int, queue_count: int, applications: int) -> tuple[float, float]:
-    """All but one application have got what they asked for; then the last one, the youngest, asks."""
+    """All applications but the youngest have what they requested; then that one requests containers."""
     cluster = PlayedCluster(nodes, queues(queue_count), _NODE)
     for number in range(applications):
         cluster.run_application(number + 1, f"root.q{number % queue_count}", "user", 0)

@@ -1,4 +1,4 @@
-"""What an idle NodeManager costs in memory that it shares with nobody."""
+"""The private memory of an idle NodeManager."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from yarnling.cluster.local_cluster import LocalCluster
 
 NODES = 10
 SETTLE_S = 5.0
-"""Heartbeats go on meanwhile: pages that a NodeManager touches only once it works are counted too."""
+"""Heartbeats continue meanwhile, so pages that a NodeManager writes to only while working are counted too."""
 
 
 def measure(progress: Callable[[str], None]) -> dict[str, float]:

@@ -1,7 +1,6 @@
-"""A ResourceManager's core that is played by hand: nodes that beat in turn, masters that ask. No wire, no clock.
+"""Drives a ResourceManager's core directly: nodes send heartbeats in turn, AMs request containers. No wire, no clock.
 
-What is timed with it is timed in seconds of CPU: the core does nothing but compute, and what else the machine does
-should not count.
+Benchmarks over it measure seconds of CPU, which other work on the machine hardly changes.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ CONTAINER = Resource(1024, 1)
 
 
 def queues(count: int, **settings: str) -> dict[str, str]:
-    """`count` queues q0, q1, ... with equal shares, in which one user may use all and masters are not limited.
+    """`count` queues q0, q1, ... of equal capacity, in which one user may use everything and AMs are not limited.
 
     `settings`: of every queue, with underscores for dashes.
     """
@@ -66,11 +65,11 @@ class PlayedCluster:
 
     @property
     def container_count(self) -> int:
-        """Containers that are booked, masters among them."""
+        """Allocated containers, those of AMs included."""
         return self.core.scheduler.queues["root"].container_count
 
     def run_application(self, number: int, queue: str, user: str, containers: int) -> ApplicationAttemptId:
-        """Submit it, start its master (on the node whose turn it is) and ask for `containers`, anywhere."""
+        """Submit it, start its AM (on the node whose turn it is) and request `containers`, anywhere."""
         application_id = ApplicationId(START_MS, number)
         attempt_id = ApplicationAttemptId(application_id, 1)
         context = ApplicationSubmissionContext(application_id, resource=CONTAINER, queue=queue)
@@ -89,7 +88,7 @@ class PlayedCluster:
         return list(self._masters)
 
     def ask(self, attempt_id: ApplicationAttemptId, containers: int) -> None:
-        """The master's heartbeat: it wants so many containers now."""
+        """The AM's heartbeat: it now requests that many containers."""
         response_id = self._masters[attempt_id]
         self._masters[attempt_id] = response_id + 1
         asks = (ResourceRequest(1, ANY, CONTAINER, containers),)
@@ -106,14 +105,14 @@ class PlayedCluster:
                 self._response_ids[node_id] = effect.value.response_id
 
     def beat_until_placed(self, containers: int) -> None:
-        """One heartbeat after the other until so many more containers stand."""
+        """Send heartbeats until that many more containers are allocated."""
         wanted = self.container_count + containers
         while self.container_count < wanted:
             self.beat()
 
 
 def cpu_s(work: Callable[[], object], *, sweep: bool = True) -> float:
-    """Seconds of CPU that `work` takes; `sweep`: with the garbage of before swept away first."""
+    """Seconds of CPU that `work` takes; `sweep`: collect garbage before."""
     if sweep:
         gc.collect()
     before = time.process_time()

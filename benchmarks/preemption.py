@@ -1,7 +1,7 @@
-"""How fast rounds of preemption are: 5,000 nodes, full with the containers of one queue, another one being owed half.
+"""How fast preemption is: 5,000 nodes full of one queue's containers, while another queue is entitled to half.
 
-`quiet`: nobody asks, which is what preemption costs a cluster at peace. `choosing`: half of all containers is chosen,
-round after round, and nothing ends yet. `victims`: containers a second in the round that ends them.
+`quiet`: no pending requests, the cost of preemption in a cluster without demand. `choosing`: each round selects half of
+all containers and none ends yet. `victims`: containers a second in the round that kills them.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from yarn.resource import Resource
 
 NODES = 5_000
 APPLICATIONS = 20
-"""Of the queue that fills the cluster, each another user's."""
+"""Applications of the queue that fills the cluster, each of another user."""
 ROUNDS = 5
 RUNS = 3
 

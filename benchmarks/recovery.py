@@ -1,7 +1,7 @@
-"""How long a ResourceManager takes from kill -9 until it serves again, with so many applications in its store.
+"""How long a ResourceManager takes from kill -9 until it serves again, by the number of applications in its store.
 
-The applications are over, but for some whose masters run: those of before and none other. `*_cpu_s` is what the new
-process has used when it is ready, which a busy machine changes less than the time does.
+Most applications have ended; the AMs of the others keep running. `*_cpu_s` is the CPU that the new process has used
+when it is ready, which a busy machine changes less than the time.
 """
 
 from __future__ import annotations

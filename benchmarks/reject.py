@@ -1,7 +1,7 @@
-"""Heartbeats a second that place nothing although 100 applications ask: all are at their users' limits.
+"""Heartbeats a second that place nothing although 100 applications have requests: all are at their user limits.
 
 Hadoop measures the same shape in TestCapacitySchedulerPerf. `still`: nothing happens between the heartbeats.
-`stirred`: before each, an application changes what it asks for, so that no verdict of before can stand unseen.
+`stirred`: before each, an application changes its requests, so that no earlier result can be reused.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def measure(progress: Callable[[str], None]) -> dict[str, float]:
 
 
 def heartbeats_per_s(queue_count: int, *, stirred: bool) -> float:
-    """One run; the clock's seconds of the stirring itself are not counted."""
+    """One run; the time that the changes take is not counted."""
     cluster = rejecting_cluster(queue_count, APPLICATIONS)
     booked = cluster.container_count
     spent = 0.0
@@ -48,7 +48,7 @@ def heartbeats_per_s(queue_count: int, *, stirred: bool) -> float:
 
 
 def rejecting_cluster(queue_count: int, applications: int) -> PlayedCluster:
-    """Two large nodes; each queue has one user whose limit is a tiny part of it, and is used up."""
+    """Two large nodes; each queue has one user, whose limit is a tiny part of it and is reached."""
     cluster = PlayedCluster(2, queues(queue_count, user_limit_factor="0.1"), _NODE)
     for number in range(applications):
         cluster.run_application(number + 1, f"root.q{number % queue_count}", "user", 0)

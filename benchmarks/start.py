@@ -1,4 +1,4 @@
-"""How long a cluster takes from nothing until its last NodeManager has registered."""
+"""How long a cluster takes to start, until its last NodeManager has registered."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from benchmarks.bytecode import compile_sources
 from yarnling.cluster.local_cluster import LocalCluster
 
 RUNS = {1: 5, 4: 5, 10: 5, 100: 3, 300: 1, 500: 1}
-"""{NodeManagers: clusters started}; the median is told. Large ones are slow to repeat and vary less."""
+"""{NodeManagers: clusters started}; the median is reported. Large clusters are slow to start and vary less."""
 
 
 def measure(progress: Callable[[str], None]) -> dict[str, float]:
-    """{"ready_s_N": seconds, median} for each size; the fork server's own cold start is in it."""
+    """{"ready_s_N": seconds, median} for each size, with the start of the fork server."""
     compile_sources()
     figures = {}
     for nodes, runs in RUNS.items():

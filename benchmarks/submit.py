@@ -1,11 +1,11 @@
 """Many applications for one ResourceManager: 10,000 submitted as fast as one client can, and 2,000 running at once.
 
 Submitter, ResourceManager and nodes are processes of their own; another client, in this process, calls
-getClusterMetrics all the while. The applications are emulated masters (docs/emulated-containers.md): each is placed,
-launched by a call to its node, registers, sends heartbeats and unregisters over the wire, only its process is missing.
+getClusterMetrics meanwhile. The applications are emulated AMs (docs/emulated-containers.md): each is placed,
+launched by a call to its node, registers, sends heartbeats and unregisters over the wire, but has no process.
 Every submission must be answered and every application must succeed; otherwise the benchmark fails without figures.
 
-Times of calls are wall time, so what else the machine does counts; us_rm_a_submission is CPU.
+Times of calls are wall time, so other work on the machine counts; us_rm_a_submission is CPU.
 """
 
 from __future__ import annotations
@@ -39,15 +39,15 @@ STAYS = "STAYS=1"
 PROBE_INTERVAL_S = 0.02
 IDLE_S = 3.0
 LOOK_INTERVAL_S = 1.0
-"""Between two looks at how many applications have ended: each counts all of them."""
+"""Time between two counts of the ended applications, each of which reads all of them."""
 STUCK_S = 120.0
-"""Without any application's end or start for so long, the run is given up."""
+"""The run is aborted when no application starts or ends for this long."""
 FAILURES_SHOWN_MAX = 5
 
 
 @dataclass(frozen=True)
 class Sizes:
-    """How much of everything. `window`: submissions under way at a time."""
+    """The size of the run. `window`: submissions in progress at a time."""
 
     submitted: int = 10_000
     running: int = 2_000
@@ -67,7 +67,7 @@ async def run(sizes: Sizes, progress: Callable[[str], None]) -> dict[str, float]
     """Both parts on one cluster. Raises RuntimeError if a submission is not answered or an application fails."""
     settings = {
         "yarn.scheduler.capacity.maximum-am-resource-percent": "1",
-        # How each has ended is looked at when all have: the ResourceManager keeps the last thousand by default.
+        # The results are read when all have ended; by default the ResourceManager keeps only the last thousand.
         resourcemanager.MAX_COMPLETED_APPLICATIONS.key: str(sizes.submitted + sizes.running),
     }
     with tempfile.TemporaryDirectory() as name:
@@ -116,7 +116,7 @@ class _Bench:
         }
 
     async def running(self, sizes: Sizes) -> dict[str, float]:
-        """Submit masters that stay, and watch once all run."""
+        """Submit AMs that keep running, and measure once all run."""
         started = time.perf_counter()
         self._progress(f"{sizes.running} submissions of masters that stay")
         await self._submit(sizes.running, sizes.window, STAYS)
@@ -168,7 +168,7 @@ class _Bench:
         return _Submitted(found["passed_s"], found["reply_ms"], found["replied_s"])
 
     async def _until(self, what: str, count: Callable[[QueueStatistics], int], wanted: int) -> None:
-        """Returns when so many applications do. Raises RuntimeError if one has failed, or nothing happens any more."""
+        """Wait until that many applications do. Raises RuntimeError if one has failed, or nothing happens any more."""
         last, since = -1, time.perf_counter()
         while True:
             now = await self._statistics()
@@ -199,7 +199,7 @@ class _Bench:
 
 @dataclass(frozen=True)
 class _Submitted:
-    """What the submitting client found: `replied_s` are the times of the replies since the first call."""
+    """What the submitting client measured: `replied_s` are the times of the replies since the first call."""
 
     passed_s: float
     reply_ms: list[float]

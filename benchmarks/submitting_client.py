@@ -1,4 +1,4 @@
-"""One client that submits applications as fast as it can, and takes the time of each reply.
+"""A client that submits applications as fast as it can, and times each reply.
 
     python -m benchmarks.submitting_client CONF-DIR COUNT WINDOW RESULT [NAME=VALUE]
 
@@ -36,7 +36,7 @@ RETRY = RetryPolicy(max_wait_ms=20_000, interval_ms=100)
 
 
 async def submit(conf: Configuration, count: int, window: int, environment: Mapping[str, str]) -> dict[str, object]:
-    """The figures of RESULT. A submission that is refused or not answered is an error, and the next one follows."""
+    """The figures of RESULT. A refused or unanswered submission is recorded as an error, and the next one follows."""
     reply_ms: list[float] = []
     replied_s: list[float] = []
     errors: list[str] = []

@@ -1,8 +1,8 @@
-"""Make a virtual environment and install the checkout into it, editable; nothing to do if nothing changed.
+"""Make a virtual environment and install the checkout into it, editable; does nothing if nothing changed.
 
-Runs on a bare Python 3.11, before anything is installed. A stamp in the environment tells what was
-installed: the hash of pyproject.toml, the checkout and the mode. An environment for development also
-serves for running.
+Runs on a bare Python 3.11, before anything is installed. A stamp in the environment records what was
+installed: the hash of pyproject.toml, the checkout and the mode. A development environment also serves
+for running.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 MODES = ("run", "dev")
 
-# Nothing of the caller's environment that changes where pip installs, and no advice on upgrading it.
+# Pip ignores the caller's settings of where to install, and prints no advice on upgrading.
 PIP_SILENCED = {
     "PIP_DISABLE_PIP_VERSION_CHECK": "1",
     "PIP_NO_INPUT": "1",
@@ -34,7 +34,7 @@ PIP_DISTURBING = ("PIP_TARGET", "PIP_USER", "PIP_PREFIX", "PYTHONHOME", "PYTHONP
 
 
 class InstallFailed(Exception):
-    """What to tell the user; nothing else is printed."""
+    """The message for the user; no traceback is printed."""
 
 
 def main() -> int:
@@ -62,12 +62,12 @@ def parse_arguments() -> argparse.Namespace:
 
 
 def install(venv: Path, mode: str) -> None:
-    """Bring the environment to the mode, or leave it alone if its stamp says it is there already."""
+    """Install for the mode, unless the stamp says that this was done already."""
     stamp = venv / "yarnling-install.json"
     wanted = {"project": project_hash(), "checkout": str(ROOT)}
     present = read_stamp(stamp)
     python = venv / "bin" / "python"
-    # pip comes last into an environment: one without it was interrupted while it was made.
+    # pip is installed last: an environment without it was interrupted while it was made.
     usable = python.exists() and (venv / "bin" / "pip").exists()
     current = usable and all(present.get(key) == value for key, value in wanted.items())
     if current and MODES.index(present["mode"]) >= MODES.index(mode):
@@ -88,7 +88,7 @@ def project_hash() -> str:
 
 
 def read_stamp(stamp: Path) -> dict[str, str]:
-    """What was installed; empty if nothing was, or if the stamp cannot be understood."""
+    """What was installed; empty if nothing was, or if the stamp cannot be read."""
     try:
         content = json.loads(stamp.read_text())
     except (OSError, ValueError):
@@ -113,10 +113,10 @@ def make_environment(venv: Path) -> None:
 
 
 def pip_install(python: Path, target: str, log: Path) -> None:
-    """pip's output goes to the log; a terminal sees its last line, a failure shows all of it."""
+    """Run pip with its output in the log; a terminal shows the last line, a failure the whole log."""
     command = [str(python), "-m", "pip", "install", "--progress-bar", "off", "--editable", target]
     environment = {key: value for key, value in os.environ.items() if key not in PIP_DISTURBING}
-    say("installing what yarnling needs ...\n")
+    say("installing the dependencies ...\n")
     with log.open("wb") as output:
         pip = subprocess.Popen(
             command,
@@ -136,7 +136,7 @@ def pip_install(python: Path, target: str, log: Path) -> None:
 
 
 def compile_sources(python: Path) -> None:
-    """As pip does with what is not editable: where PYTHONDONTWRITEBYTECODE is set every start would compile anew."""
+    """Compile to bytecode, as pip does otherwise: with PYTHONDONTWRITEBYTECODE every start would compile again."""
     packages = sorted(str(init.parent) for init in ROOT.glob("*/__init__.py"))
     subprocess.run([str(python), "-m", "compileall", "-q", *packages], check=False, stdin=subprocess.DEVNULL)
 
@@ -157,14 +157,14 @@ def watch(pip: subprocess.Popen[bytes], log: Path) -> None:
 
 @contextlib.contextmanager
 def locked(venv: Path) -> Iterator[None]:
-    """One install at a time in an environment: the demo and the tests may be started together."""
+    """Allow one install at a time: the demo and the tests may be started together."""
     with (venv / "yarnling-install.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield
 
 
 def say(text: str) -> None:
-    """Progress goes to stderr: the output of the script that needs the install stays its own."""
+    """Print progress to stderr: stdout belongs to the script that called the installer."""
     sys.stderr.write(text)
     sys.stderr.flush()
 
