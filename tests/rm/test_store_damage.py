@@ -111,7 +111,7 @@ def test_flipped_bits_are_refused_or_change_nothing(files: Files, tmp_path: Path
     assert_noticed(outcomes(files, tmp_path / "read", (flipped(files, *flip) for flip in sample)))
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 def test_every_flipped_byte_is_refused_or_changes_nothing(files: Files, tmp_path: Path) -> None:
     assert_noticed(outcomes(files, tmp_path / "read", (flipped(files, *flip) for flip in flips(files))))
 
