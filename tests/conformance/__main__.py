@@ -1,4 +1,4 @@
-"""Step the ResourceManager's core through recordings of Hadoop's own, and say where it first differs.
+"""Step the ResourceManager's core through recordings of Hadoop's own, and report where it first differs.
 
 For each recording `same`, or the first difference: step, what was done, key, Hadoop's value, ours. Then a count.
 """
@@ -55,7 +55,7 @@ def _files(path: Path) -> list[Path]:
 
 
 def _compare_all(paths: list[Path], jobs: int) -> list[Outcome]:
-    """In the order of `paths`; a bar on a terminal."""
+    """The results in the order of `paths`, with a progress bar on a terminal."""
     console = Console(stderr=True)
     with Progress(console=console, transient=True, disable=not console.is_terminal) as progress:
         if jobs == 1 or len(paths) == 1:

@@ -61,15 +61,15 @@ from yarn.settings.yarnling import CHECK_INVARIANTS
 from yarn.states import ContainerUpdateType, ExecutionType, FinalApplicationStatus, NodeAction
 
 ADMINISTRATOR = "administrator"
-"""Who makes the changes of a recording: the user that the ResourceManager runs as."""
+"""The user who makes the changes of a recording: the one that the ResourceManager runs as."""
 EPOCH_MS = 1_700_000_000_000
-"""The recordings' ResourceManager believes that it started then."""
+"""The start time of the recordings' ResourceManager."""
 
 SETTLED_MS = EPOCH_MS + 86_400_000
-"""The time of the first step: the waits at a ResourceManager's start are over."""
+"""The time of the first step, after the waits at a ResourceManager's start."""
 
 CALLS_OF_UNREGISTER = 3
-"""A master asks until it is unregistered; the driver's gives up after so many calls."""
+"""An AM repeats its call until it is unregistered; the driver's AM stops after this many calls."""
 
 _COMPLETED = frozenset(
     {
@@ -81,13 +81,13 @@ _COMPLETED = frozenset(
         RMAppState.KILLED,
     }
 )
-"""States in which RMAppImpl.isAppInCompletedStates says yes."""
+"""States in which RMAppImpl.isAppInCompletedStates returns true."""
 
 _NO_ROUNDS_OF_ITS_OWN = {"yarn.resourcemanager.monitor.capacity.preemption.monitoring_interval": str(10**12)}
-"""Rounds of preemption are steps; the monitor's own first one finds an empty cluster, and there is no second."""
+"""Preemption rounds are steps of their own; the monitor's first round finds an empty cluster."""
 
 _LABELS_ARE_ON = {"yarn.node-labels.enabled": "true"}
-"""The labels' manager of Hadoop's test jars (NullRMNodeLabelsManager) switches them on, whatever the scenario says."""
+"""The label manager of Hadoop's test jars (NullRMNodeLabelsManager) enables labels whatever the scenario configures."""
 
 _AUDITED = {CHECK_INVARIANTS.key: "true"}
 
@@ -95,11 +95,11 @@ _SCHEDULER_KEYS = "yarn.scheduler.capacity."
 
 
 class Unsupported(Exception):
-    """A step that the core has no event for yet."""
+    """The core has no event for this step yet."""
 
 
 class Refused(Exception):
-    """A call that the core refused, with what it said."""
+    """The core refused a call; the message is the core's."""
 
     def __init__(self, error: YarnException) -> None:
         super().__init__(error.message)
@@ -108,7 +108,7 @@ class Refused(Exception):
 
 @dataclass(slots=True)
 class RecordedApp:
-    """An application with its master. `attempt_id`: the last one that registered, or was about to."""
+    """An application with its AM. `attempt_id`: the last attempt that registered, or was about to."""
 
     application_id: ApplicationId
     attempt_id: ApplicationAttemptId | None = None
@@ -117,7 +117,7 @@ class RecordedApp:
 
 
 class RecordedCluster:
-    """The core with the node managers and masters of one recording."""
+    """The core with the NodeManagers and AMs of one recording."""
 
     def __init__(self, configuration: dict[str, str]) -> None:
         """Raises ConfigurationException if the core refuses the configuration."""
@@ -133,7 +133,7 @@ class RecordedCluster:
         self._preemption_clock_ms = EPOCH_MS
 
     def step(self, action: Json) -> Json:
-        """Do one step and return its reply. Raises Unsupported for one that the core has no event for."""
+        """Execute one step and return its reply. Raises Unsupported if the core has no event for it."""
         self._steps += 1
         operation: Callable[[Json, Json], None] | None = getattr(self, f"_{action['op']}", None)
         if operation is None:
@@ -178,7 +178,7 @@ class RecordedCluster:
         return attempt is not None and attempt.state in (RMAppAttemptState.LAUNCHED, RMAppAttemptState.RUNNING)
 
     def _lose_node(self, action: Json, _: Json) -> None:
-        """Hadoop's node expires. Here the clock stands still, so it says goodbye: what follows is the same."""
+        """In Hadoop the node expires. Here the clock stands still, so it unregisters, with the same effect."""
         node = self.nodes[action["node"]]
         if not node.lost:
             self._call(UnregisterNode(0, node.node_id))
@@ -195,14 +195,14 @@ class RecordedCluster:
         self._call(AddClusterNodeLabels(0, labels))
 
     def _label_nodes(self, action: Json, _: Json) -> None:
-        """By host, whether it is there or not."""
+        """The node of a host, also if it is not registered."""
         labels = tuple((NodeId(host, 0), (label,) if label else ()) for host, label in action["nodes"].items())
         self._call(ReplaceLabelsOnNodes(0, labels))
 
     def _remove_labels(self, action: Json, _: Json) -> None:
         self._call(RemoveClusterNodeLabels(0, tuple(action["labels"])))
 
-    # Applications, from the client's side
+    # Calls of clients
 
     def _submit(self, action: Json, reply: Json) -> None:
         fresh = self._call(GetNewApplication(0))
@@ -233,7 +233,7 @@ class RecordedCluster:
         self._call(UpdateApplicationPriority(0, application_id, action["priority"], ADMINISTRATOR))
 
     def _expire_lifetime(self, action: Json, reply: Json) -> None:
-        """The lifetime is set to have passed: the next look of the monitor ends the application."""
+        """Let the lifetime expire: the next check of the monitor kills the application."""
         app = self.apps[action["app"]]
         known = self.core.context.apps.get(app.application_id)
         if known is None or not known.lifetime_s or known.state in _COMPLETED:
@@ -248,7 +248,7 @@ class RecordedCluster:
         self._call(RefreshQueues(0, Configuration.of({**kept, **action["properties"]})))
 
     def _remove_idle_queues(self, _: Json, __: Json) -> None:
-        """A round of the policy, with the time of every queue's last submission over."""
+        """A round of the policy, after the wait that follows a queue's last submission."""
         scheduler, now_ms = self.core.scheduler, SETTLED_MS + self._steps
         for queue in scheduler.queues.values():
             if queue.is_dynamic:
@@ -259,7 +259,7 @@ class RecordedCluster:
         self.core.scheduler.policies.entitle_leaves(SETTLED_MS + self._steps)
 
     def _preempt(self, action: Json, reply: Json) -> None:
-        """The policy's clock goes on, nobody else's; rounds that heartbeats would run are not due here."""
+        """Advance the policy's clock only; rounds that heartbeats would run are not due."""
         self._preemption_clock_ms += action.get("advance", 0)
         monitor = self.core.scheduler.monitor
         monitor.run(self._preemption_clock_ms)
@@ -268,7 +268,7 @@ class RecordedCluster:
             reply["error"] = {"class": failure.java_class.rpartition(".")[2], "message": str(failure)}
         self._send(Tick())
 
-    # Applications, from the master's side
+    # Calls of ApplicationMasters
 
     def _register(self, action: Json, reply: Json) -> None:
         app = self.apps[action["app"]]
@@ -349,7 +349,7 @@ class RecordedCluster:
         if master is not None:
             self._complete(master, 0)
 
-    # What happens on nodes
+    # Events on nodes
 
     def _finish(self, action: Json, reply: Json) -> None:
         container = self._pick(self.apps[action["app"]], action["pick"], master=False)
@@ -369,10 +369,10 @@ class RecordedCluster:
         app.registered = False
         reply["container"] = container_name(self.names, master.id)
 
-    # What the monitors say: they are silent here, since time stands still, so it is queued for them
+    # Events of the monitors, which are sent for them because the clock stands still
 
     def _expire_container(self, action: Json, reply: Json) -> None:
-        """It was handed out, and no node has reported it."""
+        """The container was acquired, and no node has reported it."""
         container = self._pick(self.apps[action["app"]], action["pick"], master=False)
         if container is None or container.state is not RMContainerState.ACQUIRED:
             reply["skipped"] = "none live" if container is None else f"container is {container.state.name}"
@@ -383,7 +383,7 @@ class RecordedCluster:
         reply["container"] = container_name(self.names, container.id)
 
     def _expire_master(self, action: Json, reply: Json) -> None:
-        """The master calls no longer; its process is not known to have ended."""
+        """The AM stops calling; the ResourceManager does not know whether its process ended."""
         app = self.apps[action["app"]]
         if not app.registered:
             reply["skipped"] = "not registered"
@@ -400,7 +400,7 @@ class RecordedCluster:
                 return
 
     def _pick(self, app: RecordedApp, number: int, *, master: bool) -> RMContainer | None:
-        """Number `number`, modulo how many there are, of the application's live containers by id."""
+        """The application's live container with index `number`, modulo their count, in the order of ids."""
         if app.attempt_id is None:
             return None
         containers = self.core.scheduler.containers_of(app.application_id).values()
@@ -410,7 +410,7 @@ class RecordedCluster:
     # The core
 
     def _call(self, event: Event) -> object:
-        """Send an RPC's event; its reply's value. Raises Refused."""
+        """Send an RPC's event and return the value of its reply. Raises Refused."""
         answers = [effect for effect in self._send(event) if isinstance(effect, Reply | Refuse)]
         assert len(answers) == 1, f"{len(answers)} answers to {event}"
         answer = answers[0]
@@ -419,7 +419,7 @@ class RecordedCluster:
         return answer.value
 
     def _send(self, event: Event) -> list[object]:
-        """The number of the step stands for its time: what Hadoop notes by the millisecond is told apart by it."""
+        """The number of the step serves as its time, so that times that Hadoop records in milliseconds differ."""
         effects = list(self.core.handle(event, SETTLED_MS + self._steps))
         broken = [effect for effect in effects if isinstance(effect, InvariantsBroken)]
         assert not broken, broken

@@ -1,4 +1,4 @@
-"""Steps the core through a recording and tells where it first differs from Hadoop."""
+"""Steps the core through a recording and reports where it first differs from Hadoop."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from tests.conformance.view import look
 from yarn.faults import ConfigurationException
 
 HADOOPS_OWN_FAILURE = "NullPointerException"
-"""Here Hadoop stumbled half-way through a step: what it left behind is no example, and the comparison ends."""
+"""Errors with which Hadoop left a step half applied: what follows cannot be compared."""
 
 _MISSING = "(absent)"
 
 _FIRST_WORDS = ("reply", "container", "reserved", "app", "node", "queue", "user")
-"""Which of several differences of one step says most."""
+"""Which of several differences of one step is the most informative."""
 
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """Where a step went another way. `step`: its number, 0 = the start; `key`: of the reply or of the view."""
+    """A difference. `step`: the number of the step, 0 for the start; `key`: a key of the reply or of the view."""
 
     step: int
     action: Json
@@ -36,7 +36,7 @@ class Difference:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What comparing one recording gave: the differences of the first step that has any, most telling first."""
+    """The result for one recording: the differences of the first step that has any, the most informative first."""
 
     name: str
     steps: int
@@ -53,7 +53,7 @@ class Outcome:
 
 
 def compare_file(path: Path) -> Outcome:
-    """Compare one recording. A file that is none, and an error of ours, are differences too."""
+    """Compare one recording. A file that is not a recording, or an error in our code, counts as a difference."""
     try:
         recording = read(path)
     except (OSError, ValueError) as error:
@@ -106,7 +106,7 @@ def _compare_steps(recording: Recording, cluster: RecordedCluster) -> Outcome:
 
 
 def _come_to_rest(recording: Recording, cluster: RecordedCluster, action: Json) -> Outcome:
-    """Hadoop does not after this step. That ours returns is all that is asked; who calls this watches the clock."""
+    """Hadoop does not come to rest after this step. Ours only has to return; the caller limits the time."""
     try:
         cluster.step(action)
         look(cluster)
@@ -116,12 +116,12 @@ def _come_to_rest(recording: Recording, cluster: RecordedCluster, action: Json) 
 
 
 def stumbles(reply: Json) -> bool:
-    """True for Hadoop's reply to a step at which the comparison ends."""
+    """True if the comparison ends at Hadoop's reply to this step."""
     return bool(reply.get("error", {}).get("class") == HADOOPS_OWN_FAILURE)
 
 
 def _compare_replies(number: int, action: Json, hadoop: Json, ours: Json) -> list[Difference]:
-    """Key by key; of an error only the class, since messages may name times and addresses."""
+    """Compare key by key; of an error only the class, since messages may contain times and addresses."""
     hadoop, ours = _without_message(hadoop), _without_message(ours)
     if hadoop == ours:
         return []

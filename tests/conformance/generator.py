@@ -1,4 +1,4 @@
-"""Random scenarios from a seed: a configuration, a cluster, and some hundred steps of nodes, clients and masters.
+"""Random scenarios from a seed: a configuration, a cluster, and some hundred steps of nodes, clients and AMs.
 
 The same seed, features and length give the same scenario on every machine. A scenario need not make sense throughout:
 steps about what has ended or never was admitted are part of it, since Hadoop answers those too.
@@ -58,13 +58,13 @@ ACTIONS: list[tuple[Action, str | None, float]] = [
     (node_actions.add_label, "labels", 0.25),
     (node_actions.remove_label, "labels", 0.25),
 ]
-"""What may happen next: the action, the feature that it belongs to (None: always), its weight."""
+"""The possible actions: the action, the feature that it belongs to (None: always), its weight."""
 
 
 def generate(
     seed: int, steps: int = STEPS_DEFAULT, allowed: frozenset[str] = SETS["random"], *, every: bool = False
 ) -> Scenario:
-    """The scenario of a seed. `every`: it has all allowed features (and one of the notations), else some of them."""
+    """The scenario of a seed. `every`: it has all allowed features (and one notation), otherwise some."""
     rng = random.Random(seed)
     features = draw(rng, allowed, every=every)
     draft, configuration = _begin(rng, features)
@@ -102,7 +102,7 @@ def _begin(rng: random.Random, features: frozenset[str]) -> tuple[Draft, dict[st
 def _shape(rng: random.Random, features: frozenset[str], resource_types: tuple[str, ...]) -> Shape:
     notation = next(name for name in NOTATIONS if name in features)
     depths = [3, 4, 5] if "deep" in features else [1, 1, 2] if "preemption" in features else [1, 1, 2, 2, 3]
-    # Absolute capacities of more than there is are scaled down, of less leave the rest to nobody.
+    # Absolute capacities above the cluster are scaled down; below it, the rest stays unused.
     gigabytes = rng.choice([16, 40, 80, 1000])
     cluster = {"memory": gigabytes * 1024, "vcores": gigabytes} | dict.fromkeys(resource_types, gigabytes // 2)
     users = tuple(f"u{number}" for number in range(1, rng.choice([2, 3, 5]) + 1))
@@ -111,7 +111,7 @@ def _shape(rng: random.Random, features: frozenset[str], resource_types: tuple[s
 
 
 def _fixed(rng: random.Random, features: frozenset[str], shape: Shape, root: Queue) -> tuple[dict[str, str], list[str]]:
-    """The scheduler's keys apart from the tree's, and the parents that take queues nobody configured."""
+    """The scheduler's keys apart from those of queues, and the parents that create queues dynamically."""
     fixed, auto_parents = settings.scheduler_properties(rng, features, len(list(root.walk()))), list[str]()
     if "autocreate" in features:
         keys, auto_parents = settings.auto_creation(rng, root)

@@ -1,4 +1,4 @@
-"""Looks for scenarios in which the core does something else than Hadoop, and keeps the smallest that show it."""
+"""Searches for scenarios in which the core differs from Hadoop, and keeps minimised recordings of them."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ from tests.conformance.oracle.hadoop import Hadoop
 from tests.conformance.scenario import RECORDING_SUFFIX, Json, Scenario, write_lines
 
 COMPARE_SECONDS_MAX = 120
-"""After this our core counts as one that does not come to rest."""
+"""A step of our core that takes longer counts as not coming to rest."""
 
 RECORDED_AGAIN = 4
-"""So often a scenario that differs is recorded once more, to see whether Hadoop itself always does the same."""
+"""A differing scenario is recorded again this often, to find out whether Hadoop itself is deterministic there."""
 
 
 @dataclass(frozen=True, slots=True)
 class Hunt:
-    """What to look through. `folder`: where recordings that differ are kept."""
+    """What to search. `folder`: where differing recordings are kept."""
 
     folder: Path
     allowed: frozenset[str]
@@ -40,7 +40,7 @@ class Hunt:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What came of one seed. `verdict`: same, differs, unstable (Hadoop itself differs from run to run).
+    """The result for one seed. `verdict`: same, differs, unstable (Hadoop itself differs from run to run).
 
     `steps`: how many were compared, fewer than asked for where Hadoop does not start, stumbles or hangs.
     """
@@ -57,7 +57,7 @@ class Finding:
 
 
 def look_through(hunt: Hunt, seeds: range, jobs: int) -> Iterator[Finding]:
-    """The findings in order of the seeds, while they come in; `jobs` processes, each with a JVM."""
+    """Yields the findings in order of the seeds, as they become available; `jobs` processes, each with a JVM."""
     if jobs == 1:
         yield from (_look_at(hunt, seed) for seed in seeds)
         return
@@ -66,7 +66,7 @@ def look_through(hunt: Hunt, seeds: range, jobs: int) -> Iterator[Finding]:
 
 
 def summary(findings: list[Finding]) -> list[str]:
-    """How many of each verdict, and of each kind of difference, most frequent first."""
+    """The number of each verdict, and of each kind of difference, most frequent first."""
     verdicts = Counter(finding.verdict for finding in findings)
     steps = sum(finding.steps for finding in findings)
     kinds = Counter(finding.kind for finding in findings if finding.verdict == "differs")
@@ -84,7 +84,7 @@ _hadoop: Hadoop | None = None
 
 
 def _own_hadoop() -> Hadoop:
-    """One for each process; its JVM ends with the process."""
+    """One for each process; its JVM ends with it."""
     global _hadoop
     if _hadoop is None:
         _hadoop = Hadoop()
@@ -105,8 +105,8 @@ def _look_at(hunt: Hunt, seed: int) -> Finding:
     others = answers_apart(hadoop, scenario, lines)
     if others:
         ours = any(compare_lines(scenario.name, other).same for other in others)
-        told = f"{'ours is an answer of' if ours else 'ours is none of'} Hadoop's, {_tell(first)}"
-        return Finding(seed, "unstable", steps, difference=told, saved=saved)
+        differs = f"{'ours is one of' if ours else 'ours is none of'} Hadoop's answers, {_described(first)}"
+        return Finding(seed, "unstable", steps, difference=differs, saved=saved)
     if hunt.minimise:
         small = minimised(hadoop, scenario, outcome)
         lines = list(hadoop.record(small))
@@ -114,17 +114,17 @@ def _look_at(hunt: Hunt, seed: int) -> Finding:
         write_lines(saved, lines)
         again = compare_lines(scenario.name, lines)
         first = again.differences[0] if again.differences else first
-    return Finding(seed, "differs", steps, kind(first), f"{len(lines) - 1} left, {_tell(first)}", saved)
+    return Finding(seed, "differs", steps, kind(first), f"{len(lines) - 1} left, {_described(first)}", saved)
 
 
 def answers_apart(hadoop: Hadoop, scenario: Scenario, lines: list[Json]) -> list[list[Json]]:
-    """Recordings that are not as `lines` says. Several are made: some races of Hadoop's threads mostly end one way."""
+    """New recordings that differ from `lines`. Several are made, because some races of Hadoop's threads rarely show."""
     again = [list(hadoop.record(scenario)) for _ in range(RECORDED_AGAIN)]
     return [other for other in again if without_messages(other) != without_messages(lines)]
 
 
 def steps_compared(lines: list[Json]) -> int:
-    """All, or those before the first at which Hadoop stumbles or does not come to rest."""
+    """The steps before the first one at which Hadoop fails half-way or does not come to rest, or all."""
     failed = (number for number, line in enumerate(lines) if "hang" in line or stumbles(line.get("reply", {})))
     return next(failed, len(lines)) - 1
 
@@ -143,7 +143,7 @@ def minimised(hadoop: Hadoop, scenario: Scenario, outcome: Outcome) -> Scenario:
 
 
 def manner(outcome: Outcome) -> str:
-    """At the start, by an error of ours, by a step that we do not know, or else in what was decided: of which kind.
+    """How a recording differs: at the start, by an error of ours, by an unknown step, or by the kind of decision.
 
     Without the kind a scenario that only looks alike would do, such as one that makes no sense any more and is refused.
     """
@@ -156,7 +156,7 @@ def manner(outcome: Outcome) -> str:
 
 
 def compare_lines(name: str, lines: list[Json]) -> Outcome:
-    """Compare a recording that is not on disk. A core of ours that does not return is a difference as well."""
+    """Compare a recording that is not on disk. If our core does not return, that is a difference."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / f"{name}{RECORDING_SUFFIX}"
         write_lines(path, lines)
@@ -169,7 +169,7 @@ def compare_lines(name: str, lines: list[Json]) -> Outcome:
 
 @contextmanager
 def _deadline(seconds: int) -> Iterator[None]:
-    """Raises TimeoutError in the block. By a signal, since the core never waits and cannot be asked to stop."""
+    """Raises TimeoutError in the block, by a signal: the core never waits and cannot be asked to stop."""
 
     def interrupt(_: int, __: FrameType | None) -> None:
         raise TimeoutError(f"no end after {seconds} s")
@@ -184,7 +184,7 @@ def _deadline(seconds: int) -> Iterator[None]:
 
 
 def without_messages(lines: list[Json]) -> list[Json]:
-    """Messages of errors may hold times and addresses; all else has to repeat."""
+    """The lines without error messages, which may contain times and addresses; everything else must repeat."""
     return [{**line, "reply": _without_message(line["reply"])} if "reply" in line else line for line in lines]
 
 
@@ -201,7 +201,7 @@ def kind(difference: Difference) -> str:
     return f"{op}: {key}"
 
 
-def _tell(difference: Difference) -> str:
+def _described(difference: Difference) -> str:
     action = json.dumps(difference.action)[:120]
     ours, hadoop = str(difference.ours)[:200], str(difference.hadoop)[:200]
     return f"step {difference.step} {action} {difference.key}: Hadoop {hadoop}, ours {ours}"

@@ -1,4 +1,4 @@
-"""Makes a differing scenario smaller: takes out what it can as long as the scenario still differs.
+"""Makes a differing scenario smaller: removes what it can as long as the scenario still differs.
 
 Delta debugging (Zeller's ddmin, complements only): try without each half, then without each quarter, and so on down to
 single items, beginning again with what is left. Steps first, then keys of the configuration, then steps once more.
@@ -13,13 +13,13 @@ from typing import TypeVar
 from tests.conformance.scenario import Json, Scenario
 
 TRIES_MAX = 600
-"""Each try starts a ResourceManager of Hadoop's: some tenths of a second."""
+"""Each try starts one of Hadoop's ResourceManagers, which takes some tenths of a second."""
 
 Item = TypeVar("Item")
 
 
 class Minimiser:
-    """`differs` says whether a scenario still shows what is looked for. `tries` counts how often it was asked."""
+    """`differs` returns whether a scenario still has the difference. `tries` counts its calls."""
 
     def __init__(self, differs: Callable[[Scenario], bool], tries_max: int = TRIES_MAX) -> None:
         self.tries = 0
@@ -27,7 +27,7 @@ class Minimiser:
         self._differs = differs
 
     def minimise(self, scenario: Scenario, last_step: int | None = None) -> Scenario:
-        """The smallest that was found. `last_step`: the first that differs, if known; 0 is the start."""
+        """The smallest scenario found. `last_step`: the first step that differs, if known; 0 is the start."""
         if last_step is not None and self._still(scenario.with_steps(scenario.steps[:last_step])):
             scenario = scenario.with_steps(scenario.steps[:last_step])
         scenario = self._fewer_steps(scenario)
@@ -51,7 +51,7 @@ class Minimiser:
 
 
 def shrink(items: Sequence[Item], still: Callable[[Sequence[Item]], bool]) -> Sequence[Item]:
-    """Items of which none can be taken out alone without `still` turning False, unless it says False too early."""
+    """A list from which no single item can be removed without `still` becoming False."""
     size = len(items) // 2
     while size:
         start, found = 0, False
@@ -61,6 +61,6 @@ def shrink(items: Sequence[Item], still: Callable[[Sequence[Item]], bool]) -> Se
                 items, found = rest, True
             else:
                 start += size
-        # After single items were taken out others may have become superfluous: once more, until none goes.
+        # Removing an item may make others superfluous: repeat until no item can be removed.
         size = size if found and size == 1 else min(size, len(items)) // 2
     return items

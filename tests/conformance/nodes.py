@@ -1,4 +1,4 @@
-"""Node managers of a recording: they report what they were told to, as the recordings' driver has its own do.
+"""The NodeManagers of a recording: they report what the steps order, as those of the recordings' driver do.
 
 What an AM has acquired on a node runs there from the node's next heartbeat on, a master once it was launched. What
 ended, by itself or on the ResourceManager's order, is reported once.
@@ -21,7 +21,7 @@ HTTP_PORT = 2
 
 
 class RecordedNode:
-    """One NM. `lost`: the ResourceManager has given it up, and it is silent until it registers again.
+    """One NodeManager. `lost`: the ResourceManager considers it lost, and it is silent until it registers again.
 
     It reports in the order of Hadoop's MockNM, a HashMap's: what ends give back are floats, whose sum has an order.
     """
@@ -39,12 +39,12 @@ class RecordedNode:
         return RegisterNodeManagerRequest(self.node_id, HTTP_PORT, self.resource)
 
     def start(self, container_ids: Iterable[ContainerId]) -> None:
-        """Containers whose AM has had time to start them run now."""
+        """Containers whose AM had time to start them are running now."""
         for container_id in container_ids:
             self._containers.setdefault(container_id, ContainerStatus(container_id, ContainerState.RUNNING))
 
     def complete(self, container_id: ContainerId, exit_status: int) -> None:
-        """A container ended; the next heartbeat tells."""
+        """A container ended; the next heartbeat reports it."""
         self._containers[container_id] = ContainerStatus(container_id, ContainerState.COMPLETE, exit_status=exit_status)
 
     def heartbeat(self, *, healthy: bool) -> NodeHeartbeatRequest:
@@ -58,7 +58,7 @@ class RecordedNode:
         )
 
     def obey(self, response: NodeHeartbeatResponse) -> None:
-        """Forget what was told to have ended, and end what is to be cleaned up."""
+        """Forget the containers that were reported as ended, and end those to be cleaned up."""
         self._response_id = response.response_id
         applications = set(response.applications_to_clean_up)
         ordered = set(response.containers_to_clean_up)
@@ -69,6 +69,6 @@ class RecordedNode:
                 self.complete(container_id, ContainerExitStatus.KILLED_BY_APPMASTER)
 
     def lose(self) -> None:
-        """The ResourceManager gives the node up; its containers are gone."""
+        """The ResourceManager considers the node lost; its containers are gone."""
         self.lost = True
         self._containers.clear()

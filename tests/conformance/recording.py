@@ -23,7 +23,7 @@ View = dict[str, object]
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One step: what was done, what was answered, what then changed (None: gone)."""
+    """One step: the order, the reply, and what changed afterwards (None: removed)."""
 
     action: Json
     reply: Json
@@ -46,11 +46,11 @@ class Recording:
 
 
 def read(path: Path) -> Recording:
-    """Read a recording. Raises OSError for a file that cannot be read, ValueError for one that is no recording."""
+    """Read a recording. Raises OSError if it cannot be read, ValueError if it is not a recording."""
     with gzip.open(path, "rt", encoding="utf-8") as lines:
         header, *rest = [json.loads(line) for line in lines]
     if not isinstance(header, dict) or "conf" not in header:
-        raise ValueError(f"{path}: the first line has no `conf`, so this is no recording")
+        raise ValueError(f"{path}: is not a recording: the first line has no `conf`")
     steps = [line for line in rest if "step" in line]
     error = header.get("error")
     return Recording(
@@ -64,5 +64,5 @@ def read(path: Path) -> Recording:
 
 
 def _view(delta: Json) -> View:
-    """Floats are printed with as few digits as a 32-bit float needs: make them that float again."""
+    """Convert numbers back to 32-bit floats: they are printed with as few digits as those need."""
     return {key: to_float32(value) if isinstance(value, float) else value for key, value in delta.items()}

@@ -1,4 +1,4 @@
-"""Replies in the words of the recordings."""
+"""Replies in the form that recordings have."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def container_name(names: Names, container_id: ContainerId) -> str:
 
 
 def show_allocate(names: Names, answers: Sequence[AllocateResponse]) -> Json:
-    """One answer, or the union of several with the headroom of the last."""
+    """One reply, or the union of several, with the headroom of the last."""
     last = answers[-1]
     reply: Json = {
         "headroom": show(last.headroom),

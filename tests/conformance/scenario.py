@@ -18,7 +18,7 @@ RECORDING_SUFFIX = ".jsonl.gz"
 
 @dataclass(frozen=True, slots=True)
 class Scenario:
-    """What is to be done. `about`: other keys of its first line, such as the features it was made with."""
+    """The steps to execute. `about`: other keys of the first line, for example the features it was generated with."""
 
     name: str
     configuration: dict[str, str]
@@ -27,12 +27,12 @@ class Scenario:
 
     @property
     def header(self) -> Json:
-        """The first line of its recording, without what Hadoop says to it."""
+        """The first line of its recording, without Hadoop's reply."""
         return {"name": self.name, **self.about, "conf": self.configuration}
 
     @property
     def hangs_together(self) -> bool:
-        """Whether each step speaks of nodes and applications that an earlier one named."""
+        """Whether each step refers only to nodes and applications that an earlier step named."""
         named: set[str] = set()
         for step in self.steps:
             if step["op"] == "register_node":
@@ -54,7 +54,7 @@ class Scenario:
 
 
 def of_json(scenario: Json) -> Scenario:
-    """Raises ValueError if it is none."""
+    """Raises ValueError if it is not a scenario."""
     if not isinstance(scenario.get("conf"), dict) or not isinstance(scenario.get("steps"), list):
         raise ValueError(f"a scenario has `name`, `conf` and `steps`, this has {', '.join(scenario) or 'nothing'}")
     about = {key: value for key, value in scenario.items() if key not in ("name", "conf", "steps")}
@@ -62,7 +62,7 @@ def of_json(scenario: Json) -> Scenario:
 
 
 def of_file(path: Path) -> Scenario:
-    """What comes of a capacity-scheduler.xml: the start with it, a node, and a refresh with it."""
+    """The scenario of a capacity-scheduler.xml: a start with it, a node, and a refresh with it."""
     file = read_file(path)
     configuration = {key: file.get(key, "") or "" for key in file}
     own = {key: value for key, value in configuration.items() if key.startswith("yarn.scheduler.capacity.")}

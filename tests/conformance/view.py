@@ -1,4 +1,4 @@
-"""All that can be seen of a core between two steps, under the recordings' keys (their README lists them)."""
+"""The visible state of a core between two steps, under the recordings' keys (listed in their README)."""
 
 from __future__ import annotations
 
@@ -125,5 +125,5 @@ def _place(container: RMContainer) -> str:
 
 
 def _number(value: float) -> float | str:
-    """What is not a number is recorded as the text NaN, which is equal to itself."""
+    """NaN is recorded as text, which equals itself."""
     return "NaN" if math.isnan(value) else value

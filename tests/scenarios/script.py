@@ -2,7 +2,7 @@
 
     # case: A2
     # hadoop: LeafQueue.assignContainers
-    # Any words about what is shown; lines with # are for the reader. `hadoop:` names the method whose rule this is, or
+    # Comments for the reader. `hadoop:` names the method whose rule this is, or
     # the test of Hadoop's whose numbers these are.
 
     conf root.queues=a root.a.capacity=100
@@ -96,7 +96,7 @@ class Script:
         return []
 
     def _refresh(self, words: list[str]) -> list[str]:
-        """refresh KEY=VALUE...: these on top of the present configuration; KEY= takes a key away."""
+        """refresh KEY=VALUE...: changes the present configuration; KEY= removes a key."""
         conf = self._conf | _settings(words)
         conf = {key: value for key, value in conf.items() if value}
         self._cluster.refresh(conf)
@@ -122,7 +122,7 @@ class Script:
         return []
 
     def _label(self, words: list[str]) -> list[str]:
-        """label NODE [NAME]: its label from now on, none without a name; a node that is not there yet, by its host."""
+        """label NODE [NAME]: sets its label, or removes it without a name; an unregistered node by its host."""
         self._cluster.label(words[0], *words[1:])
         return self._cluster.read_story()
 
@@ -135,12 +135,12 @@ class Script:
         return [line for _ in range(int(words[0])) for node in self._nodes for line in self._cluster.beat(node)]
 
     def _quietly(self, words: list[str]) -> list[str]:
-        """quietly COMMAND...: without its story."""
+        """quietly COMMAND...: without its output."""
         self._COMMANDS[words[0]](self, words[1:])
         return []
 
     def _clock(self, words: list[str]) -> list[str]:
-        """clock MS: the time since the ResourceManager's start; it was a day ago unless told."""
+        """clock MS: the time since the ResourceManager's start, a day by default."""
         self._cluster.now_ms = START_MS + int(words[0])
         return []
 
@@ -191,15 +191,15 @@ class Script:
         return self._cluster.send(words[0], rows)
 
     def _poll(self, words: list[str]) -> list[str]:
-        """poll APP...: fetches what was placed, tells what it hears."""
+        """poll APP...: an empty allocate call; prints what it returns."""
         return [line for app in words for line in self._views.poll(app)] + self._cluster.read_story()
 
     def _preempt(self, words: list[str]) -> list[str]:
-        """preempt [MS]: time goes on (3000), and a round of preemption runs."""
+        """preempt [MS]: advances the clock (by 3000) and runs a round of preemption."""
         return self._cluster.preempt(*map(int, words))
 
     def _finish(self, words: list[str]) -> list[str]:
-        """finish APP [ATTEMPT.]NUMBER...: told at the next beat of the node."""
+        """finish APP [ATTEMPT.]NUMBER...: reported with the next heartbeat of the node."""
         for word in words[1:]:
             attempt, _, number = word.rpartition(".")
             self._cluster.finish(words[0], int(number), attempt=int(attempt) if attempt else None)
@@ -252,7 +252,7 @@ class Script:
         return [self._views.shares(path) for path in words or self._cluster.scheduler.queues]
 
     def _limits(self, words: list[str]) -> list[str]:
-        """limits LEAF...: what it lets in"""
+        """limits LEAF...: its limits of applications and AM resources"""
         return [self._views.limits(path) for path in words]
 
     def _users(self, words: list[str]) -> list[str]:
@@ -264,7 +264,7 @@ class Script:
         return [self._views.node(name) for name in words or self._nodes]
 
     def _held(self, words: list[str]) -> list[str]:
-        """held [APP...]: what applications hold, and how many containers."""
+        """held [APP...]: the resources and containers of applications."""
         return [self._views.held(app) for app in words or [app for app in self._apps if self._is_known(app)]]
 
     def _is_known(self, app: str) -> bool:
@@ -275,11 +275,11 @@ class Script:
         return True
 
     def _asked(self, words: list[str]) -> list[str]:
-        """asked APP...: what is still asked for, and the missed chances."""
+        """asked APP...: pending requests, and missed scheduling opportunities."""
         return [line for app in words for line in self._views.asked(app)]
 
     def _explain(self, words: list[str]) -> list[str]:
-        """explain APP: why it has not what it wants."""
+        """explain APP: why its requests are pending."""
         return list(self._views.obstacles(words[0]))
 
     def _show(self, words: list[str]) -> list[str]:

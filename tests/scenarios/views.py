@@ -1,4 +1,4 @@
-"""What a scenario's commands show of a cluster, a line each."""
+"""What a scenario's commands print of a cluster, a line each."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Views:
         return text + f" apps {queue.application_count}"
 
     def partition(self, path: str, label: str) -> str:
-        """What a queue has of the nodes with a label, lent containers included."""
+        """What a queue uses of the nodes with a label, containers of other partitions included."""
         queue = self._cluster.scheduler.queues[path]
         usage, own = queue.usage, queue.capacities.at(label)
         text = (
@@ -49,7 +49,7 @@ class Views:
         return text
 
     def shares(self, path: str) -> str:
-        """What the order of queues looks at: binary32 numbers in the shortest form that gives them back."""
+        """What the queue order compares: binary32 numbers, printed with as many digits as they need."""
         queue = self._cluster.scheduler.queues[path]
         own = queue.capacities.default
         return (
@@ -58,7 +58,7 @@ class Views:
         )
 
     def limits(self, path: str) -> str:
-        """What a leaf lets in."""
+        """The limits of a leaf."""
         leaf = self._cluster.leaf(path)
         masters = f"masters {self._of(leaf.am_limit(''))}, of a user {self._of(user_am_limit(leaf, '', 1.0))}"
         applications = f"applications {leaf.maximum_applications}, of a user {leaf.maximum_applications_per_user}"
@@ -92,7 +92,7 @@ class Views:
         return f"{app}: {self._of(attempt.usage.default.used)} in {len(attempt.live_containers)} containers"
 
     def asked(self, app: str) -> Iterator[str]:
-        """What is still asked for, and how often each priority was passed over."""
+        """Pending requests, and the missed scheduling opportunities of each priority."""
         attempt = self._cluster.attempt(app)
         rows: dict[SchedulerKey, list[str]] = {}
         for key, row in attempt.asks.rows():

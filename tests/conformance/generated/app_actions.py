@@ -1,4 +1,4 @@
-"""What clients, masters and containers do in a random scenario. Each action writes some steps, or none."""
+"""What clients, AMs and containers do in a random scenario. Each action writes some steps, or none."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from tests.conformance.generated.queue_tree import Queue
 PICKS = 50
 
 ACKNOWLEDGED = 2
-"""Empty heartbeats after a release: in the last one the master has heard of the end, whichever told it. Otherwise
-threads of Hadoop's decide whether the next attempt hears of it once more."""
+"""Empty heartbeats after a release: the last one reports the container's end to the AM for certain. With fewer, a
+race between Hadoop's threads decides whether the next attempt gets the report again."""
 
 
 def submit(draft: Draft, leaf: Queue | None = None) -> App:
-    """An application comes; most times its master starts and asks for something."""
+    """Submit an application; mostly its AM starts and requests containers."""
     rng = draft.rng
     app = App(f"a{len(draft.apps) + 1}", keeps=rng.random() < (0.7 if draft.has("keep") else 0.2))
     draft.apps.append(app)
@@ -76,7 +76,7 @@ def register_some(draft: Draft) -> None:
 
 
 def ask(draft: Draft, app: App | None = None, *, urgent: int | None = None) -> None:
-    """One heartbeat with asks: anywhere, for a label, or for hosts with their racks. `urgent`: a lot, at a priority."""
+    """One heartbeat with requests: anywhere, for a label, or for hosts and racks. `urgent`: many, high priority."""
     rng = draft.rng
     app = app or draft.running()
     if app is None:
@@ -147,7 +147,7 @@ def unregister(draft: Draft) -> None:
 
 
 def end_many(draft: Draft) -> None:
-    """Most applications end at once: queues drain, auto-created ones fall idle."""
+    """Most applications end at once: queues drain, dynamic queues become idle."""
     for app in draft.apps[-12:]:
         if not app.ended and draft.rng.random() < 0.7:
             draft.do(draft.rng.choice(["unregister", "kill_app"]), app=app.name)
@@ -161,7 +161,7 @@ def kill(draft: Draft) -> None:
 
 
 def _end(draft: Draft, app: App) -> None:
-    """Later steps mostly, not always, leave an ended application alone."""
+    """Note an ended application; later steps mostly do not refer to it."""
     app.ended = draft.rng.random() < 0.9
 
 
@@ -171,7 +171,7 @@ def fail_master(draft: Draft) -> None:
 
 
 def fail_with_kept_containers(draft: Draft) -> None:
-    """A master fails; its containers end, are released or lose their node in each state of the next attempt."""
+    """An AM fails; its containers end, are released or lose their node in each state of the next attempt."""
     rng = draft.rng
     keeping = [app for app in draft.apps[-12:] if app.keeps and not app.ended]
     if not keeping:

@@ -1,4 +1,4 @@
-"""A scenario in the making: what the actions that write its steps know of it."""
+"""An unfinished scenario: what the actions know when they write its steps."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from tests.conformance.generated.queue_tree import Queue, Shape
 Json = dict[str, Any]
 
 RECENT_APPS = 12
-"""Steps are about applications submitted lately; older ones have mostly ended."""
+"""Steps refer to recently submitted applications; older ones have mostly ended."""
 
 
 @dataclass(slots=True)
 class App:
-    """An application as the scenario takes it to be. Whether Hadoop admitted it, the scenario does not know."""
+    """An application as the scenario assumes it to be; Hadoop may have refused it."""
 
     name: str
     keeps: bool = False

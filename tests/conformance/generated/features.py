@@ -1,4 +1,4 @@
-"""What a random scenario may use, by name, and sets of such names to hunt one after the other."""
+"""The features that a random scenario may use, by name, and sets of them."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ _OF_PREEMPTION: dict[str, float] = {
 }
 
 CHANCES = {**_OF_QUEUES, **_OF_NODES, **_OF_APPLICATIONS, **_OF_PREEMPTION}
-"""{feature: how often a scenario has it when nobody chooses}."""
+"""{feature: the probability that a scenario has it by default}."""
 
 NEEDS = {
     "types": "dominant",
@@ -77,7 +77,7 @@ NEEDS = {
     "upward": "preemption",
     "autocreate": "weight",
 }
-"""{feature: one without which it means nothing}; choosing the first chooses the second, except a notation."""
+"""{feature: the feature it depends on}; choosing the first chooses the second, except a notation."""
 
 SETS: dict[str, frozenset[str]] = {
     "basic": frozenset({"percent", "locality", "limits"}),
@@ -113,7 +113,7 @@ def parse(names: str) -> frozenset[str]:
 
 
 def draw(rng: random.Random, allowed: frozenset[str], *, every: bool) -> frozenset[str]:
-    """What one scenario has: all that is allowed, or some by chance; one notation; and what a feature needs."""
+    """The features of one scenario: all allowed ones or some by chance, one notation, and what they depend on."""
     named = [feature for feature in CHANCES if feature in allowed]
     drawn = set(named) if every else {feature for feature in named if rng.random() < _chance(feature, allowed)}
     drawn |= {NEEDS[feature] for feature in drawn & NEEDS.keys() if NEEDS[feature] in CHANCES}
@@ -127,5 +127,5 @@ def draw(rng: random.Random, allowed: frozenset[str], *, every: bool) -> frozens
 
 
 def _chance(feature: str, allowed: frozenset[str]) -> float:
-    """In a small set each feature comes often: that is what the set is for."""
+    """In a small set each feature is frequent."""
     return max(CHANCES[feature], min(0.5, 4 / max(len(allowed), 1)))

@@ -30,7 +30,7 @@ def heartbeat(draft: Draft) -> None:
 
 
 def all_heartbeats(draft: Draft) -> None:
-    """Every node and most masters report once."""
+    """Every node and most AMs send one heartbeat."""
     for host in draft.up:
         draft.do("heartbeat", node=host)
     for app in draft.apps[-12:]:
@@ -57,7 +57,7 @@ def rejoin(draft: Draft) -> None:
 
 
 def restart(draft: Draft) -> None:
-    """A node manager starts anew before anybody missed it: its containers are gone."""
+    """A NodeManager restarts before it expires; its containers are gone."""
     if draft.up:
         draft.do("register_node", **draft.nodes[draft.rng.choice(draft.up)])
 
@@ -75,7 +75,7 @@ def turn_unhealthy_or_back(draft: Draft) -> None:
 
 
 def be_unhealthy_for_a_while(draft: Draft) -> None:
-    """The same node again and again, with something else in between."""
+    """Heartbeats of one node, with other steps in between."""
     if len(draft.up) > 1:
         sick = draft.rng.choice(draft.up)
         draft.do("heartbeat", node=sick, healthy=False)
@@ -93,11 +93,11 @@ def label_nodes(draft: Draft) -> None:
 
 
 def remove_label(draft: Draft) -> None:
-    """Refused as long as a queue may use it; the scenario does not know."""
+    """Remove a label, which is refused while a queue may use it."""
     draft.do("remove_labels", labels=[draft.rng.choice(draft.labels)])
 
 
 def add_label(draft: Draft) -> None:
-    """One that is there already (an error if it changes), or one that no queue may use."""
+    """Add an existing label (an error if it changes), or one that no queue may use."""
     name = draft.rng.choice([*draft.labels, "z"])
     draft.do("add_labels", labels=[{"name": name, "exclusive": draft.rng.random() < 0.5}])

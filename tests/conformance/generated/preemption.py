@@ -1,4 +1,4 @@
-"""What preemption is about in a random scenario: queues that hold too much, queues that are owed, and rounds."""
+"""Preemption in a random scenario: queues above their guarantee, queues below it, and rounds."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ MONITOR = "yarn.resourcemanager.monitor.capacity.preemption."
 
 
 def cluster_properties(rng: random.Random, features: frozenset[str]) -> dict[str, Any]:
-    """The policy's keys; they are none of the scheduler's own."""
+    """The policy's keys, which are not keys of the scheduler."""
     found: dict[str, Any] = {
         "yarn.resourcemanager.scheduler.monitor.enable": "true",
         MONITOR + "total_preemption_per_round": rng.choice([0.1, 0.3, 1.0, 1.0, 1.0]),
@@ -64,7 +64,7 @@ def preempt(draft: Draft) -> None:
 
 
 def press(draft: Draft) -> None:
-    """Some queues fill the cluster, then one that had little asks for its own; rounds follow."""
+    """Some queues fill the cluster, then another one requests its guarantee; rounds follow."""
     rng, leaves = draft.rng, draft.root.leaves()
     owed, *rich = rng.sample(leaves, min(rng.choice([2, 2, 3]), len(leaves)))
     creditors = _started(draft, owed, rng.choice([1, 1, 2]))
@@ -78,7 +78,7 @@ def press(draft: Draft) -> None:
 
 
 def press_inside(draft: Draft) -> None:
-    """One application fills a leaf, then others of it ask, of other users or more urgent."""
+    """One application fills a leaf, then others in it make requests, of other users or at a higher priority."""
     leaf, rng = draft.leaf(), draft.rng
     first, *others = _started(draft, leaf, rng.choice([2, 3]))
     _fill(draft, [first], rng.choice([512, 1024, 1024, 2048]))
@@ -91,7 +91,7 @@ def press_inside(draft: Draft) -> None:
 
 
 def rounds(draft: Draft, apps: list[App]) -> None:
-    """Rounds of the policy, with what masters and nodes do between."""
+    """Rounds of the policy, with heartbeats of AMs and nodes in between."""
     rng = draft.rng
     for _ in range(rng.choice([3, 4, 6])):
         preempt(draft)

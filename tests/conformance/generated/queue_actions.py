@@ -11,7 +11,7 @@ def refresh(draft: Draft) -> None:
 
 
 def change_numbers(draft: Draft) -> None:
-    """The same queues with other shares, maximums and limits."""
+    """Other capacities, maximums and limits for the same queues."""
     rng = draft.rng
     for queue in draft.root.walk():
         if queue.path == "root":
@@ -39,7 +39,7 @@ def change_numbers(draft: Draft) -> None:
 
 
 def _refresh_with_a_wrong_unit(draft: Draft, queue: Queue) -> None:
-    """Refused, and then taken back."""
+    """A change that is refused, and then reverted."""
     right = queue.vectors[""]
     queue.vectors[""] = "[memory=25%,vcores=q]"
     refresh(draft)
@@ -47,7 +47,7 @@ def _refresh_with_a_wrong_unit(draft: Draft, queue: Queue) -> None:
 
 
 def add_or_remove_queues(draft: Draft) -> None:
-    """New leaves, leaves made parents (refused while they run applications), queues taken out, stopped or not."""
+    """Add leaves, turn leaves into parents (refused while they run applications), remove queues, stopped or not."""
     rng = draft.rng
     kind = rng.choice(["add", "add", "split", "remove", "remove"])
     if kind == "add":
@@ -63,7 +63,7 @@ def add_or_remove_queues(draft: Draft) -> None:
 
 
 def _split(draft: Draft, leaf: Queue) -> None:
-    """The leaf gets a child. It may be refused, and then be refused with every later change: so often it is undone."""
+    """Give the leaf a child. If that is refused, every later change is refused too, so it is often reverted."""
     add_queue(draft.rng, draft.shape, leaf)
     if draft.rng.random() < 0.5:
         refresh(draft)
@@ -75,7 +75,7 @@ def _remove(draft: Draft) -> None:
     if gone is None:
         return
     if draft.rng.random() < 0.8:
-        # What Hadoop asks for; while applications run the queue only drains.
+        # As Hadoop requires; while applications run the queue only drains.
         for queue in gone.walk():
             queue.settings["state"] = "STOPPED"
         refresh(draft)
@@ -85,7 +85,7 @@ def _remove(draft: Draft) -> None:
 
 
 def _removable(draft: Draft) -> tuple[Queue, Queue | None]:
-    """A queue with siblings, one that is stopped already rather than another, and its parent."""
+    """A queue with siblings, preferably one that is stopped, and its parent."""
     pairs = [(parent, child) for parent in draft.root.walk() if len(parent.children) > 1 for child in parent.children]
     stopped = [pair for pair in pairs if pair[1].stopped]
     if not pairs:
@@ -94,7 +94,7 @@ def _removable(draft: Draft) -> tuple[Queue, Queue | None]:
 
 
 def stop_or_run(draft: Draft) -> None:
-    """A queue stops (with applications: drains) or runs again; sometimes a parent with all below it."""
+    """Stop a queue (with applications: drain it) or start it again; sometimes a parent with everything below it."""
     rng = draft.rng
     stopped = [queue for queue in draft.root.walk() if queue.stopped]
     if stopped and rng.random() < 0.6:

@@ -1,4 +1,4 @@
-"""Random trees of queues, and the properties that say them in one of the notations.
+"""Random trees of queues, and their properties in one of the notations.
 
 The tree keeps shares, not capacities: what siblings have is worked out when the properties are written, so that queues
 can come and go and the sums stay right (or wrong, where a scenario wants that).
@@ -13,10 +13,10 @@ from dataclasses import dataclass, field
 PREFIX = "yarn.scheduler.capacity."
 
 QUEUES_ENOUGH = 20
-"""With so many a tree does not get another level: each would have next to nothing of a small cluster."""
+"""A tree with this many queues does not get another level: each would have almost nothing of a small cluster."""
 
 TENTHS = 1000
-"""Percentages are handed out in tenths, so that they add up to exactly 100."""
+"""Percentages are multiples of a tenth, so that they add up to exactly 100."""
 
 
 _OF_LEAVES = ("ordering-policy", "default-node-label", "user-settings")
@@ -61,7 +61,7 @@ class Queue:
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """What a tree is grown from. `depth`: levels below root. `cluster`: what absolute capacities divide."""
+    """The parameters of a tree. `depth`: levels below root. `cluster`: what absolute capacities divide."""
 
     notation: str
     features: frozenset[str]
@@ -72,7 +72,7 @@ class Shape:
 
 
 def grow(rng: random.Random, shape: Shape) -> Queue:
-    """Level by level, until nothing wants to be a parent or there are enough."""
+    """Add levels until no queue becomes a parent or there are enough."""
     root = Queue("root", 1, labels=dict.fromkeys(shape.labels, 1))
     parents, queues = [root], 0
     for level in range(1, shape.depth + 1):
@@ -113,14 +113,14 @@ def add_queue(rng: random.Random, shape: Shape, parent: Queue) -> Queue:
 
 
 def draw_share(rng: random.Random, shape: Shape) -> int:
-    """Of a parent, among siblings; now and then nothing, where the scenario has that."""
+    """Capacities of siblings; sometimes zero, where the scenario has that feature."""
     if "zero" in shape.features and rng.random() < 0.2:
         return 0
     return rng.choice([1, 2, 3, 4, 5, 7, 10])
 
 
 def draw_vectors(rng: random.Random, shape: Shape, queue: Queue) -> None:
-    """Capacities with any units; more and less than there is. Siblings need not fit together."""
+    """Capacities in any unit, above and below what exists. Siblings need not agree."""
     queue.vectors = {label: _vector(rng, shape) for label in ("", *queue.labels)}
     queue.vector_maximum = None
     kind = rng.random()
@@ -129,7 +129,7 @@ def draw_vectors(rng: random.Random, shape: Shape, queue: Queue) -> None:
     elif kind < 0.3:
         queue.vector_maximum = _absolute({name: amount * 3 for name, amount in shape.cluster.items()})
     elif kind < 0.5:
-        # The percent sign keeps Hadoop from comparing it with amounts of the parent's.
+        # With the percent sign Hadoop does not compare it with amounts of the parent.
         parts = {name: f"{rng.choice([20, 45.5, 80, 100])}%" for name in shape.cluster}
         queue.vector_maximum = _bracketed(parts | ({"vcores": rng.choice(["3", "64"])} if rng.random() < 0.3 else {}))
 
@@ -209,7 +209,7 @@ def _set_limits(rng: random.Random, shape: Shape, queue: Queue) -> None:
 
 
 def _set_extremes(rng: random.Random, settings: dict[str, str]) -> None:
-    """Limits that are none, and a leave for children who all have nothing."""
+    """Limits without effect, and permission for children that all have zero."""
     if rng.random() < 0.2:
         settings["user-limit-factor"] = "-1"
     if rng.random() < 0.1:
@@ -281,7 +281,7 @@ def _bracketed(amounts: dict[str, str]) -> str:
 
 
 def _write_label(found: dict[str, str], shape: Shape, parent: Queue, label: str) -> None:
-    """Of a label, those siblings that may use it have all."""
+    """The siblings that may use a label share all of it."""
     using = [child for child in parent.children if label in child.labels]
     for child, cut in zip(using, _cut([child.labels[label] for child in using]), strict=True):
         key = f"{PREFIX}{child.path}.accessible-node-labels.{label}.capacity"
@@ -301,7 +301,7 @@ def _write_label(found: dict[str, str], shape: Shape, parent: Queue, label: str)
 
 
 def _cut(shares: list[int]) -> list[int]:
-    """Tenths of percents in proportion, adding up to 100 %: the last takes what rounding leaves."""
+    """Tenths of percents in proportion, adding up to 100 %: the last one gets the rounding error."""
     if not any(shares):
         return [0] * len(shares)
     cuts = [TENTHS * share // sum(shares) for share in shares]

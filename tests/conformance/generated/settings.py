@@ -19,7 +19,7 @@ Properties = dict[str, str]
 
 
 def cluster_properties(rng: random.Random, features: frozenset[str]) -> Properties:
-    """Keys outside of the scheduler's own: they stay through refreshes."""
+    """Keys that are not the scheduler's: refreshes do not change them."""
     found: dict[str, Any] = {
         "yarn.scheduler.minimum-allocation-mb": rng.choice([256, 512, 1024, 1024]),
         "yarn.scheduler.maximum-allocation-mb": rng.choice([8192, 16384]),
@@ -32,7 +32,7 @@ def cluster_properties(rng: random.Random, features: frozenset[str]) -> Properti
         for name in types:
             found[f"yarn.resource-types.{name}.maximum-allocation"] = 8
     if "execution" in features:
-        # Without this Hadoop fails at demotions.
+        # Without this Hadoop fails on demotions.
         found["yarn.resourcemanager.opportunistic-container-allocation.enabled"] = "true"
     if "labels" in features:
         found["yarn.node-labels.enabled"] = "true"
@@ -51,7 +51,7 @@ def cluster_properties(rng: random.Random, features: frozenset[str]) -> Properti
 
 
 def scheduler_properties(rng: random.Random, features: frozenset[str], queues: int) -> Properties:
-    """The scheduler's keys that belong to no queue. `queues`: how many share what masters may have."""
+    """The scheduler's keys that do not belong to a queue. `queues`: how many share the resources for AMs."""
     kind = "Dominant" if "dominant" in features else "Default"
     found: dict[str, Any] = {
         "resource-calculator": f"org.apache.hadoop.yarn.util.resource.{kind}ResourceCalculator",
@@ -83,14 +83,14 @@ def scheduler_properties(rng: random.Random, features: frozenset[str], queues: i
     if "preemption" in features:
         found |= preemption.scheduler_properties(rng, features)
     if "acls" in features:
-        # Otherwise root's default lets everybody in everywhere.
+        # Otherwise root's default gives everybody access everywhere.
         found["root.acl_submit_applications"] = " "
         found["root.acl_administer_queue"] = " "
     return {PREFIX + key: str(value) for key, value in found.items()}
 
 
 def legacy_mappings(rng: random.Random, root: Queue, users: tuple[str, ...]) -> Properties:
-    """`u:` and `g:` rules, with names, placeholders and paths that there are or are not."""
+    """`u:` and `g:` rules, with names, placeholders and paths that exist or do not."""
     rules = []
     for _ in range(rng.choice([1, 2, 3, 5])):
         leaf = rng.choice(root.leaves())
@@ -105,7 +105,7 @@ def legacy_mappings(rng: random.Random, root: Queue, users: tuple[str, ...]) -> 
 
 
 def application_mappings(rng: random.Random, root: Queue) -> Properties:
-    """Rules by the names of applications. They are no keys of the scheduler's own: refreshes do not replace them."""
+    """Rules by application name. They are not keys of the scheduler, so refreshes do not replace them."""
     apps = rng.sample(range(1, 16), rng.choice([1, 3, 6]))
     rules = [f"a{app}:{rng.choice(root.leaves()).path}" for app in apps]
     return {
@@ -118,7 +118,7 @@ def json_rules(rng: random.Random, root: Queue, users: tuple[str, ...]) -> Prope
     """Rules as JSON: each policy, each fallback, with and without making the queue."""
     rules = [_json_rule(rng, root, users) for _ in range(rng.choice([1, 2, 4, 6]))]
     if rng.random() < 0.7:
-        # Something for those whom no rule has placed, so that not too many are turned away.
+        # A rule for applications that no other rule places, so that not too many are refused.
         last = {"customPlacement": rng.choice(root.leaves()).path, "fallbackResult": "reject"}
         rules.append({"type": "user", "matches": "*", "policy": "custom", **last})
     return {
@@ -146,7 +146,7 @@ def _json_rule(rng: random.Random, root: Queue, users: tuple[str, ...]) -> dict[
 
 
 def auto_creation(rng: random.Random, root: Queue) -> tuple[Properties, list[str]]:
-    """Keys by which some parents (and root) take queues that nobody configured; the paths of those parents."""
+    """Keys that let some parents (and root) create queues dynamically; the paths of those parents."""
     parents = [queue for queue in root.walk() if queue.children]
     chosen = [queue.path for queue in parents if rng.random() < 0.6] or ["root"]
     found: dict[str, Any] = {}

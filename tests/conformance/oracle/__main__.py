@@ -1,4 +1,4 @@
-"""Recordings of Hadoop's own ResourceManager: make them, read them, and hunt for what the core does otherwise.
+"""Recordings of Hadoop's own ResourceManager: make them, read them, and search for differences of the core.
 
 A maintainer's tool. It needs a JDK (17 or newer) and Maven; running and testing yarnling does not.
 """
@@ -36,7 +36,7 @@ Every = Annotated[bool, typer.Option("--every", help="All features in each scena
 
 @app.command()
 def build() -> None:
-    """Get Hadoop's artifacts and compile the driver, unless that is done. The others do it by themselves."""
+    """Download Hadoop's artifacts and compile the driver, unless done. Other commands do this themselves."""
     typer.echo(hadoop.build())
 
 
@@ -57,7 +57,7 @@ def random(
 
 @app.command()
 def configs(files: Files) -> None:
-    """What Hadoop and the core say to configuration files: both load or refuse them. Exit 1 if they part."""
+    """Compare how Hadoop and the core take configuration files: both load or refuse them. Exit 1 if they differ."""
     parted = 0
     with hadoop.Hadoop() as oracle:
         for path in _found(files):
@@ -77,7 +77,7 @@ def configs(files: Files) -> None:
 
 @app.command()
 def verify(files: Files) -> None:
-    """Record recordings once more and tell which do not repeat; messages of errors may differ. Exit 1 if any."""
+    """Record recordings again and list those that differ; error messages may. Exit 1 if any differs."""
     changed = 0
     with hadoop.Hadoop() as oracle:
         for path in _found(files):
@@ -93,7 +93,7 @@ def verify(files: Files) -> None:
 
 @app.command()
 def show(recording: Path) -> None:
-    """A recording for reading: each step, its reply, and what changed."""
+    """Print a recording: each step, its reply, and what changed."""
     for number, line in enumerate(read_lines(recording)):
         head = {key: value for key, value in line.items() if key not in ("delta", "reply", "step", "ready")}
         typer.echo(f"{number:4} {json.dumps(line.get('step', head))}")

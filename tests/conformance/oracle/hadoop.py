@@ -1,4 +1,4 @@
-"""Hadoop's ResourceManager in a JVM of its own: built with Maven once, then asked line by line.
+"""Hadoop's ResourceManager in a JVM: built once with Maven, then driven line by line.
 
 The build is kept outside the checkout, in a folder named after what it was made from, so that a change of the driver
 is a new build and two checkouts do not disturb each other.
@@ -25,28 +25,28 @@ BUILDS = Path(os.environ.get("YARNLING_ORACLE_BUILDS", Path.home() / ".cache" / 
 
 _JVM_OPTIONS = (
     "-Xmx1g",
-    # One small JVM of a few: it must not take every core for its garbage or for compiling.
+    # One of several small JVMs: it must not use every core for garbage collection or compilation.
     "-XX:+UseSerialGC",
     "-XX:TieredStopAtLevel=1",
     "-XX:CICompilerCount=1",
-    # Hadoop reaches into these by reflection.
+    # Hadoop accesses these by reflection.
     "--add-opens=java.base/java.lang=ALL-UNNAMED",
     "--add-opens=java.base/java.util=ALL-UNNAMED",
 )
 
 ANSWER_SECONDS_MAX = 90
-"""After this a step that does not even return counts as one from which Hadoop does not come to rest (it waits 40 s)."""
+"""A step that takes longer counts as one after which Hadoop does not come to rest (the driver waits 40 s)."""
 
 _CLOSE_SECONDS_MAX = 60
 
 JVMS_MAX = 3
-"""Lists of resource types that are kept ready; each JVM takes some 300 MB."""
+"""JVMs that are kept for different lists of resource types; each takes some 300 MB."""
 
 REQUEST_SHOWN_MAX = 200
 
 
 class OracleError(Exception):
-    """The driver cannot be built or has died. Its message says what to do."""
+    """The driver cannot be built or has died. The message says what to do."""
 
 
 def build() -> Path:
@@ -127,7 +127,7 @@ class Hadoop:
 
     def _spawn(self) -> subprocess.Popen[str]:
         hosts = self._folder / "hosts"
-        # This machine alone: a scenario's hosts resolve nowhere, and DNS takes seconds to say so.
+        # Look up hosts in files only: a scenario's hosts do not resolve, and DNS takes seconds to answer that.
         hosts.write_text(f"127.0.0.1 localhost {socket.gethostname()}\n")
         classpath = f"{self._folder / 'classes'}{os.pathsep}{(self._folder / 'classpath').read_text()}"
         options = [*_JVM_OPTIONS, f"-Djdk.net.hosts.file={hosts}", "-cp", classpath]
