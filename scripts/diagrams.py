@@ -84,7 +84,7 @@ def module_names() -> Iterator[str]:
 def page(table: Table, module: str) -> str:
     """One lifecycle: diagram, then every row of the table, in its order."""
     rows = "".join(
-        f"| {row.source.name} | {event_name(row.event)} | {' or '.join(names(row.targets))} | {row.reason} |\n"
+        f"| {row.source.name} | {event_name(table, row.event)} | {' or '.join(names(row.targets))} | {row.reason} |\n"
         for row in table.rows
     )
     return (
@@ -106,8 +106,8 @@ def index(tables: dict[str, tuple[Table, str]]) -> str:
     )
 
 
-def event_name(event: Any) -> str:
-    return event.name if isinstance(event, Enum) else machine.event_name(event)
+def event_name(table: Table, event: Any) -> str:
+    return event.name if isinstance(table, lifecycle.Lifecycle) else table.event_name(event)
 
 
 def names(states: tuple[Enum, ...]) -> list[str]:

@@ -20,6 +20,7 @@ from rm.scheduler.model.asks import SchedulerKey
 from rm.scheduler.model.notices import Notice
 from rm.scheduler.model.rm_container import RMContainer
 from tests.rm.builders import RM, done
+from yarn import machine
 from yarn.applications import ApplicationSubmissionContext
 from yarn.configuration import Configuration
 from yarn.containers import Container
@@ -100,14 +101,21 @@ def test_illegal_events_of_a_node(state: NodeState, event: RMNodeEventType) -> N
     assert not of.has_work
 
 
-@pytest.mark.parametrize(("state", "event"), complement(rm_container.LIFECYCLE), ids=names)
+@pytest.mark.parametrize(("state", "event"), machine.complement(rm_container.LIFECYCLE), ids=str)
 def test_illegal_events_of_a_container(state: Any, event: Any) -> None:
     notices: list[Notice] = []
     record = Container(ContainerId(ATTEMPT, 1), NODE, "n1:8042", Resource(1024, 1), priority=1)
     subject = RMContainer(
         record, KEY, user="ann", queue="root.default", partition="", started_ms=0, notify=notices.append
     )
-    check_nothing_changed(subject, subject._machine, state, event)
+    subject._machine.state = state
+    before = fields(subject)
+    name = rm_container.LIFECYCLE.event_name(event)
+    with pytest.raises(machine.IllegalTransition, match=f"{name} is illegal in {state.name}"):
+        subject.handle(event(*(None for _ in event.__struct_fields__)), 7)
+    assert subject.state is state
+    assert subject._machine.history == []
+    assert fields(subject) == before
     assert notices == []
 
 
