@@ -18,9 +18,9 @@ from typing import Any
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from yarn import lifecycle, machine  # noqa: E402  the checkout must be on the path first
+from yarn.machine import Lifecycle  # noqa: E402  the checkout must be on the path first
 
-Table = machine.Lifecycle[Any, Enum] | lifecycle.Lifecycle[Enum, Enum]
+Table = Lifecycle[Any, Enum]
 
 PAGES = ROOT / "docs" / "lifecycles"
 SEARCHED = ("rm.core", "rm.scheduler.model", "nm.core")
@@ -60,7 +60,7 @@ def lifecycles() -> dict[str, tuple[Table, str]]:
     found: dict[str, tuple[Table, str]] = {}
     for module_name in module_names():
         for value in vars(importlib.import_module(module_name)).values():
-            if isinstance(value, machine.Lifecycle | lifecycle.Lifecycle):
+            if isinstance(value, Lifecycle):
                 table, _ = found.setdefault(value.name, (value, module_name))
                 if table is not value:
                     raise SystemExit(f"two lifecycles are called {value.name}: rename one of them")
@@ -84,7 +84,7 @@ def module_names() -> Iterator[str]:
 def page(table: Table, module: str) -> str:
     """One lifecycle: diagram, then every row of the table, in its order."""
     rows = "".join(
-        f"| {row.source.name} | {event_name(row.event)} | {' or '.join(names(row.targets))} | {row.reason} |\n"
+        f"| {row.source.name} | {table.event_name(row.event)} | {' or '.join(names(row.targets))} | {row.reason} |\n"
         for row in table.rows
     )
     return (
@@ -104,10 +104,6 @@ def index(tables: dict[str, tuple[Table, str]]) -> str:
         "# Lifecycles\n\nDrawn by `scripts/diagrams` from the tables that the daemons run on.\n\n"
         f"| lifecycle | states | transitions | table |\n|---|---|---|---|\n{lines}"
     )
-
-
-def event_name(event: Any) -> str:
-    return event.name if isinstance(event, Enum) else machine.event_name(event)
 
 
 def names(states: tuple[Enum, ...]) -> list[str]:

@@ -1,22 +1,25 @@
 """ApplicationMasterProtocol as the core sees it (Hadoop's ApplicationMasterService): register, allocate, finish.
 
-Each attempt counts its calls: an allocate names the last reply its master got. One step behind means that the reply was
+Each attempt counts its calls: an allocate names the last reply that its AM got. One behind means that the reply was
 lost, and the same reply is sent again with nothing done; anything else is refused. So every allocate takes effect once.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Iterator
 
 from msgspec.structs import replace
 
-from rm.core.ask_labels import with_application_label
-from rm.core.lifecycle_events import RMAppAttemptEventType
+from rm.core.applications import RMApp, RMAppAttempt
+from rm.core.context import RMContext
+from rm.core.events import Allocate, FinishApplicationMaster, RegisterApplicationMaster
+from rm.core.lifecycle_events import RMAppAttemptRegistered, RMAppAttemptStatusUpdate, RMAppAttemptUnregistered
 from rm.core.reports.nodes import node_update_report
 from rm.core.rm_node import next_response_id
+from rm.core.service_context import AMSession
 from rm.core.states import ENDING_ATTEMPT_STATES, STORED_APP_STATES
+from rm.scheduler.ask_checks import with_trimmed_label
 from rm.scheduler.model.allocation import Allocation
 from yarn.asks import ANY, ResourceRequest
 from yarn.containers import Container, Token
@@ -27,75 +30,39 @@ from yarn.errors import (
     InvalidContainerReleaseException,
     InvalidResourceBlacklistRequestException,
 )
-from yarn.ids import ApplicationAttemptId, ContainerId, NodeId
+from yarn.ids import ApplicationAttemptId, ContainerId
+from yarn.nodes import NodeReport
 from yarn.protocols.master import (
     AllocateRequest,
     AllocateResponse,
-    FinishApplicationMasterRequest,
     FinishApplicationMasterResponse,
     NMToken,
-    RegisterApplicationMasterRequest,
     RegisterApplicationMasterResponse,
 )
-
-if TYPE_CHECKING:
-    from rm.core.context import RMContext
-    from rm.core.rm_app import RMApp
-    from rm.core.rm_app_attempt import RMAppAttempt
-
-NOT_REGISTERED = -1
-"""The response id before the master registered."""
 
 NM_TOKEN_KIND = "NMToken"
 
 
-@dataclass(slots=True)
-class _Session:
-    """An attempt's place in its calls. `token_nodes`: nodes for which its master has an NM token."""
-
-    response_id: int = NOT_REGISTERED
-    response: AllocateResponse | None = None
-    finished: bool = False
-    token_nodes: dict[NodeId, None] = field(default_factory=dict)
-
-
 class ApplicationMasterService:
-    """The sessions of all attempts that may call."""
+    """What AMs call."""
 
     def __init__(self, context: RMContext) -> None:
         self._context = context
-        self._sessions: dict[ApplicationAttemptId, _Session] = {}
 
-    def register_attempt(self, attempt_id: ApplicationAttemptId) -> None:
-        """The attempt's master may register from now on."""
-        self._sessions[attempt_id] = _Session()
-
-    def unregister_attempt(self, attempt_id: ApplicationAttemptId) -> None:
-        """The attempt is over: its master's calls are refused."""
-        self._sessions.pop(attempt_id, None)
-
-    def forget_node_tokens(self, node_id: NodeId) -> None:
-        """The node's NM is a new one: every master needs a new token for it (NMTokenSecretManagerInRM)."""
-        for session in self._sessions.values():
-            session.token_nodes.pop(node_id, None)
-
-    # The three calls
-
-    def register(
-        self, attempt_id: ApplicationAttemptId, request: RegisterApplicationMasterRequest
-    ) -> RegisterApplicationMasterResponse:
+    def register(self, event: RegisterApplicationMaster) -> RegisterApplicationMasterResponse:
         """Raises InvalidApplicationMasterRequestException for an unknown attempt or a second register."""
+        attempt_id = event.attempt_id
         session = self._session(attempt_id)
         app, attempt = self._known(attempt_id)
         if session.response_id >= 0 and not _may_register_again(app):
             raise InvalidApplicationMasterRequestException(f"Application Master is already registered : {app}")
         context = self._context
-        context.master_liveness.ping(attempt_id, context.now_ms)
+        context.am_liveness.ping(attempt_id, context.now_ms)
         session.response_id = 0
         session.response = AllocateResponse(
             response_id=0, headroom=context.scheduler.resource_types.none, cluster_nodes=0
         )
-        context.send_attempt(attempt_id, RMAppAttemptEventType.REGISTERED, request)
+        context.send(RMAppAttemptRegistered(attempt_id, event.request))
         kept = self._kept_containers(app, attempt)
         if app.submission.keep_containers_across_attempts:
             session.token_nodes.clear()
@@ -108,11 +75,11 @@ class ApplicationMasterService:
             application_acls=app.submission.am_container.application_acls,
         )
 
-    def allocate(self, attempt_id: ApplicationAttemptId, request: AllocateRequest) -> AllocateResponse:
+    def allocate(self, event: Allocate) -> AllocateResponse:
         """Raises what its checks find; then nothing was applied and the response id has not moved."""
-        context = self._context
-        context.master_liveness.ping(attempt_id, context.now_ms)
-        session = self._sessions.get(attempt_id)
+        context, attempt_id, request = self._context, event.attempt_id, event.request
+        context.am_liveness.ping(attempt_id, context.now_ms)
+        session = context.sessions.get(attempt_id)
         if session is None:
             raise ApplicationAttemptNotFoundException(
                 f"Application attempt {attempt_id} doesn't exist in ApplicationMasterService cache."
@@ -133,10 +100,9 @@ class ApplicationMasterService:
         session.response_id = session.response.response_id
         return session.response
 
-    def finish(
-        self, attempt_id: ApplicationAttemptId, request: FinishApplicationMasterRequest
-    ) -> FinishApplicationMasterResponse:
-        """False until the end is stored; the master asks again."""
+    def finish(self, event: FinishApplicationMaster) -> FinishApplicationMasterResponse:
+        """False until the end is stored; the AM calls again."""
+        attempt_id = event.attempt_id
         app, _ = self._known(attempt_id)
         if app.state in STORED_APP_STATES:
             return FinishApplicationMasterResponse(is_unregistered=True)
@@ -147,26 +113,25 @@ class ApplicationMasterService:
             )
         if not session.finished:
             session.finished = True
-            self._context.send_attempt(attempt_id, RMAppAttemptEventType.UNREGISTERED, request)
-        self._context.master_liveness.ping(attempt_id, self._context.now_ms)
+            self._context.send(RMAppAttemptUnregistered(attempt_id, event.request))
+        self._context.am_liveness.ping(attempt_id, self._context.now_ms)
         return FinishApplicationMasterResponse(is_unregistered=app.submission.unmanaged_am)
 
     # Parts of allocate
 
     def _exchange(
-        self, attempt_id: ApplicationAttemptId, request: AllocateRequest, session: _Session
+        self, attempt_id: ApplicationAttemptId, request: AllocateRequest, session: AMSession
     ) -> AllocateResponse:
-        """Hand asks and releases in, and take what has happened since the last call (DefaultAMSProcessor)."""
+        """Apply requests and releases, and take what has happened since the last call (DefaultAMSProcessor)."""
         context = self._context
         app, attempt = self._known(attempt_id)
         label, exclusive = app.submission.node_label_expression, context.settings.exclusive_partitions
-        asks = with_application_label(request.asks, label, exclusive)
+        asks = _with_application_label(request.asks, label, exclusive)
         asks = self._checked(app, attempt_id, asks, request)
         updates, update_errors = context.scheduler.check_updates(app.queue, request.updates)
         allocation = self._allocate(app, attempt, replace(request, asks=asks, updates=tuple(updates)))
-        status = (_fraction(request.progress), request.tracking_url)
-        context.send_attempt(attempt_id, RMAppAttemptEventType.STATUS_UPDATE, status)
-        attempt.let_nodes_forget(attempt.finished_containers.take_heard())
+        context.send(RMAppAttemptStatusUpdate(attempt_id, _fraction(request.progress), request.tracking_url))
+        attempt.let_nodes_forget(attempt.finished_containers.take_sent())
         containers = allocation.containers
         recovered = context.scheduler.recovery.pull_recovered(attempt_id)
         return AllocateResponse(
@@ -177,7 +142,7 @@ class ApplicationMasterService:
             completed=attempt.finished_containers.pull(
                 attempt_id, keep_containers=app.submission.keep_containers_across_attempts
             ),
-            updated_nodes=tuple(node_update_report(context, node, kind) for node, kind in app.pull_node_updates()),
+            updated_nodes=tuple(_node_updates(context, app)),
             nm_tokens=_new_tokens(
                 session, (*containers, *recovered, *(updated.container for updated in allocation.updated))
             ),
@@ -209,7 +174,7 @@ class ApplicationMasterService:
         asks: tuple[ResourceRequest, ...],
         request: AllocateRequest,
     ) -> tuple[ResourceRequest, ...]:
-        """The asks as the scheduler takes them."""
+        """The requests as the scheduler takes them."""
         asks = self._context.scheduler.check_asks(app.queue, asks)
         if ANY in request.blacklist_additions:
             raise InvalidResourceBlacklistRequestException(f"Cannot add {ANY} to the blacklist!")
@@ -233,8 +198,8 @@ class ApplicationMasterService:
         live = self._context.scheduler.containers_of(app.application_id).values()
         return tuple(rm_container.container for rm_container in live if not attempt.is_master(rm_container.id))
 
-    def _session(self, attempt_id: ApplicationAttemptId) -> _Session:
-        session = self._sessions.get(attempt_id)
+    def _session(self, attempt_id: ApplicationAttemptId) -> AMSession:
+        session = self._context.sessions.get(attempt_id)
         if session is None:
             raise InvalidApplicationMasterRequestException(f"Application doesn't exist in cache {attempt_id}")
         return session
@@ -248,12 +213,12 @@ class ApplicationMasterService:
 
 
 def _may_register_again(app: RMApp) -> bool:
-    """An unmanaged master that keeps containers may be started anew under its old attempt."""
+    """An unmanaged AM that keeps containers may be started again under its old attempt."""
     return app.submission.unmanaged_am and app.submission.keep_containers_across_attempts
 
 
 def _fraction(progress: float) -> float:
-    """`progress` brought into 0..1; what is no number counts as 0."""
+    """`progress` brought into 0..1; NaN counts as 0."""
     return 0.0 if math.isnan(progress) else min(1.0, max(0.0, progress))
 
 
@@ -265,11 +230,45 @@ def _check_releases(attempt_id: ApplicationAttemptId, releases: tuple[ContainerI
             )
 
 
-def _new_tokens(session: _Session, containers: tuple[Container, ...]) -> tuple[NMToken, ...]:
-    """One token for each node that the master has none for. They are unsigned here: the shell holds the keys."""
+def _new_tokens(session: AMSession, containers: tuple[Container, ...]) -> tuple[NMToken, ...]:
+    """One token for each node that the AM has none for. They are unsigned here: the shell holds the keys."""
     tokens = []
     for container in containers:
         if container.node_id not in session.token_nodes:
             session.token_nodes[container.node_id] = None
             tokens.append(NMToken(container.node_id, Token(b"", b"", NM_TOKEN_KIND, str(container.node_id))))
     return tuple(tokens)
+
+
+def _node_updates(context: RMContext, app: RMApp) -> Iterator[NodeReport]:
+    for node_id, update in app.pull_node_updates():
+        node = context.node(node_id)
+        if node is not None:
+            yield node_update_report(context, node, update)
+
+
+# Labels of requests
+
+
+def _with_application_label(
+    requests: Iterable[ResourceRequest], label: str | None, exclusive: frozenset[str]
+) -> tuple[ResourceRequest, ...]:
+    """Requests for anywhere without a label get that of their application (DefaultAMSProcessor.allocate)."""
+    return tuple(
+        enforce_exclusivity(replace(request, label=label) if request.label is None else request, label, exclusive)
+        if request.resource_name == ANY
+        else request
+        for request in requests
+    )
+
+
+def enforce_exclusivity(request: ResourceRequest, label: str | None, exclusive: frozenset[str]) -> ResourceRequest:
+    """The application's label instead of the request's if either is `exclusive` (enforcePartitionExclusivity).
+
+    Partitions can be kept for applications that were submitted with their label: such an application requests nothing
+    else, and no other application requests them.
+    """
+    request = with_trimmed_label(request)
+    if request.label != label and (label in exclusive or request.label in exclusive):
+        return replace(request, label=label)
+    return request

@@ -2,72 +2,67 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from msgspec.structs import replace
 
-from rm.core.admission import admit, checked_priority
-from rm.core.events import Asker
-from rm.core.lifecycle_events import RMAppAttemptEventType, RMAppEventType, RMNodeEventType
+from rm.core.app_manager import checked_priority
+from rm.core.applications import RMApp
+from rm.core.context import RMContext
+from rm.core.events import (
+    Asker,
+    FailApplicationAttempt,
+    GetNewApplication,
+    KillApplication,
+    MoveApplication,
+    SignalContainer,
+    UpdateApplicationPriority,
+    UpdateApplicationTimeouts,
+    asker_of,
+)
+from rm.core.lifecycle_events import RMAppAttemptFail, RMAppKill, RMNodeSignalContainer
 from rm.core.states import COMPLETED_APP_STATES, SCHEDULED_APP_STATES, STORED_APP_STATES, RMAppState
-from yarn.applications import ApplicationSubmissionContext
 from yarn.errors import ApplicationAttemptNotFoundException, ApplicationNotFoundException, YarnException
-from yarn.ids import ApplicationAttemptId, ApplicationId, ContainerId
+from yarn.ids import ApplicationId
 from yarn.protocols.client import GetNewApplicationResponse, KillApplicationResponse
 from yarn.resource import INT32_MAX
-from yarn.states import SignalContainerCommand
 from yarn.times import format_iso8601
-
-if TYPE_CHECKING:
-    from rm.core.context import RMContext
-    from rm.core.rm_app import RMApp
 
 FAILED_BY_USER = "Attempt failed by user."
 
 
 class ClientRMService:
-    """What clients call."""
+    """What clients call, but for submitApplication, which RMAppManager handles."""
 
     def __init__(self, context: RMContext) -> None:
         self._context = context
         self._last_id = 0
 
-    def new_application(self) -> GetNewApplicationResponse:
-        """A fresh id; the largest container is that of the whole cluster."""
+    def new_application(self, _: GetNewApplication) -> GetNewApplicationResponse:
+        """A new id; the largest container is that of the whole cluster."""
         self._last_id += 1
         return GetNewApplicationResponse(
             ApplicationId(self._context.cluster_timestamp, self._last_id),
             self._context.scheduler.maximum_allocation(),
         )
 
-    def submit(self, user: str, submission: ApplicationSubmissionContext, groups: tuple[str, ...] = ()) -> None:
-        """Let an application in. Again with the same id: of no effect, so that a client can repeat the call."""
-        context = self._context
-        if submission.application_id in context.apps:
-            return
-        app = admit(context, user, submission, groups)
-        context.apps[app.application_id] = app
-        context.send_app(app.application_id, RMAppEventType.START)
-
-    def kill(self, application_id: ApplicationId, diagnostics: str, asker: Asker) -> KillApplicationResponse:
-        """False until the end is stored; the client asks again."""
-        app = self._context.apps.get(application_id)
+    def kill(self, event: KillApplication) -> KillApplicationResponse:
+        """False until the end is stored; the client calls again."""
+        app = self._context.apps.get(event.application_id)
         if app is None:
-            raise ApplicationNotFoundException(f"Trying to kill an absent application {application_id}")
-        self._context.application_acls.check_modify(asker, app)
+            raise ApplicationNotFoundException(f"Trying to kill an absent application {event.application_id}")
+        self._context.application_acls.check_modify(asker_of(event), app)
         if app.state in STORED_APP_STATES:
             return KillApplicationResponse(is_kill_completed=True)
-        self._context.send_app(application_id, RMAppEventType.KILL, diagnostics)
+        self._context.send(RMAppKill(event.application_id, event.diagnostics))
         return KillApplicationResponse(is_kill_completed=app.submission.unmanaged_am)
 
-    def move(self, application_id: ApplicationId, queue: str, asker: Asker) -> None:
+    def move(self, event: MoveApplication) -> None:
         """Move an application to another leaf. Raises YarnException, with nothing moved.
 
-        The target's access lists must let the asker in, too.
+        The target's access lists must admit the asker, too.
         """
-        context = self._context
-        app = self._app_to_change(application_id, asker)
-        user, groups = asker
+        context, application_id, queue = self._context, event.application_id, event.queue
+        app = self._app_to_change(application_id, asker_of(event))
+        user, groups = asker_of(event)
         if not context.queue_acls.may_submit(context.scheduler.queue_path(queue), user, groups):
             raise YarnException(
                 f"org.apache.hadoop.security.AccessControlException: User {user} cannot submit applications to target "
@@ -78,33 +73,33 @@ class ClientRMService:
         app.queue = context.scheduler.move_application(application_id, queue, context.now_ms)
         app.submission = replace(app.submission, queue=app.queue)
         app.placed = None
-        context.store.change_application(app)
+        context.store.change_application(app.state_data())
 
-    def update_priority(self, application_id: ApplicationId, priority: int, asker: Asker) -> int:
-        """The priority it has now: what was asked for, cut to the cluster's maximum; the old one if it is over.
+    def update_priority(self, event: UpdateApplicationPriority) -> int:
+        """The priority it has now: the requested one, cut to the cluster's maximum; the old one if it is over.
 
-        The queue's priority lists must let the asker, too. The next attempt starts with the priority of the
+        The queue's priority lists must allow it to the asker, too. The next attempt starts with the priority of the
         submission again, as in Hadoop.
         """
-        context = self._context
+        context, application_id, asker = self._context, event.application_id, asker_of(event)
         app = self._app_to_change(application_id, asker)
         if app.state in COMPLETED_APP_STATES:
             return app.priority
         if app.state not in SCHEDULED_APP_STATES:
             raise YarnException(f"Application in {app.state.name} state cannot update priority.")
-        priority = checked_priority(context, application_id, app.queue, priority, asker)
+        priority = checked_priority(context, application_id, app.queue, event.priority, asker)
         context.scheduler.update_priority(application_id, priority, context.now_ms)
         app.priority = priority
-        context.store.change_application(app)
+        context.store.change_application(app.state_data())
         return priority
 
-    def update_timeouts(self, application_id: ApplicationId, expiry_ms: int | None, asker: Asker) -> int:
-        """When its lifetime ends now: as asked, but no later than its queue's maximum after its submission.
+    def update_timeouts(self, event: UpdateApplicationTimeouts) -> int:
+        """When its lifetime ends now: as requested, but no later than its queue's maximum after its submission.
 
-        What is over keeps what it had, and is answered as if it had been taken.
+        An application that is over keeps what it had; the answer is the requested time.
         """
-        context = self._context
-        app = self._app_to_change(application_id, asker)
+        context, expiry_ms = self._context, event.expiry_ms
+        app = self._app_to_change(event.application_id, asker_of(event))
         if expiry_ms is None:
             raise YarnException("At least one ApplicationTimeoutType should be configured for updating timeouts.")
         if app.state in COMPLETED_APP_STATES:
@@ -119,27 +114,28 @@ class ClientRMService:
         longest_s = context.scheduler.application_lifetime(app.queue, INT32_MAX)
         expiry_ms = min(expiry_ms, app.submit_ms + longest_s * 1000)
         app.end_lifetime_at(expiry_ms)
-        context.store.change_application(app)
+        context.store.change_application(app.state_data())
         return expiry_ms
 
-    def fail_attempt(self, attempt_id: ApplicationAttemptId, asker: Asker) -> None:
-        """Have the attempt fail; of no effect once its application is over or sure to be."""
-        app = self._app_to_change(attempt_id.application_id, asker)
+    def fail_attempt(self, event: FailApplicationAttempt) -> None:
+        """Have the attempt fail; no effect once its application is over or sure to be."""
+        attempt_id = event.attempt_id
+        app = self._app_to_change(attempt_id.application_id, asker_of(event))
         if attempt_id not in app.attempts:
             raise ApplicationAttemptNotFoundException(f"ApplicationAttempt with id '{attempt_id}' doesn't exist in RM.")
         if app.state not in COMPLETED_APP_STATES:
-            self._context.send_attempt(attempt_id, RMAppAttemptEventType.FAIL, FAILED_BY_USER)
+            self._context.send(RMAppAttemptFail(attempt_id, FAILED_BY_USER))
 
-    def signal_container(self, container_id: ContainerId, command: SignalContainerCommand, asker: Asker) -> None:
-        """Have a container's node send its processes a signal, with the node's next heartbeat."""
-        context = self._context
+    def signal_container(self, event: SignalContainer) -> None:
+        """Have a container's node send its processes a signal, with the reply to the node's next heartbeat."""
+        context, container_id = self._context, event.container_id
         app = context.apps.get(container_id.application_id)
         if app is not None:
-            context.application_acls.check_modify(asker, app)
+            context.application_acls.check_modify(asker_of(event), app)
         container = None if app is None else context.scheduler.container(container_id)
         if container is None:
             raise YarnException(f"Trying to signal an absent container {container_id}")
-        context.send_node(container.node_id, RMNodeEventType.SIGNAL_CONTAINER, (container_id, command))
+        context.send(RMNodeSignalContainer(container.node_id, container_id, event.command))
 
     def _app_to_change(self, application_id: ApplicationId, asker: Asker) -> RMApp:
         """The application. Raises ApplicationNotFoundException, YarnException if the asker may not change it."""

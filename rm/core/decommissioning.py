@@ -1,25 +1,22 @@
-"""Nodes on their way out: who may go, and who has waited long enough (Hadoop's DecommissioningNodesWatcher).
+"""Decommissioning nodes: which may leave, and which have waited long enough (Hadoop's DecommissioningNodesWatcher).
 
-A node that is decommissioned gracefully takes nothing new. It goes when its last container has ended and no application
-that ran there is still alive (a finished map's output may be wanted), or when its time is over. Its own heartbeats ask
-whether it may go. A node that has fallen silent is looked after by a poll.
+A node that is decommissioned gracefully gets no new containers. It leaves when its last container has ended and no
+application that ran there is still alive (the output of a finished map task may be needed), or at its timeout. This is
+checked with each of its heartbeats. A node that sends none is found by a poll.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
+from rm.core.rm_node import RMNode
 from yarn.containers import ContainerStatus
 from yarn.ids import NodeId
 from yarn.states import ContainerState, NodeState
 
-if TYPE_CHECKING:
-    from rm.core.rm_node import RMNode
-
 FRESH_MS = 5000
-"""A node that spoke within this time is left to its own heartbeats."""
+"""A node that sent a heartbeat within this time is left to its own heartbeats."""
 
 _ACTIVE = (ContainerState.NEW, ContainerState.RUNNING)
 
@@ -34,12 +31,12 @@ class _Watched:
 
 
 class DecommissioningNodesWatcher:
-    """The nodes that are DECOMMISSIONING, from their first heartbeat as such. `find` {node id: node in use}.get."""
+    """The nodes that are DECOMMISSIONING, from their first heartbeat as such. `nodes` {node id: node in use}."""
 
-    def __init__(self, poll_interval_ms: int, start_ms: int, find: Callable[[NodeId], RMNode | None]) -> None:
+    def __init__(self, poll_interval_ms: int, start_ms: int, nodes: Mapping[NodeId, RMNode]) -> None:
         self._poll_ms = poll_interval_ms
         self._start_ms = start_ms
-        self._find = find
+        self._nodes = nodes
         self._watched: dict[NodeId, _Watched] = {}
 
     def update(self, node: RMNode, statuses: Iterable[ContainerStatus], now_ms: int) -> None:
@@ -52,7 +49,7 @@ class DecommissioningNodesWatcher:
         watched.active = sum(status.state in _ACTIVE for status in statuses)
 
     def may_go(self, node: RMNode, now_ms: int) -> bool:
-        """True if nothing on the node is waited for, or not any longer."""
+        """True if the node is empty, or its timeout is over."""
         watched = self._watched.get(node.node_id)
         if watched is None:
             return False
@@ -61,22 +58,22 @@ class DecommissioningNodesWatcher:
         return 0 <= node.decommissioning_timeout_s * 1000 <= now_ms - watched.start_ms
 
     def next_deadline_ms(self) -> int | None:
-        """The next poll; None while no node is on its way out. Only whose time ends at all needs one."""
+        """The next poll that may find a timeout; None while no decommissioning node has one."""
         deadlines = [
             max(watched.start_ms + node.decommissioning_timeout_s * 1000, watched.updated_ms + FRESH_MS)
             for node_id, watched in self._watched.items()
-            if (node := self._find(node_id)) is not None and node.decommissioning_timeout_s >= 0
+            if (node := self._nodes.get(node_id)) is not None and node.decommissioning_timeout_s >= 0
         ]
         if not deadlines:
             return None
         return self._start_ms + ((min(deadlines) - self._start_ms) // self._poll_ms + 1) * self._poll_ms
 
     def expire(self, now_ms: int) -> list[NodeId]:
-        """The silent nodes whose time the last poll up to `now_ms` finds over; those that are gone are forgotten."""
+        """The nodes without heartbeats whose timeout the last poll up to `now_ms` finds over; drops those gone."""
         poll_ms = self._start_ms + (now_ms - self._start_ms) // self._poll_ms * self._poll_ms
         expired = []
         for node_id, watched in list(self._watched.items()):
-            node = self._find(node_id)
+            node = self._nodes.get(node_id)
             if node is None or node.state is not NodeState.DECOMMISSIONING:
                 del self._watched[node_id]
             elif poll_ms - watched.updated_ms >= FRESH_MS:

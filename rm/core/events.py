@@ -6,7 +6,7 @@ An event that is an RPC carries `call`, the shell's number for it; the core answ
 
 from __future__ import annotations
 
-from typing import TypeAlias
+from typing import Protocol, TypeAlias
 
 from msgspec import Struct
 
@@ -24,6 +24,18 @@ from yarn.states import DecommissionType, SignalContainerCommand
 
 Asker: TypeAlias = tuple[str, tuple[str, ...]]
 """The user that calls, with its groups, the primary one first."""
+
+
+class _CalledByUser(Protocol):
+    @property
+    def user(self) -> str: ...
+    @property
+    def groups(self) -> tuple[str, ...]: ...
+
+
+def asker_of(event: _CalledByUser) -> Asker:
+    """Who made the call."""
+    return event.user, event.groups
 
 
 class GetNewApplication(Struct, frozen=True):

@@ -1,8 +1,8 @@
-"""Who has not been heard of for too long (Hadoop's AbstractLivelinessMonitor), without looking at everybody.
+"""What has been silent for too long (Hadoop's AbstractLivelinessMonitor), without looking at everything watched.
 
 Hadoop's checker wakes every third of the interval and walks over all that is registered. Here the same instants are
-kept (expiry is seen in (T, 4T/3], and recorded runs expire where Hadoop's do) but the walk is not: a dict keeps its
-order of insertion, a ping takes its key out and puts it back at the end, so the longest silent is always first.
+kept (expiry is seen in (T, 4T/3], and recorded runs expire where Hadoop's do) but the walk is not: a ping moves its key
+to the end of an ordered dict, so the longest silent is always first.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Generic, TypeVar
 K = TypeVar("K", bound=Hashable)
 
 STALE_DEADLINES_MAX = 1000
-"""Replaced deadlines that a heap keeps beside as many as there are keys; a client may change one again and again."""
+"""Replaced deadlines that a heap may hold in excess of twice its keys; a client may change one again and again."""
 
 CHECKS_AN_INTERVAL = 3
 """AbstractLivelinessMonitor: the checker sleeps a third of the expiry interval."""
@@ -47,29 +47,29 @@ class LivenessMonitor(Generic[K]):
         self._pings.move_to_end(key)
 
     def ping(self, key: K, now_ms: int) -> None:
-        """Heard of `key`; of no effect for one that is not watched."""
+        """`key` is alive; no effect for one that is not watched."""
         if key in self._pings:
             self._pings[key] = now_ms
             self._pings.move_to_end(key)
 
     def unregister(self, key: K) -> None:
-        """Watch `key` no more, if it was watched."""
+        """Stop watching `key`, if it was watched."""
         self._pings.pop(key, None)
 
-    def forgive(self, silence_ms: int) -> None:
-        """Take so much of everybody's silence back."""
+    def extend(self, silence_ms: int) -> None:
+        """Do not count that much of the silence of all keys."""
         for key in self._pings:
             self._pings[key] += silence_ms
 
     def next_deadline_ms(self) -> int | None:
-        """The first check that would find somebody expired; None if nobody is watched."""
+        """The first check that would find a key expired; None if none is watched."""
         for ping_ms in self._pings.values():
             checks_before = (ping_ms + self._interval_ms - self._start_ms) // self._step_ms
             return self._start_ms + (checks_before + 1) * self._step_ms
         return None
 
     def expire(self, now_ms: int) -> list[K]:
-        """Those that the last check up to `now_ms` finds silent for too long; they are watched no more."""
+        """The keys that the last check up to `now_ms` finds silent for too long; they are not watched any more."""
         check_ms = self._start_ms + (now_ms - self._start_ms) // self._step_ms * self._step_ms
         expired = []
         for key, ping_ms in self._pings.items():
@@ -82,7 +82,7 @@ class LivenessMonitor(Generic[K]):
 
 
 class DeadlineMonitor(Generic[K]):
-    """Keys that each have a deadline of their own (RMAppLifetimeMonitor), looked at every `step_ms`."""
+    """Keys that each have a deadline of their own (RMAppLifetimeMonitor), checked every `step_ms`."""
 
     __slots__ = ("_deadlines", "_heap", "_start_ms", "_step_ms")
 
@@ -119,7 +119,7 @@ class DeadlineMonitor(Generic[K]):
         return self._start_ms + (checks_before + 1) * self._step_ms
 
     def expire(self, now_ms: int) -> list[K]:
-        """Those whose deadline the last check up to `now_ms` finds passed; they are forgotten."""
+        """The keys whose deadline the last check up to `now_ms` finds passed; they are not watched any more."""
         check_ms = self._start_ms + (now_ms - self._start_ms) // self._step_ms * self._step_ms
         expired = []
         self._drop_stale()

@@ -1,37 +1,37 @@
-"""ResourceTracker as the core sees it (Hadoop's ResourceTrackerService): NMs register, beat and leave.
+"""ResourceTracker as the core sees it (Hadoop's ResourceTrackerService): NMs register, send heartbeats and leave.
 
-A heartbeat names the last reply its NM got. One step behind: the reply was lost, and the same is sent again with
-nothing done. Further off: the NM and the RM have lost one another, and the NM has to begin anew (RESYNC).
+A heartbeat names the last reply that its NM got. One behind: the reply was lost, and the same is sent again with
+nothing done. Anything else: the NM and the RM do not agree on what was said, and the NM has to register again (RESYNC).
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from msgspec.structs import replace
 
+from rm.core.context import RMContext
+from rm.core.decommissioning import DecommissioningNodesWatcher
+from rm.core.events import NodeHeartbeat, RegisterNode, UnregisterNode, UpdateNodeResource
 from rm.core.lifecycle_events import (
-    FinishedContainer,
-    NodeReconnected,
-    NodeStarted,
-    RMAppAttemptEventType,
-    RMNodeEventType,
+    NodeRemoved,
+    RMAppAttemptContainerFinished,
+    RMNodeDecommission,
+    RMNodeRebooting,
+    RMNodeReconnected,
+    RMNodeResourceUpdate,
+    RMNodeShutdown,
+    RMNodeStarted,
+    RMNodeStatusUpdate,
 )
 from rm.core.rm_node import RMNode, next_response_id
 from yarn.containers import ContainerStatus, NMContainerStatus
 from yarn.errors import YarnException
 from yarn.ids import NodeId
 from yarn.protocols.tracker import (
-    NodeHeartbeatRequest,
     NodeHeartbeatResponse,
     RegisterNodeManagerRequest,
     RegisterNodeManagerResponse,
 )
-from yarn.resource import Resource
 from yarn.states import ContainerState, NodeAction, NodeState
-
-if TYPE_CHECKING:
-    from rm.core.context import RMContext
 
 RM_VERSION = "3.4.1"
 """The release whose behaviour this is; NMs compare it with their own."""
@@ -42,13 +42,16 @@ class ResourceTrackerService:
 
     def __init__(self, context: RMContext) -> None:
         self._context = context
+        self.decommissioning = DecommissioningNodesWatcher(
+            context.settings.decommissioning_poll_interval_ms, context.cluster_timestamp, context.nodes
+        )
 
-    def register(self, request: RegisterNodeManagerRequest, rack: str) -> RegisterNodeManagerResponse:
-        """NORMAL, or SHUTDOWN with the reason for a node that is too small to serve anybody.
+    def register(self, event: RegisterNode) -> RegisterNodeManagerResponse:
+        """NORMAL; or SHUTDOWN with the reason, for a node that is excluded or too small.
 
         Raises ResourceNotFoundException for a node that has a resource type the cluster does not know.
         """
-        context = self._context
+        context, request = self._context, event.request
         if not self._is_allowed(request.node_id):
             return RegisterNodeManagerResponse(
                 NodeAction.SHUTDOWN,
@@ -63,60 +66,61 @@ class ResourceTrackerService:
             return RegisterNodeManagerResponse(
                 NodeAction.SHUTDOWN, context.cluster_timestamp, diagnostics=too_small, rm_version=RM_VERSION
             )
-        node = RMNode(context, request, rack)
+        node = RMNode(context, context.apps, request, event.rack)
         old = context.nodes.get(node.node_id)
         if old is None:
-            context.nodes[node.node_id] = node
-            started = NodeStarted(request.containers, request.running_applications, request.health)
-            context.send_node(node.node_id, RMNodeEventType.STARTED, started)
+            self._add(node, request)
         elif not request.running_applications and node.http_port != old.http_port:
             self._replace(node, request)
         else:
             old.reset_response_id()
-            again = NodeReconnected(node.http_port, node.capability, request.containers, request.running_applications)
-            context.send_node(node.node_id, RMNodeEventType.RECONNECTED, again)
-        context.masters.forget_node_tokens(node.node_id)
+            context.send(
+                RMNodeReconnected(
+                    node.node_id, node.http_port, node.capability, request.containers, request.running_applications
+                )
+            )
+        context.forget_node_tokens(node.node_id)
         context.node_liveness.register(node.node_id, context.now_ms)
         if not context.settings.work_preserving:
             for report in request.containers:
-                self._tell_master_end(node.node_id, report)
+                self._report_am_end(node.node_id, report)
         return RegisterNodeManagerResponse(NodeAction.NORMAL, context.cluster_timestamp, rm_version=RM_VERSION)
 
-    def heartbeat(self, request: NodeHeartbeatRequest) -> NodeHeartbeatResponse:
-        """The node's orders; RESYNC for a node that the RM does not know (any more) or that counts otherwise.
+    def heartbeat(self, event: NodeHeartbeat) -> NodeHeartbeatResponse:
+        """The node's orders; RESYNC for a node that the RM does not know (any more), or whose response id does not fit.
 
-        SHUTDOWN for one that is excluded, or is on its way out and may go.
+        SHUTDOWN for one that is excluded, or that has finished decommissioning.
         """
-        context = self._context
+        context, request = self._context, event.request
         node = context.nodes.get(request.node_id)
         if not self._is_allowed(request.node_id):
             return _shut_down(f"Disallowed NodeManager nodeId: {request.node_id} hostname: {request.node_id.host}")
         if node is None:
             return _resync(f"Node not found resyncing {request.node_id}")
         context.node_liveness.ping(request.node_id, context.now_ms)
-        context.decommissioning.update(node, request.containers, context.now_ms)
+        self.decommissioning.update(node, request.containers, context.now_ms)
         last = node.last_response
         if next_response_id(request.response_id) == last.response_id:
             return last
         if request.response_id != last.response_id:
-            context.send_node(request.node_id, RMNodeEventType.REBOOTING)
+            context.send(RMNodeRebooting(request.node_id))
             return _resync(f"Too far behind rm response id:{last.response_id} nm response id:{request.response_id}")
-        if context.decommissioning.may_go(node, context.now_ms):
-            context.send_node(request.node_id, RMNodeEventType.DECOMMISSION)
+        if self.decommissioning.may_go(node, context.now_ms):
+            context.send(RMNodeDecommission(request.node_id))
             return _shut_down(f"DECOMMISSIONING {request.node_id} is ready to be decommissioned")
         response = node.respond(context.settings.node_heartbeat_interval_ms)
-        context.send_node(request.node_id, RMNodeEventType.STATUS_UPDATE, request)
+        context.send(RMNodeStatusUpdate(request.node_id, request))
         return response
 
-    def unregister(self, node_id: NodeId) -> None:
-        """The NM stops for good; of no effect for a node that is not in use."""
-        self._context.node_liveness.unregister(node_id)
-        self._context.send_node(node_id, RMNodeEventType.SHUTDOWN)
+    def unregister(self, event: UnregisterNode) -> None:
+        """The NM stops for good; no effect for a node that is not in use."""
+        self._context.node_liveness.unregister(event.node_id)
+        self._context.send(RMNodeShutdown(event.node_id))
 
-    def resize(self, resources: tuple[tuple[NodeId, Resource], ...]) -> None:
+    def resize(self, event: UpdateNodeResource) -> None:
         """Give nodes new totals (updateNodeResource). Raises YarnException if one is unknown; then none changes."""
         types = self._context.scheduler.resource_types
-        resources = tuple((node_id, types.complete(resource)) for node_id, resource in resources)
+        resources = tuple((node_id, types.complete(resource)) for node_id, resource in event.resources)
         nodes = self._context.nodes
         unknown = [str(node_id) for node_id, _ in resources if node_id not in nodes]
         if unknown:
@@ -124,32 +128,38 @@ class ResourceTrackerService:
                 f"Resource update get failed on all nodes due to change resource on an unrecognized node: {unknown[0]}"
             )
         for node_id, resource in resources:
-            self._context.send_node(node_id, RMNodeEventType.RESOURCE_UPDATE, resource)
+            self._context.send(RMNodeResourceUpdate(node_id, resource))
 
-    def _tell_master_end(self, node_id: NodeId, report: NMContainerStatus) -> None:
-        """An NM that ended all it ran when it lost the RM: masters' ends count (handleNMContainerStatus)."""
+    def _report_am_end(self, node_id: NodeId, report: NMContainerStatus) -> None:
+        """The end of an AM counts even if its NM ended it after losing the RM (handleNMContainerStatus)."""
         attempt = self._context.attempt(report.container_id.attempt_id)
         if attempt is None or not attempt.is_master(report.container_id) or report.state is not ContainerState.COMPLETE:
             return
         status = ContainerStatus(
             report.container_id, report.state, exit_status=report.exit_status, diagnostics=report.diagnostics
         )
-        finished = FinishedContainer(node_id, status)
-        self._context.send_attempt(attempt.attempt_id, RMAppAttemptEventType.CONTAINER_FINISHED, finished)
+        self._context.send(RMAppAttemptContainerFinished(attempt.attempt_id, node_id, status))
 
     def _is_allowed(self, node_id: NodeId) -> bool:
-        """True if the lists let its host in, or it is only on its way out."""
+        """True if the lists admit its host, or it is decommissioning."""
         if self._context.hosts.allows(node_id.host):
             return True
         node = self._context.nodes.get(node_id)
         return node is not None and node.state is NodeState.DECOMMISSIONING
 
+    def _add(self, node: RMNode, request: RegisterNodeManagerRequest) -> None:
+        """Only the first time that a node registers may its containers be from before a restart of the RM."""
+        context = self._context
+        known = context.inactive_nodes.pop(node.node_id, None)
+        context.nodes[node.node_id] = node
+        containers = request.containers if known is None else ()
+        context.send(RMNodeStarted(node.node_id, containers, request.running_applications, request.health))
+
     def _replace(self, node: RMNode, request: RegisterNodeManagerRequest) -> None:
         """Another NM at the same port: what ran under the old one is lost."""
-        context = self._context
-        context.send(context.remove_node, node.node_id)
-        context.nodes[node.node_id] = node
-        context.send_node(node.node_id, RMNodeEventType.STARTED, NodeStarted((), (), request.health))
+        self._context.send(NodeRemoved(node.node_id))
+        self._context.nodes[node.node_id] = node
+        self._context.send(RMNodeStarted(node.node_id, (), (), request.health))
 
     def _too_small(self, request: RegisterNodeManagerRequest) -> str:
         settings, capability = self._context.settings, request.resource

@@ -19,7 +19,7 @@ class RMSettings(Struct, frozen=True):
     """
 
     node_expiry_ms: int
-    master_expiry_ms: int
+    am_expiry_ms: int
     allocation_expiry_ms: int
     node_heartbeat_interval_ms: int
     lifetime_check_interval_ms: int
@@ -37,7 +37,7 @@ class RMSettings(Struct, frozen=True):
     minimum_vcores: int
     web_address: str
     check_invariants: bool
-    master_default_label: str
+    am_default_label: str
     exclusive_partitions: frozenset[str]
     recovery_enabled: bool
     work_preserving: bool
@@ -47,7 +47,7 @@ class RMSettings(Struct, frozen=True):
         """Read from `conf`. Raises ConfigurationException for a value that cannot be read."""
         return cls(
             node_expiry_ms=resourcemanager.NM_EXPIRY_INTERVAL.of(conf),
-            master_expiry_ms=resourcemanager.AM_EXPIRY_INTERVAL.of(conf),
+            am_expiry_ms=resourcemanager.AM_EXPIRY_INTERVAL.of(conf),
             allocation_expiry_ms=resourcemanager.CONTAINER_ALLOCATION_EXPIRY_INTERVAL.of(conf),
             node_heartbeat_interval_ms=resourcemanager.NM_HEARTBEAT_INTERVAL.of(conf),
             lifetime_check_interval_ms=resourcemanager.APPLICATION_TIMEOUTS_MONITOR_INTERVAL.of(conf),
@@ -68,7 +68,7 @@ class RMSettings(Struct, frozen=True):
             minimum_vcores=scheduler.MINIMUM_ALLOCATION_VCORES.of(conf),
             web_address=_web_address(conf),
             check_invariants=yarnling.CHECK_INVARIANTS.of(conf),
-            master_default_label=resourcemanager.AM_DEFAULT_NODE_LABEL.maybe_of(conf) or "",
+            am_default_label=resourcemanager.AM_DEFAULT_NODE_LABEL.maybe_of(conf) or "",
             exclusive_partitions=frozenset(resourcemanager.EXCLUSIVE_ENFORCED_PARTITIONS.of(conf)),
             recovery_enabled=resourcemanager.RECOVERY_ENABLED.of(conf),
             work_preserving=resourcemanager.RECOVERY_ENABLED.of(conf)

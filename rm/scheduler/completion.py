@@ -9,7 +9,7 @@ from __future__ import annotations
 from rm.scheduler.model.application import FiCaSchedulerApp
 from rm.scheduler.model.node import SchedulerNode
 from rm.scheduler.model.queue import CSQueue
-from rm.scheduler.model.rm_container import RMContainer, RMContainerEvent, RMContainerState
+from rm.scheduler.model.rm_container import RMContainer, RMContainerEnd, RMContainerState
 from yarn.containers import ContainerStatus
 from yarn.ids import ContainerId
 from yarn.states import ContainerExitStatus, ContainerState
@@ -41,7 +41,7 @@ def preempted_status(container_id: ContainerId) -> ContainerStatus:
 def complete_in_queue(
     container: RMContainer,
     status: ContainerStatus,
-    event: RMContainerEvent,
+    event: type[RMContainerEnd],
     application: FiCaSchedulerApp,
     node: SchedulerNode,
 ) -> None:
@@ -49,7 +49,7 @@ def complete_in_queue(
     if container.state is RMContainerState.RESERVED:
         removed = unreserve(application, node, container)
         if container.allows(event):
-            container.handle(event, status, application.leaf.context.now_ms)
+            container.handle(event(status), application.leaf.context.now_ms)
     else:
         removed = _complete_live(container, status, event, application, node.partition)
         node.release_container(container.id, by_node=False)
@@ -84,13 +84,13 @@ def _release_in_queues(container: RMContainer, application: FiCaSchedulerApp, no
 def complete_opportunistic(
     container: RMContainer,
     status: ContainerStatus,
-    event: RMContainerEvent,
+    event: type[RMContainerEnd],
     application: FiCaSchedulerApp,
     node: SchedulerNode | None,
 ) -> None:
     """Take an opportunistic one off: nothing counted for it."""
     if container.allows(event):
-        container.handle(event, status, application.leaf.context.now_ms)
+        container.handle(event(status), application.leaf.context.now_ms)
     application.live_containers.pop(container.id, None)
     if node is not None:
         node.release_container(container.id, by_node=False)
@@ -109,7 +109,7 @@ def unreserve(application: FiCaSchedulerApp, node: SchedulerNode, reserved: RMCo
 def _complete_live(
     container: RMContainer,
     status: ContainerStatus,
-    event: RMContainerEvent,
+    event: type[RMContainerEnd],
     application: FiCaSchedulerApp,
     partition: str,
 ) -> bool:
@@ -122,7 +122,7 @@ def _complete_live(
     application.newly_allocated.pop(container.id, None)
     application.to_preempt.pop(container.id, None)
     if container.allows(event):
-        container.handle(event, status, application.leaf.context.now_ms)
+        container.handle(event(status), application.leaf.context.now_ms)
     part = application.usage.booked(partition)
     part.used = part.used - container.container.resource
     return True

@@ -21,7 +21,7 @@ from msgspec.structs import replace
 from rm.scheduler.model.asks import AskTerms, NodeType, SchedulerKey
 from rm.scheduler.model.node import SchedulerNode
 from rm.scheduler.model.notices import ReleaseTemporary, UpdateContainer
-from rm.scheduler.model.rm_container import FINAL, RMContainer, RMContainerEvent
+from rm.scheduler.model.rm_container import FINAL, AcquireUpdatedContainer, RMContainer
 from rm.scheduler.update_checks import OUTSTANDING
 from yarn.asks import ANY, UpdateContainerError, UpdateContainerRequest
 from yarn.containers import Container
@@ -229,9 +229,9 @@ class ContainerUpdates:
         """Its NM hears of it from us, unless that is the AM's to do, which has so long for an increase."""
         if kind is _DECREASE or self._context.settings.auto_update_containers:
             self._context.notify(UpdateContainer(changed.node_id, changed.container))
-        elif changed.allows(RMContainerEvent.ACQUIRE_UPDATED_CONTAINER):
+        elif changed.allows(AcquireUpdatedContainer):
             is_increase = kind is _INCREASE
-            changed.handle(RMContainerEvent.ACQUIRE_UPDATED_CONTAINER, is_increase, self._context.now_ms)
+            changed.handle(AcquireUpdatedContainer(is_increase), self._context.now_ms)
 
     def _exchange(self, temporary: RMContainer, existing: RMContainer, kind: ContainerUpdateType) -> None:
         """The existing one gets its new size, the temporary one what is to be released (swapContainer)."""

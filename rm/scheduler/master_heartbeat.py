@@ -11,7 +11,7 @@ from rm.scheduler.context import SchedulerContext
 from rm.scheduler.model.allocation import Allocation
 from rm.scheduler.model.applications import Applications
 from rm.scheduler.model.container_sizes import ContainerSizes
-from rm.scheduler.model.rm_container import RMContainer, RMContainerEvent
+from rm.scheduler.model.rm_container import RMContainer, RMContainerReleased
 from rm.scheduler.request_limits import check_blacklist, check_remembered, check_requests
 from rm.scheduler.update_checks import check_updates
 from yarn.asks import ResourceRequest, UpdateContainerError, UpdateContainerRequest
@@ -99,4 +99,4 @@ class MasterHeartbeat:
     def release(self, container: RMContainer) -> None:
         """The master, or the end of its change, gives a container back."""
         status = aborted_status(container.id, RELEASED_BY_AM)
-        self._applications.complete(container, status, RMContainerEvent.RELEASED)
+        self._applications.complete(container, status, RMContainerReleased)

@@ -14,7 +14,7 @@ from rm.scheduler.model.asks import SchedulerKey
 from rm.scheduler.model.node import SchedulerNode
 from rm.scheduler.model.notices import CleanUpContainer
 from rm.scheduler.model.queue import CSQueue
-from rm.scheduler.model.rm_container import RMContainer, RMContainerEvent, RMContainerState
+from rm.scheduler.model.rm_container import RMContainer, RMContainerRecover, RMContainerReleased, RMContainerState
 from yarn.containers import Container, NMContainerStatus
 from yarn.ids import ApplicationAttemptId, NodeId
 from yarn.states import ContainerState
@@ -65,7 +65,7 @@ class Recovery:
                 context.notify(CleanUpContainer(node_id, report.container_id))
             return
         container = _rm_container(context, attempt, node, report)
-        container.handle(RMContainerEvent.RECOVER, report, now_ms)
+        container.handle(RMContainerRecover(report), now_ms)
         if container.state is RMContainerState.RUNNING:
             _charge(container, attempt, node)
             container.is_am = is_master
@@ -73,7 +73,7 @@ class Recovery:
             del attempt.pending_release[container.id]
             if container.state is RMContainerState.RUNNING:
                 released = aborted_status(container.id, RELEASED_BY_AM)
-                applications.complete(container, released, RMContainerEvent.RELEASED)
+                applications.complete(container, released, RMContainerReleased)
 
     def pull_recovered(self, attempt_id: ApplicationAttemptId) -> tuple[Container, ...]:
         """Containers of earlier attempts that were taken up since the last pull (pullPreviousAttemptContainers)."""

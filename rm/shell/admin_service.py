@@ -5,6 +5,7 @@ from __future__ import annotations
 import getpass
 from collections.abc import Callable
 
+from rm.core.administration import decommissioning_nodes
 from rm.core.events import (
     AddClusterNodeLabels,
     RefreshClusterMaxPriority,
@@ -15,7 +16,6 @@ from rm.core.events import (
     UpdateNodeResource,
 )
 from rm.core.host_lists import HostLists
-from rm.core.nodes_list import decommissioning_nodes
 from rm.core.resource_manager import ResourceManagerCore
 from rm.scheduler.model.access_control_list import AccessControlList
 from rm.shell.effects import ResourceManagerShell

@@ -86,7 +86,7 @@ async def test_one_that_hangs_for_longer_than_all_expiries_loses_nobody(tmp_path
         log = cluster.rm.log_file.read_text()
         assert "to=LOST" not in log
         assert "event=EXPIRE" not in log
-        assert "the ResourceManager did not run for" in log
+        assert "the ResourceManager was stalled for" in log
 
 
 # One that keeps nothing

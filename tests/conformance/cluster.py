@@ -31,7 +31,7 @@ from rm.core.events import (
     UpdateApplicationPriority,
     UpdateNodeResource,
 )
-from rm.core.lifecycle_events import RMAppAttemptEventType
+from rm.core.lifecycle_events import ContainerExpired, RMAppAttemptExpire
 from rm.core.resource_manager import ResourceManagerCore
 from rm.core.states import RMAppAttemptState, RMAppState
 from rm.scheduler.model.rm_container import RMContainer, RMContainerState
@@ -377,8 +377,7 @@ class RecordedCluster:
         if container is None or container.state is not RMContainerState.ACQUIRED:
             reply["skipped"] = "none live" if container is None else f"container is {container.state.name}"
             return
-        context = self.core.context
-        context.send(context.scheduler.expire_container, container.id, context.now_ms)
+        self.core.context.send(ContainerExpired(container.id))
         self._send(Tick())
         reply["container"] = container_name(self.names, container.id)
 
@@ -390,7 +389,7 @@ class RecordedCluster:
             return
         assert app.attempt_id is not None
         app.registered = False
-        self.core.context.send_attempt(app.attempt_id, RMAppAttemptEventType.EXPIRE)
+        self.core.context.send(RMAppAttemptExpire(app.attempt_id))
         self._send(Tick())
 
     def _complete(self, container: RMContainer, exit_status: int) -> None:

@@ -71,7 +71,7 @@ def test_a_step_that_there_is_no_event_for_is_a_difference(tmp_path: Path) -> No
 
 def test_a_broken_invariant_is_a_difference(monkeypatch: pytest.MonkeyPatch) -> None:
     """The steps are audited, so a recording holds us to more than what Hadoop's view of it shows."""
-    monkeypatch.setattr("rm.core.audit.violations", lambda _: ["I-01: n1: 1 + 1 != 3"])
+    monkeypatch.setattr("rm.core.invariants.violations", lambda _: ["I-01: n1: 1 + 1 != 3"])
     first = compare_file(ONE).differences[0]
     assert "I-01: n1: 1 + 1 != 3" in str(first.ours)
 

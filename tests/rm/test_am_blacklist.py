@@ -2,7 +2,7 @@
 
 import pytest
 
-from rm.core.am_blacklist import MasterBlacklist, applicable_nodes
+from rm.core.applications import AMBlacklist, applicable_nodes
 from rm.scheduler.model.node import SchedulerNode
 from tests.rm.builders import RM, ask, done
 from yarn.asks import ANY, ResourceRequest
@@ -115,14 +115,14 @@ def test_a_lost_node_is_not_noted() -> None:
     ],
 )
 def test_which_ends_speak_against_the_node(exit_status: int, noted: bool) -> None:
-    blacklist = MasterBlacklist(1.0)
+    blacklist = AMBlacklist(1.0)
     blacklist.note_end(exit_status, node("n1"))
 
     assert blacklist.updates(9) == ((("n1",), ()) if noted else ((), ()))
 
 
 def test_the_list_is_lifted_at_the_threshold() -> None:
-    blacklist = MasterBlacklist(0.5)
+    blacklist = AMBlacklist(0.5)
     for host in ("n1", "n2"):
         blacklist.note_end(1, node(host))
 

@@ -83,7 +83,7 @@ def test_any_other_response_id_is_refused(rm: RM, app: ApplicationId, response_i
 
 
 def test_response_ids_go_round_after_the_largest_java_int(rm: RM, app: ApplicationId) -> None:
-    session = rm.core.context.masters._sessions[rm.attempt_id(app)]
+    session = rm.core.context.sessions[rm.attempt_id(app)]
     session.response_id = RESPONSE_ID_MAX
     assert session.response is not None
     session.response = replace(session.response, response_id=RESPONSE_ID_MAX)
@@ -158,7 +158,7 @@ def test_one_nm_token_for_each_node(rm: RM, app: ApplicationId) -> None:
 
 def test_a_node_whose_nm_began_anew_needs_a_new_token(rm: RM, app: ApplicationId) -> None:
     rm.get(app, 1)
-    rm.core.context.masters.forget_node_tokens(rm.nodes["n1"].node_id)
+    rm.core.context.forget_node_tokens(rm.nodes["n1"].node_id)
     rm.allocate(app, [ask(1)])
     rm.beat()
     assert len(rm.allocate(app).nm_tokens) == 1

@@ -27,8 +27,7 @@ from yarn.errors import (
     YarnException,
 )
 from yarn.ids import ApplicationAttemptId, ApplicationId, ContainerId
-from yarn.lifecycle import IllegalTransition
-from yarn.machine import StateChanged, Warn
+from yarn.machine import IllegalTransition, StateChanged, Warn
 from yarn.resource import Resource
 from yarn.states import FinalApplicationStatus, YarnApplicationState
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from rm.core.audit import Audit
 from rm.core.events import GetNewApplication, Tick, UnregisterNode
+from rm.core.invariants import RMAudit
 from rm.core.resource_manager import ResourceManagerCore
 from rm.shell import daemon
 from tests.rm.builders import ONE_QUEUE, RM, START_MS, ask
@@ -71,15 +71,15 @@ def test_what_hadoop_breaks_is_warned_of_once(rm: RM) -> None:
 
 @pytest.mark.parametrize("told_mb", [-1, 8193])
 def test_a_headroom_that_cannot_be_is_found(rm: RM, told_mb: int) -> None:
-    audit = Audit(rm.core.context)
+    audit = RMAudit(rm.core.context)
     assert audit.look_at_step(Tick(), [Reply(1, AllocateResponse(1, Resource(8192, 1), 1))]) == []
     found = audit.look_at_step(Tick(), [Reply(2, AllocateResponse(1, Resource(told_mb, 1), 1))])
-    assert found == [InvariantsBroken((f"I-12: call 2: a headroom of {told_mb} MB was told in a cluster of 8192 MB",))]
+    assert found == [InvariantsBroken((f"I-12: call 2: reported a headroom of {told_mb} MB in a cluster of 8192 MB",))]
 
 
 def test_a_lost_reply_is_told_again_as_it_was(rm: RM) -> None:
     """The cluster has become smaller since."""
-    audit = Audit(rm.core.context)
+    audit = RMAudit(rm.core.context)
     rm.node("n2")
     lost = AllocateResponse(1, Resource(16384, 1), 2)
     assert audit.look_at_step(Tick(), [Reply(1, lost)]) == []
@@ -110,7 +110,7 @@ async def test_the_daemon_says_what_is_wrong_keeps_its_event_log_and_ends(
         address, token = (await addresses)["yarn.resourcemanager.address"], read_client_token(conf)
         async with ApplicationClientProxy(address, user="ann", token=token) as client:
             await client.get_new_application()
-            monkeypatch.setattr("rm.core.audit.violations", lambda _: ["I-01: n1: 1 + 1 != 3"])
+            monkeypatch.setattr("rm.core.invariants.violations", lambda _: ["I-01: n1: 1 + 1 != 3"])
             await client.get_new_application()
     assert serving.result() == daemon.BROKEN
     assert [record.message for record in caplog.records if record.levelno == logging.CRITICAL] == [

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from rm.core.administration import decommissioning_nodes
 from rm.core.events import RefreshNodes, RegisterNode, SignalContainer
 from rm.core.host_lists import HostLists
-from rm.core.nodes_list import decommissioning_nodes
 from rm.core.reports.nodes import cluster_metrics, node_reports
 from tests.rm.builders import RM, ask, done
 from yarn.ids import NodeId

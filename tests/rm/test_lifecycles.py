@@ -1,31 +1,37 @@
-"""Every event that a state has no row for raises and changes nothing: all pairs of the four tables."""
+"""The four lifecycles: an event that a state has no row for raises and changes nothing, for all pairs."""
 
 from __future__ import annotations
 
 import gc
-from typing import Any
+from enum import Enum
+from typing import Any, get_args
 
 import pytest
+from msgspec import Struct
 
-from rm.core import rm_app, rm_app_attempt, rm_node
+from rm.core import lifecycle_events
+from rm.core.applications import RMApp, RMAppAttempt
 from rm.core.context import RMContext
-from rm.core.lifecycle_events import RMAppAttemptEventType, RMAppEventType, RMNodeEventType
-from rm.core.rm_app import RMApp
-from rm.core.rm_app_attempt import RMAppAttempt
+from rm.core.events import Event
+from rm.core.lifecycle_events import RMAppAttemptEvent, RMAppEvent, RMNodeEvent
+from rm.core.rm_app_attempt_lifecycle import RM_APP_ATTEMPT_LIFECYCLE
+from rm.core.rm_app_lifecycle import RM_APP_LIFECYCLE
 from rm.core.rm_node import RMNode
+from rm.core.rm_node_lifecycle import RM_NODE_LIFECYCLE
 from rm.core.settings import RMSettings
 from rm.core.states import RMAppAttemptState, RMAppState
-from rm.scheduler.model import rm_container
 from rm.scheduler.model.asks import SchedulerKey
 from rm.scheduler.model.notices import Notice
-from rm.scheduler.model.rm_container import RMContainer
+from rm.scheduler.model.rm_container import LIFECYCLE as RM_CONTAINER_LIFECYCLE
+from rm.scheduler.model.rm_container import NMDoneChangeResource, RMContainer, RMContainerState
 from tests.rm.builders import RM, done
 from yarn.applications import ApplicationSubmissionContext
 from yarn.configuration import Configuration
 from yarn.containers import Container
 from yarn.ids import ApplicationAttemptId, ApplicationId, ContainerId, NodeId
-from yarn.lifecycle import IllegalTransition, complement
+from yarn.machine import IllegalTransition, Lifecycle, Machine, complement
 from yarn.protocols.tracker import RegisterNodeManagerRequest
+from yarn.records import required_fields
 from yarn.resource import Resource
 from yarn.states import NodeState
 
@@ -49,92 +55,123 @@ def attempt(of: RMContext) -> RMAppAttempt:
 
 
 def node(of: RMContext) -> RMNode:
-    return RMNode(of, RegisterNodeManagerRequest(NODE, 8042, Resource(1024, 1)), "/default-rack")
+    return RMNode(of, of.apps, RegisterNodeManagerRequest(NODE, 8042, Resource(1024, 1)), "/default-rack")
 
 
-def fields(subject: object) -> dict[str, Any]:
-    """What the subject holds, without its place in the table."""
+def made(event: type) -> Any:
+    """An event of that class: nothing looks into one that is illegal."""
+    return event(*(None for _ in required_fields(event)))
+
+
+def fields(subject: object) -> dict[str, str]:
+    """What the subject holds, without its machine."""
     names = getattr(subject, "__slots__", None) or vars(subject)
-    return {name: getattr(subject, name) for name in names if name not in ("machine", "_machine")}
+    return {name: repr(getattr(subject, name)) for name in names if name not in ("machine", "_machine")}
 
 
-def check_nothing_changed(subject: object, machine: Any, state: object, event: object) -> None:
-    """`event` in `state` raises; the subject's fields, state and story are what they were."""
+def check_nothing_changed(
+    table: Lifecycle[Any, Any], subject: object, machine: Machine[Any], state: Enum, event: type
+) -> None:
+    """`event` in `state` raises; the subject's fields, state and history are what they were."""
     machine.state = state
-    before = {name: repr(value) for name, value in fields(subject).items()}
-    with pytest.raises(IllegalTransition, match=f"{event.name} is illegal in {state.name}"):  # type: ignore[attr-defined]
-        machine.handle(subject, event, None, 7)
+    before = fields(subject)
+    with pytest.raises(IllegalTransition, match=f"{table.event_name(event)} is illegal in {state.name}"):
+        table.handle(subject, machine, made(event), 7)
     assert machine.state is state
     assert machine.history == []
-    assert {name: repr(value) for name, value in fields(subject).items()} == before
+    assert fields(subject) == before
 
 
-def names(member: Any) -> str:
-    return str(member.name)
+def check_nothing_sent(of: RMContext) -> None:
+    of.dispatcher.drain()
+    assert of.dispatcher.take_effects() == []
 
 
-@pytest.mark.parametrize(("state", "event"), complement(rm_app.LIFECYCLE), ids=names)
-def test_illegal_events_of_an_application(state: RMAppState, event: RMAppEventType) -> None:
+@pytest.mark.parametrize(("state", "event"), complement(RM_APP_LIFECYCLE), ids=str)
+def test_illegal_events_of_an_application(state: RMAppState, event: type) -> None:
     of = context()
     subject = app(of)
-    check_nothing_changed(subject, subject.machine, state, event)
-    assert of.effects == []
-    assert not of.has_work
+    check_nothing_changed(RM_APP_LIFECYCLE, subject, subject.machine, state, event)
+    check_nothing_sent(of)
 
 
-@pytest.mark.parametrize(("state", "event"), complement(rm_app_attempt.LIFECYCLE), ids=names)
-def test_illegal_events_of_an_attempt(state: RMAppAttemptState, event: RMAppAttemptEventType) -> None:
+@pytest.mark.parametrize(("state", "event"), complement(RM_APP_ATTEMPT_LIFECYCLE), ids=str)
+def test_illegal_events_of_an_attempt(state: RMAppAttemptState, event: type) -> None:
     of = context()
     subject = attempt(of)
-    check_nothing_changed(subject, subject.machine, state, event)
-    assert of.effects == []
-    assert not of.has_work
+    check_nothing_changed(RM_APP_ATTEMPT_LIFECYCLE, subject, subject.machine, state, event)
+    check_nothing_sent(of)
 
 
-@pytest.mark.parametrize(("state", "event"), complement(rm_node.LIFECYCLE), ids=names)
-def test_illegal_events_of_a_node(state: NodeState, event: RMNodeEventType) -> None:
+@pytest.mark.parametrize(("state", "event"), complement(RM_NODE_LIFECYCLE), ids=str)
+def test_illegal_events_of_a_node(state: NodeState, event: type) -> None:
     of = context()
     subject = node(of)
-    check_nothing_changed(subject, subject.machine, state, event)
-    assert of.effects == []
-    assert not of.has_work
+    check_nothing_changed(RM_NODE_LIFECYCLE, subject, subject.machine, state, event)
+    check_nothing_sent(of)
 
 
-@pytest.mark.parametrize(("state", "event"), complement(rm_container.LIFECYCLE), ids=names)
-def test_illegal_events_of_a_container(state: Any, event: Any) -> None:
+@pytest.mark.parametrize(("state", "event"), complement(RM_CONTAINER_LIFECYCLE), ids=str)
+def test_illegal_events_of_a_container(state: RMContainerState, event: type) -> None:
     notices: list[Notice] = []
     record = Container(ContainerId(ATTEMPT, 1), NODE, "n1:8042", Resource(1024, 1), priority=1)
     subject = RMContainer(
         record, KEY, user="ann", queue="root.default", partition="", started_ms=0, notify=notices.append
     )
-    check_nothing_changed(subject, subject._machine, state, event)
+    check_nothing_changed(RM_CONTAINER_LIFECYCLE, subject, subject._machine, state, event)
     assert notices == []
 
 
 @pytest.mark.parametrize(
     ("table", "final"),
     [
-        (rm_app.LIFECYCLE, {"FINISHED", "FAILED", "KILLED"}),
-        (rm_app_attempt.LIFECYCLE, {"FINISHED", "FAILED", "KILLED"}),
-        (rm_container.LIFECYCLE, {"COMPLETED", "EXPIRED", "RELEASED", "KILLED"}),
-        (rm_node.LIFECYCLE, {"LOST", "REBOOTED", "SHUTDOWN", "DECOMMISSIONED"}),
+        (RM_APP_LIFECYCLE, {"FINISHED", "FAILED", "KILLED"}),
+        (RM_APP_ATTEMPT_LIFECYCLE, {"FINISHED", "FAILED", "KILLED"}),
+        (RM_CONTAINER_LIFECYCLE, {"COMPLETED", "EXPIRED", "RELEASED", "KILLED"}),
+        (RM_NODE_LIFECYCLE, {"LOST", "REBOOTED", "SHUTDOWN", "DECOMMISSIONED"}),
     ],
-    ids=lambda value: value.name if hasattr(value, "name") else "",
+    ids=lambda value: value.name if isinstance(value, Lifecycle) else "",
 )
-def test_where_a_life_ends(table: Any, final: set[str]) -> None:
-    """A node's DECOMMISSION* states have no rows yet: nothing leads there before nodes can be decommissioned."""
+def test_final_states(table: Lifecycle[Any, Any], final: set[str]) -> None:
     assert {state.name for state in table.states if table.is_final(state)} == final
 
 
 @pytest.mark.parametrize(
-    "table", [rm_app.LIFECYCLE, rm_app_attempt.LIFECYCLE, rm_container.LIFECYCLE, rm_node.LIFECYCLE]
+    "table",
+    [RM_APP_LIFECYCLE, RM_APP_ATTEMPT_LIFECYCLE, RM_CONTAINER_LIFECYCLE, RM_NODE_LIFECYCLE],
+    ids=lambda table: table.name,
 )
-def test_every_row_has_its_reason(table: Any) -> None:
+def test_every_row_has_its_reason(table: Lifecycle[Any, Any]) -> None:
     assert [row for row in table.rows if not row.reason] == []
 
 
+def test_every_event_has_a_handler_and_the_tables_know_their_events() -> None:
+    dispatcher = RM().core.context.dispatcher
+    assert [event for event in get_args(Event) if not dispatcher.handles(event)] == []
+    sent = [each for each in vars(lifecycle_events).values() if isinstance(each, type) and issubclass(each, Struct)]
+    own = [each for each in sent if each.__module__ == lifecycle_events.__name__]
+    assert [event for event in own if not dispatcher.handles(event)] == []
+    assert set(RM_APP_LIFECYCLE.events) == set(get_args(RMAppEvent))
+    assert set(RM_APP_ATTEMPT_LIFECYCLE.events) == set(get_args(RMAppAttemptEvent))
+    assert set(RM_NODE_LIFECYCLE.events) == set(get_args(RMNodeEvent))
+
+
+@pytest.mark.parametrize(
+    ("table", "event", "name"),
+    [
+        (RM_APP_LIFECYCLE, lifecycle_events.RMAppKill, "KILL"),
+        (RM_APP_LIFECYCLE, lifecycle_events.AttemptRegistered, "ATTEMPT_REGISTERED"),
+        (RM_APP_ATTEMPT_LIFECYCLE, lifecycle_events.RMAppAttemptStatusUpdate, "STATUS_UPDATE"),
+        (RM_NODE_LIFECYCLE, lifecycle_events.FinishedContainersPulledByAM, "FINISHED_CONTAINERS_PULLED_BY_AM"),
+        (RM_CONTAINER_LIFECYCLE, NMDoneChangeResource, "NM_DONE_CHANGE_RESOURCE"),
+    ],
+)
+def test_events_are_shown_under_hadoops_names(table: Lifecycle[Any, Any], event: type, name: str) -> None:
+    assert table.event_name(event) == name
+
+
 def test_a_container_that_is_over_is_freed_at_once() -> None:
-    """Not when garbage is collected: that looks at all there is, of thousands of nodes, and nobody is served then."""
+    """Not when garbage is collected: that visits all objects of thousands of nodes, and stalls the process."""
     rm = RM()
     rm.node("n1")
     app = rm.submit()

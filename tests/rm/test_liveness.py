@@ -44,7 +44,7 @@ def test_forgiven_silence_does_not_count() -> None:
     """The order of who was silent for longest stays."""
     watched = monitor("n1", "n2")
     watched.ping("n1", 1_000)
-    watched.forgive(25_000)
+    watched.extend(25_000)
     assert watched.expire(50_000) == []
     assert watched.next_deadline_ms() == 60_000
     assert watched.expire(60_000) == ["n2", "n1"]

@@ -84,7 +84,7 @@ def test_what_was_lost_is_counted_for_the_application_and_its_queues() -> None:
     for _ in range(3):
         pass_time(rm, 3000)
     app = rm.core.context.apps[early]
-    assert (app.preempted_containers, app.preempted_masters) == (3, 0)
+    assert (app.preempted_containers, app.preempted_ams) == (3, 0)
     assert (app.losses.containers, app.losses.resource.memory_mb, app.losses.resource.vcores) == (3, 3072, 3)
     assert app.losses.memory_mb_seconds == 3 * 9 * 1024
     usage = application_report(rm.core.context, early).usage
@@ -108,10 +108,10 @@ def test_a_lost_master_counts_for_its_attempt_and_not_as_a_failure() -> None:
     for _ in range(3):
         pass_time(rm, 3000)
     lost = rm.core.context.apps[second]
-    assert (lost.preempted_containers, lost.preempted_masters) == (0, 1)
+    assert (lost.preempted_containers, lost.preempted_ams) == (0, 1)
     assert rm.attempt_id(second).attempt == 2
     assert not next(iter(lost.attempts.values())).counts_as_failure()
-    assert rm.core.context.apps[first].preempted_masters == 0
+    assert rm.core.context.apps[first].preempted_ams == 0
 
 
 def test_a_queue_says_what_may_be_taken_of_it() -> None:

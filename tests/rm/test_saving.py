@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from rm.core.events import FailApplicationAttempt, UnregisterNode
-from rm.core.lifecycle_events import RMAppAttemptEventType, RMAppEventType
+from rm.core.lifecycle_events import RMAppAttemptUnregistered, RMAppKill
 from rm.core.reports.applications import application_report, attempt_report
 from rm.core.state_store import StateStore
 from rm.core.stored_state import Saving
@@ -21,7 +21,7 @@ class SlowStore(StateStore):
     """Everything waits until `write` is called; while `quick`, nothing does."""
 
     def __init__(self, rm: RM) -> None:
-        super().__init__(rm.core.context)
+        super().__init__(rm.core.context.dispatcher)
         self.quick = True
         self._waiting: list[Callable[[], None]] = []
 
@@ -30,7 +30,7 @@ class SlowStore(StateStore):
         waiting, self._waiting = self._waiting, []
         for answer in waiting:
             answer()
-        self._context.drain()
+        self._dispatcher.drain()
 
     def application_saved(self, application_id: ApplicationId, saving: Saving) -> None:
         self._take(lambda: super(SlowStore, self).application_saved(application_id, saving))
@@ -197,10 +197,10 @@ def test_a_master_that_unregisters_wins_over_the_kill_behind_it(rm: RM) -> None:
     app = rm.submit()
     rm.run_master(app)
     context = rm.core.context
-    last_word = FinishApplicationMasterRequest(FinalApplicationStatus.SUCCEEDED)
-    context.send_app(app, RMAppEventType.KILL, "killed")
-    context.send_attempt(rm.attempt_id(app), RMAppAttemptEventType.UNREGISTERED, last_word)
-    context.drain()
+    request = FinishApplicationMasterRequest(FinalApplicationStatus.SUCCEEDED)
+    context.send(RMAppKill(app, "killed"))
+    context.send(RMAppAttemptUnregistered(rm.attempt_id(app), request))
+    context.dispatcher.drain()
     assert states(rm, app) == ("FINISHING", "FINISHING")
 
 

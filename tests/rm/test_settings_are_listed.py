@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
+from rm.core.access_control import QueueAcls
+from rm.core.administration import ConfiguredQueues
 from rm.core.placement_rules.mapping import MappingPlacement
-from rm.core.queue_acls import QueueAcls
-from rm.core.queue_lookup import ConfiguredQueues
 from rm.core.resource_manager import ResourceManagerCore
 from rm.scheduler.config import unsupported
 from rm.scheduler.config.configuration import CapacitySchedulerConfiguration

@@ -15,17 +15,21 @@ from typing import Any, Generic, TypeVar
 
 from yarn.errors import InternalError, YarnException
 from yarn.machine.effects import Refuse, Reply, StateChanged, Warn
-from yarn.machine.table import Lifecycle, Machine, State, Subject, event_name
+from yarn.machine.table import IllegalTransition, Lifecycle, Machine, State, Subject
 
 Effect = TypeVar("Effect")
 Event = TypeVar("Event")
 
 
 class Dispatcher(Generic[Effect]):
-    """Delivers events to the handlers of their classes. `now_ms` is the time of the step under way."""
+    """Delivers events to the handlers of their classes. `now_ms` is the time of the step under way.
 
-    def __init__(self, now_ms: int = 0) -> None:
+    An event that is illegal in a subject's state raises if `strict`; else it is a warning, as in Hadoop.
+    """
+
+    def __init__(self, now_ms: int = 0, *, strict: bool = True) -> None:
         self.now_ms = now_ms
+        self._strict = strict
         self._handlers: dict[type, Callable[[Any], object]] = {}
         self._queue: deque[object] = deque()
         self._timers: list[tuple[int, int, object]] = []
@@ -68,9 +72,16 @@ class Dispatcher(Generic[Effect]):
     ) -> None:
         """Have `subject` take `event` now, and log a change of its state."""
         source = machine.state
-        target = lifecycle.handle(subject, machine, event, self.now_ms)
+        try:
+            target = lifecycle.handle(subject, machine, event, self.now_ms)
+        except IllegalTransition as error:
+            if self._strict:
+                raise
+            self.emit(Warn(str(error)))
+            return
         if target is not source:
-            self.emit(StateChanged(lifecycle.name, str(subject), event_name(type(event)), source.name, target.name))
+            name, detail = lifecycle.event_name(type(event)), lifecycle.describe(subject) if lifecycle.describe else ""
+            self.emit(StateChanged(lifecycle.name, str(subject), name, source.name, target.name, detail))
 
     # Steps
 

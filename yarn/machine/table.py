@@ -32,7 +32,7 @@ Event = TypeVar("Event")
 HISTORY_MAX = 16
 """Transitions that a machine remembers: enough for the whole life of most objects, bounded for the others."""
 
-_WORD_START = re.compile(r"(?<!^)(?=[A-Z])")
+_WORD_START = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 
 
 class IllegalTransition(InternalError):
@@ -54,15 +54,15 @@ class Row(Struct, Generic[Subject, State, Event], frozen=True):
 
 
 class Transition(NamedTuple):
-    """A state change that happened, for the history that errors about an object carry."""
+    """A state change that happened, for the history that errors about an object carry; `event` is its shown name."""
 
-    event: type
+    event: str
     at_ms: int
     source: Enum
     target: Enum
 
     def __str__(self) -> str:
-        return f"{self.at_ms}: {self.source.name} --{event_name(self.event)}--> {self.target.name}"
+        return f"{self.at_ms}: {self.source.name} --{self.event}--> {self.target.name}"
 
 
 class Machine(Generic[State]):
@@ -76,21 +76,32 @@ class Machine(Generic[State]):
 
 
 class Lifecycle(Generic[Subject, State]):
-    """The table of one kind of object, checked when it is made: one row for each (state, event class)."""
+    """The table of one kind of object, checked when it is made: one row for each (state, event class).
 
-    def __init__(self, name: str, initial: State, rows: Iterable[Row[Subject, State, Any]]) -> None:
+    `describe` returns what a logged state change says about its subject beside the two states.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        initial: State,
+        rows: Iterable[Row[Subject, State, Any]],
+        describe: Callable[[Subject], str] | None = None,
+    ) -> None:
         self.name = name
         self.initial = initial
         self.rows = tuple(rows)
+        self.describe = describe
         self.states: type[State] = type(initial)
         self.events: tuple[type, ...] = tuple(dict.fromkeys(row.event for row in self.rows))
+        self._event_names = {event: event_name(event, name) for event in self.events}
         # By the name of a state: an Enum computes its own hash in Python each time.
         self._table: dict[str, dict[type, Row[Subject, State, Any]]] = {state.name: {} for state in self.states}
         for row in self.rows:
             self._add(row)
 
     def _add(self, row: Row[Subject, State, Any]) -> None:
-        shown = f"{self.name}: {row.source.name} --{event_name(row.event)}-->"
+        shown = f"{self.name}: {row.source.name} --{self.event_name(row.event)}-->"
         by_event = self._table[row.source.name]
         if row.event in by_event:
             raise InternalError(f"{shown}: there are two rows for it")
@@ -102,6 +113,10 @@ class Lifecycle(Generic[Subject, State]):
         """The row for an event class in a state, None if the event is illegal there."""
         return self._table[state._name_].get(event)
 
+    def event_name(self, event: type) -> str:
+        """The name of an event class as logs, histories and diagrams of this lifecycle show it."""
+        return self._event_names.get(event) or event_name(event, self.name)
+
     def handle(self, subject: Subject, machine: Machine[State], event: object, now_ms: int) -> State:
         """Make the transition of `event` at `now_ms`; returns the new state.
 
@@ -112,19 +127,19 @@ class Lifecycle(Generic[Subject, State]):
         if row is None:
             history = "".join(f"\n    {transition}" for transition in machine.history)
             raise IllegalTransition(
-                f"{self.name} {subject}: {event_name(type(event))} is illegal in {source.name}{history}"
+                f"{self.name} {subject}: {self.event_name(type(event))} is illegal in {source.name}{history}"
             )
         chosen = row.action(subject, event) if row.action is not None else None
         target = chosen if chosen is not None else row.targets[0]
         if target not in row.targets:
             raise InternalError(
-                f"{self.name}: {source.name} --{event_name(row.event)}--> {target.name} is not in the row"
+                f"{self.name}: {source.name} --{self.event_name(row.event)}--> {target.name} is not in the row"
             )
         if target is not source:
             machine.state = target
             if len(machine.history) == HISTORY_MAX:
                 del machine.history[0]
-            machine.history.append(Transition(row.event, now_ms, source, target))
+            machine.history.append(Transition(self._event_names[row.event], now_ms, source, target))
         return target
 
     def is_final(self, state: State) -> bool:
@@ -146,13 +161,17 @@ class Lifecycle(Generic[Subject, State]):
             for target in row.targets:
                 if target is row.source and row.action is None:
                     continue
-                edges.setdefault((row.source.name, target.name), []).append(event_name(row.event))
+                edges.setdefault((row.source.name, target.name), []).append(self.event_name(row.event))
         return [(source, target, events) for (source, target), events in edges.items()]
 
 
-def event_name(event: type) -> str:
-    """The name of an event class as logs and diagrams show it: KillContainer is KILL_CONTAINER, as in Hadoop."""
-    return _WORD_START.sub("_", event.__name__).upper()
+def event_name(event: type, lifecycle: str = "") -> str:
+    """The name of an event class as logs and diagrams show it: KillContainer is KILL_CONTAINER, as in Hadoop.
+
+    Hadoop has events of the same name in several state machines. Their classes begin with the name of the lifecycle,
+    which is left out: RMNodeExpire is EXPIRE in the lifecycle RMNode.
+    """
+    return _WORD_START.sub("_", event.__name__.removeprefix(lifecycle)).upper()
 
 
 def ignored(state: State, events: Iterable[type], reason: str) -> list[Row[Any, State, Any]]:

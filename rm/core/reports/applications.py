@@ -8,15 +8,16 @@ Source: RMAppImpl.createAndGetApplicationReport, RMAppAttemptImpl.createApplicat
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from rm.core.application_acls import VIEW
+from rm.core.access_control import VIEW
+from rm.core.applications import RMApp, RMAppAttempt
+from rm.core.context import RMContext
 from rm.core.events import Asker
 from rm.core.reports.launch_diagnostics import launch_diagnostics
 from rm.core.states import COMPLETED_APP_STATES, RMAppAttemptState, RMAppState
-from rm.scheduler.model.rm_container import RMContainerState
+from rm.scheduler.model.rm_container import RMContainer, RMContainerState
 from yarn.applications import (
     DEFAULT_PARTITION,
     LABEL_NOT_SET,
@@ -42,12 +43,6 @@ from yarn.states import (
     YarnApplicationState,
 )
 from yarn.times import UNLIMITED, format_iso8601
-
-if TYPE_CHECKING:
-    from rm.core.context import RMContext
-    from rm.core.rm_app import RMApp
-    from rm.core.rm_app_attempt import RMAppAttempt
-    from rm.scheduler.model.rm_container import RMContainer
 
 UNAVAILABLE = "N/A"
 NO_ATTEMPT = -1

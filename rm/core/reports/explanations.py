@@ -6,21 +6,18 @@ Pure, and nothing changes: what was refused is kept anyway (rm.scheduler.view.re
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
 
+from rm.core.context import RMContext
 from rm.core.events import Asker
 from rm.core.reports.applications import application_state
+from rm.scheduler.model.application import FiCaSchedulerApp
+from rm.scheduler.model.queue import CSQueue
 from rm.scheduler.model.usage import NO_LABEL
 from rm.scheduler.view.explanation import Obstacle
 from rm.scheduler.view.reasons import Reason
 from rm.scheduler.view.remedies import Remedies
 from yarn.ids import ApplicationId
 from yarn.protocols.inspection import Explanation, ObstacleReport, ObstacleScope, PendingAsk, Reservation
-
-if TYPE_CHECKING:
-    from rm.core.context import RMContext
-    from rm.scheduler.model.application import FiCaSchedulerApp
-    from rm.scheduler.model.queue import CSQueue
 
 _OF_USER = frozenset({Reason.USER_LIMIT, Reason.COMMIT_USER_LIMIT, Reason.AM_USER_LIMIT})
 

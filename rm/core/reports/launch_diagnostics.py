@@ -7,18 +7,15 @@ when somebody asks, from what the scheduler keeps anyway; so its numbers are tho
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
 
+from rm.core.applications import RMAppAttempt
+from rm.core.service_context import RMServiceContext
 from rm.core.states import RMAppAttemptState
 from rm.scheduler.capacity.activation import user_am_limit
+from rm.scheduler.model.application import FiCaSchedulerApp
 from rm.scheduler.view.reasons import Reason, Refusal
 from yarn.ids import NodeId
 from yarn.java.binary32 import f32, shortest
-
-if TYPE_CHECKING:
-    from rm.core.context import RMContext
-    from rm.core.rm_app_attempt import RMAppAttempt
-    from rm.scheduler.model.application import FiCaSchedulerApp
 
 UNMANAGED = "User launched the Application Master, since it's unmanaged. "
 INACTIVATED = "Application is added to the scheduler and is not yet activated. "
@@ -35,7 +32,7 @@ _USER_AT_LIMIT = "User capacity has reached its maximum limit."
 _WAITS_FOR_LAUNCH = (RMAppAttemptState.ALLOCATED_SAVING, RMAppAttemptState.ALLOCATED)
 
 
-def launch_diagnostics(context: RMContext, attempt: RMAppAttempt) -> str:
+def launch_diagnostics(context: RMServiceContext, attempt: RMAppAttempt) -> str:
     """Why there is no master at work yet; empty once there is one, or once the attempt is over."""
     if attempt.launch_diagnostics is not None:
         return attempt.launch_diagnostics
@@ -73,7 +70,7 @@ def _not_activated(scheduled: FiCaSchedulerApp) -> str:
     return _stamped(at_ms, f"{INACTIVATED}{reason.value}  Details : {details}")
 
 
-def _activated(context: RMContext, scheduled: FiCaSchedulerApp) -> str:
+def _activated(context: RMServiceContext, scheduled: FiCaSchedulerApp) -> str:
     """What the last node that was looked at lacked, and how full the queue is."""
     leaf, partition = scheduled.leaf, scheduled.am_partition
     capacities = leaf.capacities.at(partition)
@@ -94,7 +91,7 @@ def _activated(context: RMContext, scheduled: FiCaSchedulerApp) -> str:
     return _stamped(at_ms, f"{ACTIVATED}{last} Details : {details}")
 
 
-def _last_look(context: RMContext, node_id: NodeId, refusal: Refusal) -> str:
+def _last_look(context: RMServiceContext, node_id: NodeId, refusal: Refusal) -> str:
     if refusal.reason is Reason.USER_LIMIT:
         return _USER_AT_LIMIT
     node = context.scheduler.nodes.get(node_id)

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
+from rm.core.context import RMContext
+from rm.core.rm_node import RMNode
 from yarn.nodes import ClusterMetrics, NodeReport
 from yarn.states import NodeState, NodeUpdateType
-
-if TYPE_CHECKING:
-    from rm.core.context import RMContext
-    from rm.core.rm_node import RMNode
 
 
 def node_reports(context: RMContext, states: frozenset[NodeState]) -> Iterator[NodeReport]:

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
+from rm.core.context import RMContext
 from rm.core.events import Asker
 from rm.core.reports import applications as reports
 from rm.scheduler.model.application import FiCaSchedulerApp
@@ -23,10 +23,6 @@ from yarn.asks import ANY
 from yarn.protocols.client import QueueInfoRequest, QueueUserAcls
 from yarn.queues import QueueInfo, QueuePartition, QueueStatistics
 from yarn.states import ApplicationsRequestScope, QueueACL, YarnApplicationState
-
-if TYPE_CHECKING:
-    from rm.core.context import RMContext
-
 
 ROOT = "root"
 

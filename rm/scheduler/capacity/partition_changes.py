@@ -13,7 +13,7 @@ from rm.scheduler.model.application import FiCaSchedulerApp
 from rm.scheduler.model.applications import Applications
 from rm.scheduler.model.node import SchedulerNode
 from rm.scheduler.model.node_labels import LabelChanges
-from rm.scheduler.model.rm_container import RMContainer, RMContainerEvent
+from rm.scheduler.model.rm_container import RMContainer, RMContainerKill
 
 
 def apply_label_changes(changes: LabelChanges, applications: Applications, context: SchedulerContext) -> None:
@@ -34,7 +34,7 @@ def _relabel(node: SchedulerNode, label: str, applications: Applications) -> Non
             _count_over(attempt, container, node.partition, label)
     reserved = node.reserved_container
     if reserved is not None:
-        applications.complete(reserved, unreserved_status(reserved.id), RMContainerEvent.KILL)
+        applications.complete(reserved, unreserved_status(reserved.id), RMContainerKill)
     node.partition = label
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from rm.scheduler.container_updates import ContainerUpdates
 from rm.scheduler.context import SchedulerContext
 from rm.scheduler.model.asks import AppSchedulingInfo, SchedulerKey, key_hash
-from rm.scheduler.model.rm_container import RMContainer, RMContainerEvent
+from rm.scheduler.model.rm_container import RMContainer, RMContainerAcquired
 from rm.scheduler.model.usage import NO_LABEL, ResourceUsage
 from rm.scheduler.view.reasons import Reason, Refusal, Refusals
 from yarn.asks import ANY, UNDEFINED_PRIORITY, Preemption, ResourceRequest
@@ -223,7 +223,7 @@ class FiCaSchedulerApp:
         placed = tuple(self.newly_allocated.values())
         self.newly_allocated.clear()
         for container in placed:
-            container.handle(RMContainerEvent.ACQUIRED, None, self._context.now_ms)
+            container.handle(RMContainerAcquired(), self._context.now_ms)
         return tuple(container.container for container in placed)
 
     def mark_for_preemption(self, container_id: ContainerId) -> None:

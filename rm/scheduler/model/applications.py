@@ -22,7 +22,7 @@ from rm.scheduler.model.leaf_queue import LeafQueue
 from rm.scheduler.model.node import SchedulerNode
 from rm.scheduler.model.notices import ApplicationAccepted, ApplicationRejected, AttemptAdded, QueueMissing
 from rm.scheduler.model.queue_tree import QueueTree
-from rm.scheduler.model.rm_container import RMContainer, RMContainerEvent
+from rm.scheduler.model.rm_container import RMContainer, RMContainerEnd, RMContainerExpire, RMContainerKill
 from rm.scheduler.moving import change_priority, move, target_leaf
 from rm.scheduler.submission import SubmissionRefused, leaf_for, recovered_leaf
 from yarn.asks import UpdateContainerRequest
@@ -163,9 +163,9 @@ class Applications:
         for container in attempt.live_in_hash_order():
             if not (keep_containers and container.is_running):
                 status = aborted_status(container.id, COMPLETED_APPLICATION)
-                self.complete(container, status, RMContainerEvent.KILL)
+                self.complete(container, status, RMContainerKill)
         for reserved in attempt.reserved_containers:
-            self.complete(reserved, aborted_status(reserved.id, APPLICATION_COMPLETE), RMContainerEvent.KILL)
+            self.complete(reserved, aborted_status(reserved.id, APPLICATION_COMPLETE), RMContainerKill)
         attempt.stop()
         attempt.leaf.finish_attempt(attempt)
         self._parallel.dismiss(attempt)
@@ -185,8 +185,8 @@ class Applications:
     def expire_container(self, container_id: ContainerId) -> None:
         """Acquired and never launched in time."""
         container = self.container(container_id)
-        if container is not None and container.allows(RMContainerEvent.EXPIRE):
-            self.complete(container, aborted_status(container_id, EXPIRED), RMContainerEvent.EXPIRE)
+        if container is not None and container.allows(RMContainerExpire):
+            self.complete(container, aborted_status(container_id, EXPIRED), RMContainerExpire)
 
     def roll_back_increase(self, container_id: ContainerId) -> None:
         """Have it shrink to the size that its NM last told (rollbackContainerUpdate)."""
@@ -198,7 +198,7 @@ class Applications:
         decrease = ContainerUpdateType.DECREASE_RESOURCE
         apply_updates(attempt, [(UpdateContainerRequest(container_id, version, decrease, size), container)])
 
-    def complete(self, container: RMContainer, status: ContainerStatus, event: RMContainerEvent) -> None:
+    def complete(self, container: RMContainer, status: ContainerStatus, event: type[RMContainerEnd]) -> None:
         """End a container or reservation; ask again for what its AM never saw (completedContainer)."""
         attempt = self.attempt_of(container.id.application_id)
         if attempt is None:
@@ -212,7 +212,9 @@ class Applications:
         if container.asks is not None and not attempt.is_stopped:
             attempt.asks.restore(container.key, container.asks)
 
-    def _complete_reserved_update(self, status: ContainerStatus, event: RMContainerEvent, node: SchedulerNode) -> None:
+    def _complete_reserved_update(
+        self, status: ContainerStatus, event: type[RMContainerEnd], node: SchedulerNode
+    ) -> None:
         """What is reserved on the node for an increase of the container that is over goes with it."""
         reserved = node.reserved_container
         if reserved is None or reserved.key.container_id != status.container_id:

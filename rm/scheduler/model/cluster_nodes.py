@@ -12,7 +12,13 @@ from rm.scheduler.model.node import NodeTracker, SchedulerNode
 from rm.scheduler.model.node_labels import LabelChanges
 from rm.scheduler.model.notices import CleanUpContainer, ContainerUntracked, NodesRemapped, RoomTaken
 from rm.scheduler.model.queue_tree import QueueTree
-from rm.scheduler.model.rm_container import RMContainer, RMContainerEvent
+from rm.scheduler.model.rm_container import (
+    NMDoneChangeResource,
+    RMContainer,
+    RMContainerFinished,
+    RMContainerKill,
+    RMContainerLaunched,
+)
 from rm.scheduler.placement.node_visit import allocate_containers_to_node
 from yarn.containers import Container, ContainerStatus
 from yarn.ids import ContainerId, NodeId
@@ -56,11 +62,11 @@ class ClusterNodes:
         if node is None:
             return
         for container in node.containers_in_hash_order():
-            self._applications.complete(container, aborted_status(container.id, LOST_NODE), RMContainerEvent.KILL)
+            self._applications.complete(container, aborted_status(container.id, LOST_NODE), RMContainerKill)
             node.release_container(container.id, by_node=True)
         reserved = node.reserved_container
         if reserved is not None:
-            self._applications.complete(reserved, aborted_status(reserved.id, LOST_NODE), RMContainerEvent.KILL)
+            self._applications.complete(reserved, aborted_status(reserved.id, LOST_NODE), RMContainerKill)
         self._tracker.remove(node_id)
         context.cluster_resource = context.cluster_resource - node.total
         self._tree.update_cluster_resource()
@@ -119,7 +125,7 @@ class ClusterNodes:
         for status in completed:
             container = self._container_on(node_id, status.container_id)
             if container is not None:
-                self._applications.complete(container, status, RMContainerEvent.FINISHED)
+                self._applications.complete(container, status, RMContainerFinished)
             else:
                 context.notify(ContainerUntracked(node_id, status.container_id))
             if node is not None:
@@ -146,8 +152,8 @@ class ClusterNodes:
         container = self._container_on(node_id, container_id)
         if container is None:
             context.notify(CleanUpContainer(node_id, container_id))
-        elif container.allows(RMContainerEvent.LAUNCHED):
-            container.handle(RMContainerEvent.LAUNCHED, None, context.now_ms)
+        elif container.allows(RMContainerLaunched):
+            container.handle(RMContainerLaunched(), context.now_ms)
         if attempt is not None and node is not None:
             node.container_launched(container_id)
 
@@ -156,5 +162,5 @@ class ClusterNodes:
         container = self._container_on(node_id, reported.id)
         if container is None:
             self._context.notify(CleanUpContainer(node_id, reported.id))
-        elif container.allows(RMContainerEvent.NM_DONE_CHANGE_RESOURCE):
-            container.handle(RMContainerEvent.NM_DONE_CHANGE_RESOURCE, reported.resource, self._context.now_ms)
+        elif container.allows(NMDoneChangeResource):
+            container.handle(NMDoneChangeResource(reported.resource), self._context.now_ms)

@@ -19,7 +19,7 @@ from rm.scheduler.model.limits import ResourceLimits
 from rm.scheduler.model.node import SchedulerNode
 from rm.scheduler.model.queue import CSQueue
 from rm.scheduler.model.resource_calculation import CapacityWarning, calculate_children, calculate_root
-from rm.scheduler.model.rm_container import RMContainerEvent
+from rm.scheduler.model.rm_container import RMContainerKill
 from rm.scheduler.model.usage import NO_LABEL
 from rm.scheduler.view.reasons import Reason
 from yarn.errors import AccessControlException
@@ -159,7 +159,7 @@ class ParentQueue(CSQueue):
                 return
             attempt, node = context.killables.attempt_of(container), context.nodes.get(container.node_id)
             if attempt is not None and node is not None:
-                complete_in_queue(container, preempted_status(container.id), RMContainerEvent.KILL, attempt, node)
+                complete_in_queue(container, preempted_status(container.id), RMContainerKill, attempt, node)
 
     # Applications
 

@@ -9,7 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from enum import Enum
+from typing import TypeAlias
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from rm.scheduler.model.asks import AskTerms, SchedulerKey
@@ -27,7 +29,7 @@ from rm.scheduler.model.notices import (
 )
 from yarn.containers import Container, ContainerStatus, NMContainerStatus
 from yarn.ids import ApplicationAttemptId, ContainerId, NodeId
-from yarn.lifecycle import Lifecycle, Machine, Row
+from yarn.machine import Lifecycle, Machine, Row
 from yarn.resource import Resource, componentwise_max
 from yarn.states import ContainerState, ExecutionType
 
@@ -51,20 +53,78 @@ FINAL = frozenset(
 )
 
 
-class RMContainerEvent(Enum):
-    """What can happen to a container."""
+class RMContainerStart(Struct, frozen=True):
+    """The scheduler placed it."""
 
-    START = "START"
-    RESERVED = "RESERVED"
-    ACQUIRED = "ACQUIRED"
-    LAUNCHED = "LAUNCHED"
-    FINISHED = "FINISHED"
-    RELEASED = "RELEASED"
-    EXPIRE = "EXPIRE"
-    KILL = "KILL"
-    ACQUIRE_UPDATED_CONTAINER = "ACQUIRE_UPDATED_CONTAINER"
-    NM_DONE_CHANGE_RESOURCE = "NM_DONE_CHANGE_RESOURCE"
-    RECOVER = "RECOVER"
+
+class RMContainerReserved(Struct, frozen=True):
+    """The scheduler reserved a node for it, or looked at its reservation again."""
+
+
+class RMContainerAcquired(Struct, frozen=True):
+    """Its ApplicationMaster has it, with its token."""
+
+
+class RMContainerLaunched(Struct, frozen=True):
+    """Its NM reported it for the first time."""
+
+
+class RMContainerFinished(Struct, frozen=True):
+    """Its NM reported its end."""
+
+    status: ContainerStatus
+
+
+class RMContainerReleased(Struct, frozen=True):
+    """Its ApplicationMaster gave it back, or its reservation is not needed any more."""
+
+    status: ContainerStatus
+
+
+class RMContainerExpire(Struct, frozen=True):
+    """Its ApplicationMaster did not start it in time."""
+
+    status: ContainerStatus
+
+
+class RMContainerKill(Struct, frozen=True):
+    """The scheduler takes it: its node or its attempt is gone, or it is preempted."""
+
+    status: ContainerStatus
+
+
+class AcquireUpdatedContainer(Struct, frozen=True):
+    """Its ApplicationMaster has its new size or execution type."""
+
+    is_increase: bool
+
+
+class NMDoneChangeResource(Struct, frozen=True):
+    """Its NM reported the size that it has now."""
+
+    reported: Resource
+
+
+class RMContainerRecover(Struct, frozen=True):
+    """An NM reported it after a restart of the ResourceManager."""
+
+    report: NMContainerStatus
+
+
+RMContainerEnd: TypeAlias = RMContainerFinished | RMContainerReleased | RMContainerExpire | RMContainerKill
+"""The events that end a container, each with the status that its attempt gets."""
+
+RMContainerEvent: TypeAlias = (
+    RMContainerStart
+    | RMContainerReserved
+    | RMContainerAcquired
+    | RMContainerLaunched
+    | RMContainerEnd
+    | AcquireUpdatedContainer
+    | NMDoneChangeResource
+    | RMContainerRecover
+)
+"""What can happen to a container. The scheduler hands an event to the container itself, so it carries no id."""
 
 
 class RMContainer:
@@ -119,7 +179,7 @@ class RMContainer:
         self.was_moved = False
         self.status: ContainerStatus | None = None
         self._notify = notify
-        self._machine: Machine[RMContainerState, RMContainerEvent] = Machine(LIFECYCLE)
+        self._machine = Machine(RMContainerState.NEW)
 
     @property
     def attempt_id(self) -> ApplicationAttemptId:
@@ -155,11 +215,11 @@ class RMContainer:
         self.container = replace(self.container, node_id=node_id)
         self.was_moved = True
 
-    def handle(self, event: RMContainerEvent, detail: object, now_ms: int) -> RMContainerState:
-        """Take an event; raises IllegalTransition if there is none from this state."""
-        return self._machine.handle(self, event, detail, now_ms)
+    def handle(self, event: RMContainerEvent, now_ms: int) -> RMContainerState:
+        """Take an event; raises IllegalTransition if its state has no row for it."""
+        return LIFECYCLE.handle(self, self._machine, event, now_ms)
 
-    def allows(self, event: RMContainerEvent) -> bool:
+    def allows(self, event: type[RMContainerEvent]) -> bool:
         """True if the table has a row for the event in the present state."""
         return LIFECYCLE.row(self._machine.state, event) is not None
 
@@ -168,34 +228,35 @@ class RMContainer:
 
     # Actions
 
-    def _started(self, _: object) -> None:
+    def _started(self, _: RMContainerStart) -> None:
         self._notify(ContainerAllocated(self.attempt_id, self.id))
 
-    def _acquired(self, _: object) -> None:
+    def _acquired(self, _: RMContainerAcquired) -> None:
         self.asks = None
         self._notify(ContainerAcquired(self.id, self.node_id))
 
-    def _recovered(self, report: NMContainerStatus) -> RMContainerState:
+    def _recovered(self, event: RMContainerRecover) -> RMContainerState:
         """An NM brings it from before a restart (ContainerRecoveredTransition)."""
+        report = event.report
         if report.state is ContainerState.COMPLETE:
-            self._finished(
+            self._note_end(
                 ContainerStatus(self.id, report.state, exit_status=report.exit_status, diagnostics=report.diagnostics)
             )
             return RMContainerState.COMPLETED
         self._notify(ContainerRecovered(self.id, self.node_id))
         return RMContainerState.RUNNING
 
-    def _launched(self, _: object) -> None:
+    def _launched(self, _: RMContainerLaunched) -> None:
         self._notify(ContainerLaunched(self.id))
 
-    def _change_acquired(self, is_increase: bool) -> None:
-        """An increase is the AM's to bring to the NM, and for so long only."""
-        if is_increase:
+    def _change_acquired(self, event: AcquireUpdatedContainer) -> None:
+        """The AM has to bring an increase to the NM in time."""
+        if event.is_increase:
             self._notify(IncreaseAcquired(self.id))
 
-    def _change_done(self, reported: Resource) -> None:
-        """The NM tells the size it has; later changes may be under way (NMReportedContainerChangeIsDoneTransition)."""
-        size = self.resource
+    def _change_done(self, event: NMDoneChangeResource) -> None:
+        """Compare with the size here: later changes may be under way (NMReportedContainerChangeIsDoneTransition)."""
+        reported, size = event.reported, self.resource
         if reported == size:
             self.last_confirmed = reported
             self._notify(IncreaseSettled(self.id))
@@ -208,65 +269,84 @@ class RMContainer:
         else:
             self._notify(CleanUpContainer(self.node_id, self.id))
 
-    def _finished(self, status: ContainerStatus) -> None:
+    def _finished(self, event: RMContainerEnd) -> None:
+        self._note_end(event.status)
+
+    def _killed(self, event: RMContainerEnd) -> None:
+        self._notify(CleanUpContainer(self.node_id, self.id))
+        self._note_end(event.status)
+
+    def _note_end(self, status: ContainerStatus) -> None:
         self.status = status
         size = self.resource
         self._notify(ContainerFinished(self.attempt_id, self.node_id, status, size, self.started_ms, self.is_am))
 
-    def _killed(self, status: ContainerStatus) -> None:
-        self._notify(CleanUpContainer(self.node_id, self.id))
-        self._finished(status)
-
 
 _S = RMContainerState
-_E = RMContainerEvent
 
-LIFECYCLE: Lifecycle[RMContainerState, RMContainerEvent] = Lifecycle(
+LIFECYCLE: Lifecycle[RMContainer, RMContainerState] = Lifecycle(
     "RMContainer",
-    initial=_S.NEW,
-    rows=[
-        Row(_S.NEW, _E.START, _S.ALLOCATED, RMContainer._started, "placed on a node with room"),
-        Row(_S.NEW, _E.RESERVED, _S.RESERVED, None, "the node has too little room yet"),
+    _S.NEW,
+    [
+        Row(_S.NEW, RMContainerStart, _S.ALLOCATED, RMContainer._started, "placed on a node with room"),
+        Row(_S.NEW, RMContainerReserved, _S.RESERVED, None, "the node has too little room yet"),
         Row(
             _S.NEW,
-            _E.RECOVER,
+            RMContainerRecover,
             (_S.RUNNING, _S.COMPLETED),
             RMContainer._recovered,
             "its NM brings it from before a restart of the RM",
         ),
-        Row(_S.NEW, _E.KILL, _S.KILLED, None, "given up before it was placed"),
-        Row(_S.RESERVED, _E.RESERVED, _S.RESERVED, None, "looked at again, still no room"),
-        Row(_S.RESERVED, _E.START, _S.ALLOCATED, RMContainer._started, "the room came free"),
-        Row(_S.RESERVED, _E.KILL, _S.KILLED, None, "its node or its attempt is gone"),
-        Row(_S.RESERVED, _E.RELEASED, _S.RELEASED, None, "not asked for any more, or served elsewhere"),
-        Row(_S.ALLOCATED, _E.ACQUIRED, _S.ACQUIRED, RMContainer._acquired, "handed to its AM"),
-        Row(_S.ALLOCATED, _E.EXPIRE, _S.EXPIRED, RMContainer._finished, "never fetched"),
-        Row(_S.ALLOCATED, _E.KILL, _S.KILLED, RMContainer._finished, "node or attempt gone before it was fetched"),
-        Row(_S.ACQUIRED, _E.ACQUIRED, _S.ACQUIRED, None, "fetched again"),
-        Row(_S.ACQUIRED, _E.LAUNCHED, _S.RUNNING, RMContainer._launched, "its NM reported it for the first time"),
-        Row(_S.ACQUIRED, _E.FINISHED, _S.COMPLETED, RMContainer._finished, "ran and ended between two heartbeats"),
-        Row(_S.ACQUIRED, _E.RELEASED, _S.RELEASED, RMContainer._killed, "given back by its AM"),
-        Row(_S.ACQUIRED, _E.EXPIRE, _S.EXPIRED, RMContainer._killed, "not started by its AM in time"),
-        Row(_S.ACQUIRED, _E.KILL, _S.KILLED, RMContainer._killed, "node lost, attempt over or preempted"),
-        Row(_S.RUNNING, _E.ACQUIRED, _S.RUNNING, None, "fetched again"),
+        Row(_S.NEW, RMContainerKill, _S.KILLED, None, "given up before it was placed"),
+        Row(_S.RESERVED, RMContainerReserved, _S.RESERVED, None, "looked at again, still no room"),
+        Row(_S.RESERVED, RMContainerStart, _S.ALLOCATED, RMContainer._started, "the room came free"),
+        Row(_S.RESERVED, RMContainerKill, _S.KILLED, None, "its node or its attempt is gone"),
+        Row(_S.RESERVED, RMContainerReleased, _S.RELEASED, None, "not asked for any more, or served elsewhere"),
+        Row(_S.ALLOCATED, RMContainerAcquired, _S.ACQUIRED, RMContainer._acquired, "handed to its AM"),
+        Row(_S.ALLOCATED, RMContainerExpire, _S.EXPIRED, RMContainer._finished, "never fetched"),
+        Row(
+            _S.ALLOCATED,
+            RMContainerKill,
+            _S.KILLED,
+            RMContainer._finished,
+            "node or attempt gone before it was fetched",
+        ),
+        Row(_S.ACQUIRED, RMContainerAcquired, _S.ACQUIRED, None, "fetched again"),
+        Row(
+            _S.ACQUIRED, RMContainerLaunched, _S.RUNNING, RMContainer._launched, "its NM reported it for the first time"
+        ),
+        Row(
+            _S.ACQUIRED,
+            RMContainerFinished,
+            _S.COMPLETED,
+            RMContainer._finished,
+            "ran and ended between two heartbeats",
+        ),
+        Row(_S.ACQUIRED, RMContainerReleased, _S.RELEASED, RMContainer._killed, "given back by its AM"),
+        Row(_S.ACQUIRED, RMContainerExpire, _S.EXPIRED, RMContainer._killed, "not started by its AM in time"),
+        Row(_S.ACQUIRED, RMContainerKill, _S.KILLED, RMContainer._killed, "node lost, attempt over or preempted"),
+        Row(_S.RUNNING, RMContainerAcquired, _S.RUNNING, None, "fetched again"),
         Row(
             _S.RUNNING,
-            _E.ACQUIRE_UPDATED_CONTAINER,
+            AcquireUpdatedContainer,
             _S.RUNNING,
             RMContainer._change_acquired,
             "its AM has its new size",
         ),
-        Row(_S.RUNNING, _E.NM_DONE_CHANGE_RESOURCE, _S.RUNNING, RMContainer._change_done, "its NM has its new size"),
-        Row(_S.RUNNING, _E.FINISHED, _S.COMPLETED, RMContainer._finished, "its NM told its end"),
-        Row(_S.RUNNING, _E.RELEASED, _S.RELEASED, RMContainer._killed, "given back by its AM"),
-        Row(_S.RUNNING, _E.KILL, _S.KILLED, RMContainer._killed, "node lost, attempt over or preempted"),
+        Row(_S.RUNNING, NMDoneChangeResource, _S.RUNNING, RMContainer._change_done, "its NM has its new size"),
+        Row(_S.RUNNING, RMContainerFinished, _S.COMPLETED, RMContainer._finished, "its NM told its end"),
+        Row(_S.RUNNING, RMContainerReleased, _S.RELEASED, RMContainer._killed, "given back by its AM"),
+        Row(_S.RUNNING, RMContainerKill, _S.KILLED, RMContainer._killed, "node lost, attempt over or preempted"),
         *(
             Row(state, event, state, None, "late: it is over already")
             for state, events in (
-                (_S.COMPLETED, (_E.EXPIRE, _E.RELEASED, _E.KILL)),
-                (_S.EXPIRED, (_E.RELEASED, _E.KILL)),
-                (_S.RELEASED, (_E.EXPIRE, _E.RELEASED, _E.KILL, _E.FINISHED)),
-                (_S.KILLED, (_E.EXPIRE, _E.RELEASED, _E.KILL, _E.ACQUIRED, _E.FINISHED)),
+                (_S.COMPLETED, (RMContainerExpire, RMContainerReleased, RMContainerKill)),
+                (_S.EXPIRED, (RMContainerReleased, RMContainerKill)),
+                (_S.RELEASED, (RMContainerExpire, RMContainerReleased, RMContainerKill, RMContainerFinished)),
+                (
+                    _S.KILLED,
+                    (RMContainerExpire, RMContainerReleased, RMContainerKill, RMContainerAcquired, RMContainerFinished),
+                ),
             )
             for event in events
         ),

@@ -12,7 +12,14 @@ from rm.scheduler.context import RESPECT, SchedulerContext
 from rm.scheduler.model.application import FiCaSchedulerApp
 from rm.scheduler.model.assignment import Excess, Proposal
 from rm.scheduler.model.queue import CSQueue
-from rm.scheduler.model.rm_container import FINAL, RMContainer, RMContainerEvent
+from rm.scheduler.model.rm_container import (
+    FINAL,
+    RMContainer,
+    RMContainerKill,
+    RMContainerReleased,
+    RMContainerReserved,
+    RMContainerStart,
+)
 from rm.scheduler.model.usage import NO_LABEL
 from rm.scheduler.view.reasons import Reason
 from yarn.containers import Container
@@ -119,7 +126,7 @@ def _allocate(proposal: Proposal, context: SchedulerContext) -> None:
     container.asks = application.asks.allocate(proposal.kind, node.name, node.rack, proposal.key)
     part = application.usage.booked(node.partition)
     part.used = part.used + proposal.resource
-    container.handle(RMContainerEvent.START, None, context.now_ms)
+    container.handle(RMContainerStart(), context.now_ms)
     node.allocate_container(container)
     for killed in proposal.to_kill:
         _kill(killed, application, context)
@@ -134,7 +141,7 @@ def _reserve(proposal: Proposal, context: SchedulerContext) -> None:
     container = _new_container(proposal, context)
     application.leaf.change_reserved_metric(node.partition, container.resource)
     application.reserve(proposal.key, container, node.partition)
-    container.handle(RMContainerEvent.RESERVED, None, context.now_ms)
+    container.handle(RMContainerReserved(), context.now_ms)
     node.reserved_container = container
     _book(proposal, container)
     application.leaf.change_reserved(node.partition, proposal.resource)
@@ -143,7 +150,7 @@ def _reserve(proposal: Proposal, context: SchedulerContext) -> None:
 def _reserve_again(proposal: Proposal, container: RMContainer, context: SchedulerContext) -> None:
     counts = proposal.application.re_reservations
     counts[proposal.key] = counts.get(proposal.key, 0) + 1
-    container.handle(RMContainerEvent.RESERVED, None, context.now_ms)
+    container.handle(RMContainerReserved(), context.now_ms)
 
 
 def _book(proposal: Proposal, container: RMContainer) -> None:
@@ -160,7 +167,7 @@ def _book(proposal: Proposal, container: RMContainer) -> None:
 
 def _give_up(reserved: RMContainer, application: FiCaSchedulerApp, context: SchedulerContext) -> None:
     node = context.nodes[reserved.node_id]
-    complete_in_queue(reserved, unreserved_status(reserved.id), RMContainerEvent.RELEASED, application, node)
+    complete_in_queue(reserved, unreserved_status(reserved.id), RMContainerReleased, application, node)
 
 
 def _kill(container: RMContainer, application: FiCaSchedulerApp, context: SchedulerContext) -> None:
@@ -168,7 +175,7 @@ def _kill(container: RMContainer, application: FiCaSchedulerApp, context: Schedu
     owner = context.killables.attempt_of(container)
     if owner is not None and owner.leaf is not application.leaf:
         node = context.nodes[container.node_id]
-        complete_in_queue(container, preempted_status(container.id), RMContainerEvent.KILL, owner, node)
+        complete_in_queue(container, preempted_status(container.id), RMContainerKill, owner, node)
 
 
 def _new_container(proposal: Proposal, context: SchedulerContext) -> RMContainer:

@@ -13,7 +13,7 @@ from rm.scheduler.context import SchedulerContext
 from rm.scheduler.model.applications import Applications
 from rm.scheduler.model.notices import PreemptionFailed, VictimOrdered
 from rm.scheduler.model.queue_tree import QueueTree
-from rm.scheduler.model.rm_container import RMContainer, RMContainerEvent
+from rm.scheduler.model.rm_container import RMContainer, RMContainerKill
 from rm.scheduler.preemption.policy import (
     MarkForKillable,
     MarkForPreemption,
@@ -79,14 +79,14 @@ class SchedulingMonitor:
                 assert_never(order)
 
     def _drop(self, reserved: RMContainer) -> None:
-        self._applications.complete(reserved, unreserved_status(reserved.id), RMContainerEvent.KILL)
+        self._applications.complete(reserved, unreserved_status(reserved.id), RMContainerKill)
 
     def _end(self, victim: Victim, clock_ms: int) -> None:
         """At once, or with lazy preemption when its room is needed (markContainerForKillable)."""
         container, context = victim.container, self._context
         if not context.settings.preemption.lazy:
             self._tell(victim, "ended", clock_ms)
-            self._applications.complete(container, preempted_status(container.id), RMContainerEvent.KILL)
+            self._applications.complete(container, preempted_status(container.id), RMContainerKill)
             return
         self._tell(victim, "killable", clock_ms)
         node = context.nodes[container.node_id]

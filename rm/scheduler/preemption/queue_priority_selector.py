@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from functools import cmp_to_key
 
 from rm.scheduler.model.node import SchedulerNode
-from rm.scheduler.model.rm_container import RMContainer, RMContainerEvent
+from rm.scheduler.model.rm_container import RMContainer, RMContainerReserved
 from rm.scheduler.model.usage import NO_LABEL
 from rm.scheduler.preemption.preemption_round import PreemptionRound
 from rm.scheduler.preemption.temp_queue import TempQueue
@@ -178,5 +178,5 @@ def move_reservation(reserved: RMContainer, target: SchedulerNode, the_round: Pr
     del by_node[source.node_id]
     by_node[target.node_id] = reserved
     reserved.move_to(target.node_id)
-    reserved.handle(RMContainerEvent.RESERVED, None, context.now_ms)
+    reserved.handle(RMContainerReserved(), context.now_ms)
     return True

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from rm.scheduler.model.parent_queue import ParentQueue
-from rm.scheduler.model.rm_container import RMContainerEvent
+from rm.scheduler.model.rm_container import RMContainerKill
 from rm.scheduler.request_limits import BLACKLIST_MAX
 from rm.scheduler.view.invariants import violations
 from tests.rm.scheduler.cluster import GB, Cluster
@@ -91,7 +91,7 @@ def _break_hold(cluster: Cluster) -> None:
 
 def _break_state(cluster: Cluster) -> None:
     container = next(iter(cluster.attempt("app1").live_containers.values()))
-    container.handle(RMContainerEvent.KILL, ContainerStatus(container.id, ContainerState.COMPLETE), cluster.now_ms)
+    container.handle(RMContainerKill(ContainerStatus(container.id, ContainerState.COMPLETE)), cluster.now_ms)
 
 
 def _break_count_of_rows(cluster: Cluster) -> None:

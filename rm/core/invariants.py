@@ -1,33 +1,99 @@
-"""What one event may change, and what must hold of applications and nodes after it.
+"""What must hold of a ResourceManager after each step (yarn.yarnling.check-invariants).
 
-I-17: a node gets containers in the step of its own heartbeat and in no other, so never while it is silent. I-21: a
-reservation that fits is filled when its node is served. I-36: an application has at most one attempt that is not over.
-I-38: it has no further attempt once its failures have reached the maximum. I-42: its queue and priority change only
-when a client asks.
+A violation ends the process: an event log then ends with the step that broke it. What Hadoop's decisions break at times
+is a warning, once for as long as it lasts.
+
+I-12: a headroom is neither negative nor above the cluster. I-17: a node gets containers in the step of its own
+heartbeat and in no other, so never while it sends none. I-21: a reservation that fits is filled when its node is
+visited. I-36: an application has at most one attempt that is not over. I-38: it has no further attempt once its
+failures have reached the maximum. I-42: its queue and priority change only when a client asks. The other numbers are
+the scheduler's (rm.scheduler.view.invariants).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING
 
+from rm.core.applications import RMApp
+from rm.core.context import RMContext
 from rm.core.effects import Effect
 from rm.core.events import Event, MoveApplication, NodeHeartbeat, UpdateApplicationPriority
 from rm.core.states import FINAL_APP_STATES, FINAL_ATTEMPT_STATES
 from rm.scheduler.model.node import SchedulerNode
+from rm.scheduler.model.notices import Notice
+from rm.scheduler.placement.commit_watch import CommitWatch
+from rm.scheduler.view.invariants import BROKEN_BY_HADOOP, violations
 from yarn.asks import ANY
 from yarn.ids import ApplicationId, ContainerId, NodeId
-from yarn.machine import Reply
-
-if TYPE_CHECKING:
-    from rm.core.context import RMContext
-    from rm.core.rm_app import RMApp
+from yarn.machine import InvariantsBroken, Reply, Warn
+from yarn.protocols.master import AllocateResponse
 
 VISITS_IN_VAIN_MAX = 1
-"""Visits of a node that may leave a reservation although it fits; the next one breaks I-21."""
+"""Visits of a node that may leave a reservation unfilled although it fits; the next one breaks I-21."""
+
+REMEMBERED_MAX = 1000
+"""Responses that may be sent again, the last one of each AM; with more AMs one that is sent again is checked again."""
 
 
-class StepWatch:
+class RMAudit:
+    """The checks of one ResourceManager after each step. Their cost grows with all that the core holds."""
+
+    def __init__(self, context: RMContext) -> None:
+        self._scheduler = context.scheduler
+        self._watch = CommitWatch(context.scheduler.context)
+        self._steps = _StepAudit(context)
+        self._warned: frozenset[str] = frozenset()
+        self._sent: dict[int, AllocateResponse] = {}
+
+    def look_at_notice(self, notice: Notice) -> None:
+        """Called with each notice of the scheduler."""
+        self._watch.look_at_notice(notice)
+
+    def look_at_step(self, event: Event, effects: list[Effect]) -> list[Effect]:
+        """Called at the end of the step of `event`; returns the effects to add to those of the step."""
+        booked_on = self._watch.take_booked_nodes()
+        found = [
+            *self._watch.take(),
+            *self._faults_of_replies(effects),
+            *self._steps.violations(event, effects, booked_on),
+            *violations(self._scheduler),
+        ]
+        known = frozenset(_number(text) for text in found) & BROKEN_BY_HADOOP.keys()
+        warnings: list[Effect] = [
+            Warn(f"invariant broken, as Hadoop breaks it where {BROKEN_BY_HADOOP[_number(text)]}: {text}")
+            for text in found
+            if _number(text) in known - self._warned
+        ]
+        self._warned = known
+        broken = tuple(text for text in found if _number(text) not in known)
+        return [*warnings, InvariantsBroken(broken)] if broken else warnings
+
+    def _faults_of_replies(self, effects: Iterable[Effect]) -> Iterator[str]:
+        """I-12: a headroom is neither negative nor above the cluster; a reply that is sent again is not checked."""
+        cluster = self._scheduler.cluster_resource.memory_mb
+        for effect in effects:
+            if isinstance(effect, Reply) and isinstance(effect.value, AllocateResponse) and self._is_new(effect.value):
+                headroom = effect.value.headroom.memory_mb
+                if not 0 <= headroom <= max(cluster, 0):
+                    yield f"I-12: call {effect.call}: reported a headroom of {headroom} MB in a cluster of {cluster} MB"
+
+    def _is_new(self, response: AllocateResponse) -> bool:
+        """False if this very response was sent before."""
+        key = id(response)
+        if self._sent.pop(key, None) is response:
+            self._sent[key] = response
+            return False
+        self._sent[key] = response
+        if len(self._sent) > REMEMBERED_MAX:
+            del self._sent[next(iter(self._sent))]
+        return True
+
+
+def _number(violation: str) -> str:
+    return violation.split(":")[0]
+
+
+class _StepAudit:
     """Compares the state after each step with what it was before. Its cost grows with all applications."""
 
     def __init__(self, context: RMContext) -> None:
@@ -35,7 +101,7 @@ class StepWatch:
         self._placed: dict[ApplicationId, tuple[str, int]] = {}
         self._in_vain: dict[NodeId, tuple[ContainerId, int]] = {}
 
-    def look_at_step(self, event: Event, effects: Iterable[Effect], booked_on: Iterable[NodeId]) -> Iterator[str]:
+    def violations(self, event: Event, effects: Iterable[Effect], booked_on: Iterable[NodeId]) -> Iterator[str]:
         """What the step of `event` broke; `booked_on` are the nodes on which it booked something."""
         served = event.request.node_id if isinstance(event, NodeHeartbeat) else None
         for node_id in booked_on:
@@ -47,7 +113,7 @@ class StepWatch:
         yield from self._moved(event)
 
     def _reservation_in_vain(self, node_id: NodeId, effects: Iterable[Effect]) -> Iterator[str]:
-        """A reply that is sent again serves nobody, and is not new."""
+        """A reply that is sent again places nothing, and does not count."""
         context = self._context
         replies = [effect.value for effect in effects if isinstance(effect, Reply)]
         node, scheduled = context.nodes.get(node_id), context.scheduler.nodes.get(node_id)
@@ -65,10 +131,10 @@ class StepWatch:
             yield f"I-21: {reserved.id} waits on {node_id} after {count} visits, although {room}"
 
     def _could_be_filled(self, node: SchedulerNode) -> bool:
-        """True if the attempt still asks for it, would take this node, and there is room for what is asked now.
+        """True if the attempt still requests it, would take this node, and what is requested now fits.
 
-        Rows for the host, the rack and anywhere may ask for different sizes, and the nearest is tried first: there has
-        to be room for each of them.
+        Requests for the host, the rack and anywhere may have different sizes, and the nearest is tried first: each of
+        them has to fit.
         """
         reserved, scheduler = node.reserved_container, self._context.scheduler
         assert reserved is not None
@@ -111,7 +177,7 @@ class StepWatch:
 
 
 def _failures_before(app: RMApp) -> int:
-    """Failures that counted when the present attempt began; with a validity interval older ones may count no more."""
+    """Failures that counted when the current attempt started; 0 with a validity interval, which drops older ones."""
     if app.submission.attempt_failures_validity_interval_ms > 0:
         return 0
     return sum(

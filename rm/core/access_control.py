@@ -1,0 +1,155 @@
+"""Who may submit to a queue, and who may view or change an application; everybody unless yarn.acl.enable is true.
+
+Queues (CapacityQueueACLsManager): whoever has access to a queue or to any queue above it. So a right cannot be taken
+away further down: while root admits everybody, which is its default, every queue does.
+
+Applications (ApplicationACLsManager, and ClientRMService.checkAccess around it): the owner, administrators, users in
+the application's own lists, and who may administer its queue. As yarn.admin.acl admits everybody unless set, nobody is
+refused before that is set too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+
+from rm.core.applications import RMApp
+from rm.core.events import Asker
+from rm.scheduler.capacity_scheduler import CapacityScheduler
+from rm.scheduler.config.managed_configuration import configuration_of_leaf, is_managed, template_entries
+from rm.scheduler.config.queue_configuration import QueueConfiguration
+from rm.scheduler.config.queue_keys import ROOT, queue_key
+from rm.scheduler.config.queue_template import QueueTemplate
+from rm.scheduler.config.reading import Reader
+from rm.scheduler.model.access_control_list import AccessControlList
+from yarn.configuration import Configuration
+from yarn.errors import YarnException
+from yarn.settings import resourcemanager
+from yarn.settings import scheduler as scheduler_settings
+from yarn.states import ApplicationAccessType, QueueACL
+
+VIEW, MODIFY = ApplicationAccessType.VIEW_APP, ApplicationAccessType.MODIFY_APP
+_NOBODY = AccessControlList.parse(" ")
+
+_NAMES = {
+    QueueACL.SUBMIT_APPLICATIONS: "acl_submit_applications",
+    QueueACL.ADMINISTER_QUEUE: "acl_administer_queue",
+}
+
+
+class QueueAcls:
+    """The lists as of the last start or refresh; a queue without a list has that of the queues above it.
+
+    So a queue that was created on demand since then has none, though its template may name lists: users whom these
+    admit are refused once the queue exists, until a refresh (CapacitySchedulerQueueManager.setQueueAcls). `before`: the
+    lists of queues that are gone, which count again for a queue of the same path, as in Hadoop's authorizer.
+    """
+
+    def __init__(
+        self, configuration: Configuration, queues: Mapping[str, QueueConfiguration], before: QueueAcls | None = None
+    ) -> None:
+        self._configuration = configuration
+        self._is_enabled = scheduler_settings.ACL_ENABLE.of(configuration)
+        self._lists: dict[tuple[str, QueueACL], AccessControlList] = dict(before._lists) if before is not None else {}
+        for path, queue in queues.items():
+            for acl in QueueACL:
+                self._lists[path, acl] = self._list(path, acl, queue)
+
+    def may_submit(self, path: str, user: str, groups: tuple[str, ...], *, missing: Sequence[str] = ()) -> bool:
+        """True if the user may submit to the queue or administer it.
+
+        `missing`: paths that would be created for it, the leaf last; the lists of their templates count.
+        """
+        return any(self._has_access(path, acl, user, groups, missing) for acl in QueueACL)
+
+    def has_access(self, path: str, acl: QueueACL, user: str, groups: tuple[str, ...]) -> bool:
+        """True if the queue's own list or one above it admits the user (AbstractCSQueue.hasAccess)."""
+        return self._has_access(path, acl, user, groups, ())
+
+    def _has_access(self, path: str, acl: QueueACL, user: str, groups: tuple[str, ...], missing: Sequence[str]) -> bool:
+        while self._is_enabled:
+            if any(allowed.allows(user, groups) for allowed in self._lists_of(path, acl, missing)):
+                return True
+            if not path:
+                return False
+            path = path.rpartition(".")[0]
+        return True
+
+    def _lists_of(self, path: str, acl: QueueACL, missing: Sequence[str]) -> Iterator[AccessControlList]:
+        allowed = self._lists.get((path, acl))
+        if allowed is not None:
+            yield allowed
+        if path in missing:
+            yield self._template_list(path, acl, is_leaf=path == missing[-1])
+
+    def _list(self, path: str, acl: QueueACL, queue: QueueConfiguration) -> AccessControlList:
+        if queue.is_dynamic:
+            return self._template_list(path, acl, is_leaf=queue.is_leaf)
+        if queue.is_auto_created:
+            return self._own(path, acl, configuration_of_leaf(self._configuration, path))
+        return self._own(path, acl, self._configuration)
+
+    def _own(self, path: str, acl: QueueACL, configuration: Configuration) -> AccessControlList:
+        """Everybody for root, nobody for others, unless configured."""
+        default = "*" if path == ROOT else ""
+        return AccessControlList.parse(configuration.get(queue_key(path, _NAMES[acl]), default) or "")
+
+    def _template_list(self, path: str, acl: QueueACL, *, is_leaf: bool) -> AccessControlList:
+        """The list of a queue that is created on demand: its own keys do not count (setDynamicQueueACLProperties)."""
+        above = path.rpartition(".")[0]
+        if is_managed(Reader(self._configuration), above):
+            entry = template_entries(self._configuration, above).get(_NAMES[acl])
+        else:
+            entry = QueueTemplate(self._configuration, above).properties(is_leaf=is_leaf).get(_NAMES[acl])
+        return AccessControlList.parse(entry.value if entry is not None else "")
+
+
+class ApplicationAcls:
+    """As of the start: neither a refresh of the queues nor one of the administrators' list changes it, as in Hadoop.
+
+    `queue_acls` returns the lists of the queues as of now. `owner`: the user that the ResourceManager runs as, always
+    an administrator (AdminACLsManager).
+    """
+
+    def __init__(
+        self,
+        configuration: Configuration,
+        *,
+        owner: str | None,
+        scheduler: CapacityScheduler,
+        queue_acls: Callable[[], QueueAcls],
+    ) -> None:
+        self._scheduler = scheduler
+        self._queue_acls = queue_acls
+        self._is_enabled = scheduler_settings.ACL_ENABLE.of(configuration)
+        self._admins = AccessControlList.parse(resourcemanager.ADMIN_ACL.of(configuration))
+        self._owner = owner
+
+    def may(self, asker: Asker, access: ApplicationAccessType, app: RMApp) -> bool:
+        """True if the asker has this access to the application."""
+        if not self._is_enabled:
+            return True
+        user, groups = asker
+        own = app.acls.get(access, _NOBODY)
+        if user in (app.user, self._owner) or self._admins.allows(user, groups) or own.allows(user, groups):
+            return True
+        return self._administers_queue(asker, app)
+
+    def check_modify(self, asker: Asker, app: RMApp) -> None:
+        """Raises YarnException unless the asker may change the application."""
+        if not self.may(asker, MODIFY, app):
+            raise YarnException(
+                f"org.apache.hadoop.security.AccessControlException: User {asker[0]} cannot perform operation "
+                f"{MODIFY.name} on {app}"
+            )
+
+    def check_view(self, asker: Asker, app: RMApp, what: str) -> None:
+        """Raises YarnException unless the asker may look at `what` of the application."""
+        if not self.may(asker, VIEW, app):
+            raise YarnException(f"User {asker[0]} does not have privilege to see this {what}")
+
+    def _administers_queue(self, asker: Asker, app: RMApp) -> bool:
+        """True for a queue that does not exist (any more), False for an ambiguous name."""
+        queue = self._scheduler.queue(app.queue)
+        if queue is None:
+            return not self._scheduler.is_ambiguous(app.queue)
+        return self._queue_acls().has_access(queue.path, QueueACL.ADMINISTER_QUEUE, *asker)

@@ -1,0 +1,248 @@
+"""How applications come and go: submission, recovery, and how long completed ones are kept (Hadoop's RMAppManager).
+
+All checks of a submission come before anything is kept: a refused submission leaves no trace. If a queue refuses it,
+the state of the application says so, since the scheduler decides that after the application has been stored.
+"""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from rm.core.application_masters import enforce_exclusivity
+from rm.core.applications import RMApp
+from rm.core.context import RMContext
+from rm.core.events import Asker, SubmitApplication
+from rm.core.lifecycle_events import AppCompleted, RMAppRecover, RMAppStart
+from rm.core.settings import RMSettings
+from rm.core.stored_state import RMState, StoredApplication
+from rm.scheduler.config.priority_acls import default_priority, may_have
+from yarn.applications import ApplicationSubmissionContext
+from yarn.asks import ANY, ResourceRequest
+from yarn.errors import InvalidResourceRequestException, YarnException
+from yarn.ids import ApplicationId
+from yarn.states import ExecutionType
+
+TYPE_LENGTH_MAX = 20
+"""Application types are cut to this many characters (YarnConfiguration.APPLICATION_TYPE_LENGTH)."""
+
+AM_PRIORITY = 0
+"""Every AM's container is requested at this priority (RMAppAttemptImpl.AM_CONTAINER_PRIORITY)."""
+
+
+class RMAppManager:
+    """The list of applications: what is submitted, what is recovered, and how many completed ones are kept."""
+
+    def __init__(self, context: RMContext) -> None:
+        self._context = context
+        self._stored_completed = 0
+
+    def submit(self, event: SubmitApplication) -> None:
+        """Admit an application. Submitting the same id again has no effect, so that a client can repeat the call."""
+        context, submission = self._context, event.context
+        if submission.application_id in context.apps:
+            return
+        app = admit(context, event.user, submission, event.groups)
+        context.apps[app.application_id] = app
+        context.send(RMAppStart(app.application_id))
+
+    def recover(self, state: RMState) -> None:
+        """Take up what an earlier ResourceManager stored, in the order of the ids; the first event of all.
+
+        An application that was over is shown again; one that never got an AM starts again; of the others the last
+        attempt is waited for, as its AM may run (ResourceManager.recover, RMAppManager.recover).
+        """
+        context = self._context
+        work_preserving = context.settings.work_preserving
+        context.scheduler.recovery.begin(
+            epoch=state.epoch if work_preserving else 0,
+            waits=work_preserving and bool(state.applications),
+            remember_releases_ms=context.settings.node_expiry_ms,
+            now_ms=context.now_ms,
+        )
+        for stored in state.applications:
+            app = _recovered(context, stored)
+            context.apps[app.application_id] = app
+            context.dispatcher.deliver(RMAppRecover(app.application_id, stored))
+
+    def completed(self, event: AppCompleted) -> None:
+        """Keep it with the completed ones, of which the oldest are forgotten (checkAppNumCompletedLimit)."""
+        context, completed = self._context, self._context.completed_apps
+        completed.append(event.application_id)
+        self._stored_completed += 1
+        while self._stored_completed > context.settings.stored_completed_applications_max:
+            context.store.remove_application(completed[-self._stored_completed])
+            self._stored_completed -= 1
+        while len(completed) > context.settings.completed_applications_max:
+            del context.apps[completed.popleft()]
+
+
+# Submission
+
+
+def admit(context: RMContext, user: str, submission: ApplicationSubmissionContext, groups: tuple[str, ...]) -> RMApp:
+    """The application of a submission, not yet in the list; raises YarnException if it is refused."""
+    check_tags(context.settings, submission.tags)
+    if submission.lifetime_s is not None and submission.lifetime_s <= 0:
+        raise YarnException(f"Invalid application timeout, value={submission.lifetime_s} for type=LIFETIME")
+    submission = replace(submission, type=submission.type[:TYPE_LENGTH_MAX])
+    submission, placed = _placed(context, user, groups, submission)
+    path = placed if placed is not None else context.scheduler.queue_path(submission.queue)
+    am_requests = am_container_requests(context, submission)
+    priority = submission.priority
+    if priority is None:
+        priority = _default_priority(context, submission.queue, user, groups)
+    priority = checked_priority(context, submission.application_id, submission.queue, priority, (user, groups))
+    _check_access(context, user, groups, submission, path)
+    return RMApp(
+        context,
+        submission,
+        user=user,
+        queue=path,
+        placed=placed,
+        am_requests=am_requests,
+        priority=priority,
+    )
+
+
+def _placed(
+    context: RMContext, user: str, groups: tuple[str, ...], submission: ApplicationSubmissionContext
+) -> tuple[ApplicationSubmissionContext, str | None]:
+    """The submission as the placement rules have it, and where they put it, if they do; raises YarnException to reject.
+
+    If the queue that the rules choose has the name that the submission gives, the submission keeps it as it is
+    (RMAppManager.copyPlacementQueueToSubmissionContext). An empty queue name is refused even where a rule places the
+    application (RMAppManager.placeApplication); a submission without the field has the default queue.
+    """
+    placed = context.placement.place(user=user, groups=groups, application=submission.name, queue=submission.queue)
+    if not submission.queue:
+        raise YarnException(
+            f"Failed to place application {submission.application_id} in a queue and submit context queue is null or "
+            "empty (name a queue, or leave the field out)"
+        )
+    if placed is not None and placed.rpartition(".")[2].lower() != submission.queue.lower():
+        submission = replace(submission, queue=placed)
+    return submission, placed
+
+
+def _check_access(
+    context: RMContext, user: str, groups: tuple[str, ...], submission: ApplicationSubmissionContext, path: str
+) -> None:
+    """Raises YarnException unless the access lists admit the user, those of queues to be created included.
+
+    A queue that does not exist and cannot be created is refused later, by the scheduler.
+    """
+    missing = () if context.scheduler.queue(path) is not None else context.scheduler.paths_to_create(path)
+    if context.scheduler.queue(path) is None and not missing:
+        return
+    if not context.queue_acls.may_submit(path, user, groups, missing=missing):
+        raise YarnException(
+            f"org.apache.hadoop.security.AccessControlException: User {user} does not have permission to submit "
+            f"{submission.application_id} to queue {submission.queue}"
+        )
+
+
+def check_tags(settings: RMSettings, tags: frozenset[str]) -> None:
+    """Raises YarnException for too many tags, or one that is too long or not printable ASCII."""
+    if len(tags) > settings.tags_max:
+        raise _illegal(f"Too many applicationTags, a maximum of only {settings.tags_max} are allowed!")
+    for tag in sorted(tags):
+        if len(tag) > settings.tag_length_max:
+            raise _illegal(f"Tag {tag} is too long, maximum allowed length of a tag is {settings.tag_length_max}")
+        if not all(" " <= letter <= "~" for letter in tag):
+            raise _illegal(f"A tag can only have ASCII characters! Invalid tag - {tag}")
+
+
+def _illegal(message: str) -> YarnException:
+    """ClientRMService wraps other exceptions than YarnException and puts their class before the message."""
+    return YarnException(f"java.lang.IllegalArgumentException: {message}")
+
+
+def _default_priority(context: RMContext, queue: str, user: str, groups: tuple[str, ...]) -> int:
+    """The default of the leaf's priority lists for the user, else the queue's."""
+    acls = context.priority_acls.get(context.scheduler.queue_path(queue), ())
+    own = default_priority(acls, user, groups)
+    return own if own is not None else context.scheduler.default_priority(queue)
+
+
+def checked_priority(
+    context: RMContext, application_id: ApplicationId, queue: str, priority: int, caller: Asker
+) -> int:
+    """The priority cut to the cluster's maximum, if the caller (user, groups) may have it in the queue.
+
+    Raises YarnException if not (CapacityScheduler.checkAndGetApplicationPriority).
+    """
+    priority = min(priority, context.settings.application_priority_max)
+    acls = context.priority_acls.get(context.scheduler.queue_path(queue), ())
+    if not may_have(acls, priority, *caller):
+        raise YarnException(
+            f"org.apache.hadoop.security.AccessControlException: User {caller[0]} (auth:SIMPLE) does not have "
+            f"permission to submit/update {application_id} for {priority}"
+        )
+    return priority
+
+
+def am_container_requests(context: RMContext, submission: ApplicationSubmissionContext) -> tuple[ResourceRequest, ...]:
+    """The requests for the AM's container: that for anywhere first, all of one normalised size.
+
+    Raises InvalidResourceRequestException (validateAndCreateResourceRequest).
+    """
+    if submission.unmanaged_am:
+        return ()
+    requests = submission.am_requests or (ResourceRequest(AM_PRIORITY, ANY, submission.resource, 1),)
+    anywhere = [request for request in requests if request.resource_name == ANY]
+    if not anywhere:
+        raise InvalidResourceRequestException(f"Invalid resource request, no resource request specified with {ANY}")
+    if len(anywhere) > 1:
+        raise InvalidResourceRequestException(
+            f"Invalid resource request, only one resource request with {ANY} is allowed"
+        )
+    first = _labelled_am_request(context.settings, submission, anywhere[0])
+    ordered = (first, *(request for request in requests if request.resource_name != ANY))
+    alike = (
+        replace(
+            request,
+            priority=AM_PRIORITY,
+            capability=first.capability,
+            count=1,
+            execution_type=ExecutionType.GUARANTEED,
+        )
+        for request in ordered
+    )
+    return context.scheduler.master_requests(submission.queue, alike)
+
+
+def _labelled_am_request(
+    settings: RMSettings, submission: ApplicationSubmissionContext, request: ResourceRequest
+) -> ResourceRequest:
+    """The request's own label, else that of the configuration for AMs, else the application's."""
+    request = enforce_exclusivity(request, submission.node_label_expression, settings.exclusive_partitions)
+    return replace(request, label=request.label or settings.am_default_label or submission.node_label_expression)
+
+
+# Recovery
+
+
+def _recovered(context: RMContext, stored: StoredApplication) -> RMApp:
+    """As submitted. Neither limits nor access lists are checked again."""
+    data = stored.application
+    submission = data.submission
+    app = RMApp(
+        context,
+        submission,
+        user=data.user,
+        queue=data.placed or context.scheduler.queue_path(submission.queue),
+        placed=data.placed,
+        am_requests=_recovered_requests(context, submission),
+        priority=submission.priority or 0,
+    )
+    app.submit_ms = data.submit_ms
+    return app
+
+
+def _recovered_requests(context: RMContext, submission: ApplicationSubmissionContext) -> tuple[ResourceRequest, ...]:
+    """Those of the submission; if a smaller maximum makes them impossible now, the scheduler will refuse them."""
+    try:
+        return am_container_requests(context, submission)
+    except YarnException as error:
+        context.warn(f"{submission.application_id} is recovered with its AM requests as submitted: {error.message}")
+        return submission.am_requests

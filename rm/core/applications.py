@@ -1,0 +1,438 @@
+"""RMApp and RMAppAttempt: what the ResourceManager knows of an application and of its attempts.
+
+An application owns its attempts. The tables in rm_app_lifecycle and rm_app_attempt_lifecycle say what happens to them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+
+from msgspec.structs import replace
+
+from rm.core.lifecycle_events import FinishedContainersPulledByAM, RMAppAttemptContainerFinished
+from rm.core.service_context import RMServiceContext
+from rm.core.states import RMAppAttemptState, RMAppState
+from rm.core.stored_state import ApplicationAttemptStateData, ApplicationStateData
+from rm.scheduler.model.access_control_list import AccessControlList
+from rm.scheduler.model.node import SchedulerNode
+from rm.scheduler.model.usage import NO_LABEL
+from rm.scheduler.preemption.losses import Losses
+from yarn.applications import ApplicationSubmissionContext
+from yarn.asks import ANY, ResourceRequest
+from yarn.containers import Container, ContainerStatus
+from yarn.ids import ApplicationAttemptId, ApplicationId, ContainerId, NodeId
+from yarn.machine import Machine
+from yarn.protocols.master import FinishApplicationMasterRequest
+from yarn.resource import Resource
+from yarn.states import ContainerExitStatus, FinalApplicationStatus, NodeUpdateType
+
+UNAVAILABLE = "N/A"
+RECOVERED = "Attempt recovered after RM restart"
+
+NOT_COUNTED = frozenset(
+    {
+        ContainerExitStatus.PREEMPTED,
+        ContainerExitStatus.ABORTED,
+        ContainerExitStatus.DISKS_FAILED,
+        ContainerExitStatus.KILLED_BY_RESOURCEMANAGER,
+    }
+)
+"""Exit statuses of an AM that are not its fault: they do not count against the maximum of attempts."""
+
+NOT_THE_NODES_FAULT = NOT_COUNTED | {
+    ContainerExitStatus.SUCCESS,
+    ContainerExitStatus.KILLED_BY_APPMASTER,
+    ContainerExitStatus.KILLED_AFTER_APP_COMPLETION,
+    ContainerExitStatus.KILLED_EXCEEDED_VMEM,
+    ContainerExitStatus.KILLED_EXCEEDED_PMEM,
+}
+"""Exit statuses of an AM that say nothing about its node (Apps.shouldCountTowardsNodeBlacklisting). A node whose disks
+failed gets nothing anyway, since it is unhealthy."""
+
+
+class RMApp:
+    """One application. Times are wall-clock ms, 0 = not yet.
+
+    `placed`: where placement rules put it, if any did. `ran_nodes`: nodes that must forget it in the end, in the order
+    in which it came to them. `updated_nodes`: changes of nodes for the AM's next allocate. `*_seconds`: what its ended
+    containers have used. `lifetime_s`: what the queue makes of the requested lifetime; 0 = no end. `lifetime_ends_ms`:
+    None = never; it stays when the application is over. `am_blacklist`: hosts on which its AMs failed, None if they
+    are not avoided. `target` and `after_saving`: where FINAL_SAVING leads, and what is to be done then.
+    `recovered_final_state`: how it had ended before this ResourceManager started.
+    """
+
+    def __init__(
+        self,
+        context: RMServiceContext,
+        submission: ApplicationSubmissionContext,
+        *,
+        user: str,
+        queue: str,
+        placed: str | None,
+        am_requests: tuple[ResourceRequest, ...],
+        priority: int,
+    ) -> None:
+        self.context = context
+        self.submission = submission
+        self.application_id: ApplicationId = submission.application_id
+        self.user = user
+        self.queue = queue
+        self.placed = placed
+        self.am_requests = am_requests
+        self.priority = priority
+        self.max_attempts = _max_attempts(context, submission)
+        threshold = context.settings.am_blacklist_threshold
+        self.am_blacklist = None if threshold is None or submission.unmanaged_am else AMBlacklist(threshold)
+        self.acls = {
+            access: AccessControlList.parse(acl) for access, acl in submission.am_container.application_acls.items()
+        }
+        self.submit_ms = context.now_ms
+        self.lifetime_s = 0
+        self.lifetime_ends_ms: int | None = None
+        self.launch_ms = 0
+        self.finish_ms = 0
+        self.attempts: dict[ApplicationAttemptId, RMAppAttempt] = {}
+        self.current_attempt: RMAppAttempt | None = None
+        self.ran_nodes: dict[NodeId, None] = {}
+        self.updated_nodes: dict[NodeId, NodeUpdateType] = {}
+        self.diagnostics = ""
+        self.state_before_killing = RMAppState.NEW
+        self.state_before_final_saving = RMAppState.NEW
+        self.target = RMAppState.NEW
+        self.after_saving: Callable[[], None] | None = None
+        self.stored_finish_ms = 0
+        self.recovered_final_state: RMAppState | None = None
+        self.memory_mb_seconds = 0
+        self.vcore_seconds = 0
+        self.losses = Losses()
+        self.preempted_containers = 0
+        self.machine = Machine(RMAppState.NEW)
+
+    @property
+    def state(self) -> RMAppState:
+        return self.machine.state
+
+    @property
+    def preempted_ams(self) -> int:
+        """Attempts that lost their AM by preemption (numAMContainerPreempted)."""
+        return sum(attempt.is_preempted for attempt in self.attempts.values())
+
+    def __str__(self) -> str:
+        return str(self.application_id)
+
+    def describe(self) -> str:
+        """What the log of a state change says besides: where it runs, or why it ended."""
+        return self.diagnostics or f"queue={self.queue} user={self.user}"
+
+    def add_attempt(self, attempt_id: ApplicationAttemptId) -> RMAppAttempt:
+        """A new attempt, which is the current one from now on."""
+        attempt = RMAppAttempt(self.context, self, attempt_id)
+        self.attempts[attempt_id] = attempt
+        self.current_attempt = attempt
+        return attempt
+
+    def add_to_scheduler(self, *, recovering: bool = False) -> None:
+        """Hand it to the scheduler at once (APP_ADDED)."""
+        self.context.scheduler.add_application(
+            self.application_id,
+            self.submission.queue,
+            self.user,
+            self.priority,
+            now_ms=self.context.now_ms,
+            placed=self.placed,
+            recovering=recovering,
+        )
+
+    def end_lifetime_at(self, moment_ms: int) -> None:
+        """Have it killed then, if it is not over."""
+        self.lifetime_ends_ms = moment_ms
+        self.context.lifetimes.register(self.application_id, moment_ms)
+
+    def failed_attempts(self) -> int:
+        """Attempts whose failure counts against the maximum."""
+        return sum(attempt.counts_as_failure() for attempt in self.attempts.values())
+
+    def account(self, resource: Resource, lifetime_ms: int) -> None:
+        """A container of this size ended: whole seconds of it, each container cut by itself (RMContainerImpl)."""
+        self.memory_mb_seconds += resource.memory_mb * lifetime_ms // 1000
+        self.vcore_seconds += resource.vcores * lifetime_ms // 1000
+
+    def account_loss(self, resource: Resource, lifetime_ms: int, *, is_am: bool) -> None:
+        """A container of this size was preempted; an AM counts for the current attempt, once."""
+        self.losses.add(resource, lifetime_ms)
+        if not is_am:
+            self.preempted_containers += 1
+        elif self.current_attempt is not None:
+            self.current_attempt.is_preempted = True
+
+    def pull_node_updates(self) -> list[tuple[NodeId, NodeUpdateType]]:
+        """Changes of nodes since the last pull; each is reported once."""
+        updates = list(self.updated_nodes.items())
+        self.updated_nodes.clear()
+        return updates
+
+    def state_data(self) -> ApplicationStateData:
+        """What is stored of it while it is not over."""
+        return ApplicationStateData(
+            replace(self.submission, priority=self.priority),
+            self.user,
+            self.submit_ms,
+            placed=self.placed,
+            launch_ms=self.launch_ms,
+            lifetime_ends_ms=self.lifetime_ends_ms,
+        )
+
+
+def _max_attempts(context: RMServiceContext, submission: ApplicationSubmissionContext) -> int:
+    """The RM's number unless the client names one; never more than the global limit (RMAppImpl)."""
+    if submission.max_app_attempts <= 0:
+        return context.settings.max_attempts
+    return min(submission.max_app_attempts, context.settings.global_max_attempts)
+
+
+class RMAppAttempt:
+    """One attempt. `master` is its AM's container once the scheduler has allocated it. Times are ms, 0 = not yet.
+
+    `launch_diagnostics` is shown while there is nothing else to say; None once the AM has registered. `am_end`: the end
+    of its AM's container. `no_am_will_ask`: nobody will pull `finished_containers` any more. `unregistration`: the AM's
+    last request. `target`, `after_saving` and `recovered_final_state` are as in RMApp.
+    """
+
+    def __init__(self, context: RMServiceContext, app: RMApp, attempt_id: ApplicationAttemptId) -> None:
+        self.context = context
+        self.app = app
+        self.attempt_id = attempt_id
+        self.master: Container | None = None
+        self.host = UNAVAILABLE
+        self.rpc_port = -1
+        self.original_tracking_url = UNAVAILABLE
+        self.proxied_tracking_url = f"http://{context.settings.web_address}/proxy/{app}/"
+        self.progress = 0.0
+        self.is_preempted = False
+        self.start_ms = 0
+        self.finish_ms = 0
+        self.final_status: FinalApplicationStatus | None = None
+        self.am_exit_status: int = ContainerExitStatus.INVALID
+        self.launch_diagnostics: str | None = None
+        self.final_diagnostics = BoundedText(context.settings.attempt_diagnostics_chars_max)
+        self.finished_containers = FinishedContainers()
+        self.am_end: RMAppAttemptContainerFinished | None = None
+        self.no_am_will_ask = False
+        self.unregistration: FinishApplicationMasterRequest | None = None
+        self.state_before_final_saving = RMAppAttemptState.NEW
+        self.target = RMAppAttemptState.NEW
+        self.after_saving: Callable[[], None] | None = None
+        self.recovered_final_state: RMAppAttemptState | None = None
+        self.machine = Machine(RMAppAttemptState.NEW)
+
+    @property
+    def state(self) -> RMAppAttemptState:
+        return self.machine.state
+
+    @property
+    def tracking_url(self) -> str:
+        """The page for people: an unmanaged AM's own page, else the RM's proxy of it."""
+        return self.original_tracking_url if self.app.submission.unmanaged_am else self.proxied_tracking_url
+
+    @property
+    def page(self) -> str:
+        """The RM's page about its application, which is left when that of its AM is gone."""
+        return f"http://{self.context.settings.web_address}/cluster/app/{self.app}"
+
+    @property
+    def diagnostics(self) -> str:
+        """Why it ended; before that, what it waits for."""
+        if not self.final_diagnostics and self.launch_diagnostics is not None:
+            return self.launch_diagnostics
+        return str(self.final_diagnostics)
+
+    def __str__(self) -> str:
+        return str(self.attempt_id)
+
+    def describe(self) -> str:
+        """What the log of a state change says besides."""
+        return str(self.final_diagnostics) or (f"master={self.master.id}" if self.master is not None else "")
+
+    def is_master(self, container_id: ContainerId) -> bool:
+        """True if the container is that of this attempt's AM."""
+        return self.master is not None and self.master.id == container_id
+
+    def counts_as_failure(self) -> bool:
+        """True unless the end was nobody's fault or is too long ago (shouldCountTowardsMaxAttemptRetry)."""
+        interval_ms = self.app.submission.attempt_failures_validity_interval_ms
+        if interval_ms > 0 and 0 < self.finish_ms < self.context.now_ms - interval_ms:
+            return False
+        return self.am_exit_status not in NOT_COUNTED
+
+    def add_to_scheduler(self, *, transfers_containers: bool, recovering: bool = False) -> None:
+        """Hand it to the scheduler at once (APP_ATTEMPT_ADDED)."""
+        requests = self.app.am_requests
+        self.context.scheduler.add_attempt(
+            self.attempt_id,
+            transfer=transfers_containers,
+            am_resource=requests[0].capability if requests else None,
+            am_label=requests[0].label if requests else None,
+            label=self.app.submission.node_label_expression,
+            now_ms=self.context.now_ms,
+            recovering=recovering,
+        )
+
+    def recover(self, data: ApplicationAttemptStateData) -> None:
+        """Take what an earlier ResourceManager stored; the event RECOVER follows."""
+        self.recovered_final_state = data.state
+        self.master = data.master
+        self.start_ms = data.start_ms
+        self.finish_ms = data.finish_ms
+        self.original_tracking_url = data.tracking_url or UNAVAILABLE
+        self.final_status = data.final_status
+        self.am_exit_status = data.exit_status
+        self.is_preempted = data.exit_status == ContainerExitStatus.PREEMPTED
+        self.final_diagnostics.append(RECOVERED)
+        self.final_diagnostics.append(data.diagnostics)
+        app = self.app
+        app.memory_mb_seconds = max(app.memory_mb_seconds, data.memory_mb_seconds)
+        app.vcore_seconds = max(app.vcore_seconds, data.vcore_seconds)
+        app.losses.memory_mb_seconds = max(app.losses.memory_mb_seconds, data.preempted_memory_mb_seconds)
+        app.losses.vcore_seconds = max(app.losses.vcore_seconds, data.preempted_vcore_seconds)
+
+    def let_nodes_forget(self, pulled: Pulled) -> None:
+        """Have nodes drop containers whose end an AM knows of, or that no AM will ask for."""
+        for node_id, container_ids in pulled:
+            self.context.send(FinishedContainersPulledByAM(node_id, container_ids))
+
+
+# Ended containers
+
+Statuses = dict[NodeId, list[ContainerStatus]]
+Pulled = list[tuple[NodeId, tuple[ContainerId, ...]]]
+"""What nodes may forget: (node, its containers) in the order in which the nodes first had one."""
+
+
+class FinishedContainers:
+    """The ended containers of an attempt on their way to its AM, or of a line of attempts that hand them on.
+
+    A status goes from just finished to sent when the AM's allocate takes it. The next allocate proves that the reply
+    arrived: only then may the node forget the container. If the AM dies in between, what was sent goes back to the
+    just finished, for the next attempt (RMAppAttemptImpl.pullJustFinishedContainers, transferStateFromAttempt).
+    """
+
+    __slots__ = ("_just_finished", "_sent")
+
+    def __init__(self) -> None:
+        self._just_finished: Statuses = {}
+        self._sent: Statuses = {}
+
+    def add(self, node_id: NodeId, status: ContainerStatus) -> None:
+        """A container ended."""
+        self._just_finished.setdefault(node_id, []).append(status)
+
+    def mark_sent(self, node_id: NodeId, status: ContainerStatus) -> None:
+        """A container ended that is not reported to any AM, such as the AM's own."""
+        self._sent.setdefault(node_id, []).append(status)
+
+    def pull(self, attempt_id: ApplicationAttemptId, *, keep_containers: bool) -> tuple[ContainerStatus, ...]:
+        """What to report to the AM now; counts as sent.
+
+        Without `keep_containers` those of earlier attempts are left out, but count as sent: their nodes forget them.
+        """
+        pulled = tuple(
+            status
+            for statuses in self._just_finished.values()
+            for status in statuses
+            if keep_containers or status.container_id.attempt_id == attempt_id
+        )
+        for node_id, statuses in self._just_finished.items():
+            self._sent.setdefault(node_id, []).extend(statuses)
+        self._just_finished.clear()
+        return pulled
+
+    def take_sent(self) -> Pulled:
+        """What was sent before, once the AM has it: its nodes may forget it."""
+        return _take(self._sent)
+
+    def take_unsent(self) -> Pulled:
+        """What no AM will ask for any more: its nodes may forget it too."""
+        return _take(self._just_finished)
+
+    def handed_on(self) -> FinishedContainers:
+        """The same list for the next attempt; what was sent, but perhaps never arrived, counts as unsent again.
+
+        It stays one list: what ends for the old attempt from now on belongs to the new one.
+        """
+        for node_id, statuses in self._sent.items():
+            self._just_finished.setdefault(node_id, []).extend(statuses)
+        self._sent.clear()
+        return self
+
+
+def _take(statuses: Statuses) -> Pulled:
+    taken = [(node_id, tuple(status.container_id for status in some)) for node_id, some in statuses.items()]
+    statuses.clear()
+    return taken
+
+
+# Diagnostics
+
+
+class BoundedText:
+    """The last `chars_max` characters of all that was appended; its text says if some are missing (BoundedAppender)."""
+
+    __slots__ = ("_chars_max", "_kept", "_total")
+
+    def __init__(self, chars_max: int) -> None:
+        self._chars_max = chars_max
+        self._kept = ""
+        self._total = 0
+
+    def append(self, text: str) -> None:
+        """Add `text` at the end, dropping from the front what exceeds the limit."""
+        self._total += len(text)
+        self._kept = (self._kept + text)[-self._chars_max :]
+
+    def __bool__(self) -> bool:
+        return bool(self._kept)
+
+    def __str__(self) -> str:
+        if len(self._kept) == self._total:
+            return self._kept
+        shown = f"showing last {len(self._kept)} chars out of {self._total}"
+        return f"Diagnostic messages truncated, {shown}:\n...{self._kept}"
+
+
+# Hosts to avoid
+
+
+class AMBlacklist:
+    """Hosts on which an application's AMs failed, kept from attempt to attempt (SimpleBlacklistManager).
+
+    Off unless configured. Once the hosts are `threshold` (a fraction) of those that the AM could have, all of them are
+    allowed again.
+    """
+
+    __slots__ = ("_hosts", "_threshold")
+
+    def __init__(self, threshold: float) -> None:
+        self._threshold = threshold
+        self._hosts: dict[str, None] = {}
+
+    def note_end(self, exit_status: int, node: SchedulerNode | None) -> None:
+        """An AM ended on `node`, None if the scheduler does not have it any more."""
+        if node is not None and exit_status not in NOT_THE_NODES_FAULT:
+            self._hosts[node.name] = None
+
+    def updates(self, applicable_nodes: int) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """(additions, removals) for the next AM, which `applicable_nodes` could have."""
+        hosts = tuple(self._hosts)
+        return (hosts, ()) if len(hosts) < self._threshold * applicable_nodes else ((), hosts)
+
+
+def applicable_nodes(requests: Sequence[ResourceRequest], nodes: Iterable[SchedulerNode]) -> int:
+    """How many nodes could have an AM with these requests (RMServerUtils.getApplicableNodeCountForAM)."""
+    names = {request.resource_name for request in requests if request.relax_locality and request.resource_name != ANY}
+    partition = requests[0].label or NO_LABEL
+    known = list(nodes)
+    wanted = [node for node in known if node.name in names or node.rack in names]
+    labelled = [node for node in known if node.partition == partition]
+    if wanted and labelled:
+        return sum(node.partition == partition for node in wanted)
+    return len(wanted or labelled or known)

@@ -1,0 +1,466 @@
+"""The lifecycle of an attempt, one try of an application with its own ApplicationMaster (Hadoop's RMAppAttemptImpl).
+
+The scheduler takes it and allocates the AM's container, the launcher starts the AM, the AM registers, works and
+unregisters; then its container ends. As with applications, every end passes FINAL_SAVING: see rm_app_attempt_ends.
+"""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from rm.core import rm_app_attempt_ends as ends
+from rm.core.applications import UNAVAILABLE, RMAppAttempt, applicable_nodes
+from rm.core.effects import LaunchMaster
+from rm.core.lifecycle_events import (
+    AppAttemptAdded,
+    AttemptLaunched,
+    AttemptNewSaved,
+    AttemptRegistered,
+    AttemptUpdateSaved,
+    RMAppAttemptContainerFinished,
+    RMAppAttemptExpire,
+    RMAppAttemptFail,
+    RMAppAttemptKill,
+    RMAppAttemptLaunched,
+    RMAppAttemptLaunchFailed,
+    RMAppAttemptRecover,
+    RMAppAttemptRegistered,
+    RMAppAttemptStart,
+    RMAppAttemptStatusUpdate,
+    RMAppAttemptUnregistered,
+)
+from rm.core.service_context import AMSession
+from rm.core.states import RMAppAttemptState
+from rm.core.stored_state import ApplicationAttemptStateData
+from rm.scheduler.model.notices import AttemptAdded, ContainerAllocated
+from yarn.asks import ANY, ResourceRequest
+from yarn.machine import Lifecycle, Row, ignored
+
+S = RMAppAttemptState
+SAVED = (S.FINISHING, S.FAILED, S.KILLED, S.FINISHED)
+
+WAITS_FOR_REGISTER = "AM container is launched, waiting for AM container to Register with RM"
+
+
+# From the start to a registered AM
+
+
+def start(attempt: RMAppAttempt, event: RMAppAttemptStart) -> None:
+    """Let the AM register from now on, and hand the attempt to the scheduler."""
+    context = attempt.context
+    attempt.start_ms = context.now_ms
+    context.sessions[attempt.attempt_id] = AMSession()
+    context.send(AppAttemptAdded(attempt.attempt_id, event.transfers_containers))
+
+
+def schedule(attempt: RMAppAttempt, _: AttemptAdded) -> RMAppAttemptState:
+    """Request the AM's container; an unmanaged AM needs none."""
+    context = attempt.context
+    if attempt.app.submission.unmanaged_am:
+        context.store.store_attempt(_stored(attempt))
+        return S.LAUNCHED_UNMANAGED_SAVING
+    app = attempt.app
+    requests = _with_default_label(attempt)
+    additions: tuple[str, ...] = ()
+    removals: tuple[str, ...] = ()
+    if app.am_blacklist is not None:
+        applicable = applicable_nodes(requests, context.scheduler.nodes.values())
+        additions, removals = app.am_blacklist.updates(applicable)
+    context.scheduler.allocate(attempt.attempt_id, requests, (), additions, removals, (), context.now_ms)
+    return S.SCHEDULED
+
+
+def _with_default_label(attempt: RMAppAttempt) -> tuple[ResourceRequest, ...]:
+    """The AM's requests with their queue's default label: it may be newer than the check of the submission."""
+    app = attempt.app
+    if all(request.label is not None or request.resource_name != ANY for request in app.am_requests):
+        return app.am_requests
+    default = attempt.context.scheduler.default_label(app.queue)
+    return tuple(
+        replace(request, label=default) if request.label is None and request.resource_name == ANY else request
+        for request in app.am_requests
+    )
+
+
+def fetch_am_container(attempt: RMAppAttempt, _: ContainerAllocated) -> RMAppAttemptState:
+    """Take the container. It may be gone again, with its node; then CONTAINER_FINISHED is on its way."""
+    context = attempt.context
+    containers = context.scheduler.allocate(attempt.attempt_id, (), (), (), (), (), context.now_ms).containers
+    if not containers:
+        return S.SCHEDULED
+    attempt.master = containers[0]
+    context.scheduler.mark_am_container(attempt.master.id)
+    context.store.store_attempt(_stored(attempt))
+    return S.ALLOCATED_SAVING
+
+
+def _stored(attempt: RMAppAttempt) -> ApplicationAttemptStateData:
+    return ApplicationAttemptStateData(attempt.attempt_id, attempt.master, attempt.start_ms)
+
+
+def launch(attempt: RMAppAttempt, _: AttemptNewSaved) -> None:
+    """Have the launcher start the AM (AMLauncher LAUNCH)."""
+    assert attempt.master is not None
+    app = attempt.app
+    attempt.context.emit(LaunchMaster(attempt.attempt_id, attempt.master, app.submission, app.user, app.submit_ms))
+
+
+def launched(attempt: RMAppAttempt, _: RMAppAttemptLaunched | AttemptNewSaved) -> None:
+    """The AM runs, or may run: from now on it must register, then call, in time."""
+    _launched(attempt)
+
+
+def _launched(attempt: RMAppAttempt) -> None:
+    attempt.context.send(AttemptLaunched(attempt.app.application_id))
+    attempt.launch_diagnostics = WAITS_FOR_REGISTER
+    attempt.context.am_liveness.register(attempt.attempt_id, attempt.context.now_ms)
+
+
+def registered(attempt: RMAppAttempt, event: RMAppAttemptRegistered) -> None:
+    """Note the AM's address, and let the application run."""
+    request = event.request
+    attempt.host = request.host
+    attempt.rpc_port = request.rpc_port
+    attempt.original_tracking_url = request.tracking_url.strip() or UNAVAILABLE
+    attempt.launch_diagnostics = None
+    attempt.context.send(AttemptRegistered(attempt.app.application_id))
+
+
+def registered_before_launched(attempt: RMAppAttempt, event: RMAppAttemptRegistered) -> None:
+    """The AM registered before the launcher reported that it runs."""
+    _launched(attempt)
+    registered(attempt, event)
+
+
+def status_update(attempt: RMAppAttempt, event: RMAppAttemptStatusUpdate) -> None:
+    """The AM called allocate."""
+    attempt.progress = event.progress
+    if event.tracking_url:
+        attempt.original_tracking_url = event.tracking_url
+    attempt.context.am_liveness.ping(attempt.attempt_id, attempt.context.now_ms)
+
+
+# After a restart of the ResourceManager
+
+
+def recovered(attempt: RMAppAttempt, _: RMAppAttemptRecover) -> RMAppAttemptState:
+    """Over, or LAUNCHED: the AM may run, or may never have started (AttemptRecoveredTransition).
+
+    If the last attempt was over and the application was not, what follows from its end was lost and is done now.
+    """
+    app, context = attempt.app, attempt.context
+    state = attempt.recovered_final_state
+    is_current = attempt is app.current_attempt
+    if state is not None:
+        attempt.progress = 1.0
+        if state in (S.KILLED, S.FAILED):
+            attempt.proxied_tracking_url = attempt.page
+        if app.submission.keep_containers_across_attempts and not is_current and app.current_attempt is not None:
+            attempt.finished_containers = app.current_attempt.finished_containers
+        if is_current and app.recovered_final_state is None:
+            attempt.add_to_scheduler(transfers_containers=False, recovering=True)
+            ends.end(attempt, state, "")
+        return state
+    if app.recovered_final_state is not None:
+        return RMAppAttemptState[app.recovered_final_state.name]
+    if context.settings.work_preserving:
+        context.sessions[attempt.attempt_id] = AMSession()
+        attempt.add_to_scheduler(transfers_containers=False, recovering=True)
+    _launched(attempt)
+    return S.LAUNCHED
+
+
+# Containers that end
+
+
+def collect(attempt: RMAppAttempt, finished: RMAppAttemptContainerFinished) -> None:
+    """Keep the end for the AM's next allocate; if there will be none, let the node forget it at once."""
+    attempt.finished_containers.add(finished.node_id, finished.status)
+    if attempt.no_am_will_ask:
+        attempt.let_nodes_forget(attempt.finished_containers.take_unsent())
+
+
+def container_finished_before_registering(
+    attempt: RMAppAttempt, finished: RMAppAttemptContainerFinished
+) -> RMAppAttemptState:
+    """If it is the AM's container, the attempt failed."""
+    if not attempt.is_master(finished.status.container_id):
+        collect(attempt, finished)
+        return S.LAUNCHED
+    _am_container_ended(attempt, finished)
+    return ends.save_crashed_early(attempt, finished)
+
+
+def container_finished_while_running(
+    attempt: RMAppAttempt, finished: RMAppAttemptContainerFinished
+) -> RMAppAttemptState:
+    """If it is the AM's container, the attempt failed."""
+    if not attempt.is_master(finished.status.container_id):
+        collect(attempt, finished)
+        return S.RUNNING
+    _am_container_ended(attempt, finished)
+    return ends.save_crashed(attempt, finished)
+
+
+def container_finished_while_saving(attempt: RMAppAttempt, finished: RMAppAttemptContainerFinished) -> None:
+    """If it is the AM's container, it ended before the unregistration was stored: skip FINISHING."""
+    if not attempt.is_master(finished.status.container_id):
+        collect(attempt, finished)
+        return
+    _am_container_ended(attempt, finished)
+    ends.skip_finishing(attempt)
+
+
+def container_finished_while_finishing(
+    attempt: RMAppAttempt, finished: RMAppAttemptContainerFinished
+) -> RMAppAttemptState:
+    """If it is the AM's container, the attempt is over."""
+    if not attempt.is_master(finished.status.container_id):
+        collect(attempt, finished)
+        return S.FINISHING
+    ends.end_with_cleanup(attempt, S.FINISHED, "")
+    _am_container_ended(attempt, finished)
+    ends.let_nodes_forget_am(attempt)
+    return S.FINISHED
+
+
+def _am_container_ended(attempt: RMAppAttempt, finished: RMAppAttemptContainerFinished) -> None:
+    """Its node keeps the end until that is stored, or the next ResourceManager would not learn of it."""
+    if attempt.app.am_blacklist is not None:
+        node = attempt.context.scheduler.nodes.get(finished.node_id)
+        attempt.app.am_blacklist.note_end(finished.status.exit_status, node)
+    attempt.am_end = finished
+
+
+RM_APP_ATTEMPT_LIFECYCLE: Lifecycle[RMAppAttempt, RMAppAttemptState] = Lifecycle(
+    "RMAppAttempt",
+    S.NEW,
+    [
+        Row(S.NEW, RMAppAttemptStart, S.SUBMITTED, start, "its application starts it"),
+        Row(
+            S.NEW,
+            RMAppAttemptRecover,
+            (S.LAUNCHED, S.FINISHED, S.FAILED, S.KILLED),
+            recovered,
+            "an earlier ResourceManager stored it: it is over, or its AM may run",
+        ),
+        Row(S.NEW, RMAppAttemptKill, S.FINAL_SAVING, ends.save_killed, "killed before it started"),
+        Row(S.NEW, RMAppAttemptFail, S.FINAL_SAVING, ends.save_failed, "failed by its user"),
+        Row(
+            S.NEW,
+            RMAppAttemptRegistered,
+            S.FINAL_SAVING,
+            ends.save_registered_too_early,
+            "an unmanaged AM did not wait",
+        ),
+        Row(
+            S.SUBMITTED,
+            AttemptAdded,
+            (S.LAUNCHED_UNMANAGED_SAVING, S.SCHEDULED),
+            schedule,
+            "the scheduler has it: request the AM's container, or wait for an unmanaged AM",
+        ),
+        Row(S.SUBMITTED, RMAppAttemptKill, S.FINAL_SAVING, ends.save_killed, "killed before the scheduler answered"),
+        Row(S.SUBMITTED, RMAppAttemptFail, S.FINAL_SAVING, ends.save_failed, "failed by its user"),
+        Row(
+            S.SUBMITTED,
+            RMAppAttemptRegistered,
+            S.FINAL_SAVING,
+            ends.save_registered_too_early,
+            "an unmanaged AM did not wait",
+        ),
+        Row(
+            S.SCHEDULED,
+            ContainerAllocated,
+            (S.ALLOCATED_SAVING, S.SCHEDULED),
+            fetch_am_container,
+            "fetch it; gone again with its node: wait for the next",
+        ),
+        Row(S.SCHEDULED, RMAppAttemptKill, S.FINAL_SAVING, ends.save_killed, "killed while it waited"),
+        Row(S.SCHEDULED, RMAppAttemptFail, S.FINAL_SAVING, ends.save_failed, "failed by its user"),
+        Row(
+            S.SCHEDULED,
+            RMAppAttemptContainerFinished,
+            S.FINAL_SAVING,
+            ends.save_crashed_early,
+            "lost before it was fetched",
+        ),
+        Row(S.ALLOCATED_SAVING, AttemptNewSaved, S.ALLOCATED, launch, "stored: launch its AM"),
+        Row(S.ALLOCATED_SAVING, RMAppAttemptKill, S.FINAL_SAVING, ends.save_killed, "killed before it was started"),
+        Row(S.ALLOCATED_SAVING, RMAppAttemptFail, S.FINAL_SAVING, ends.save_failed, "failed by its user"),
+        Row(
+            S.ALLOCATED_SAVING,
+            RMAppAttemptContainerFinished,
+            S.FINAL_SAVING,
+            ends.save_crashed_early,
+            "lost before it ran",
+        ),
+        Row(S.LAUNCHED_UNMANAGED_SAVING, AttemptNewSaved, S.LAUNCHED, launched, "stored: it may register"),
+        Row(
+            S.LAUNCHED_UNMANAGED_SAVING,
+            RMAppAttemptRegistered,
+            S.FINAL_SAVING,
+            ends.save_registered_too_early,
+            "an unmanaged AM did not wait",
+        ),
+        Row(
+            S.LAUNCHED_UNMANAGED_SAVING,
+            RMAppAttemptKill,
+            S.FINAL_SAVING,
+            ends.save_killed,
+            "killed before it registered",
+        ),
+        Row(S.LAUNCHED_UNMANAGED_SAVING, RMAppAttemptFail, S.FINAL_SAVING, ends.save_failed, "failed by its user"),
+        Row(S.ALLOCATED, RMAppAttemptLaunched, S.LAUNCHED, launched, "the NM accepted its start"),
+        Row(S.ALLOCATED, RMAppAttemptLaunchFailed, S.FINAL_SAVING, ends.save_failed, "the NM refused its start"),
+        Row(
+            S.ALLOCATED,
+            RMAppAttemptKill,
+            S.FINAL_SAVING,
+            ends.save_killed_with_container,
+            "killed while it was started",
+        ),
+        Row(S.ALLOCATED, RMAppAttemptFail, S.FINAL_SAVING, ends.save_failed, "failed by its user"),
+        Row(
+            S.ALLOCATED,
+            RMAppAttemptRegistered,
+            S.RUNNING,
+            registered_before_launched,
+            "its AM registered before the launcher reported",
+        ),
+        Row(
+            S.ALLOCATED,
+            RMAppAttemptContainerFinished,
+            S.FINAL_SAVING,
+            ends.save_crashed_early,
+            "it ended before it registered",
+        ),
+        Row(S.LAUNCHED, RMAppAttemptRegistered, S.RUNNING, registered, "its AM registered"),
+        Row(
+            S.LAUNCHED,
+            RMAppAttemptContainerFinished,
+            (S.LAUNCHED, S.FINAL_SAVING),
+            container_finished_before_registering,
+            "the AM's: it crashed; another (kept): reported to the AM",
+        ),
+        Row(S.LAUNCHED, RMAppAttemptExpire, S.FINAL_SAVING, ends.save_expired, "it never registered"),
+        Row(S.LAUNCHED, RMAppAttemptKill, S.FINAL_SAVING, ends.save_killed_after_launch, "killed before it registered"),
+        Row(S.LAUNCHED, RMAppAttemptFail, S.FINAL_SAVING, ends.save_failed, "failed by its user"),
+        *ignored(S.RUNNING, (RMAppAttemptLaunched, RMAppAttemptRegistered, ContainerAllocated), "its AM is registered"),
+        Row(S.RUNNING, RMAppAttemptStatusUpdate, S.RUNNING, status_update, "its AM's heartbeat"),
+        Row(S.RUNNING, RMAppAttemptUnregistered, S.FINAL_SAVING, ends.save_unregistered, "its AM unregistered"),
+        Row(
+            S.RUNNING,
+            RMAppAttemptContainerFinished,
+            (S.RUNNING, S.FINAL_SAVING),
+            container_finished_while_running,
+            "the AM's: it crashed; another: reported to the AM",
+        ),
+        Row(S.RUNNING, RMAppAttemptExpire, S.FINAL_SAVING, ends.save_expired, "its AM sent nothing for too long"),
+        Row(S.RUNNING, RMAppAttemptKill, S.FINAL_SAVING, ends.save_killed_after_launch, "killed by its user or the RM"),
+        Row(S.RUNNING, RMAppAttemptFail, S.FINAL_SAVING, ends.save_failed, "failed by its user"),
+        Row(S.FINAL_SAVING, AttemptUpdateSaved, SAVED, ends.final_saved, "its outcome is stored"),
+        Row(
+            S.FINAL_SAVING,
+            RMAppAttemptContainerFinished,
+            S.FINAL_SAVING,
+            container_finished_while_saving,
+            "its AM's container ended before that was stored",
+        ),
+        Row(
+            S.FINAL_SAVING,
+            RMAppAttemptExpire,
+            S.FINAL_SAVING,
+            ends.expired_while_saving,
+            "no need to wait for its container",
+        ),
+        *ignored(
+            S.FINAL_SAVING,
+            (
+                RMAppAttemptUnregistered,
+                RMAppAttemptStatusUpdate,
+                RMAppAttemptLaunched,
+                RMAppAttemptLaunchFailed,
+                ContainerAllocated,
+                AttemptNewSaved,
+                RMAppAttemptKill,
+                RMAppAttemptFail,
+                AttemptAdded,
+            ),
+            "its outcome is being stored",
+        ),
+        Row(S.FAILED, RMAppAttemptContainerFinished, S.FAILED, collect, "reported to the next attempt's AM"),
+        *ignored(
+            S.FAILED,
+            (
+                RMAppAttemptLaunched,
+                RMAppAttemptLaunchFailed,
+                RMAppAttemptExpire,
+                RMAppAttemptKill,
+                RMAppAttemptFail,
+                RMAppAttemptRegistered,
+                RMAppAttemptUnregistered,
+                RMAppAttemptStatusUpdate,
+                ContainerAllocated,
+            ),
+            "it is over",
+        ),
+        Row(
+            S.FINISHING,
+            RMAppAttemptContainerFinished,
+            (S.FINISHING, S.FINISHED),
+            container_finished_while_finishing,
+            "the AM's: now it is over",
+        ),
+        Row(
+            S.FINISHING,
+            RMAppAttemptExpire,
+            S.FINISHED,
+            ends.finish_without_container,
+            "its container does not end by itself",
+        ),
+        *ignored(
+            S.FINISHING,
+            (
+                RMAppAttemptLaunched,
+                RMAppAttemptUnregistered,
+                RMAppAttemptStatusUpdate,
+                ContainerAllocated,
+                RMAppAttemptKill,
+                RMAppAttemptFail,
+            ),
+            "its outcome is stored",
+        ),
+        Row(S.FINISHED, RMAppAttemptContainerFinished, S.FINISHED, collect, "so that its node forgets it"),
+        *ignored(
+            S.FINISHED,
+            (
+                RMAppAttemptLaunched,
+                RMAppAttemptExpire,
+                RMAppAttemptUnregistered,
+                ContainerAllocated,
+                RMAppAttemptKill,
+                RMAppAttemptFail,
+            ),
+            "it is over",
+        ),
+        Row(S.KILLED, RMAppAttemptContainerFinished, S.KILLED, collect, "so that its node forgets it"),
+        *ignored(
+            S.KILLED,
+            (
+                AttemptAdded,
+                RMAppAttemptLaunched,
+                RMAppAttemptLaunchFailed,
+                RMAppAttemptExpire,
+                RMAppAttemptRegistered,
+                ContainerAllocated,
+                RMAppAttemptUnregistered,
+                RMAppAttemptKill,
+                RMAppAttemptFail,
+                RMAppAttemptStatusUpdate,
+            ),
+            "it is over",
+        ),
+    ],
+    RMAppAttempt.describe,
+)

@@ -1,0 +1,353 @@
+"""The lifecycle of an application, from its submission to its end (Hadoop's RMAppImpl).
+
+What ends an application is stored before anybody learns of it, so every end passes FINAL_SAVING. The `save_*` actions
+lead there; they leave the state after it in `target`, and what is to be done then in `after_saving`.
+"""
+
+from __future__ import annotations
+
+from rm.core.applications import RMApp, RMAppAttempt
+from rm.core.lifecycle_events import (
+    AppAccepted,
+    AppAdded,
+    AppCompleted,
+    AppNewSaved,
+    AppRejected,
+    AppRemoved,
+    AppRunningOnNode,
+    AppSaveFailed,
+    AppUpdateSaved,
+    AttemptFailed,
+    AttemptFinished,
+    AttemptKilled,
+    AttemptLaunched,
+    AttemptRegistered,
+    AttemptUnregistered,
+    RMAppAttemptKill,
+    RMAppAttemptRecover,
+    RMAppAttemptStart,
+    RMAppKill,
+    RMAppNodeUpdate,
+    RMAppRecover,
+    RMAppStart,
+    RMNodeCleanupApp,
+)
+from rm.core.states import FINAL_APP_STATES, RMAppAttemptState, RMAppState
+from yarn.ids import ApplicationAttemptId
+from yarn.machine import Lifecycle, Row, ignored
+
+S = RMAppState
+
+
+# Submission
+
+
+def store(app: RMApp, _: RMAppStart) -> None:
+    """Store it, with the lifetime that its queue allows."""
+    app.lifetime_s = app.context.scheduler.application_lifetime(app.queue, app.submission.lifetime_s or 0)
+    if app.lifetime_s:
+        app.end_lifetime_at(app.submit_ms + app.lifetime_s * 1000)
+    app.context.store.store_application(app.state_data())
+
+
+def add_to_scheduler(app: RMApp, _: AppNewSaved) -> None:
+    """It is stored, so the scheduler may know it."""
+    app.context.send(AppAdded(app.application_id))
+
+
+def start_first_attempt(app: RMApp, _: AppAccepted) -> None:
+    """Its queue took it."""
+    _start_attempt(app, transfers_containers=False)
+
+
+def _start_attempt(app: RMApp, *, transfers_containers: bool) -> RMAppAttempt:
+    attempt = app.add_attempt(ApplicationAttemptId(app.application_id, len(app.attempts) + 1))
+    app.context.send(RMAppAttemptStart(attempt.attempt_id, transfers_containers))
+    return attempt
+
+
+# After a restart of the ResourceManager
+
+
+def recover(app: RMApp, event: RMAppRecover) -> RMAppState:
+    """Take what is stored; it is RUNNING only once its AM registers again (RMAppRecoveredTransition)."""
+    data = event.stored.application
+    app.diagnostics = data.diagnostics
+    app.stored_finish_ms = data.finish_ms
+    app.launch_ms = data.launch_ms
+    app.recovered_final_state = data.state
+    app.lifetime_ends_ms = data.lifetime_ends_ms
+    for attempt_data in event.stored.attempts:
+        app.add_attempt(attempt_data.attempt_id).recover(attempt_data)
+    if data.state is not None:
+        _recover_attempts(app)
+        _end(app, data.state, "")
+        return data.state
+    if data.lifetime_ends_ms is not None:
+        app.end_lifetime_at(data.lifetime_ends_ms)
+    app.add_to_scheduler(recovering=bool(app.attempts))
+    if not app.attempts:
+        return RMAppState.SUBMITTED
+    _recover_attempts(app)
+    return RMAppState.ACCEPTED
+
+
+def _recover_attempts(app: RMApp) -> None:
+    """Deliver RECOVER at once. An attempt before the last has failed if its end is not stored; the last may go on."""
+    for attempt in app.attempts.values():
+        if attempt is not app.current_attempt and attempt.recovered_final_state is None:
+            attempt.recovered_final_state = RMAppAttemptState.FAILED
+        app.context.dispatcher.deliver(RMAppAttemptRecover(attempt.attempt_id))
+
+
+# While it lives
+
+
+def note_launch(app: RMApp, _: AttemptLaunched) -> None:
+    """The application was launched when its first AM was."""
+    if app.launch_ms == 0:
+        app.launch_ms = app.context.now_ms
+        app.context.store.change_application(app.state_data())
+
+
+def note_node_update(app: RMApp, event: RMAppNodeUpdate) -> None:
+    """Report the node to the AM with its next allocate."""
+    app.updated_nodes[event.node_id] = event.update
+
+
+def note_running_on_node(app: RMApp, event: AppRunningOnNode) -> None:
+    """The node is to forget the application when it ends, at once if it has ended."""
+    if app.state in FINAL_APP_STATES:
+        app.context.send(RMNodeCleanupApp(event.node_id, app.application_id))
+    else:
+        app.ran_nodes[event.node_id] = None
+
+
+def attempt_failed(app: RMApp, failure: AttemptFailed) -> RMAppState:
+    """Try again, or give up (AttemptFailedTransition)."""
+    failures = app.max_attempts if app.max_attempts == 1 else app.failed_attempts()
+    if app.submission.unmanaged_am or failures >= app.max_attempts:
+        return _save_final(app, RMAppState.FAILED, _exhausted(app, failure))
+    if app.state is RMAppState.KILLING:
+        return _save_final(app, RMAppState.KILLED, failure.diagnostics)
+    old = app.current_attempt
+    assert old is not None
+    new = _start_attempt(app, transfers_containers=failure.transfers_containers)
+    new.finished_containers = old.finished_containers.handed_on()
+    return RMAppState.ACCEPTED
+
+
+def _exhausted(app: RMApp, failure: AttemptFailed) -> str:
+    """Why the application fails with its last attempt, in Hadoop's words."""
+    if app.submission.unmanaged_am:
+        return f"Unmanaged application {app} failed due to {failure.diagnostics}. Failing the application."
+    interval_ms = app.submission.attempt_failures_validity_interval_ms
+    interval = f" in previous {interval_ms} milliseconds" if interval_ms > 0 else ""
+    limit = app.context.settings.global_max_attempts
+    limits = "" if limit == app.max_attempts else f" (global limit ={limit}; local limit is ={app.max_attempts})"
+    return (
+        f"Application {app} failed {app.max_attempts} times{interval}{limits} due to {failure.diagnostics}. "
+        "Failing the application."
+    )
+
+
+# The end
+
+
+def kill(app: RMApp, event: RMAppKill) -> None:
+    """Kill the attempt first; it returns the reason with ATTEMPT_KILLED."""
+    assert app.current_attempt is not None
+    app.state_before_killing = app.state
+    app.context.send(RMAppAttemptKill(app.current_attempt.attempt_id, event.diagnostics))
+
+
+def killed_at_once(app: RMApp, event: RMAppKill) -> None:
+    """End without saving: nothing of it is stored, and nobody else knows it."""
+    _end(app, RMAppState.KILLED, event.diagnostics)
+
+
+def save_killed(app: RMApp, event: RMAppKill | AttemptKilled) -> RMAppState:
+    """Save that it, or its attempt, was killed."""
+    return _save_final(app, RMAppState.KILLED, event.diagnostics)
+
+
+def save_rejected(app: RMApp, event: AppRejected) -> RMAppState:
+    """Save that no queue takes it."""
+    return _save_final(app, RMAppState.FAILED, event.diagnostics)
+
+
+def save_finished(app: RMApp, event: AttemptFinished) -> RMAppState:
+    """Save that its attempt finished before it was seen to run."""
+    return _save_final(app, RMAppState.FINISHED, event.diagnostics)
+
+
+def save_finishing(app: RMApp, _: AttemptUnregistered) -> RMAppState:
+    """Save FINISHED as the outcome; nodes and scheduler learn of it when the attempt ends."""
+    app.target = RMAppState.FINISHING
+    app.after_saving = lambda: _note_finish(app)
+    return _save(app, RMAppState.FINISHED, "")
+
+
+def not_saved(app: RMApp, event: AppSaveFailed) -> None:
+    """End without saving: the store cannot take the application."""
+    _end(app, RMAppState.FAILED, event.diagnostics)
+
+
+def _save_final(app: RMApp, target: RMAppState, diagnostics: str) -> RMAppState:
+    app.target = target
+    app.after_saving = lambda: _end(app, target, diagnostics)
+    return _save(app, target, diagnostics)
+
+
+def _save(app: RMApp, stored_as: RMAppState, diagnostics: str) -> RMAppState:
+    app.state_before_final_saving = app.state
+    app.stored_finish_ms = app.context.now_ms
+    app.context.store.end_application(app.state_data(), stored_as, diagnostics, app.stored_finish_ms)
+    return RMAppState.FINAL_SAVING
+
+
+def final_saved(app: RMApp, _: AppUpdateSaved) -> RMAppState:
+    """The outcome is stored: do what had to wait for that."""
+    app.context.lifetimes.unregister(app.application_id)
+    assert app.after_saving is not None
+    app.after_saving()
+    return app.target
+
+
+def attempt_finished_while_saving(app: RMApp, event: AttemptFinished) -> None:
+    """The AM's container ended before its unregistration was stored: skip FINISHING."""
+    if app.target in (RMAppState.FAILED, RMAppState.KILLED):
+        return
+    app.target = RMAppState.FINISHED
+    app.after_saving = lambda: _end(app, RMAppState.FINISHED, event.diagnostics)
+
+
+def finished(app: RMApp, event: AttemptFinished) -> None:
+    """The AM's container ended, after the AM unregistered."""
+    app.context.lifetimes.unregister(app.application_id)
+    _end(app, RMAppState.FINISHED, event.diagnostics)
+
+
+def _note_finish(app: RMApp) -> None:
+    app.finish_ms = app.stored_finish_ms
+
+
+def _end(app: RMApp, final_state: RMAppState, diagnostics: str) -> None:
+    """Report the end to nodes, scheduler and the list of completed applications (FinalTransition)."""
+    app.diagnostics += diagnostics
+    for node_id in app.ran_nodes:
+        app.context.send(RMNodeCleanupApp(node_id, app.application_id))
+    app.ran_nodes.clear()
+    app.context.send(AppRemoved(app.application_id, final_state.name))
+    app.context.send(AppCompleted(app.application_id))
+    app.finish_ms = app.stored_finish_ms or app.context.now_ms
+
+
+RM_APP_LIFECYCLE: Lifecycle[RMApp, RMAppState] = Lifecycle(
+    "RMApp",
+    S.NEW,
+    [
+        Row(S.NEW, RMAppNodeUpdate, S.NEW, note_node_update, "reported to the AM with its next allocate"),
+        Row(S.NEW, RMAppStart, S.NEW_SAVING, store, "submitted: stored before the scheduler knows it"),
+        Row(
+            S.NEW,
+            RMAppRecover,
+            (S.SUBMITTED, S.ACCEPTED, S.FINISHED, S.FAILED, S.KILLED),
+            recover,
+            "an earlier ResourceManager stored it",
+        ),
+        Row(S.NEW, RMAppKill, S.KILLED, killed_at_once, "nothing of it is stored yet"),
+        Row(S.NEW, AppRejected, S.FINAL_SAVING, save_rejected, "refused before it was stored"),
+        Row(S.NEW_SAVING, RMAppNodeUpdate, S.NEW_SAVING, note_node_update, "reported to the AM with its next allocate"),
+        Row(S.NEW_SAVING, AppNewSaved, S.SUBMITTED, add_to_scheduler, "stored"),
+        Row(S.NEW_SAVING, AppSaveFailed, S.FAILED, not_saved, "the store cannot take it"),
+        Row(S.NEW_SAVING, RMAppKill, S.FINAL_SAVING, save_killed, "killed before the scheduler knew it"),
+        Row(S.NEW_SAVING, AppRejected, S.FINAL_SAVING, save_rejected, "refused before the scheduler knew it"),
+        Row(S.SUBMITTED, RMAppNodeUpdate, S.SUBMITTED, note_node_update, "reported to the AM with its next allocate"),
+        Row(S.SUBMITTED, AppRejected, S.FINAL_SAVING, save_rejected, "no queue takes it"),
+        Row(S.SUBMITTED, AppAccepted, S.ACCEPTED, start_first_attempt, "its queue took it"),
+        Row(S.SUBMITTED, RMAppKill, S.FINAL_SAVING, save_killed, "killed before a queue took it"),
+        Row(S.ACCEPTED, RMAppNodeUpdate, S.ACCEPTED, note_node_update, "reported to the AM with its next allocate"),
+        Row(S.ACCEPTED, AttemptLaunched, S.ACCEPTED, note_launch, "the first launch is the application's"),
+        Row(S.ACCEPTED, AttemptRegistered, S.RUNNING, None, "its AM registered"),
+        Row(
+            S.ACCEPTED, AttemptFailed, (S.ACCEPTED, S.FINAL_SAVING), attempt_failed, "another attempt, or none is left"
+        ),
+        Row(S.ACCEPTED, AttemptFinished, S.FINAL_SAVING, save_finished, "it ended before its registration was seen"),
+        Row(S.ACCEPTED, AttemptKilled, S.FINAL_SAVING, save_killed, "its attempt was killed"),
+        Row(S.ACCEPTED, RMAppKill, S.KILLING, kill, "its attempt is killed first"),
+        Row(
+            S.ACCEPTED,
+            AppRunningOnNode,
+            S.ACCEPTED,
+            note_running_on_node,
+            "the node must forget it when it ends",
+        ),
+        Row(S.RUNNING, RMAppNodeUpdate, S.RUNNING, note_node_update, "reported to the AM with its next allocate"),
+        Row(S.RUNNING, AttemptUnregistered, S.FINAL_SAVING, save_finishing, "its AM unregistered"),
+        Row(S.RUNNING, AttemptFinished, S.FINISHED, finished, "an unmanaged AM has no container that could end later"),
+        Row(S.RUNNING, AttemptFailed, (S.ACCEPTED, S.FINAL_SAVING), attempt_failed, "another attempt, or none is left"),
+        Row(S.RUNNING, RMAppKill, S.KILLING, kill, "its attempt is killed first"),
+        Row(
+            S.RUNNING,
+            AppRunningOnNode,
+            S.RUNNING,
+            note_running_on_node,
+            "the node must forget it when it ends",
+        ),
+        Row(
+            S.FINAL_SAVING,
+            AppUpdateSaved,
+            (S.FINISHING, S.FAILED, S.KILLED, S.FINISHED),
+            final_saved,
+            "its outcome is stored",
+        ),
+        Row(
+            S.FINAL_SAVING,
+            AttemptFinished,
+            S.FINAL_SAVING,
+            attempt_finished_while_saving,
+            "its AM's container ended before that was stored",
+        ),
+        Row(
+            S.FINAL_SAVING,
+            AppRunningOnNode,
+            S.FINAL_SAVING,
+            note_running_on_node,
+            "the node must forget it when it ends",
+        ),
+        *ignored(S.FINAL_SAVING, (RMAppNodeUpdate, RMAppKill, AppNewSaved), "its outcome is being stored"),
+        Row(S.FINISHING, AttemptFinished, S.FINISHED, finished, "its AM's container ended"),
+        Row(S.FINISHING, AppRunningOnNode, S.FINISHING, note_running_on_node, "the node must forget it when it ends"),
+        *ignored(S.FINISHING, (RMAppNodeUpdate, RMAppKill), "its outcome is stored"),
+        Row(S.KILLING, AppRunningOnNode, S.KILLING, note_running_on_node, "the node must forget it when it ends"),
+        Row(S.KILLING, AttemptKilled, S.FINAL_SAVING, save_killed, "its attempt is over"),
+        Row(S.KILLING, AttemptUnregistered, S.FINAL_SAVING, save_finishing, "its AM unregistered before the kill"),
+        Row(S.KILLING, AttemptFinished, S.FINISHED, finished, "an unmanaged AM unregistered before the kill"),
+        Row(S.KILLING, AttemptFailed, S.FINAL_SAVING, attempt_failed, "no new attempt while it is killed"),
+        *ignored(
+            S.KILLING,
+            (RMAppNodeUpdate, AttemptRegistered, AppUpdateSaved, RMAppKill),
+            "its attempt is already ending",
+        ),
+        Row(S.FINISHED, AppRunningOnNode, S.FINISHED, note_running_on_node, "the node must forget it at once"),
+        *ignored(S.FINISHED, (RMAppNodeUpdate, AttemptUnregistered, AttemptFinished, RMAppKill), "it is over"),
+        Row(S.FAILED, AppRunningOnNode, S.FAILED, note_running_on_node, "the node must forget it at once"),
+        *ignored(S.FAILED, (RMAppKill, RMAppNodeUpdate), "it is over"),
+        Row(S.KILLED, AppRunningOnNode, S.KILLED, note_running_on_node, "the node must forget it at once"),
+        *ignored(
+            S.KILLED,
+            (
+                AppAccepted,
+                AppRejected,
+                RMAppKill,
+                AttemptFinished,
+                AttemptFailed,
+                RMAppNodeUpdate,
+                RMAppStart,
+            ),
+            "it is over",
+        ),
+    ],
+    RMApp.describe,
+)

@@ -1,0 +1,81 @@
+"""What the state machines of a ResourceManager share: its dispatcher, scheduler, store and watches.
+
+A machine knows other machines by their ids only, and sends them events. RMContext adds who they are.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from rm.core.effects import Effect
+from rm.core.liveness import DeadlineMonitor, LivenessMonitor
+from rm.core.settings import RMSettings
+from rm.core.state_store import PersistentStateStore, StateStore
+from rm.scheduler.capacity_scheduler import CapacityScheduler
+from yarn.ids import ApplicationAttemptId, ApplicationId, ContainerId, NodeId
+from yarn.machine import Dispatcher, Warn
+from yarn.protocols.master import AllocateResponse
+
+NOT_REGISTERED = -1
+"""The response id before the AM registered."""
+
+
+@dataclass(slots=True)
+class AMSession:
+    """The calls of one attempt's AM. `token_nodes`: nodes for which it has an NM token, in the order it got them."""
+
+    response_id: int = NOT_REGISTERED
+    response: AllocateResponse | None = None
+    finished: bool = False
+    token_nodes: dict[NodeId, None] = field(default_factory=dict)
+
+
+class RMServiceContext:
+    """The parts of one ResourceManager that its state machines use.
+
+    `sessions` {attempt whose AM may call: its calls}.
+    """
+
+    scheduler: CapacityScheduler
+
+    def __init__(self, settings: RMSettings, *, cluster_timestamp: int, strict: bool) -> None:
+        self.settings = settings
+        self.cluster_timestamp = cluster_timestamp
+        self.dispatcher: Dispatcher[Effect] = Dispatcher(cluster_timestamp, strict=strict)
+        store = PersistentStateStore if settings.recovery_enabled else StateStore
+        self.store: StateStore = store(self.dispatcher)
+        self.sessions: dict[ApplicationAttemptId, AMSession] = {}
+        start = cluster_timestamp
+        self.node_liveness: LivenessMonitor[NodeId] = LivenessMonitor(settings.node_expiry_ms, start)
+        self.am_liveness: LivenessMonitor[ApplicationAttemptId] = LivenessMonitor(settings.am_expiry_ms, start)
+        self.am_finishing: LivenessMonitor[ApplicationAttemptId] = LivenessMonitor(settings.am_expiry_ms, start)
+        self.allocation_expiry: LivenessMonitor[ContainerId] = LivenessMonitor(settings.allocation_expiry_ms, start)
+        self.increase_expiry: LivenessMonitor[ContainerId] = LivenessMonitor(settings.allocation_expiry_ms, start)
+        self.lifetimes: DeadlineMonitor[ApplicationId] = DeadlineMonitor(settings.lifetime_check_interval_ms, start)
+
+    @property
+    def now_ms(self) -> int:
+        """The time of the step under way, wall-clock ms."""
+        return self.dispatcher.now_ms
+
+    def send(self, event: object) -> None:
+        """Deliver `event` in this step, after everything that was sent before."""
+        self.dispatcher.send(event)
+
+    def emit(self, effect: Effect) -> None:
+        """Have the shell do something after this step."""
+        self.dispatcher.emit(effect)
+
+    def warn(self, text: str) -> None:
+        """Emit a warning for the operator's log."""
+        self.dispatcher.emit(Warn(text))
+
+    def forget_node_tokens(self, node_id: NodeId) -> None:
+        """The node's NM is a new one: every AM needs a new token for it (NMTokenSecretManagerInRM)."""
+        for session in self.sessions.values():
+            session.token_nodes.pop(node_id, None)
+
+    def stop_expiry(self, container_id: ContainerId) -> None:
+        """The container runs, or is over: neither its start nor a larger size is waited for."""
+        self.allocation_expiry.unregister(container_id)
+        self.increase_expiry.unregister(container_id)
