@@ -9,7 +9,7 @@ from google.protobuf.message import DecodeError
 from msgspec import Struct
 
 from protos.security_pb2 import TokenProto
-from wire.codec.tokens import read_token, write_token
+from wire.codec.containers import read_token, write_token
 from yarn.containers import Token
 from yarn.errors import InvalidArgumentException, InvalidToken
 

@@ -1,16 +1,21 @@
 """Errors between processes: the one place that turns an exception into a gRPC status, and the one that turns it back.
 
 An error travels as YARN tells it, class name and message, in the call's trailing metadata; the status code is only
-for those who do not speak YARN.
-"""
+for those who do not speak YARN."""
 
 from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 import grpc
 from google.protobuf.message import DecodeError
 
+from protos import yarn_protos_pb2 as pb
+from protos import yarn_service_protos_pb2 as service_pb
 from protos.yarnling_pb2 import ErrorDetail
-from wire.codec.errors import read_exception, write_exception
+from wire.codec.basic import read_container_id, write_container_id
+from wire.codec.fields import required, text
 from yarn.errors import (
     AccessControlException,
     ApplicationAttemptNotFoundException,
@@ -25,13 +30,14 @@ from yarn.errors import (
     StandbyException,
     YarnException,
     YARNFeatureNotEnabledException,
+    class_of,
 )
+from yarn.ids import ContainerId
 
 ERROR_KEY = "yarn-error-bin"
 """Trailing metadata: a serialised ErrorDetail."""
 STATUS_TEXT_MAX = 200
 """Characters of the status message, which is for people with a gRPC tool; the whole message is in the detail."""
-
 _STATUS: tuple[tuple[type[YarnException], grpc.StatusCode], ...] = (
     (InvalidToken, grpc.StatusCode.UNAUTHENTICATED),
     (AccessControlException, grpc.StatusCode.PERMISSION_DENIED),
@@ -43,9 +49,10 @@ _STATUS: tuple[tuple[type[YarnException], grpc.StatusCode], ...] = (
     (StandbyException, grpc.StatusCode.UNAVAILABLE),
     (RemoteError, grpc.StatusCode.INTERNAL),
 )
-
 CONCURRENCY_TEXT = "Concurrent RPC limit exceeded"
 """How grpc.aio says that a server has too much to do; it says so before it looks at the call."""
+MESSAGE_LENGTH_MAX = 16 * 1024
+"""Characters of an error's message; an error's place on the wire is the metadata, which has room for little."""
 
 
 def status_of(error: YarnException) -> grpc.StatusCode:
@@ -97,3 +104,40 @@ def _sent_error(data: bytes) -> YarnException:
     # A server that does not say is believed to have done something.
     error.definite = detail.definite
     return error
+
+
+def write_exception(error: YarnException, out: pb.SerializedExceptionProto) -> None:
+    out.class_name = error.java_class
+    out.message = shortened(error.message)
+
+
+def read_exception(proto: pb.SerializedExceptionProto) -> YarnException:
+    """The error under its own class; one of a class unknown here is a RemoteError that names it."""
+    java_class, message = text(proto, "class_name"), text(proto, "message")
+    kind = class_of(java_class)
+    if kind is RemoteError and java_class != RemoteError.java_class:
+        message = f"{java_class}: {message}"
+    return kind(message or kind.__name__)
+
+
+def shortened(message: str) -> str:
+    """`message`, its middle left out if it is longer than MESSAGE_LENGTH_MAX."""
+    if len(message) <= MESSAGE_LENGTH_MAX:
+        return message
+    half = MESSAGE_LENGTH_MAX // 2
+    return f"{message[:half]}\n... {len(message) - 2 * half} characters left out ...\n{message[-half:]}"
+
+
+def write_failed(failed: Mapping[ContainerId, YarnException], out: Any) -> None:
+    """`out`: the repeated ContainerExceptionMapProto of a batch call's reply."""
+    for container_id, error in failed.items():
+        entry = out.add()
+        write_container_id(container_id, entry.container_id)
+        write_exception(error, entry.exception)
+
+
+def read_failed(entries: Iterable[service_pb.ContainerExceptionMapProto]) -> dict[ContainerId, YarnException]:
+    return {
+        read_container_id(required(entry, "container_id")): read_exception(required(entry, "exception"))
+        for entry in entries
+    }

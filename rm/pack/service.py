@@ -13,6 +13,8 @@ from rm.core.events import NodeHeartbeat, RegisterNode, UnregisterNode
 from rm.shell.effects import ResourceManagerShell
 from rm.shell.response_signer import ResponseSigner
 from wire.caller import Caller
+from wire.protocols.pack import PackTrackerProtocol
+from wire.rpc import handles
 from wire.topology import Topology
 from yarn.errors import AccessControlException, InvalidArgumentException, YarnException
 from yarn.ids import NodeId
@@ -75,6 +77,7 @@ class PackTrackerService:
         self._topology = topology
         self._packs: dict[str, _KnownPack] = {}
 
+    @handles(PackTrackerProtocol.register_nodes)
     async def register_nodes(
         self, caller: Caller[Pack], request: tuple[RegisterNodeManagerRequest, ...]
     ) -> tuple[RegisterOutcome, ...]:
@@ -91,6 +94,7 @@ class PackTrackerService:
                 await asyncio.sleep(0)
         return tuple([await self._outcome(answer) for answer in answers])
 
+    @handles(PackTrackerProtocol.pack_heartbeat)
     async def pack_heartbeat(self, caller: Caller[Pack], request: PackHeartbeat) -> PackHeartbeatReply:
         known = self._known(caller.verified)
         _check_numbers(caller.verified, (*request.nodes, *request.told))
@@ -109,6 +113,7 @@ class PackTrackerService:
                 await asyncio.sleep(0)
         return await self._replied(known, request, steps, unknown)
 
+    @handles(PackTrackerProtocol.unregister_nodes)
     async def unregister_nodes(self, caller: Caller[Pack], request: tuple[int, ...]) -> None:
         known = self._known(caller.verified)
         _check_numbers(caller.verified, request)

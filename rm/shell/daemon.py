@@ -39,9 +39,14 @@ from wire.cluster_secret import read_cluster_secret
 from wire.core_shell import WallClock
 from wire.event_log import open_event_log
 from wire.observer import RpcObserver
-from wire.protocols import admin, client, inspection, master, pack, tracker
+from wire.protocols.admin import ResourceManagerAdministrationProtocol
+from wire.protocols.client import ApplicationClientProtocol
+from wire.protocols.inspection import InspectionProtocol
+from wire.protocols.master import ApplicationMasterProtocol
+from wire.protocols.pack import PackTokenSecretManager, PackTrackerProtocol
+from wire.protocols.tracker import ResourceTracker
 from wire.signals import ended_by_signal
-from wire.tokens import NodeTokenSecretManager, PackTokenSecretManager
+from wire.tokens import NodeTokenSecretManager
 from wire.topology import Topology
 from wire.watching import CallWatch
 from yarn.configuration import Configuration
@@ -236,28 +241,31 @@ class ResourceManager:
         secret, topology = read_cluster_secret(conf), Topology.read(conf)
         node_tokens, pack_tokens = NodeTokenSecretManager(secret), PackTokenSecretManager(secret)
         servers, check_client = Servers(conf, observers), client_authentication(conf, secret)
-        servers.add(resourcemanager.ADDRESS, client.RPCS, ClientService(self.core, shell, signer), check_client).add(
-            inspection.RPCS, InspectionService(self.core, self._clock), check_client
-        )
+        servers.add(
+            resourcemanager.ADDRESS,
+            ApplicationClientProtocol.rpcs,
+            ClientService(self.core, shell, signer),
+            check_client,
+        ).add(InspectionProtocol.rpcs, InspectionService(self.core, self._clock), check_client)
         servers.add(
             resourcemanager.SCHEDULER_ADDRESS,
-            master.RPCS,
+            ApplicationMasterProtocol.rpcs,
             MasterService(shell, signer),
             lambda caller: keys.masters.check(caller.token),
         )
         servers.add(
             resourcemanager.RESOURCE_TRACKER_ADDRESS,
-            tracker.RPCS,
+            ResourceTracker.rpcs,
             TrackerService(shell, signer, topology),
             lambda caller: node_tokens.check(caller.token),
         ).add(
-            pack.RPCS,
+            PackTrackerProtocol.rpcs,
             PackTrackerService(shell, signer, topology),
             lambda caller: pack_tokens.check(caller.token),
         )
         servers.add(
             resourcemanager.ADMIN_ADDRESS,
-            admin.RPCS,
+            ResourceManagerAdministrationProtocol.rpcs,
             AdminService(self.core, shell, conf, _with_mapping_rules(reload)),
             check_client,
         )

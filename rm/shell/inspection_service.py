@@ -8,6 +8,8 @@ from rm.core.reports.explanations import explanation
 from rm.core.resource_manager import ResourceManagerCore
 from rm.shell.services import reader_of
 from wire.caller import Caller
+from wire.protocols.inspection import InspectionProtocol
+from wire.rpc import handles
 from yarn.ids import ApplicationId
 from yarn.protocols.inspection import Explanation
 
@@ -19,5 +21,6 @@ class InspectionService:
         self._core = core
         self._clock = clock
 
+    @handles(InspectionProtocol.explain)
     async def explain(self, caller: Caller[None], request: ApplicationId) -> Explanation:
         return explanation(self._core.context, request, self._clock(), reader_of(caller))

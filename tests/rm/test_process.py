@@ -27,6 +27,7 @@ from wire.event_log import read_event_log
 from wire.json_records import to_json
 from yarn.configuration import Configuration
 from yarn.errors import ServerUnavailable
+from yarn.protocols.client import KillApplicationRequest
 from yarn.protocols.master import (
     AllocateRequest,
     FinishApplicationMasterRequest,
@@ -235,7 +236,7 @@ async def _live_a_little(rm: Process, conf: Configuration) -> None:
         reply = await master.allocate(AllocateRequest(1))
         assert reply.allocated
         killed = await submit(client)
-        await client.force_kill_application(killed)
+        await client.force_kill_application(KillApplicationRequest(killed))
         finish = FinishApplicationMasterRequest(FinalApplicationStatus.SUCCEEDED)
         while not (await master.finish_application_master(finish)).is_unregistered:
             continue

@@ -12,8 +12,7 @@ from protos.yarnling_pb2 import ErrorDetail
 from tests.wire.serving import NODE, Recorder, serving, target
 from wire.caller import Caller
 from wire.errors import CONCURRENCY_TEXT, ERROR_KEY, error_metadata, error_of, status_of, status_text
-from wire.protocols import tracker
-from wire.proxies.tracker import ResourceTrackerProxy
+from wire.protocols.tracker import ResourceTracker
 from yarn.errors import (
     AccessControlException,
     ApplicationNotFoundException,
@@ -105,8 +104,8 @@ async def test_a_server_with_too_much_to_do_refuses_definitely(monkeypatch: pyte
             return NodeHeartbeatResponse(1, NodeAction.NORMAL)
 
     async with (
-        serving(tracker.RPCS, Busy({})) as server,
-        ResourceTrackerProxy(target(server)) as proxy,
+        serving(ResourceTracker.rpcs, Busy({})) as server,
+        ResourceTracker(target(server)) as proxy,
         asyncio.TaskGroup() as tasks,
     ):
         tasks.create_task(proxy.node_heartbeat(NodeHeartbeatRequest(NODE, 0)))
