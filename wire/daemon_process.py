@@ -20,6 +20,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NoReturn, Protocol
 
+from wire.daemon import Reload, ReportReady
 from wire.hadoop_xml import load_configuration
 from yarn.configuration import Configuration
 from yarn.errors import YarnException
@@ -27,23 +28,15 @@ from yarn.errors import YarnException
 EXIT_REFUSED = 2
 LOG_FORMAT = "%(asctime)s %(levelname)s %(name)s %(message)s"
 MESSAGE_LENGTH_MAX = 6_000
-"""Characters of one message: more than a step's diagnostics or a logged call (wire.observer) has."""
+"""Characters of one message: more than a step's diagnostics or a logged call (wire.server) has."""
 LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR")
-
-
-class Reload(Protocol):
-    def __call__(self) -> Configuration: ...
-
-
-class Ready(Protocol):
-    def __call__(self, facts: dict[str, object], /) -> None: ...
 
 
 class Serve(Protocol):
     """What a daemon's `serve` looks like from here."""
 
     def __call__(
-        self, conf: Configuration, ready: Ready, /, *, reload: Reload | None = None
+        self, conf: Configuration, ready: ReportReady, /, *, reload: Reload | None = None
     ) -> Coroutine[Any, Any, int]: ...
 
 

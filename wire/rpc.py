@@ -74,12 +74,12 @@ class Rpc(Generic[Request, Reply]):
     @overload
     def __get__(self, proxy: None, protocol: type[Proxy]) -> Rpc[Request, Reply]: ...
     @overload
-    def __get__(self, proxy: Proxy, protocol: type[Proxy]) -> Call[Request, Reply]: ...
-    def __get__(self, proxy: Proxy | None, protocol: type[Proxy]) -> Rpc[Request, Reply] | Call[Request, Reply]:
-        return self if proxy is None else Call(self, proxy)
+    def __get__(self, proxy: Proxy, protocol: type[Proxy]) -> ProxyMethod[Request, Reply]: ...
+    def __get__(self, proxy: Proxy | None, protocol: type[Proxy]) -> Rpc[Request, Reply] | ProxyMethod[Request, Reply]:
+        return self if proxy is None else ProxyMethod(self, proxy)
 
 
-class Call(Generic[Request, Reply]):
+class ProxyMethod(Generic[Request, Reply]):
     """An RPC to one server: `await proxy.allocate(request)`; an RPC whose request has no fields takes no argument."""
 
     __slots__ = ("_proxy", "_rpc")
@@ -89,7 +89,7 @@ class Call(Generic[Request, Reply]):
         self._proxy = proxy
 
     @overload
-    def __call__(self: Call[None, Reply]) -> Coroutine[Any, Any, Reply]: ...
+    def __call__(self: ProxyMethod[None, Reply]) -> Coroutine[Any, Any, Reply]: ...
     @overload
     def __call__(self, request: Request) -> Coroutine[Any, Any, Reply]: ...
     def __call__(self, request: Any = None) -> Coroutine[Any, Any, Reply]:

@@ -29,8 +29,6 @@ from wire.unix_socket import bound, short_name
 from yarn.configuration import Configuration
 from yarn.containers import AMRMTokenIdentifier, NMTokenIdentifier
 from yarn.errors import YarnException
-from yarn.ids import NodeId
-from yarn.protocols.pack import Pack
 from yarn.settings.yarnling import WATCH_DIR
 
 SUFFIX = ".sock"
@@ -170,12 +168,10 @@ def _line(
 def _who(caller: Caller[Any]) -> str:
     """Who calls, as its token proves; a client as it says."""
     verified = caller.verified
-    if isinstance(verified, NodeId):
-        return str(verified)
-    if isinstance(verified, Pack):
-        return f"{verified.first}+{verified.count - 1}"
     if isinstance(verified, NMTokenIdentifier | AMRMTokenIdentifier):
         return f"{RM_CALLER} for {verified.attempt_id}" if caller.user == RM_CALLER else str(verified.attempt_id)
+    if verified is not None:
+        return str(verified)
     return f"user {caller.user}" if caller.user else "nobody known"
 
 

@@ -13,8 +13,9 @@ from rm.core.events import NodeHeartbeat, RegisterNode, UnregisterNode
 from rm.shell.effects import ResourceManagerShell
 from rm.shell.response_signer import ResponseSigner
 from wire.caller import Caller
-from wire.protocols.pack import PackTrackerProtocol
+from wire.protocols.pack import PackTokenSecretManager, PackTrackerProtocol
 from wire.rpc import handles
+from wire.server import RpcServer
 from wire.topology import Topology
 from yarn.errors import AccessControlException, InvalidArgumentException, YarnException
 from yarn.ids import NodeId
@@ -29,6 +30,15 @@ from yarn.states import NodeAction
 
 STEPS_A_TURN = 16
 """So many steps of the core are taken before other calls get their turn: half a millisecond, which they wait longer."""
+
+
+def serve_packs(
+    server: RpcServer, cluster_secret: bytes, shell: ResourceManagerShell, signer: ResponseSigner, topology: Topology
+) -> None:
+    """Let packs call `server`: the one place where the ResourceManager registers this package."""
+    tokens = PackTokenSecretManager(cluster_secret)
+    service = PackTrackerService(shell, signer, topology)
+    server.add(PackTrackerProtocol.rpcs, service, lambda caller: tokens.check(caller.token))
 
 
 class _KnownPack:

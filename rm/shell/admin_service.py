@@ -18,10 +18,10 @@ from rm.core.host_lists import HostLists
 from rm.core.nodes_list import decommissioning_nodes
 from rm.core.resource_manager import ResourceManagerCore
 from rm.scheduler.model.access_control_list import AccessControlList
+from rm.shell.configuration_files import host_lists
 from rm.shell.effects import ResourceManagerShell
 from rm.shell.groups import forget_groups, groups_of
 from wire.caller import Caller
-from wire.host_files import read_hosts
 from wire.protocols.admin import NodeResources, ResourceManagerAdministrationProtocol
 from wire.rpc import handles
 from yarn.configuration import Configuration
@@ -141,15 +141,6 @@ class AdminService:
                 "this ResourceManager was started without configuration files that it could read anew"
             )
         return self._reload()
-
-
-def host_lists(conf: Configuration) -> HostLists:
-    """The lists that `conf` names. Raises YarnException if a file cannot be read."""
-    included, excluded = (
-        read_hosts(setting, setting.of(conf))
-        for setting in (resourcemanager.NODES_INCLUDE_PATH, resourcemanager.NODES_EXCLUDE_PATH)
-    )
-    return HostLists(tuple(host for host, _ in included), excluded)
 
 
 def _admins(conf: Configuration) -> AccessControlList:

@@ -6,6 +6,7 @@ Queries are no events: they read the core through rm.core.reports.applications. 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 
 from msgspec.structs import replace
 
@@ -28,6 +29,7 @@ from rm.core.events import (
 )
 from rm.core.reports import applications as reports
 from rm.core.reports import nodes as node_reports
+from rm.core.reports.explanations import explanation
 from rm.core.reports.queues import queue_info, queue_user_acls
 from rm.core.resource_manager import ResourceManagerCore
 from rm.core.states import RMAppAttemptState
@@ -37,6 +39,7 @@ from rm.shell.response_signer import ResponseSigner
 from wire.bulky_replies import in_parts
 from wire.caller import Caller
 from wire.protocols.client import ApplicationClientProtocol
+from wire.protocols.inspection import InspectionProtocol
 from wire.protocols.master import ApplicationMasterProtocol
 from wire.protocols.tracker import ResourceTracker
 from wire.rpc import handles
@@ -66,6 +69,7 @@ from yarn.protocols.client import (
     UpdateTimeoutsRequest,
 )
 from yarn.protocols.container_management import SignalContainerRequest
+from yarn.protocols.inspection import Explanation
 from yarn.protocols.master import (
     AllocateRequest,
     AllocateResponse,
@@ -159,7 +163,7 @@ class ClientService:
 
     @handles(ApplicationClientProtocol.get_application_report)
     async def get_application_report(self, caller: Caller[None], request: ApplicationId) -> ApplicationReport:
-        report = reports.application_report(self._core.context, request, reader_of(caller))
+        report = reports.application_report(self._core.context, request, _reader_of(caller))
         attempt = self._core.context.apps[request].current_attempt
         if attempt is None or not report.unmanaged or caller.user != report.user:
             return report
@@ -170,7 +174,7 @@ class ClientService:
 
     @handles(ApplicationClientProtocol.get_applications)
     async def get_applications(self, caller: Caller[None], request: ApplicationFilter) -> tuple[ApplicationReport, ...]:
-        return await in_parts(reports.applications(self._core.context, request, reader_of(caller)))
+        return await in_parts(reports.applications(self._core.context, request, _reader_of(caller)))
 
     @handles(ApplicationClientProtocol.get_cluster_metrics)
     async def get_cluster_metrics(self, caller: Caller[None], request: None) -> ClusterMetrics:
@@ -182,7 +186,7 @@ class ClientService:
 
     @handles(ApplicationClientProtocol.get_queue_info)
     async def get_queue_info(self, caller: Caller[None], request: QueueInfoRequest) -> QueueInfo | None:
-        return queue_info(self._core.context, request, reader_of(caller))
+        return queue_info(self._core.context, request, _reader_of(caller))
 
     @handles(ApplicationClientProtocol.get_queue_user_acls)
     async def get_queue_user_acls(self, caller: Caller[None], request: None) -> tuple[QueueUserAcls, ...]:
@@ -218,21 +222,21 @@ class ClientService:
     async def get_application_attempt_report(
         self, caller: Caller[None], request: ApplicationAttemptId
     ) -> ApplicationAttemptReport:
-        return reports.attempt_report(self._core.context, request, reader_of(caller))
+        return reports.attempt_report(self._core.context, request, _reader_of(caller))
 
     @handles(ApplicationClientProtocol.get_application_attempts)
     async def get_application_attempts(
         self, caller: Caller[None], request: ApplicationId
     ) -> tuple[ApplicationAttemptReport, ...]:
-        return reports.attempt_reports(self._core.context, request, reader_of(caller))
+        return reports.attempt_reports(self._core.context, request, _reader_of(caller))
 
     @handles(ApplicationClientProtocol.get_container_report)
     async def get_container_report(self, caller: Caller[None], request: ContainerId) -> ContainerReport:
-        return reports.container_report(self._core.context, request, reader_of(caller))
+        return reports.container_report(self._core.context, request, _reader_of(caller))
 
     @handles(ApplicationClientProtocol.get_containers)
     async def get_containers(self, caller: Caller[None], request: ApplicationAttemptId) -> tuple[ContainerReport, ...]:
-        return reports.container_reports(self._core.context, request, reader_of(caller))
+        return reports.container_reports(self._core.context, request, _reader_of(caller))
 
 
 class MasterService:
@@ -296,6 +300,18 @@ class TrackerService:
         await self._shell.ask(lambda call: UnregisterNode(call, request))
 
 
+class InspectionService:
+    """InspectionProtocol, served where clients call. `clock`: the core's."""
+
+    def __init__(self, core: ResourceManagerCore, clock: Callable[[], int]) -> None:
+        self._core = core
+        self._clock = clock
+
+    @handles(InspectionProtocol.explain)
+    async def explain(self, caller: Caller[None], request: ApplicationId) -> Explanation:
+        return explanation(self._core.context, request, self._clock(), _reader_of(caller))
+
+
 def _user_of(caller: Caller[None]) -> str:
     if _USER.fullmatch(caller.user) is None:
         raise AccessControlException(
@@ -309,7 +325,7 @@ def _asker(caller: Caller[None]) -> Asker:
     return user, groups_of(user)
 
 
-def reader_of(caller: Caller[None]) -> Asker:
+def _reader_of(caller: Caller[None]) -> Asker:
     """Who only looks may be called anything; under a name that is no user's, it has no groups."""
     return (caller.user, groups_of(caller.user) if _USER.fullmatch(caller.user) else ())
 

@@ -14,7 +14,7 @@ import pytest
 
 from tests.wire.serving import Recorder, serving
 from wire.channel import Channels
-from wire.grpc_environment import grpc_environment
+from wire.daemon import grpc_environment
 from wire.protocols.admin import ResourceManagerAdministrationProtocol
 
 PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
