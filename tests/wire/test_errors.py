@@ -112,7 +112,7 @@ async def test_a_server_with_too_much_to_do_refuses_definitely(monkeypatch: pyte
         async with asyncio.timeout(60):
             await entered.wait()
         try:
-            with pytest.raises(ServerUnavailable, match="too many calls at once") as caught:
+            with pytest.raises(ServerUnavailable, match="too many concurrent calls") as caught:
                 await proxy.node_heartbeat(NodeHeartbeatRequest(NODE, 0))
         finally:
             leave.set()

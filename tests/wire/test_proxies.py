@@ -58,7 +58,7 @@ async def test_a_call_has_a_deadline_and_its_outcome_is_then_unknown() -> None:
         serving(ResourceTracker.rpcs, sleeper) as server,
         ResourceTracker(target(server), timeout_s=0.5, retry=RetryPolicy(5000, 10)) as proxy,
     ):
-        with pytest.raises(CallOutcomeUnknown, match=r"nodeHeartbeat at .*: no answer in time") as caught:
+        with pytest.raises(CallOutcomeUnknown, match=r"nodeHeartbeat at .*: no reply in time") as caught:
             await proxy.node_heartbeat(NodeHeartbeatRequest(NODE, 0))
         await _soon(sleeper.cancelled)
     assert not caught.value.definite

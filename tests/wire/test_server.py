@@ -115,7 +115,7 @@ async def test_a_call_that_the_server_does_not_have_had_no_effect() -> None:
         serving(ResourceManagerAdministrationProtocol.rpcs, Recorder({})) as server,
         ApplicationClientProtocol(target(server)) as proxy,
     ):
-        with pytest.raises(YARNFeatureNotEnabledException, match="does not have this call"):
+        with pytest.raises(YARNFeatureNotEnabledException, match="does not support this call"):
             await proxy.get_new_application()
 
 
