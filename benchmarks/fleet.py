@@ -19,8 +19,8 @@ import psutil
 
 from wire.caller import RM_CALLER
 from wire.channel import Channels
-from wire.proxies.container_management import ContainerManagementProxy
-from wire.proxies.master import ApplicationMasterProxy
+from wire.protocols.container_management import ContainerManagementProtocol
+from wire.protocols.master import ApplicationMasterProtocol
 from wire.retry import RetryPolicy
 from wire.watching import calls_of
 from yarn.applications import ApplicationSubmissionContext
@@ -150,7 +150,7 @@ async def _masters(cluster: LocalCluster, count: int, *, interval_s: float, wind
             app_id = (await cluster.client.new_application()).application_id
             await cluster.client.submit(ApplicationSubmissionContext(app_id, unmanaged_am=True, max_app_attempts=1))
             token = await cluster.until(partial(_token, cluster, app_id))
-            proxy = ApplicationMasterProxy(
+            proxy = ApplicationMasterProtocol(
                 cluster.addresses[resourcemanager.SCHEDULER_ADDRESS.key], token=token, channels=channels
             )
             master = _Master(proxy, channels, taken, tasks, window)
@@ -174,7 +174,7 @@ class _Master:
     """Keeps `window` containers running."""
 
     def __init__(
-        self, proxy: ApplicationMasterProxy, channels: Channels, taken: _Taken, tasks: asyncio.TaskGroup, window: int
+        self, proxy: ApplicationMasterProtocol, channels: Channels, taken: _Taken, tasks: asyncio.TaskGroup, window: int
     ) -> None:
         self._proxy = proxy
         self._channels = channels
@@ -209,7 +209,7 @@ class _Master:
 
     async def _start(self, container: Container) -> None:
         assert container.token is not None, "the ResourceManager signs what it gives"
-        proxy = ContainerManagementProxy(
+        proxy = ContainerManagementProtocol(
             str(container.node_id),
             token=self._node_tokens[container.node_id],
             retry=START_RETRY,

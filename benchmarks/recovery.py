@@ -21,7 +21,7 @@ from rm.core.states import RMAppAttemptState, RMAppState
 from rm.core.stored_state import ApplicationAttemptStateData, ApplicationStateData, Saving
 from rm.shell.sqlite_store import SQLiteStateStore
 from wire.cluster_secret import read_client_token
-from wire.proxies.client import ApplicationClientProxy
+from wire.protocols.client import ApplicationClientProtocol
 from wire.retry import RetryPolicy
 from yarn.applications import ApplicationSubmissionContext
 from yarn.containers import Container, ContainerLaunchContext
@@ -78,7 +78,7 @@ async def _restart(cluster: LocalCluster, count: int) -> tuple[float, float, flo
     ready_s = time.monotonic() - begun_s
     cpu = psutil.Process(rm.pid).cpu_times()
     address, token = cluster.addresses[resourcemanager.ADDRESS.key], read_client_token(cluster.configuration)
-    async with ApplicationClientProxy(address, token=token, retry=RETRY) as client:
+    async with ApplicationClientProtocol(address, token=token, retry=RETRY) as client:
         await client.get_application_report(ApplicationId(START_MS, count))
     served_s = time.monotonic() - begun_s
     return ready_s, served_s, cpu.user + cpu.system

@@ -22,7 +22,7 @@ from wire.address import Address
 from wire.channel import Channels
 from wire.cluster_secret import read_client_token
 from wire.hadoop_xml import load_configuration
-from wire.proxies.client import ApplicationClientProxy
+from wire.protocols.client import ApplicationClientProtocol
 from wire.retry import RetryPolicy
 from yarn.applications import ApplicationSubmissionContext
 from yarn.configuration import Configuration
@@ -42,7 +42,7 @@ async def submit(conf: Configuration, count: int, window: int, environment: Mapp
     errors: list[str] = []
     left = iter(range(count))
     async with Channels() as channels:
-        rm = ApplicationClientProxy(
+        rm = ApplicationClientProtocol(
             str(Address.read(conf, resourcemanager.ADDRESS)),
             user=getpass.getuser(),
             token=read_client_token(conf),

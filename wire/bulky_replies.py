@@ -1,14 +1,15 @@
-"""Bulky replies: those that grow with the cluster, such as the list of all applications.
+"""Bulky replies: those that grow with the cluster, like the list of all applications.
 
-Building one takes 60 us a record on the event loop that serves everybody: 0.2 s for 4,000 applications. Fifty such
-calls at once held up every other call for ten seconds, and their replies took 250 MB when nobody read them. So
+Building one takes 60 us per record on the event loop that serves all calls: 0.2 s for 4,000 applications. Fifty such
+calls at once delayed every other call by ten seconds, and their replies took 250 MB when the callers did not read. So
 
 - a bulky reply is built in parts, and other calls are served between two parts;
-- one is built at a time; each connection waits for at most one of its calls in that queue, so connections take turns;
-- a connection gets its next one when it has read the last. One that does not read at all is closed by gRPC's keepalive
-  (wire.server), after two minutes.
+- one is built at a time; each connection has at most one call in that queue, so connections take turns;
+- a connection gets its next bulky reply when it has read the last. A connection that does not read at all is closed by
+  gRPC's keepalive (wire.server) after two minutes.
 
-Refused: threads (the core's state may change while they look), and a limit on the number of records (Hadoop has none).
+Refused: threads (the core's state may change while they read it), and a limit on the number of records (Hadoop has
+none).
 """
 
 from __future__ import annotations
@@ -23,10 +24,10 @@ from weakref import WeakValueDictionary
 from wire.rpc import Rpc
 
 PART_RECORDS = 32
-"""Records that are built or encoded without a pause: 2 ms."""
+"""Records that are built or encoded without a pause, which takes 2 ms."""
 ROUNDS_A_PART = 8
-"""Rounds of the event loop between two parts, 20 us each when nothing else is to be done. With one round, 500 calls
-that came at once held up the next one for eight seconds."""
+"""Rounds of the event loop between two parts, 20 us each when it is idle. With one round, a burst of 500 calls delayed
+the next call by eight seconds."""
 
 T = TypeVar("T")
 Reply = TypeVar("Reply")
@@ -42,7 +43,7 @@ class BulkyReplies:
 
     @asynccontextmanager
     async def one_of(self, peer: str) -> AsyncIterator[None]:
-        """Wait until the connection has read its last bulky reply; hold this until it has read the next."""
+        """Wait until the connection has read its last bulky reply; hold the context until it has read the next."""
         lock = self._connections.get(peer)
         if lock is None:
             lock = self._connections[peer] = asyncio.Lock()
@@ -50,9 +51,9 @@ class BulkyReplies:
             yield
 
     async def build(self, rpc: Rpc[Any, Reply], make: Callable[[], Awaitable[Reply]]) -> tuple[Reply, bytes]:
-        """The reply that `make` returns, and its bytes, when it is this call's turn.
+        """Wait for this call's turn; returns the reply that `make` returns, and its bytes.
 
-        One that is not a list cannot be built in parts; other calls get the loop for as long as it took.
+        A reply that is not a list cannot be built in parts; the next one then waits for as long as this one took.
         """
         async with self._building:
             await asyncio.sleep(max(0.0, self._next_start_s - time.monotonic()))
@@ -66,7 +67,7 @@ class BulkyReplies:
 
 
 async def in_parts(records: Iterable[T]) -> tuple[T, ...]:
-    """All records, with other calls served after each part. What makes them must allow for changes in between."""
+    """All records; other calls are served after each part, so the iterator must allow for changes in between."""
     made: list[T] = []
     for record in records:
         made.append(record)
@@ -76,7 +77,7 @@ async def in_parts(records: Iterable[T]) -> tuple[T, ...]:
 
 
 async def _encoded_in_parts(rpc: Rpc[Any, Any], reply: tuple[Any, ...]) -> bytes:
-    """The message's bytes: one of repeated fields alone is the concatenation of the messages of its parts."""
+    """The message's bytes: a message of repeated fields is the concatenation of the messages of its parts."""
     parts: list[bytes] = []
     for start in range(0, len(reply), PART_RECORDS):
         parts.append(rpc.reply.encode(reply[start : start + PART_RECORDS]))
@@ -85,6 +86,6 @@ async def _encoded_in_parts(rpc: Rpc[Any, Any], reply: tuple[Any, ...]) -> bytes
 
 
 async def _serve_others() -> None:
-    """A pause of some rounds of the event loop: gRPC takes one new call a round, and each call takes several."""
+    """Give up the event loop for some rounds: gRPC accepts one new call per round, and a call takes several rounds."""
     for _ in range(ROUNDS_A_PART):
         await asyncio.sleep(0)

@@ -9,19 +9,19 @@ from google.protobuf.message import DecodeError
 from msgspec import Struct
 
 from protos.security_pb2 import TokenProto
-from wire.codec.tokens import read_token, write_token
+from wire.codec.containers import read_token, write_token
 from yarn.containers import Token
 from yarn.errors import InvalidArgumentException, InvalidToken
 
 USER_KEY = "yarn-user"
-"""Metadata: the user's name, which the server believes, as in Hadoop's simple authentication."""
+"""Metadata key of the user's name, which the server does not check, as in Hadoop's simple authentication."""
 TOKEN_KEY = "yarn-token-bin"
-"""Metadata: a serialised TokenProto."""
+"""Metadata key of a serialised TokenProto."""
 USER_LENGTH_MAX = 256
 RM_CALLER = "ResourceManager"
-"""What the RM says it is where it calls with an attempt's token, to start its master; it proves nothing."""
+"""The user name that the RM sends when it calls an NM with an attempt's token, to start its AM. It proves nothing."""
 TOKEN_BYTES_MAX = 16 * 1024
-"""A token is some 200 bytes; the bound keeps rubbish away from the parser."""
+"""A token has some 200 bytes. Longer values are refused before they are parsed."""
 
 Metadata = Iterable[tuple[str, str | bytes]]
 
@@ -29,10 +29,11 @@ Verified = TypeVar("Verified")
 
 
 class Caller(Struct, Generic[Verified], frozen=True):
-    """A caller as its server knows it: `user` is what it says, `verified` what its token proves.
+    """A caller as its server knows it: `user` is the name it claims, `verified` what its token proves.
 
-    `verified` is an AMRMTokenIdentifier (masters), an NMTokenIdentifier (at an NM), a NodeId (nodes) or None
-    (clients, whose token says nothing about who they are). `peer` is gRPC's name of the other end, for logs.
+    `verified` is an AMRMTokenIdentifier (AMs at the RM), an NMTokenIdentifier (AMs at an NM), a NodeId (NMs), a Pack
+    (NMs that share a process) or None (clients, whose token does not identify them). `peer` is gRPC's name of the other
+    end, for logs.
     """
 
     user: str
@@ -42,13 +43,13 @@ class Caller(Struct, Generic[Verified], frozen=True):
 
 
 def caller_metadata(user: str = "", token: Token | None = None) -> tuple[tuple[str, str | bytes], ...]:
-    """The metadata that tells a server who calls.
+    """The metadata that identifies a caller to a server.
 
-    Raises InvalidArgumentException for a name that gRPC cannot carry; which names are users' is the server's to say.
+    Raises InvalidArgumentException for a name that gRPC cannot carry; the server checks whether it is valid for a user.
     """
     if not (user.isascii() and user.isprintable() and len(user) <= USER_LENGTH_MAX):
         raise InvalidArgumentException(
-            f"{user[:40]!r} is no name of a user (at most {USER_LENGTH_MAX} printable ASCII characters)"
+            f"invalid user name {user[:40]!r}: use at most {USER_LENGTH_MAX} printable ASCII characters"
         )
     metadata: list[tuple[str, str | bytes]] = []
     if user:
@@ -61,7 +62,7 @@ def caller_metadata(user: str = "", token: Token | None = None) -> tuple[tuple[s
 
 
 def read_caller(metadata: Metadata, peer: str) -> Caller[None]:
-    """Who says that it calls, not yet verified. Raises InvalidToken for a token that is none."""
+    """The caller as the metadata describes it, not yet verified. Raises InvalidToken for a malformed token."""
     user = ""
     token = None
     for key, value in metadata:
@@ -74,8 +75,10 @@ def read_caller(metadata: Metadata, peer: str) -> Caller[None]:
 
 def _parse_token(data: bytes) -> Token:
     if len(data) > TOKEN_BYTES_MAX:
-        raise InvalidToken(f"a token of {len(data)} bytes, at most {TOKEN_BYTES_MAX} are taken")
+        raise InvalidToken(
+            f"the token in metadata {TOKEN_KEY} has {len(data)} bytes, at most {TOKEN_BYTES_MAX} are accepted"
+        )
     try:
         return read_token(TokenProto.FromString(data))
     except DecodeError:
-        raise InvalidToken(f"{len(data)} bytes in {TOKEN_KEY} are no token") from None
+        raise InvalidToken(f"malformed token in metadata {TOKEN_KEY} ({len(data)} bytes)") from None

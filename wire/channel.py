@@ -1,4 +1,5 @@
-"""Channels to servers: one a target, made at its first call, never at import (a fork must be possible before)."""
+"""Channels to servers: one per target, created at its first call (never at import, so that a process can still
+fork)."""
 
 from __future__ import annotations
 
@@ -13,33 +14,34 @@ import grpc.aio
 from yarn.errors import ServerUnavailable
 
 MESSAGE_BYTES_MAX = 64 * 1024 * 1024
-"""One message, both sides. gRPC's 4 MiB is less than a heartbeat of a node that comes back with 10,000 containers."""
+"""Size of one message, at clients and servers. gRPC's default of 4 MiB is too small for a NodeManager that registers
+again with 10,000 containers."""
 METADATA_BYTES_MAX = 64 * 1024
-"""Metadata of a call or its end: a token is 200 bytes, an error's detail at most some 20,000."""
+"""Metadata of a call or of its end: a token has 200 bytes, the detail of an error at most some 20,000."""
 CHANNELS_MAX = 1000
-"""Open channels of one process; above it the one unused for longest is closed, if no call is on it."""
+"""Open channels of one process; beyond it the least recently used one without calls is closed."""
 
 NO_PROBES = ("grpc.http2.bdp_probe", 0)
-"""Both sides. Else whoever receives a message sends a ping to measure the bandwidth: three times the packets of a
-heartbeat, and what they wake costs a third of its CPU."""
+"""Set at clients and servers. Otherwise the receiver of a message sends a ping to measure the bandwidth, which triples
+the packets of a heartbeat and costs a third of its CPU."""
 
 CALLS_MAX = 128
-"""Calls on one channel at once; further ones wait. A server refuses those above its own limit
-(wire.server.STREAMS_MAX), and it counts a call for some time after its caller has the answer."""
+"""Concurrent calls on one channel; further ones wait. It is below the server's own limit (wire.server.STREAMS_MAX),
+which refuses calls, because a server counts a call for some time after its caller has the reply."""
 
 CONNECT_TIMEOUT_MS = 5000
-"""How long one try may take, which gRPC calls the least back-off. A server that is busy or paused accepts late: who
-gives up early leaves it a connection to accept and to drop, and begins anew."""
+"""Timeout of one attempt to connect (gRPC's minimum back-off). A busy or paused server accepts late; a caller that
+gives up early starts over and leaves the server an abandoned connection to accept."""
 RECONNECT_BACKOFF_MS_MAX = 1000
 FAILED_WAIT_S = 1.5 * RECONNECT_BACKOFF_MS_MAX / 1000
-"""How long a channel that has failed may take to connect: gRPC's longest pause between two tries (varied by a fifth),
-and the try."""
+"""How long to wait for a channel that has failed: gRPC's longest back-off (with a jitter of a fifth) and one
+attempt."""
 
 _OPTIONS: tuple[tuple[str, int], ...] = (
     ("grpc.max_receive_message_length", MESSAGE_BYTES_MAX),
     ("grpc.max_send_message_length", MESSAGE_BYTES_MAX),
     ("grpc.max_metadata_size", METADATA_BYTES_MAX),
-    # Retries are ours (wire.retry): gRPC's own would send a call twice without telling.
+    # We retry ourselves (wire.retry): gRPC would send a call twice without reporting it.
     ("grpc.enable_retries", 0),
     ("grpc.initial_reconnect_backoff_ms", 100),
     ("grpc.min_reconnect_backoff_ms", CONNECT_TIMEOUT_MS),
@@ -47,7 +49,7 @@ _OPTIONS: tuple[tuple[str, int], ...] = (
     ("grpc.keepalive_time_ms", 60_000),
     ("grpc.keepalive_timeout_ms", 20_000),
     NO_PROBES,
-    # A proxy from the environment would get calls that are meant for loopback.
+    # An HTTP proxy named in the environment would receive calls meant for loopback.
     ("grpc.enable_http_proxy", 0),
 )
 
@@ -62,7 +64,7 @@ class Channels:
         self._open: dict[str, Channel] = {}
 
     def get(self, target: str) -> Channel:
-        """The channel to `target`, made if there is none."""
+        """The channel to `target`, created if needed."""
         channel = self._open.pop(target, None)
         if channel is None:
             self._make_room()
@@ -87,13 +89,13 @@ class Channels:
             return
         for target, channel in self._open.items():
             if channel.calls == 0:
-                # Dropped, not awaited: gRPC closes a channel that nobody holds.
+                # Not closed explicitly: gRPC closes a channel without references.
                 del self._open[target]
                 return
 
 
 class Channel:
-    """One channel; `calls` are those on it now."""
+    """One channel; `calls` is the number of calls on it now."""
 
     def __init__(self, target: str) -> None:
         self.target = target
@@ -105,10 +107,10 @@ class Channel:
     async def send(
         self, path: str, request: bytes, *, metadata: tuple[tuple[str, str | bytes], ...], timeout_s: float
     ) -> bytes:
-        """The reply's bytes. Raises ServerUnavailable if the server was not reached, AioRpcError for the rest.
+        """The reply's bytes. Raises ServerUnavailable if the call was not sent, AioRpcError for any later failure.
 
-        Waiting for other calls, connecting and calling share `timeout_s`; they are told apart because only a call that
-        was not sent surely had no effect.
+        `timeout_s` covers waiting for other calls, connecting and the call itself. The errors differ because only a
+        call that was not sent surely had no effect.
         """
         deadline = time.monotonic() + timeout_s
         if self._channel is None:
@@ -131,14 +133,14 @@ class Channel:
 
     @asynccontextmanager
     async def _place(self, timeout_s: float) -> AsyncIterator[None]:
-        """One of the calls that may be under way. Raises ServerUnavailable if none of them ends in time."""
+        """Hold one of the channel's CALLS_MAX places. Raises ServerUnavailable if none becomes free in time."""
         if self._free.locked():
             try:
                 async with asyncio.timeout(timeout_s):
                     await self._free.acquire()
             except TimeoutError:
                 raise ServerUnavailable(
-                    f"{self.target}: {CALLS_MAX} calls are under way, and none was answered in {timeout_s:g} s"
+                    f"{self.target}: none of {CALLS_MAX} concurrent calls was answered within {timeout_s:g} s"
                 ) from None
         else:
             await self._free.acquire()
@@ -154,20 +156,20 @@ class Channel:
         try:
             async with asyncio.timeout(timeout_s):
                 while state is not _READY:
-                    # A failure from before this call says nothing about now: only a change counts.
+                    # A failure from before this call may be outdated: only a change counts.
                     if not await _has_changed(channel, state):
-                        raise ServerUnavailable(f"{self.target} cannot be reached: it is still gone")
+                        raise ServerUnavailable(f"{self.target} cannot be reached: reconnecting has failed")
                     state = channel.get_state(try_to_connect=True)
                     if state in _BROKEN:
                         raise ServerUnavailable(f"{self.target} cannot be reached: connection refused or no route")
         except TimeoutError:
-            raise ServerUnavailable(f"{self.target} cannot be reached in {timeout_s:g} s") from None
+            raise ServerUnavailable(f"{self.target} cannot be reached within {timeout_s:g} s") from None
 
 
 async def _has_changed(channel: grpc.aio.Channel, state: grpc.ChannelConnectivity) -> bool:
-    """Wait until the channel leaves `state`; False if it failed before and stays so for longer than a try takes.
+    """Wait until the channel leaves `state`; False if it had failed before and did not recover within FAILED_WAIT_S.
 
-    A channel that has failed tries again by itself but does not tell: it says TRANSIENT_FAILURE until it is READY.
+    A channel that has failed reconnects by itself but reports TRANSIENT_FAILURE until it is READY.
     """
     if state is not grpc.ChannelConnectivity.TRANSIENT_FAILURE:
         await channel.wait_for_state_change(state)

@@ -1,7 +1,7 @@
-"""The cluster's secret: random bytes in a file that only its owner can read, known to the RM, its NMs and its clients.
+"""The cluster's secret: random bytes in a file that only its owner can read, shared by the RM, its NMs and its clients.
 
-It stands for Hadoop's Kerberos: its holder may register nodes, and call the RM as a client or an administrator. It is
-never on a command line nor in an environment.
+It takes the place of Hadoop's Kerberos: a process that can read it may register nodes and call the RM as a client or an
+administrator. It is never passed on a command line or in the environment.
 """
 
 from __future__ import annotations
@@ -25,24 +25,24 @@ _OTHERS = stat.S_IRWXG | stat.S_IRWXO
 
 
 def write_cluster_secret(path: Path) -> None:
-    """Make a new file with a new secret. Raises FileExistsError rather than replace one."""
+    """Create a file with a new secret. Raises FileExistsError if there already is a file."""
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
     with open(descriptor, "wb") as file:
         file.write(secrets.token_bytes(SECRET_BYTES))
 
 
 def read_cluster_secret(conf: Configuration) -> bytes:
-    """The secret. Raises YarnException if there is none, or if others than its owner could know it."""
+    """The secret. Raises YarnException if there is none, or if users other than its owner could read it."""
     name = CLUSTER_SECRET_FILE.maybe_of(conf)
     if not name:
         raise YarnException(
-            f"{CLUSTER_SECRET_FILE.key} is not set: without it anybody could register a node or run commands "
-            f"(name a file of {SECRET_BYTES} random bytes with mode 0600; `yarnling up` makes one)"
+            f"{CLUSTER_SECRET_FILE.key} is not set: without a secret any local user could register nodes "
+            f"or run commands (name a file of {SECRET_BYTES} random bytes with mode 0600; `yarnling up` creates one)"
         )
     try:
         return _read(name)
     except OSError as error:
-        raise YarnException(f"{_said(name)}: {error.strerror} (give a file that the daemon can read)") from None
+        raise YarnException(f"{_said(name)}: {error.strerror} (name a file that the daemon can read)") from None
 
 
 def read_client_token(conf: Configuration) -> Token | None:
@@ -67,13 +67,13 @@ def read_client_token(conf: Configuration) -> Token | None:
 
 
 def _read(name: str) -> bytes:
-    """Raises OSError if the file cannot be read, YarnException if what it holds is not a secret."""
+    """Raises OSError if the file cannot be read, YarnException if its mode or size is wrong."""
     descriptor = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     with open(descriptor, "rb") as file:
         mode = os.fstat(file.fileno()).st_mode
         secret = file.read(SECRET_BYTES_MAX + 1)
     if mode & _OTHERS:
-        raise YarnException(f"{_said(name)}: mode {stat.S_IMODE(mode):04o} lets others read it (chmod 0600)")
+        raise YarnException(f"{_said(name)}: mode {stat.S_IMODE(mode):04o} lets other users read it (chmod 0600)")
     if not SECRET_BYTES_MIN <= len(secret) <= SECRET_BYTES_MAX:
         raise YarnException(f"{_said(name)}: {len(secret)} bytes, must be {SECRET_BYTES_MIN} to {SECRET_BYTES_MAX}")
     return secret
@@ -84,7 +84,7 @@ def _said(name: str) -> str:
 
 
 def _owner(name: str) -> str:
-    """The user whom the file belongs to, if that can be seen."""
+    """The user who owns the file, if that can be found out."""
     try:
         uid = os.stat(name).st_uid
         return f"the user {pwd.getpwuid(uid).pw_name}"

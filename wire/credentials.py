@@ -48,7 +48,7 @@ class Credentials(SecretRecord, frozen=True):
 
     @staticmethod
     def from_bytes(data: bytes) -> Credentials:
-        """Raises InvalidArgumentException if `data` is no such file; b"" holds nothing, as an unset field does."""
+        """Raises InvalidArgumentException if `data` is not such a file; b"" (an unset field) means no entries."""
         if not data:
             return Credentials()
         reader = _Reader(data)
@@ -56,7 +56,7 @@ class Credentials(SecretRecord, frozen=True):
             raise InvalidArgumentException(f"credentials start with {data[:4]!r}, must be {MAGIC!r}")
         version = reader.take(1)[0]
         if version != VERSION:
-            raise InvalidArgumentException(f"credentials have format version {version}, only {VERSION} is known")
+            raise InvalidArgumentException(f"credentials have format version {version}, only {VERSION} is supported")
         tokens = {}
         for _ in range(reader.count()):
             alias, identifier, password = reader.text(), reader.block(), reader.block()
@@ -76,7 +76,7 @@ class Credentials(SecretRecord, frozen=True):
 
 
 class _Reader:
-    """Reads from the front; every read checks what is left."""
+    """Reads from the front; each read checks that enough bytes are left."""
 
     def __init__(self, data: bytes) -> None:
         self._data = data
@@ -92,7 +92,7 @@ class _Reader:
         return part
 
     def vint(self) -> int:
-        """WritableUtils.readVLong: -112..127 stand for themselves, else the first byte tells sign and length."""
+        """WritableUtils.readVLong: -112..127 are one byte; otherwise the first byte gives sign and length."""
         first = int.from_bytes(self.take(1), "big", signed=True)
         if first >= -112:
             return first
@@ -103,7 +103,7 @@ class _Reader:
     def count(self) -> int:
         count = self.vint()
         if not 0 <= count <= ENTRIES_MAX:
-            raise InvalidArgumentException(f"credentials tell of {count} entries, at most {ENTRIES_MAX} are taken")
+            raise InvalidArgumentException(f"credentials claim {count} entries, at most {ENTRIES_MAX} are accepted")
         return count
 
     def block(self) -> bytes:

@@ -2,8 +2,8 @@
 
     python -m rm --conf DIR [-D key=value ...] [--ready-fd N] [--log-level INFO]
 
-The ready line is one JSON object, written once when calls are answered. What keeps a daemon from starting is told on
-standard error, and the exit status is 2.
+The ready line is one JSON object, written once when the daemon answers calls. If it cannot start, it writes the reason to
+standard error and exits with status 2.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NoReturn, Protocol
 
+from wire.daemon import Reload, ReportReady
 from wire.hadoop_xml import load_configuration
 from yarn.configuration import Configuration
 from yarn.errors import YarnException
@@ -27,28 +28,20 @@ from yarn.errors import YarnException
 EXIT_REFUSED = 2
 LOG_FORMAT = "%(asctime)s %(levelname)s %(name)s %(message)s"
 MESSAGE_LENGTH_MAX = 6_000
-"""Characters of one message: more than a step's diagnostics or a logged call (wire.observer) has."""
+"""Characters of one message: more than a step's diagnostics or a logged call (wire.server) have."""
 LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR")
 
 
-class Reload(Protocol):
-    def __call__(self) -> Configuration: ...
-
-
-class Ready(Protocol):
-    def __call__(self, facts: dict[str, object], /) -> None: ...
-
-
 class Serve(Protocol):
-    """What a daemon's `serve` looks like from here."""
+    """The type of a daemon's `serve` function; it returns the exit status."""
 
     def __call__(
-        self, conf: Configuration, ready: Ready, /, *, reload: Reload | None = None
+        self, conf: Configuration, ready: ReportReady, /, *, reload: Reload | None = None
     ) -> Coroutine[Any, Any, int]: ...
 
 
 def main(role: str, serve: Serve, arguments: Sequence[str] | None = None) -> NoReturn:
-    """Run a daemon as this process's program."""
+    """Run a daemon as the program of this process."""
     options = _parser(role).parse_args(arguments)
     start_logging(options.log_level)
     sys.exit(run(role, serve, options))
@@ -65,28 +58,28 @@ def run(role: str, serve: Serve, options: argparse.Namespace) -> int:
 
 
 def start_logging(level: str) -> None:
-    """Log to standard error. What the format does not show is not looked for, which is a third of a line's cost."""
+    """Log to standard error. Data that the format does not show is not collected, which saves a third of a line's cost."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(_LineFormatter(LOG_FORMAT))
     logging.basicConfig(level=level, handlers=[handler])
     logging.logThreads = logging.logProcesses = logging.logMultiprocessing = False
-    # No walk up the stack for the caller's file and line (the logging cookbook's own switch).
+    # Do not walk up the stack for the caller's file and line (documented in the logging cookbook).
     logging._srcfile = None
     logging.getLogger("grpc._cython.cygrpc").addFilter(_is_not_about_a_lost_caller)
-    # At DEBUG these two tell of their own insides only.
+    # At DEBUG these two log only their own internals.
     for name in ("asyncio", "grpc"):
         logging.getLogger(name).setLevel(max(logging.INFO, logging.getLogger().level))
 
 
 def _is_not_about_a_lost_caller(record: logging.LogRecord) -> bool:
-    """False for gRPC's trace of a reply that could not be sent, because the caller has closed the connection."""
+    """False for gRPC's traceback of a reply that could not be sent because the caller has closed the connection."""
     return record.exc_info is None or getattr(record.exc_info[0], "__name__", "") != "ExecuteBatchError"
 
 
 class _LineFormatter(logging.Formatter):
-    """As its base, with the date and time of a second written out once.
+    """Formats the date and time only once a second.
 
-    A message is one line of at most MESSAGE_LENGTH_MAX characters, whatever names and texts of callers are in it.
+    A message is one line of at most MESSAGE_LENGTH_MAX characters, whatever text from callers it contains.
     """
 
     _second = -1

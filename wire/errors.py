@@ -1,16 +1,22 @@
 """Errors between processes: the one place that turns an exception into a gRPC status, and the one that turns it back.
 
-An error travels as YARN tells it, class name and message, in the call's trailing metadata; the status code is only
-for those who do not speak YARN.
+The call's trailing metadata carries the error as YARN does, class name and message; the status code is only for generic
+gRPC clients. Errors inside messages (Hadoop's SerializedExceptionProto) are written and read here, too.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
+from typing import Any
+
 import grpc
 from google.protobuf.message import DecodeError
 
+from protos import yarn_protos_pb2 as pb
+from protos import yarn_service_protos_pb2 as service_pb
 from protos.yarnling_pb2 import ErrorDetail
-from wire.codec.errors import read_exception, write_exception
+from wire.codec.basic import read_container_id, write_container_id
+from wire.codec.fields import required, text
 from yarn.errors import (
     AccessControlException,
     ApplicationAttemptNotFoundException,
@@ -25,13 +31,14 @@ from yarn.errors import (
     StandbyException,
     YarnException,
     YARNFeatureNotEnabledException,
+    class_of,
 )
+from yarn.ids import ContainerId
 
 ERROR_KEY = "yarn-error-bin"
-"""Trailing metadata: a serialised ErrorDetail."""
+"""Key of the trailing metadata with a serialised ErrorDetail."""
 STATUS_TEXT_MAX = 200
-"""Characters of the status message, which is for people with a gRPC tool; the whole message is in the detail."""
-
+"""Characters of the status message, for generic gRPC tools; the whole message is in the ErrorDetail."""
 _STATUS: tuple[tuple[type[YarnException], grpc.StatusCode], ...] = (
     (InvalidToken, grpc.StatusCode.UNAUTHENTICATED),
     (AccessControlException, grpc.StatusCode.PERMISSION_DENIED),
@@ -43,13 +50,14 @@ _STATUS: tuple[tuple[type[YarnException], grpc.StatusCode], ...] = (
     (StandbyException, grpc.StatusCode.UNAVAILABLE),
     (RemoteError, grpc.StatusCode.INTERNAL),
 )
-
 CONCURRENCY_TEXT = "Concurrent RPC limit exceeded"
-"""How grpc.aio says that a server has too much to do; it says so before it looks at the call."""
+"""grpc.aio's text for a call that a server refused unseen because of its limit of concurrent calls."""
+MESSAGE_LENGTH_MAX = 16 * 1024
+"""Characters of an error's message; it must fit into gRPC metadata, whose size is limited."""
 
 
 def status_of(error: YarnException) -> grpc.StatusCode:
-    """The gRPC status for an error; FAILED_PRECONDITION for those that have no better one."""
+    """The gRPC status for an error; FAILED_PRECONDITION if none fits better."""
     for kind, status in _STATUS:
         if isinstance(error, kind):
             return status
@@ -69,20 +77,20 @@ def error_metadata(error: YarnException) -> tuple[tuple[str, bytes], ...]:
 
 
 def error_of(failure: grpc.aio.AioRpcError, *, target: str, method: str) -> YarnException:
-    """The exception that a failed call stands for: the server's own if it sent one, else what the status tells."""
+    """The exception for a failed call: the server's own if it sent one, otherwise derived from the status."""
     for key, value in failure.trailing_metadata() or ():
         if key == ERROR_KEY and isinstance(value, bytes):
             return _sent_error(value)
     code, text = failure.code(), failure.details() or ""
     where = f"{method} at {target}"
     if code is grpc.StatusCode.UNIMPLEMENTED:
-        return YARNFeatureNotEnabledException(f"{where}: the server does not have this call")
+        return YARNFeatureNotEnabledException(f"{where}: the server does not support this call")
     if code is grpc.StatusCode.RESOURCE_EXHAUSTED:
         if CONCURRENCY_TEXT in text:
-            return ServerUnavailable(f"{where}: the server has too many calls at once")
+            return ServerUnavailable(f"{where}: the server has too many concurrent calls")
         return InvalidArgumentException(f"{where}: {text}")
     if code is grpc.StatusCode.DEADLINE_EXCEEDED:
-        return CallOutcomeUnknown(f"{where}: no answer in time")
+        return CallOutcomeUnknown(f"{where}: no reply in time")
     if code is grpc.StatusCode.UNAVAILABLE or code is grpc.StatusCode.CANCELLED:
         return CallOutcomeUnknown(f"{where}: the connection was lost after the call was sent ({text})")
     return RemoteError(f"{where}: {code.name}: {text}")
@@ -94,6 +102,43 @@ def _sent_error(data: bytes) -> YarnException:
         error = read_exception(detail.exception)
     except (DecodeError, InvalidArgumentException):
         return RemoteError("the server sent an error that cannot be read")
-    # A server that does not say is believed to have done something.
+    # A missing value reads as False: the call may have had an effect.
     error.definite = detail.definite
     return error
+
+
+def write_exception(error: YarnException, out: pb.SerializedExceptionProto) -> None:
+    out.class_name = error.java_class
+    out.message = shortened(error.message)
+
+
+def read_exception(proto: pb.SerializedExceptionProto) -> YarnException:
+    """The error under its own class; a RemoteError that names the Java class if there is no Python class for it."""
+    java_class, message = text(proto, "class_name"), text(proto, "message")
+    kind = class_of(java_class)
+    if kind is RemoteError and java_class != RemoteError.java_class:
+        message = f"{java_class}: {message}"
+    return kind(message or kind.__name__)
+
+
+def shortened(message: str) -> str:
+    """`message`, its middle left out if it is longer than MESSAGE_LENGTH_MAX."""
+    if len(message) <= MESSAGE_LENGTH_MAX:
+        return message
+    half = MESSAGE_LENGTH_MAX // 2
+    return f"{message[:half]}\n... {len(message) - 2 * half} characters left out ...\n{message[-half:]}"
+
+
+def write_failed(failed: Mapping[ContainerId, YarnException], out: Any) -> None:
+    """`out`: the repeated ContainerExceptionMapProto of a batch call's reply."""
+    for container_id, error in failed.items():
+        entry = out.add()
+        write_container_id(container_id, entry.container_id)
+        write_exception(error, entry.exception)
+
+
+def read_failed(entries: Iterable[service_pb.ContainerExceptionMapProto]) -> dict[ContainerId, YarnException]:
+    return {
+        read_container_id(required(entry, "container_id")): read_exception(required(entry, "exception"))
+        for entry in entries
+    }

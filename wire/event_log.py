@@ -1,10 +1,10 @@
 """The event log: every event that a core handled, and the effects it answered with, one JSON line each.
 
-yarn.yarnling.event-log names a file, or a directory in which each daemon has a file of its own. A daemon that starts
-again keeps the logs of its last starts beside its own: name.1 is the one before, as with other logs that rotate.
+yarn.yarnling.event-log names a file, or a directory in which each daemon has a file of its own. A daemon that restarts
+renames the log of its last start to name.1, the one before to name.2, and so on.
 
-Replayed into a fresh core, which is pure, the events give the same effects: a run that went wrong can be looked at
-step by step. The first line holds what the core was made of. Secrets are left out (wire.json_records).
+A fresh core that is fed the events returns the same effects, so a run that failed can be examined step by step. The
+first line holds the arguments that the core was created with. Secrets are left out (wire.json_records).
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from yarn.settings.yarnling import EVENT_LOG
 
 FORMAT = 1
 KEPT_MAX = 20
-"""Logs of earlier starts: each can be replayed for itself, and a daemon that is killed for ever fills no disk."""
+"""Logs of earlier starts that are kept, so that a daemon that restarts again and again does not fill the disk."""
 
 
 class Step(Struct, frozen=True):
@@ -39,13 +39,13 @@ class Step(Struct, frozen=True):
 
 
 class EventLog:
-    """Appends to a new log; one that is there is kept as `path`.1, and so on up to KEPT_MAX.
+    """Appends to a new log; an existing one is renamed to `path`.1, and so on up to KEPT_MAX.
 
-    The file can be read by its owner only: it tells who ran what.
+    Only its owner can read the file: it shows who ran what.
     """
 
     def __init__(self, path: Path, start: Any, *, key: str = "") -> None:
-        """`start`: a record of what the core was made of. Raises YarnException if the file cannot be written."""
+        """`start`: a record of the core's arguments. Raises YarnException if the file cannot be written."""
         self.path = path
         self._key = key
         self._file = self._opened()
@@ -59,34 +59,34 @@ class EventLog:
             raise
 
     def append(self, now_ms: int, event: object, effects: Sequence[object]) -> None:
-        """Write one step, so that it survives the end of this process. Raises YarnException if it cannot be."""
+        """Write one step; it survives the death of this process. Raises YarnException if it cannot be written."""
         self._write({"ms": now_ms, "event": to_json(event), "effects": [to_json(effect) for effect in effects]})
 
     def close(self) -> None:
-        """Close the file; twice is once."""
+        """Close the file; closing twice is a no-op."""
         self._file.close()
 
     def _opened(self) -> io.FileIO:
-        """The file; made if there is none, not emptied: another daemon may write to it."""
+        """The file, created if needed. It is not truncated, as another daemon may be writing to it."""
         try:
             descriptor = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
         except OSError as error:
             raise self._refusal(error) from None
-        # Not buffered: what was written survives this process, and closing has nothing left that could fail.
+        # Unbuffered: what was written survives this process, and close() has nothing to flush that could fail.
         return io.FileIO(descriptor, "wb")
 
     def _claim(self) -> None:
-        """Lock the file, unless another daemon writes to it."""
+        """Lock the file. Raises YarnException if another daemon writes to it."""
         try:
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             raise YarnException(
-                f"{self._said()}: another daemon writes its events there "
-                f"(name a directory: each daemon then has a file of its own)"
+                f"{self._said()}: another daemon is writing its events to this file "
+                f"(name a directory, where each daemon has a file of its own)"
             ) from None
 
     def _rotate(self) -> None:
-        """Move an earlier start's log out of the way, the older ones before it, and begin a new one."""
+        """Rename the logs of earlier starts, oldest first, and create a new file."""
         try:
             for number in reversed(range(KEPT_MAX)):
                 older = earlier_log(self.path, number)
@@ -109,7 +109,7 @@ class EventLog:
     def _refusal(self, error: OSError) -> YarnException:
         return YarnException(
             f"the event log cannot be written: {self._said()}: {error.strerror} "
-            f"(make room, or give a file that can be written)"
+            f"(free some space, or name a file that can be written)"
         )
 
     def _said(self) -> str:
@@ -117,12 +117,12 @@ class EventLog:
 
 
 def earlier_log(path: Path, number: int) -> Path:
-    """Where the log of the `number`-th start before the last one is kept; 0 is the last one's own."""
+    """The path of the log of an earlier start; 0 is the last start, 1 the one before it."""
     return path.with_name(f"{path.name}.{number}") if number else path
 
 
 def open_event_log(conf: Configuration, daemon: str, start: object) -> EventLog | None:
-    """The log of a daemon as `conf` wants it; None if it wants none. Raises YarnException if it cannot be written.
+    """A daemon's log as configured, None if it is not. Raises YarnException if the file cannot be written.
 
     `daemon` names the file in a directory: resourcemanager, nodemanager-127.0.0.2:45454.
     """
@@ -134,19 +134,19 @@ def open_event_log(conf: Configuration, daemon: str, start: object) -> EventLog 
 
 
 def read_event_log(path: Path) -> tuple[Any, Iterator[Step]]:
-    """What the core was made of, and its steps in order. Raises InvalidArgumentException for a file that is no log.
+    """The record of the core's arguments, and the steps in order. Raises InvalidArgumentException for other files.
 
-    A last line cut short (the process was killed while it wrote) ends the log without complaint.
+    A last line that is cut off (the process was killed while it wrote) is ignored.
     """
     lines = _lines(path)
     first = next(lines, None)
     if first is None or first.get("format") != FORMAT:
-        raise InvalidArgumentException(f"{path} is no event log of format {FORMAT}")
+        raise InvalidArgumentException(f"{path} is not an event log of format {FORMAT}")
     return from_json(first["start"]), (_step(line) for line in lines)
 
 
 def _is_written(file: io.FileIO) -> bool:
-    """A regular file with something in it: a device or a pipe keeps nothing."""
+    """A regular file that is not empty; devices and pipes keep nothing."""
     status = os.fstat(file.fileno())
     return stat.S_ISREG(status.st_mode) and status.st_size > 0
 
@@ -161,7 +161,7 @@ def _lines(path: Path) -> Iterator[dict[str, Any]]:
             except ValueError as error:
                 raise InvalidArgumentException(f"{path}:{number}: {error}") from None
             if not isinstance(parsed, dict):
-                raise InvalidArgumentException(f"{path}:{number} is no JSON object")
+                raise InvalidArgumentException(f"{path}:{number} is not a JSON object")
             yield parsed
 
 

@@ -6,7 +6,7 @@
     {"$": "yarn.errors.InvalidToken", "message": "..."}        an error
     {"$id": "container_1700000000000_0001_01_000001"}          an id that can be printed and parsed
 
-Names are looked up only in our own packages and only for such classes, so reading a file runs nothing that it brings.
+Names are looked up only in our own packages and only for such classes, so reading a file runs no code that it names.
 Secret fields (yarn.records.SecretRecord) are left out, and read as their default or as b"".
 """
 
@@ -41,7 +41,7 @@ _PARSERS: dict[str, Callable[[str], object]] = {
 
 
 def to_json(value: object) -> Json:
-    """`value` as plain JSON. Raises TypeError for what is none of ours."""
+    """`value` as plain JSON. Raises TypeError for objects of other packages."""
     if value is None or isinstance(value, (bool, str)):
         return value
     if isinstance(value, Enum):
@@ -59,7 +59,7 @@ def to_json(value: object) -> Json:
         return {"$": _name(type(value)), "message": value.message}
     if isinstance(value, Struct):
         return _struct_to_json(value)
-    raise TypeError(f"{type(value).__qualname__} cannot be written as JSON: it is no record of ours")
+    raise TypeError(f"{type(value).__qualname__} cannot be written as JSON: it is not a record of yarnling")
 
 
 def from_json(data: Json) -> Any:
@@ -75,7 +75,7 @@ def from_json(data: Json) -> Any:
     except InvalidArgumentException:
         raise
     except (TypeError, ValueError, KeyError, AttributeError, StopIteration) as error:
-        raise InvalidArgumentException(f"{str(data)[:200]} is no record: {error}") from None
+        raise InvalidArgumentException(f"{str(data)[:200]} is not a valid record: {error}") from None
 
 
 class _Shape(NamedTuple):
@@ -124,9 +124,9 @@ def _class_of(name: str) -> type[Any]:
     try:
         found = getattr(importlib.import_module(module), simple)
     except (ImportError, AttributeError):
-        raise InvalidArgumentException(f"there is no {name}") from None
+        raise InvalidArgumentException(f"unknown class {name}") from None
     if not isinstance(found, type) or found.__module__ != module or not _is_record(found):
-        raise InvalidArgumentException(f"{name} is no record")
+        raise InvalidArgumentException(f"{name} is not a record")
     return found
 
 

@@ -1,77 +1,193 @@
-"""What an RPC is: its name on the wire, its two messages, how long a caller waits for it.
+"""An RPC is declared once, as a row in the class of its protocol (wire.protocols):
 
-Servers and proxies are made from the same table of these (wire/protocols), so neither can drift from the other, and
-the simulator encodes and decodes through it without a socket.
+    class ApplicationMasterProtocol(Proxy):
+        service = "hadoop.yarn.ApplicationMasterProtocolService"
+        allocate: Rpc[AllocateRequest, AllocateResponse] = Rpc("allocate", request codec, reply codec)
+
+`ApplicationMasterProtocol.allocate` is the row, which a server serves. An object of the class is a proxy to one server,
+and `proxy.allocate` is the method that sends the call. A service has a method of the row's name, marked with
+`@handles(ApplicationMasterProtocol.allocate)`, so that type checkers compare it with the row.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, Generic, TypeVar
+from collections.abc import Callable, Coroutine
+from typing import Any, ClassVar, Generic, TypeVar, overload
 
-from google.protobuf.message import DecodeError, Message
-from msgspec import Struct
+import grpc.aio
 
-from yarn.errors import InvalidArgumentException
+from wire.caller import Caller, caller_metadata
+from wire.channel import MESSAGE_BYTES_MAX, Channels
+from wire.codec.message_codec import MessageCodec
+from wire.errors import error_of
+from wire.retry import NO_RETRY, RetryPolicy, retried
+from yarn.containers import Token
+from yarn.errors import InvalidArgumentException, RemoteError
 
-T = TypeVar("T")
 Request = TypeVar("Request")
 Reply = TypeVar("Reply")
+Service = TypeVar("Service")
+Verified = TypeVar("Verified")
+P = TypeVar("P", bound="Proxy")
 
 DEFAULT_TIMEOUT_S = 20.0
-"""How long a caller waits for an answer: far above any healthy answer, below every liveness interval of Hadoop's."""
+"""How long a caller waits for a reply: far longer than any healthy server takes, shorter than Hadoop's liveness
+intervals."""
 
 
-class Form(Struct, Generic[T], frozen=True):
-    """How a record looks on the wire: `write` fills a new `proto`, `read` makes the record."""
+class Rpc(Generic[Request, Reply]):
+    """One RPC: its name on the wire and the codecs of its two messages.
 
-    proto: type[Message]
-    write: Callable[[T, Any], None]
-    read: Callable[[Any], T]
-
-    def encode(self, record: T) -> bytes:
-        """The message's bytes. Raises ValueError if a number does not fit its field: our own bug or a caller's."""
-        proto = self.proto()
-        self.write(record, proto)
-        return proto.SerializeToString()
-
-    def decode(self, data: bytes) -> T:
-        """The record. Raises InvalidArgumentException, naming the field, if `data` is no such message."""
-        # Any: the type stubs lack FindInitializationErrors.
-        proto: Any = self.proto()
-        try:
-            proto.ParseFromString(data)
-        except DecodeError:
-            raise InvalidArgumentException(f"{len(data)} bytes are no {self.proto.DESCRIPTOR.name}") from None
-        if not proto.IsInitialized():
-            raise InvalidArgumentException(
-                f"{self.proto.DESCRIPTOR.name} lacks {', '.join(proto.FindInitializationErrors()[:5])}"
-            )
-        return self.read(proto)
-
-
-def empty(proto: type[Message]) -> Form[None]:
-    """The form of a message that says nothing."""
-    return Form(proto, lambda record, out: None, lambda message: None)
-
-
-class Rpc(Struct, Generic[Request, Reply], frozen=True):
-    """One RPC of a protocol. `method` is its name in handlers and proxies.
-
-    `reads`: it changes nothing, so it may be sent again whatever became of it. `bulky`: its reply grows with the
-    cluster; servers queue these calls (wire.bulky_replies). The message of a bulky tuple has repeated fields alone.
+    `reads`: it changes nothing, so it may be sent again whatever happened to the first try. `bulky`: its reply grows
+    with the cluster, and servers queue such calls (wire.bulky_replies); the message of a bulky tuple has only repeated
+    fields. `method`: the row's name in its protocol, which is also that of the service's method.
     """
 
     service: str
-    name: str
     method: str
-    request: Form[Request]
-    reply: Form[Reply]
-    reads: bool = False
-    bulky: bool = False
-    timeout_s: float = DEFAULT_TIMEOUT_S
+
+    def __init__(
+        self,
+        name: str,
+        request: MessageCodec[Request],
+        reply: MessageCodec[Reply],
+        *,
+        reads: bool = False,
+        bulky: bool = False,
+        timeout_s: float = DEFAULT_TIMEOUT_S,
+    ) -> None:
+        self.name = name
+        self.request = request
+        self.reply = reply
+        self.reads = reads
+        self.bulky = bulky
+        self.timeout_s = timeout_s
+
+    def __set_name__(self, protocol: type[Proxy], method: str) -> None:
+        self.service, self.method = protocol.service, method
 
     @property
     def path(self) -> str:
-        """What gRPC calls the method."""
+        """gRPC's name of the method."""
         return f"/{self.service}/{self.name}"
+
+    @overload
+    def __get__(self, proxy: None, protocol: type[Proxy]) -> Rpc[Request, Reply]: ...
+    @overload
+    def __get__(self, proxy: Proxy, protocol: type[Proxy]) -> ProxyMethod[Request, Reply]: ...
+    def __get__(self, proxy: Proxy | None, protocol: type[Proxy]) -> Rpc[Request, Reply] | ProxyMethod[Request, Reply]:
+        return self if proxy is None else ProxyMethod(self, proxy)
+
+
+class ProxyMethod(Generic[Request, Reply]):
+    """An RPC to one server: `await proxy.allocate(request)`; an RPC whose request has no fields takes no argument."""
+
+    __slots__ = ("_proxy", "_rpc")
+
+    def __init__(self, rpc: Rpc[Request, Reply], proxy: Proxy) -> None:
+        self._rpc = rpc
+        self._proxy = proxy
+
+    @overload
+    def __call__(self: ProxyMethod[None, Reply]) -> Coroutine[Any, Any, Reply]: ...
+    @overload
+    def __call__(self, request: Request) -> Coroutine[Any, Any, Reply]: ...
+    def __call__(self, request: Any = None) -> Coroutine[Any, Any, Reply]:
+        return self._proxy.call(self._rpc, request)
+
+
+class Proxy:
+    """One caller's way to one server ("host:port"); its subclasses declare the RPCs of a protocol.
+
+    A call raises what the server raised, under the same class; ServerUnavailable if the server was not reached within
+    the retry policy; CallOutcomeUnknown if no reply came. Close the proxy, or use it as a context manager.
+
+    `channels` given: shared, and not closed here. `timeout_s` overrides each RPC's own timeout; connecting counts.
+    """
+
+    service: ClassVar[str]
+    rpcs: ClassVar[tuple[Rpc[Any, Any], ...]]
+
+    def __init_subclass__(cls) -> None:
+        cls.rpcs = tuple(row for row in vars(cls).values() if isinstance(row, Rpc))
+
+    def __init__(
+        self,
+        target: str,
+        *,
+        user: str = "",
+        token: Token | None = None,
+        retry: RetryPolicy = NO_RETRY,
+        timeout_s: float | None = None,
+        channels: Channels | None = None,
+    ) -> None:
+        self.target = target
+        self._user = user
+        self._metadata = caller_metadata(user, token)
+        self._retry = retry
+        self._timeout_s = timeout_s
+        self._channels = channels or Channels()
+        self._owns_channels = channels is None
+
+    def use_token(self, token: Token) -> None:
+        """Send this token from the next call on (an AM's token is renewed while it runs)."""
+        self._metadata = caller_metadata(self._user, token)
+
+    async def close(self) -> None:
+        if self._owns_channels:
+            await self._channels.close()
+
+    async def __aenter__(self: P) -> P:
+        return self
+
+    async def __aexit__(self, *exc: object) -> None:
+        await self.close()
+
+    async def call(self, rpc: Rpc[Request, Reply], request: Request) -> Reply:
+        """Send `request`; returns the reply's record."""
+        data = _encoded(rpc, request)
+        reply = await retried(self._retry, lambda: self._send(rpc, data), reads=rpc.reads)
+        try:
+            return rpc.reply.decode(reply)
+        except InvalidArgumentException as error:
+            raise RemoteError(f"{rpc.name} at {self.target}: the reply cannot be read: {error.message}") from None
+
+    async def _send(self, rpc: Rpc[Any, Any], data: bytes) -> bytes:
+        timeout_s = rpc.timeout_s if self._timeout_s is None else self._timeout_s
+        channel = self._channels.get(self.target)
+        try:
+            return await channel.send(rpc.path, data, metadata=self._metadata, timeout_s=timeout_s)
+        except grpc.aio.AioRpcError as failure:
+            raise error_of(failure, target=self.target, method=rpc.name) from None
+
+
+HandlerMethod = Callable[[Service, Caller[Verified], Request], Coroutine[Any, Any, Reply]]
+"""How a service answers an RPC: it returns the reply's record, or raises YarnException to refuse."""
+
+
+def handles(
+    rpc: Rpc[Request, Reply],
+) -> Callable[[HandlerMethod[Service, Verified, Request, Reply]], HandlerMethod[Service, Verified, Request, Reply]]:
+    """Marks the method of a service that answers `rpc`: type checkers compare its request and reply with the row's."""
+
+    def check(
+        method: HandlerMethod[Service, Verified, Request, Reply],
+    ) -> HandlerMethod[Service, Verified, Request, Reply]:
+        name = getattr(method, "__name__", "")
+        assert name == rpc.method, f"{name} handles {rpc.method}: the method must have the row's name"
+        return method
+
+    return check
+
+
+def _encoded(rpc: Rpc[Request, Any], request: Request) -> bytes:
+    try:
+        data = rpc.request.encode(request)
+    except ValueError as error:
+        raise InvalidArgumentException(f"{rpc.name}: {error}") from None
+    if len(data) > MESSAGE_BYTES_MAX:
+        raise InvalidArgumentException(
+            f"{rpc.name}: the request has {len(data)} bytes, at most {MESSAGE_BYTES_MAX} can be sent "
+            f"(split it into several calls)"
+        )
+    return data

@@ -11,7 +11,7 @@ import logging
 import resource
 import time
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import grpc
 import grpc.aio
@@ -23,7 +23,6 @@ from wire.bulky_replies import BulkyReplies
 from wire.caller import Caller, read_caller
 from wire.channel import MESSAGE_BYTES_MAX, METADATA_BYTES_MAX, NO_PROBES
 from wire.errors import error_metadata, status_of, status_text
-from wire.observer import RpcObserver, WireLog
 from wire.rpc import Rpc
 from yarn.errors import RemoteError, YarnException
 
@@ -37,6 +36,8 @@ DESCRIPTORS_KEPT = 256
 """File descriptors of a process that connections leave to its files, pipes and calls of its own."""
 TRIES = 10
 """Ports that are tried for several addresses: one that is free on the first of them may be taken on another."""
+LOG_LINE_MAX = 4000
+"""Characters of a message in the log; the rest is left out."""
 STOP_GRACE_S = 1.0
 """How long calls in work may end by themselves when the server stops."""
 
@@ -61,6 +62,36 @@ Verified = TypeVar("Verified")
 Authenticate = Callable[[Caller[None]], Verified]
 Context = grpc.aio.ServicerContext[bytes, bytes]
 Method = Callable[[Caller[Any], Any], Awaitable[Any]]
+
+
+class RpcObserver(Protocol):
+    """Told of each call that a server took and of its answer; must not block and must not raise."""
+
+    def received(self, caller: Caller[Any], rpc: Rpc[Any, Any], request: object) -> None: ...
+
+    def answered(
+        self, caller: Caller[Any], rpc: Rpc[Any, Any], request: object, outcome: object, elapsed_ms: float
+    ) -> None:
+        """`request`: None if it was not read; `outcome`: the reply's record, or the YarnException that refused it."""
+
+
+class WireLog:
+    """Writes calls to the log at DEBUG, `<` for what comes in, `>` for what goes out. Secrets have no repr."""
+
+    def received(self, caller: Caller[Any], rpc: Rpc[Any, Any], request: object) -> None:
+        if _logger.isEnabledFor(logging.DEBUG):
+            _logger.debug("< %s peer=%s user=%s %s", rpc.name, caller.peer, caller.user or "-", _cut(request))
+
+    def answered(
+        self, caller: Caller[Any], rpc: Rpc[Any, Any], request: object, outcome: object, elapsed_ms: float
+    ) -> None:
+        if _logger.isEnabledFor(logging.DEBUG):
+            _logger.debug("> %s peer=%s ms=%.1f %s", rpc.name, caller.peer, elapsed_ms, _cut(outcome))
+
+
+def _cut(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= LOG_LINE_MAX else f"{text[:LOG_LINE_MAX]}... ({len(text)} characters)"
 
 
 class ConnectionLimits(Struct, frozen=True):

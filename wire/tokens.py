@@ -7,7 +7,7 @@ then believes the identifier, whoever brought it. Kinds and identifiers are Hado
     NM token         one attempt's master      to one NM        signed by the RM, checked by the NM
     container token  one container on one NM   to start it      signed by the RM, checked by the NM
     node token       one NM                    to the RM        sealed with the cluster's secret (ours; Kerberos there)
-    pack token       the NMs of one process    to the RM        likewise
+    pack token       the NMs of one process    to the RM        likewise (wire.protocols.pack)
     client token     clients, administrators   to the RM        likewise
 """
 
@@ -23,10 +23,8 @@ from google.protobuf.message import DecodeError, Message
 from msgspec.structs import replace
 
 from protos.yarn_protos_pb2 import NodeIdProto
-from protos.yarnling_pb2 import PackProto
-from wire.codec.ids import read_node_id, write_node_id
-from wire.codec.pack import read_pack, write_pack
-from wire.codec.tokens import (
+from wire.codec.basic import read_node_id, write_node_id
+from wire.codec.containers import (
     read_amrm_identifier,
     read_container_identifier,
     read_nm_identifier,
@@ -34,11 +32,19 @@ from wire.codec.tokens import (
     write_container_identifier,
     write_nm_identifier,
 )
-from wire.token_kinds import AMRM_KIND, CLIENT_KIND, CONTAINER_KIND, NM_KIND, NODE_KIND, PACK_KIND
-from yarn.containers import AMRMTokenIdentifier, ContainerTokenIdentifier, NMTokenIdentifier, Token
+from yarn.containers import (
+    AMRM_KIND,
+    CLIENT_KIND,
+    CONTAINER_KIND,
+    NM_KIND,
+    NODE_KIND,
+    AMRMTokenIdentifier,
+    ContainerTokenIdentifier,
+    NMTokenIdentifier,
+    Token,
+)
 from yarn.errors import InvalidArgumentException, InvalidToken
 from yarn.ids import ApplicationAttemptId, NodeId
-from yarn.protocols.pack import Pack
 from yarn.protocols.tracker import MasterKey
 from yarn.resource import INT32_MAX
 
@@ -229,7 +235,7 @@ class ContainerTokenSecretManager(TokenSecretManager[ContainerTokenIdentifier]):
         return identifier
 
 
-class _ClusterSecretManager(Generic[Proven]):
+class ClusterSecretManager(Generic[Proven]):
     """Proofs to the RM of belonging to the cluster: who one is, under the secret that both were started with."""
 
     def __init__(
@@ -267,18 +273,11 @@ class _ClusterSecretManager(Generic[Proven]):
         return _seal_of_kind(self._secret, self._kind, data)
 
 
-class NodeTokenSecretManager(_ClusterSecretManager[NodeId]):
+class NodeTokenSecretManager(ClusterSecretManager[NodeId]):
     """A node's proof."""
 
     def __init__(self, cluster_secret: bytes) -> None:
         super().__init__(cluster_secret, NODE_KIND, NodeIdProto, write_node_id, read_node_id)
-
-
-class PackTokenSecretManager(_ClusterSecretManager[Pack]):
-    """The proof of nodes that share a process: which they are."""
-
-    def __init__(self, cluster_secret: bytes) -> None:
-        super().__init__(cluster_secret, PACK_KIND, PackProto, write_pack, read_pack)
 
 
 class ClientTokenSecretManager:

@@ -1,14 +1,14 @@
-"""Calls and changes of state, sent to whoever is connected: a socket of each daemon in one directory.
+"""Streams a daemon's calls and state changes to watchers: each daemon has a Unix socket in one directory.
 
-One JSON line each:
+A call or a change is one JSON line:
 
-    directory/NAME.sock     NAME: ResourceManager, or a node's id; for the directory's owner alone
+    directory/NAME.sock     NAME: ResourceManager, or a node's id; only the directory's owner can connect
     {"at_ms": ..., "ms": 0.8, "from": "...", "to": NAME, "rpc": "allocate", "request": ..., "reply": ..., "error": null}
     {"at_ms": ..., "of": NAME, "kind": "RMApp", "subject": "application_...", "event": "ATTEMPT_REGISTERED",
      "source": "ACCEPTED", "target": "RUNNING"}
-    {"dropped": 12}         so many lines were left out, since the watcher does not keep up
+    {"dropped": 12}         this many lines were left out because the watcher is too slow
 
-Records are as in wire.json_records, without secrets. While nobody is connected a call costs one look at an empty dict.
+Records are written as in wire.json_records, without secrets. Without a watcher a call costs one look at an empty dict.
 """
 
 from __future__ import annotations
@@ -29,23 +29,21 @@ from wire.unix_socket import bound, short_name
 from yarn.configuration import Configuration
 from yarn.containers import AMRMTokenIdentifier, NMTokenIdentifier
 from yarn.errors import YarnException
-from yarn.ids import NodeId
-from yarn.protocols.pack import Pack
 from yarn.settings.yarnling import WATCH_DIR
 
 SUFFIX = ".sock"
 LINE_BYTES_MAX = 256 * 1024
-"""A call whose line is longer is told without its records."""
+"""A call whose line would be longer is sent without its records."""
 UNREAD_BYTES_MAX = 4 * 1024 * 1024
-"""What is kept for a watcher that does not read; calls beyond it are counted, and the number is told."""
+"""Bytes kept for a watcher that does not read; further lines are dropped, and their number is sent."""
 WATCHERS_MAX = 16
-"""At one daemon; more are sent away."""
+"""Watchers of one daemon; further connections are closed."""
 
 _logger = logging.getLogger(__name__)
 
 
 class CallWatch:
-    """Tells watchers of the calls of one daemon; an RpcObserver."""
+    """Sends the calls of one daemon to its watchers; an RpcObserver."""
 
     def __init__(self, directory: Path) -> None:
         self._directory = directory
@@ -55,19 +53,19 @@ class CallWatch:
 
     @staticmethod
     def read(conf: Configuration) -> CallWatch | None:
-        """As configured; None if nobody is to watch."""
+        """The watch as configured; None if no directory is set."""
         name = WATCH_DIR.maybe_of(conf)
         return CallWatch(Path(name)) if name else None
 
     async def open(self, name: str) -> None:
-        """Let watchers connect. Raises YarnException if there cannot be a socket."""
+        """Let watchers connect. Raises YarnException if the socket cannot be created."""
         self._name = name
         try:
             self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
             listening = bound(self._directory / f"{name}{SUFFIX}")
         except OSError as error:
             raise YarnException(
-                f"{WATCH_DIR.key} = {self._directory}: {error.strerror} (name another directory, or none)"
+                f"{WATCH_DIR.key} = {self._directory}: {error.strerror} (name another directory, or remove the setting)"
             ) from None
         self._server = await asyncio.get_running_loop().create_unix_server(
             lambda: _Watcher(self._watchers), sock=listening
@@ -83,7 +81,7 @@ class CallWatch:
             (self._directory / f"{self._name}{SUFFIX}").unlink()
 
     def received(self, caller: Caller[Any], rpc: Rpc[Any, Any], request: object) -> None:
-        """A call is told when it is answered."""
+        """Calls are sent when they are answered."""
 
     def answered(
         self, caller: Caller[Any], rpc: Rpc[Any, Any], request: object, outcome: object, elapsed_ms: float
@@ -93,24 +91,24 @@ class CallWatch:
         try:
             line = _line(self._name, caller, rpc, request, outcome, elapsed_ms)
         except Exception:
-            _logger.exception("a call cannot be told rpc=%s", rpc.name)
+            _logger.exception("cannot send a call to watchers rpc=%s", rpc.name)
             return
         for watcher in tuple(self._watchers):
-            watcher.tell(line)
+            watcher.send(line)
 
     def changed(self, of: str, kind: str, subject: str, *, event: str, source: str, target: str) -> None:
-        """A `subject` of the daemon or node `of` went from state `source` to `target` on `event`."""
+        """Report that a `subject` of the daemon or node `of` went from state `source` to `target` on `event`."""
         if not self._watchers:
             return
         at_ms = time.time_ns() // 1_000_000
         change = {"at_ms": at_ms, "of": of, "kind": kind, "subject": subject}
         line = json.dumps(change | {"event": event, "source": source, "target": target}, separators=(",", ":"))
         for watcher in tuple(self._watchers):
-            watcher.tell(line.encode() + b"\n")
+            watcher.send(line.encode() + b"\n")
 
 
 class _Watcher(asyncio.Protocol):
-    """One who is connected."""
+    """One connected watcher."""
 
     def __init__(self, watchers: dict[_Watcher, None]) -> None:
         self._watchers = watchers
@@ -118,7 +116,7 @@ class _Watcher(asyncio.Protocol):
         self._dropped = 0
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.Transport), "a stream's"
+        assert isinstance(transport, asyncio.Transport), "stream sockets have this kind of transport"
         self._transport = transport
         if len(self._watchers) < WATCHERS_MAX:
             self._watchers[self] = None
@@ -128,8 +126,8 @@ class _Watcher(asyncio.Protocol):
     def connection_lost(self, exc: Exception | None) -> None:
         self._watchers.pop(self, None)
 
-    def tell(self, line: bytes) -> None:
-        """Write it, unless too much is unread already."""
+    def send(self, line: bytes) -> None:
+        """Write the line, or count it as dropped if the watcher has too much unread."""
         transport = self._transport
         if transport is None or transport.is_closing():
             return
@@ -150,7 +148,7 @@ def _line(
     name: str, caller: Caller[Any], rpc: Rpc[Any, Any], request: object, outcome: object, elapsed_ms: float
 ) -> bytes:
     error = outcome if isinstance(outcome, YarnException) else None
-    told: dict[str, Any] = {
+    call: dict[str, Any] = {
         "at_ms": time.time_ns() // 1_000_000,
         "ms": round(elapsed_ms, 3),
         "from": _who(caller),
@@ -160,35 +158,33 @@ def _line(
         "reply": None if error is not None else to_json(outcome),
         "error": None if error is None else {"exception": error.java_class, "message": error.message},
     }
-    line = json.dumps(told, separators=(",", ":")).encode()
+    line = json.dumps(call, separators=(",", ":")).encode()
     if len(line) > LINE_BYTES_MAX:
-        told |= {"request": None, "reply": None, "left_out_bytes": len(line)}
-        line = json.dumps(told, separators=(",", ":")).encode()
+        call |= {"request": None, "reply": None, "left_out_bytes": len(line)}
+        line = json.dumps(call, separators=(",", ":")).encode()
     return line + b"\n"
 
 
 def _who(caller: Caller[Any]) -> str:
-    """Who calls, as its token proves; a client as it says."""
+    """The caller as its token proves; for clients the user name that they claim."""
     verified = caller.verified
-    if isinstance(verified, NodeId):
-        return str(verified)
-    if isinstance(verified, Pack):
-        return f"{verified.first}+{verified.count - 1}"
     if isinstance(verified, NMTokenIdentifier | AMRMTokenIdentifier):
         return f"{RM_CALLER} for {verified.attempt_id}" if caller.user == RM_CALLER else str(verified.attempt_id)
-    return f"user {caller.user}" if caller.user else "nobody known"
+    if verified is not None:
+        return str(verified)
+    return f"user {caller.user}" if caller.user else "unknown caller"
 
 
 # The watcher's side
 
 
 def sockets(directory: Path) -> list[str]:
-    """The names of those who can be watched."""
+    """The names of the daemons that can be watched."""
     return sorted(path.name.removesuffix(SUFFIX) for path in directory.glob(f"*{SUFFIX}"))
 
 
 async def calls_of(directory: Path, name: str) -> AsyncIterator[dict[str, Any]]:
-    """What one daemon tells, until it ends; nothing of one that is not there (any more)."""
+    """The lines of one daemon until it exits; none if it does not run."""
     try:
         with short_name(directory / f"{name}{SUFFIX}") as short:
             reader, writer = await asyncio.open_unix_connection(short, limit=2 * LINE_BYTES_MAX)

@@ -21,6 +21,13 @@ from yarn.states import (
     LocalResourceVisibility,
 )
 
+AMRM_KIND = "YARN_AM_RM_TOKEN"
+NM_KIND = "NMToken"
+CONTAINER_KIND = "ContainerToken"
+NODE_KIND = "YarnlingNodeToken"
+CLIENT_KIND = "YarnlingClientToken"
+"""Kinds of tokens: Hadoop's three, and two of our own (wire.tokens)."""
+
 
 class Token(SecretRecord, frozen=True):
     """A signed statement: `identifier` (a serialised record), `password` (its HMAC), what kind, for whom."""

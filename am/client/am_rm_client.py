@@ -24,7 +24,7 @@ from am.client.environment import AMEnvironment
 from am.core.ask_book import AskBook
 from am.core.events import Event, HeartbeatFailed, Registered, Resynced, ShutdownOrdered
 from am.core.requests import ContainerRequest, RackOf, default_rack_of
-from wire.proxies.master import ApplicationMasterProxy
+from wire.protocols.master import ApplicationMasterProtocol
 from wire.retry import RetryPolicy
 from wire.topology import Topology
 from yarn.asks import UpdateContainerRequest
@@ -68,7 +68,7 @@ class AMRMClient:
 
     def __init__(
         self,
-        proxy: ApplicationMasterProxy,
+        proxy: ApplicationMasterProtocol,
         *,
         heartbeat_interval_ms: int = 1000,
         silence_max_ms: int = 900_000,
@@ -93,7 +93,7 @@ class AMRMClient:
         Racks are those of the cluster's table, unless `rack_of` tells others; YarnException if it cannot be read.
         """
         conf = environment.configuration
-        proxy = ApplicationMasterProxy(
+        proxy = ApplicationMasterProtocol(
             environment.scheduler_target, token=environment.amrm_token, retry=RetryPolicy.read(conf)
         )
         silence_max_ms = CONNECT_MAX_WAIT.of(conf)

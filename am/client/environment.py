@@ -15,9 +15,8 @@ from msgspec import Struct
 
 from wire.credentials import Credentials
 from wire.hadoop_xml import load_configuration
-from wire.token_kinds import AMRM_KIND
 from yarn.configuration import Configuration
-from yarn.containers import Token
+from yarn.containers import AMRM_KIND, Token
 from yarn.errors import YarnException
 from yarn.ids import ApplicationAttemptId, ContainerId
 from yarn.settings.resourcemanager import SCHEDULER_ADDRESS

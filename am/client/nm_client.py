@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from am.client.environment import AMEnvironment
 from am.client.node_starts import NodeStarts
 from wire.channel import Channels
-from wire.proxies.container_management import ContainerManagementProxy
+from wire.protocols.container_management import ContainerManagementProtocol
 from wire.retry import FOR_EVER, RetryPolicy
 from yarn.containers import Container, ContainerLaunchContext, ContainerStatus, Token
 from yarn.errors import CallOutcomeUnknown, InvalidToken, NMNotYetReadyException, YarnException
@@ -30,7 +30,7 @@ class NMClient:
         self._tokens = tokens
         self._retry = retry
         self._channels = Channels()
-        self._proxies: dict[NodeId, ContainerManagementProxy] = {}
+        self._proxies: dict[NodeId, ContainerManagementProtocol] = {}
         self._starts: dict[NodeId, NodeStarts] = {}
         self._tasks = asyncio.TaskGroup()
 
@@ -146,7 +146,7 @@ class NMClient:
         """True if the NM has the container. Raises YarnException if it cannot be asked."""
         return any(status.container_id == container_id for status in await self.statuses((container_id,), node_id))
 
-    def _proxy(self, node_id: NodeId) -> ContainerManagementProxy:
+    def _proxy(self, node_id: NodeId) -> ContainerManagementProtocol:
         token = self._tokens.get(node_id)
         if token is None:
             raise InvalidToken(
@@ -154,7 +154,7 @@ class NMClient:
             )
         proxy = self._proxies.get(node_id)
         if proxy is None:
-            proxy = ContainerManagementProxy(str(node_id), retry=self._retry, channels=self._channels)
+            proxy = ContainerManagementProtocol(str(node_id), retry=self._retry, channels=self._channels)
             self._proxies[node_id] = proxy
         proxy.use_token(token)
         return proxy

@@ -17,11 +17,10 @@ from typing import TypeVar
 
 from wire.channel import Channels
 from wire.credentials import Credentials
-from wire.proxies.master import ApplicationMasterProxy
+from wire.protocols.master import ApplicationMasterProtocol
 from wire.retry import RetryPolicy
-from wire.token_kinds import AMRM_KIND
 from yarn.configuration import Configuration
-from yarn.containers import Token
+from yarn.containers import AMRM_KIND, Token
 from yarn.errors import (
     ApplicationMasterNotRegisteredException,
     CallOutcomeUnknown,
@@ -77,7 +76,7 @@ class EmulatedMasters:
         try:
             token = _amrm_token(tokens)
             await master.run(
-                ApplicationMasterProxy(self._target, token=token, retry=self._retry, channels=self._channels)
+                ApplicationMasterProtocol(self._target, token=token, retry=self._retry, channels=self._channels)
             )
         except YarnException as error:
             _logger.warning("emulated master failed container=%s %s", master.container_id, error.message)
@@ -102,7 +101,7 @@ class EmulatedMaster:
         assert self.task is not None, "it was started"
         self.task.cancel()
 
-    async def run(self, rm: ApplicationMasterProxy) -> None:
+    async def run(self, rm: ApplicationMasterProtocol) -> None:
         """Returns once it is unregistered. Raises YarnException if the ResourceManager does not want it."""
         await self._register(rm)
         response_id = 0
@@ -116,13 +115,13 @@ class EmulatedMaster:
         while not await self._unregister(rm):  # noqa: ASYNC110  the ResourceManager has to be asked
             await asyncio.sleep(UNREGISTER_PAUSE_S)
 
-    async def _register(self, rm: ApplicationMasterProxy) -> None:
+    async def _register(self, rm: ApplicationMasterProtocol) -> None:
         """Refused if an earlier call whose reply was lost has registered it; the next heartbeat shows what is so."""
         request = RegisterApplicationMasterRequest()
         with suppress(InvalidApplicationMasterRequestException):
             await self._until_known(lambda: rm.register_application_master(request))
 
-    async def _heartbeat(self, rm: ApplicationMasterProxy, response_id: int) -> int:
+    async def _heartbeat(self, rm: ApplicationMasterProtocol, response_id: int) -> int:
         """The id of the reply. A ResourceManager that was started again has it register again."""
         try:
             response = await self._until_known(lambda: rm.allocate(AllocateRequest(response_id)))
@@ -133,7 +132,7 @@ class EmulatedMaster:
             rm.use_token(response.am_rm_token)
         return response.response_id
 
-    async def _unregister(self, rm: ApplicationMasterProxy) -> bool:
+    async def _unregister(self, rm: ApplicationMasterProtocol) -> bool:
         request = FinishApplicationMasterRequest(FinalApplicationStatus.SUCCEEDED)
         try:
             reply = await self._until_known(lambda: rm.finish_application_master(request))

@@ -24,7 +24,7 @@ from nm.core.events import (
 )
 from nm.pack.gathering import NODES_A_CALL, Beats, Gathering
 from nm.shell.resource_tracker import UNREGISTER_TIMEOUT_S, good_bye_over, registered_until_answered, updates_of
-from wire.proxies.pack import PackTrackerProxy
+from wire.protocols.pack import PackTrackerProtocol
 from wire.retry import RetryPolicy
 from wire.tokens import ContainerTokenSecretManager, KeyRing
 from yarn.errors import ServerUnavailable, YarnException
@@ -48,7 +48,7 @@ class PackTracker:
 
     def __init__(
         self,
-        proxy: PackTrackerProxy,
+        proxy: PackTrackerProtocol,
         retry: RetryPolicy,
         *,
         container_keys: KeyRing,

@@ -12,7 +12,7 @@ import signal
 from collections.abc import Callable, Mapping
 
 from nm.shell.node_host import NodeHost
-from wire.signals import ended_by_signal
+from wire.daemon import ended_by_signal
 from yarn.configuration import Configuration
 from yarn.errors import YarnException
 

@@ -22,10 +22,10 @@ from nm.shell.resources import Ground
 from nm.shell.server import Door
 from wire.channel import Channels
 from wire.cluster_secret import read_cluster_secret
-from wire.proxies.pack import PackTrackerProxy
-from wire.proxies.tracker import ResourceTrackerProxy
+from wire.protocols.pack import PackTokenSecretManager, PackTrackerProtocol
+from wire.protocols.tracker import ResourceTracker
 from wire.retry import RetryPolicy
-from wire.tokens import NodeTokenSecretManager, PackTokenSecretManager
+from wire.tokens import NodeTokenSecretManager
 from yarn.configuration import Configuration
 from yarn.protocols.pack import Pack
 from yarn.settings import nodemanager, resourcemanager
@@ -166,7 +166,7 @@ class _Way:
         token = NodeTokenSecretManager(secret).create(node.node_id)
         calls = ResourceTrackerCalls(
             node.node_id,
-            ResourceTrackerProxy(self._target, token=token, retry=self._retry, channels=channels),
+            ResourceTracker(self._target, token=token, retry=self._retry, channels=channels),
             self._retry,
             container_tokens=door.services[0].container_tokens,
             nm_keys=door.nm_keys,
@@ -181,7 +181,7 @@ class _Way:
     ) -> None:
         token = PackTokenSecretManager(secret).create(Pack(host.nodes[0].node_id, len(host.nodes)))
         tracker = PackTracker(
-            PackTrackerProxy(self._target, token=token, retry=self._retry, channels=channels),
+            PackTrackerProtocol(self._target, token=token, retry=self._retry, channels=channels),
             self._retry,
             container_keys=door.container_keys,
             nm_keys=door.nm_keys,

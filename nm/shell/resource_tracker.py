@@ -19,7 +19,7 @@ from nm.core.events import (
     RegistrationFailed,
     UnregisterCompleted,
 )
-from wire.proxies.tracker import ResourceTrackerProxy
+from wire.protocols.tracker import ResourceTracker
 from wire.retry import FOR_EVER, RetryPolicy
 from wire.tokens import ContainerTokenSecretManager, KeyRing
 from yarn.containers import ContainerTokenIdentifier
@@ -46,7 +46,7 @@ class ResourceTrackerCalls:
     def __init__(
         self,
         node_id: NodeId,
-        proxy: ResourceTrackerProxy,
+        proxy: ResourceTracker,
         retry: RetryPolicy,
         *,
         container_tokens: ContainerTokenSecretManager,

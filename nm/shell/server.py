@@ -11,7 +11,7 @@ import resource
 from nm.shell.resources import Ground
 from nm.shell.services import ContainerManagementService
 from wire.caller import Caller
-from wire.protocols import container_management
+from wire.protocols.container_management import ContainerManagementProtocol
 from wire.server import ConnectionLimits, RpcServer
 from wire.tokens import ContainerTokenSecretManager, KeyRing, NMTokenSecretManager
 from wire.watching import CallWatch
@@ -59,7 +59,7 @@ class Door:
         )
         self._router = NodesByToken(NMTokenSecretManager(self.nm_keys))
         handler = self._router if ground.is_pack else self.services[0]
-        self._server.add(container_management.RPCS, handler, handler.authenticate)
+        self._server.add(ContainerManagementProtocol.rpcs, handler, handler.authenticate)
 
     async def listen(self) -> list[NodeId]:
         """Take the port; it is part of the nodes' names."""

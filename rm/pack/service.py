@@ -13,6 +13,9 @@ from rm.core.events import NodeHeartbeat, RegisterNode, UnregisterNode
 from rm.shell.effects import ResourceManagerShell
 from rm.shell.response_signer import ResponseSigner
 from wire.caller import Caller
+from wire.protocols.pack import PackTokenSecretManager, PackTrackerProtocol
+from wire.rpc import handles
+from wire.server import RpcServer
 from wire.topology import Topology
 from yarn.errors import AccessControlException, InvalidArgumentException, YarnException
 from yarn.ids import NodeId
@@ -27,6 +30,15 @@ from yarn.states import NodeAction
 
 STEPS_A_TURN = 16
 """So many steps of the core are taken before other calls get their turn: half a millisecond, which they wait longer."""
+
+
+def serve_packs(
+    server: RpcServer, cluster_secret: bytes, shell: ResourceManagerShell, signer: ResponseSigner, topology: Topology
+) -> None:
+    """Let packs call `server`: the one place where the ResourceManager registers this package."""
+    tokens = PackTokenSecretManager(cluster_secret)
+    service = PackTrackerService(shell, signer, topology)
+    server.add(PackTrackerProtocol.rpcs, service, lambda caller: tokens.check(caller.token))
 
 
 class _KnownPack:
@@ -75,6 +87,7 @@ class PackTrackerService:
         self._topology = topology
         self._packs: dict[str, _KnownPack] = {}
 
+    @handles(PackTrackerProtocol.register_nodes)
     async def register_nodes(
         self, caller: Caller[Pack], request: tuple[RegisterNodeManagerRequest, ...]
     ) -> tuple[RegisterOutcome, ...]:
@@ -91,6 +104,7 @@ class PackTrackerService:
                 await asyncio.sleep(0)
         return tuple([await self._outcome(answer) for answer in answers])
 
+    @handles(PackTrackerProtocol.pack_heartbeat)
     async def pack_heartbeat(self, caller: Caller[Pack], request: PackHeartbeat) -> PackHeartbeatReply:
         known = self._known(caller.verified)
         _check_numbers(caller.verified, (*request.nodes, *request.told))
@@ -109,6 +123,7 @@ class PackTrackerService:
                 await asyncio.sleep(0)
         return await self._replied(known, request, steps, unknown)
 
+    @handles(PackTrackerProtocol.unregister_nodes)
     async def unregister_nodes(self, caller: Caller[Pack], request: tuple[int, ...]) -> None:
         known = self._known(caller.verified)
         _check_numbers(caller.verified, request)

@@ -18,11 +18,12 @@ from rm.core.events import (
 from rm.core.host_lists import HostLists
 from rm.core.resource_manager import ResourceManagerCore
 from rm.scheduler.model.access_control_list import AccessControlList
+from rm.shell.configuration_files import host_lists
 from rm.shell.effects import ResourceManagerShell
 from rm.shell.groups import forget_groups, groups_of
 from wire.caller import Caller
-from wire.host_files import read_hosts
-from wire.protocols.admin import NodeResources
+from wire.protocols.admin import NodeResources, ResourceManagerAdministrationProtocol
+from wire.rpc import handles
 from yarn.configuration import Configuration
 from yarn.errors import YarnException, YARNFeatureNotEnabledException
 from yarn.ids import NodeId
@@ -51,11 +52,13 @@ class AdminService:
         self._reload = reload
         self._admins = _admins(conf)
 
+    @handles(ResourceManagerAdministrationProtocol.refresh_queues)
     async def refresh_queues(self, caller: Caller[None], request: None) -> None:
         self._check(caller, "refreshQueues")
         conf = self._read_anew()
         await self._shell.ask(lambda call: RefreshQueues(call, conf))
 
+    @handles(ResourceManagerAdministrationProtocol.refresh_nodes)
     async def refresh_nodes(self, caller: Caller[None], request: RefreshNodesRequest) -> None:
         self._check(caller, "refreshNodes")
         forceful = request.type is DecommissionType.FORCEFUL
@@ -67,47 +70,58 @@ class AdminService:
             timeout_s = timeout_ms if timeout_ms < 0 else timeout_ms // 1000
         await self._shell.ask(lambda call: RefreshNodes(call, hosts, request.type, timeout_s))
 
+    @handles(ResourceManagerAdministrationProtocol.check_for_decommissioning_nodes)
     async def check_for_decommissioning_nodes(self, caller: Caller[None], request: None) -> tuple[NodeId, ...]:
         self._check(caller, "checkForDecommissioningNodes")
         return decommissioning_nodes(self._core.context)
 
+    @handles(ResourceManagerAdministrationProtocol.refresh_super_user_groups_configuration)
     async def refresh_super_user_groups_configuration(self, caller: Caller[None], request: None) -> None:
         """Nobody may act for another here, so that there is nothing that could be read anew."""
         self._check(caller, "refreshSuperUserGroupsConfiguration")
 
+    @handles(ResourceManagerAdministrationProtocol.refresh_user_to_groups_mappings)
     async def refresh_user_to_groups_mappings(self, caller: Caller[None], request: None) -> None:
         self._check(caller, "refreshUserToGroupsMappings")
         forget_groups()
 
+    @handles(ResourceManagerAdministrationProtocol.refresh_admin_acls)
     async def refresh_admin_acls(self, caller: Caller[None], request: None) -> None:
         self._check(caller, "refreshAdminAcls")
         self._admins = _admins(self._read_anew())
 
+    @handles(ResourceManagerAdministrationProtocol.refresh_service_acls)
     async def refresh_service_acls(self, caller: Caller[None], request: None) -> None:
         """In Hadoop's words where service authorization is off, which here it always is."""
         raise YarnException("java.io.IOException: Service Authorization (hadoop.security.authorization) not enabled.")
 
+    @handles(ResourceManagerAdministrationProtocol.refresh_cluster_max_priority)
     async def refresh_cluster_max_priority(self, caller: Caller[None], request: None) -> None:
         self._check(caller, "refreshClusterMaxPriority")
         priority = scheduler.MAX_APPLICATION_PRIORITY.of(self._read_anew())
         await self._shell.ask(lambda call: RefreshClusterMaxPriority(call, priority))
 
+    @handles(ResourceManagerAdministrationProtocol.get_groups_for_user)
     async def get_groups_for_user(self, caller: Caller[None], request: str) -> tuple[str, ...]:
         self._check(caller, "getGroupsForUser")
         return groups_of(request)
 
+    @handles(ResourceManagerAdministrationProtocol.add_to_cluster_node_labels)
     async def add_to_cluster_node_labels(self, caller: Caller[None], request: tuple[NodeLabel, ...]) -> None:
         self._check(caller, "addToClusterNodeLabels")
         await self._shell.ask(lambda call: AddClusterNodeLabels(call, request))
 
+    @handles(ResourceManagerAdministrationProtocol.remove_from_cluster_node_labels)
     async def remove_from_cluster_node_labels(self, caller: Caller[None], request: tuple[str, ...]) -> None:
         self._check(caller, "removeFromClusterNodeLabels")
         await self._shell.ask(lambda call: RemoveClusterNodeLabels(call, request))
 
+    @handles(ResourceManagerAdministrationProtocol.replace_labels_on_nodes)
     async def replace_labels_on_nodes(self, caller: Caller[None], request: ReplaceLabelsRequest) -> None:
         self._check(caller, "replaceLabelsOnNode")
         await self._shell.ask(lambda call: ReplaceLabelsOnNodes(call, request.labels, request.fail_on_unknown_nodes))
 
+    @handles(ResourceManagerAdministrationProtocol.update_node_resource)
     async def update_node_resource(self, caller: Caller[None], request: NodeResources) -> None:
         self._check(caller, "updateNodeResource")
         await self._shell.ask(lambda call: UpdateNodeResource(call, request))
@@ -127,15 +141,6 @@ class AdminService:
                 "this ResourceManager was started without configuration files that it could read anew"
             )
         return self._reload()
-
-
-def host_lists(conf: Configuration) -> HostLists:
-    """The lists that `conf` names. Raises YarnException if a file cannot be read."""
-    included, excluded = (
-        read_hosts(setting, setting.of(conf))
-        for setting in (resourcemanager.NODES_INCLUDE_PATH, resourcemanager.NODES_EXCLUDE_PATH)
-    )
-    return HostLists(tuple(host for host, _ in included), excluded)
 
 
 def _admins(conf: Configuration) -> AccessControlList:

@@ -20,16 +20,15 @@ from msgspec import Struct
 from rm.core.events import HostListsRead, MasterLaunched, MasterLaunchFailed, StateLoaded
 from rm.core.host_lists import HostLists
 from rm.core.resource_manager import ResourceManagerCore
-from rm.pack.service import PackTrackerService
-from rm.shell.admin_service import AdminService, host_lists
+from rm.pack.service import serve_packs
+from rm.shell.admin_service import AdminService
+from rm.shell.configuration_files import host_lists, with_mapping_rules
 from rm.shell.effects import ResourceManagerShell
-from rm.shell.inspection_service import InspectionService
-from rm.shell.mapping_rule_file import with_mapping_rules
 from rm.shell.master_keys import MasterKeys
 from rm.shell.master_launcher import MasterLauncher
 from rm.shell.response_signer import ResponseSigner
 from rm.shell.servers import Servers, client_authentication
-from rm.shell.services import ClientService, MasterService, TrackerService
+from rm.shell.services import ClientService, InspectionService, MasterService, TrackerService
 from rm.shell.sqlite_store import SQLiteStateStore
 from rm.shell.store_file import StoreDamaged
 from rm.shell.store_writer import StoreWriter
@@ -37,11 +36,15 @@ from wire.caller import RM_CALLER
 from wire.channel import Channels
 from wire.cluster_secret import read_cluster_secret
 from wire.core_shell import WallClock
+from wire.daemon import Reload, ReportReady, ended_by_signal
 from wire.event_log import open_event_log
-from wire.observer import RpcObserver
-from wire.protocols import admin, client, inspection, master, pack, tracker
-from wire.signals import ended_by_signal
-from wire.tokens import NodeTokenSecretManager, PackTokenSecretManager
+from wire.protocols.admin import ResourceManagerAdministrationProtocol
+from wire.protocols.client import ApplicationClientProtocol
+from wire.protocols.inspection import InspectionProtocol
+from wire.protocols.master import ApplicationMasterProtocol
+from wire.protocols.tracker import ResourceTracker
+from wire.server import RpcObserver
+from wire.tokens import NodeTokenSecretManager
 from wire.topology import Topology
 from wire.watching import CallWatch
 from yarn.configuration import Configuration
@@ -65,11 +68,8 @@ STANDS_AN_EXPIRY = 3
 """Standing for a third of the time after which who is silent expires counts: Hadoop's monitors look that often."""
 _logger = logging.getLogger(__name__)
 
-Ready = Callable[[dict[str, object]], None]
-Reload = Callable[[], Configuration]
 
-
-class CoreStart(Struct, frozen=True):
+class ResourceManagerStart(Struct, frozen=True):
     """What the core was made of: the first line of its event log."""
 
     configuration: Configuration
@@ -79,7 +79,7 @@ class CoreStart(Struct, frozen=True):
 
 async def serve(
     conf: Configuration,
-    ready: Ready,
+    ready: ReportReady,
     *,
     reload: Reload | None = None,
     stop: asyncio.Event | None = None,
@@ -162,7 +162,7 @@ class ResourceManager:
         """Serve while the context is open. What fails to start leaves nothing behind."""
         shell = self._shell
         shell.event_log = open_event_log(
-            self._conf, ROLE, CoreStart(self._conf, self.cluster_timestamp, getpass.getuser())
+            self._conf, ROLE, ResourceManagerStart(self._conf, self.cluster_timestamp, getpass.getuser())
         )
         try:
             async with self._recovered(), Channels() as channels, _background_tasks() as tasks:
@@ -234,30 +234,30 @@ class ResourceManager:
     def _make_servers(self, reload: Reload | None, observers: tuple[RpcObserver, ...]) -> Servers:
         conf, shell, signer, keys = self._conf, self._shell, self._signer, self.keys
         secret, topology = read_cluster_secret(conf), Topology.read(conf)
-        node_tokens, pack_tokens = NodeTokenSecretManager(secret), PackTokenSecretManager(secret)
+        node_tokens = NodeTokenSecretManager(secret)
         servers, check_client = Servers(conf, observers), client_authentication(conf, secret)
-        servers.add(resourcemanager.ADDRESS, client.RPCS, ClientService(self.core, shell, signer), check_client).add(
-            inspection.RPCS, InspectionService(self.core, self._clock), check_client
-        )
+        servers.add(
+            resourcemanager.ADDRESS,
+            ApplicationClientProtocol.rpcs,
+            ClientService(self.core, shell, signer),
+            check_client,
+        ).add(InspectionProtocol.rpcs, InspectionService(self.core, self._clock), check_client)
         servers.add(
             resourcemanager.SCHEDULER_ADDRESS,
-            master.RPCS,
+            ApplicationMasterProtocol.rpcs,
             MasterService(shell, signer),
             lambda caller: keys.masters.check(caller.token),
         )
-        servers.add(
+        tracker = servers.add(
             resourcemanager.RESOURCE_TRACKER_ADDRESS,
-            tracker.RPCS,
+            ResourceTracker.rpcs,
             TrackerService(shell, signer, topology),
             lambda caller: node_tokens.check(caller.token),
-        ).add(
-            pack.RPCS,
-            PackTrackerService(shell, signer, topology),
-            lambda caller: pack_tokens.check(caller.token),
         )
+        serve_packs(tracker, secret, shell, signer, topology)
         servers.add(
             resourcemanager.ADMIN_ADDRESS,
-            admin.RPCS,
+            ResourceManagerAdministrationProtocol.rpcs,
             AdminService(self.core, shell, conf, _with_mapping_rules(reload)),
             check_client,
         )

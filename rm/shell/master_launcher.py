@@ -20,7 +20,7 @@ from rm.shell.response_signer import ResponseSigner
 from wire.caller import RM_CALLER
 from wire.channel import Channels
 from wire.credentials import Credentials
-from wire.proxies.container_management import ContainerManagementProxy
+from wire.protocols.container_management import ContainerManagementProtocol
 from wire.retry import RetryPolicy
 from yarn.configuration import Configuration
 from yarn.containers import ContainerLaunchContext, Token
@@ -130,9 +130,9 @@ class MasterLauncher:
 
     def _proxy(
         self, attempt_id: ApplicationAttemptId, node_id: NodeId, user: str, retry: RetryPolicy
-    ) -> ContainerManagementProxy:
+    ) -> ContainerManagementProtocol:
         token = self._keys.nodes.create(attempt_id, node_id, user)
-        return ContainerManagementProxy(
+        return ContainerManagementProtocol(
             str(node_id), user=RM_CALLER, token=token, retry=retry, timeout_s=CALL_TIMEOUT_S, channels=self._channels
         )
 

@@ -10,8 +10,7 @@ from typing import Any
 
 from wire.address import Address
 from wire.caller import Caller
-from wire.observer import RpcObserver
-from wire.server import ConnectionLimits, RpcServer
+from wire.server import ConnectionLimits, RpcObserver, RpcServer
 from wire.tokens import ClientTokenSecretManager
 from yarn.configuration import Configuration
 from yarn.errors import InvalidToken

@@ -6,6 +6,7 @@ Queries are no events: they read the core through rm.core.reports.applications. 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 
 from msgspec.structs import replace
 
@@ -28,6 +29,7 @@ from rm.core.events import (
 )
 from rm.core.reports import applications as reports
 from rm.core.reports import nodes as node_reports
+from rm.core.reports.explanations import explanation
 from rm.core.reports.queues import queue_info, queue_user_acls
 from rm.core.resource_manager import ResourceManagerCore
 from rm.core.states import RMAppAttemptState
@@ -36,6 +38,11 @@ from rm.shell.groups import groups_of
 from rm.shell.response_signer import ResponseSigner
 from wire.bulky_replies import in_parts
 from wire.caller import Caller
+from wire.protocols.client import ApplicationClientProtocol
+from wire.protocols.inspection import InspectionProtocol
+from wire.protocols.master import ApplicationMasterProtocol
+from wire.protocols.tracker import ResourceTracker
+from wire.rpc import handles
 from wire.topology import Topology
 from yarn.applications import (
     ApplicationAttemptReport,
@@ -62,6 +69,7 @@ from yarn.protocols.client import (
     UpdateTimeoutsRequest,
 )
 from yarn.protocols.container_management import SignalContainerRequest
+from yarn.protocols.inspection import Explanation
 from yarn.protocols.master import (
     AllocateRequest,
     AllocateResponse,
@@ -97,14 +105,17 @@ class ClientService:
         self._shell = shell
         self._signer = signer
 
+    @handles(ApplicationClientProtocol.get_new_application)
     async def get_new_application(self, caller: Caller[None], request: None) -> GetNewApplicationResponse:
         reply: GetNewApplicationResponse = await self._shell.ask(GetNewApplication)
         return reply
 
+    @handles(ApplicationClientProtocol.submit_application)
     async def submit_application(self, caller: Caller[None], request: ApplicationSubmissionContext) -> None:
         user = _user_of(caller)
         await self._shell.ask(lambda call: SubmitApplication(call, user, request, groups_of(user)))
 
+    @handles(ApplicationClientProtocol.force_kill_application)
     async def force_kill_application(
         self, caller: Caller[None], request: KillApplicationRequest
     ) -> KillApplicationResponse:
@@ -114,16 +125,19 @@ class ClientService:
         )
         return reply
 
+    @handles(ApplicationClientProtocol.fail_application_attempt)
     async def fail_application_attempt(self, caller: Caller[None], request: ApplicationAttemptId) -> None:
         asker = _asker(caller)
         await self._shell.ask(lambda call: FailApplicationAttempt(call, request, *asker))
 
+    @handles(ApplicationClientProtocol.move_application_across_queues)
     async def move_application_across_queues(self, caller: Caller[None], request: MoveApplicationRequest) -> None:
         user = _user_of(caller)
         await self._shell.ask(
             lambda call: MoveApplication(call, user, request.application_id, request.queue, groups_of(user))
         )
 
+    @handles(ApplicationClientProtocol.update_application_priority)
     async def update_application_priority(self, caller: Caller[None], request: UpdatePriorityRequest) -> int:
         user = _user_of(caller)
         priority: int = await self._shell.ask(
@@ -133,6 +147,7 @@ class ClientService:
         )
         return priority
 
+    @handles(ApplicationClientProtocol.update_application_timeouts)
     async def update_application_timeouts(self, caller: Caller[None], request: UpdateTimeoutsRequest) -> str | None:
         ends_ms = None if request.lifetime_ends is None else parse_iso8601(request.lifetime_ends)
         asker = _asker(caller)
@@ -141,12 +156,14 @@ class ClientService:
         )
         return format_iso8601(granted_ms)
 
+    @handles(ApplicationClientProtocol.signal_to_container)
     async def signal_to_container(self, caller: Caller[None], request: SignalContainerRequest) -> None:
         asker = _asker(caller)
         await self._shell.ask(lambda call: SignalContainer(call, request.container_id, request.command, *asker))
 
+    @handles(ApplicationClientProtocol.get_application_report)
     async def get_application_report(self, caller: Caller[None], request: ApplicationId) -> ApplicationReport:
-        report = reports.application_report(self._core.context, request, reader_of(caller))
+        report = reports.application_report(self._core.context, request, _reader_of(caller))
         attempt = self._core.context.apps[request].current_attempt
         if attempt is None or not report.unmanaged or caller.user != report.user:
             return report
@@ -155,56 +172,71 @@ class ClientService:
             return report
         return replace(report, am_rm_token=self._signer.master_token(attempt.attempt_id))
 
+    @handles(ApplicationClientProtocol.get_applications)
     async def get_applications(self, caller: Caller[None], request: ApplicationFilter) -> tuple[ApplicationReport, ...]:
-        return await in_parts(reports.applications(self._core.context, request, reader_of(caller)))
+        return await in_parts(reports.applications(self._core.context, request, _reader_of(caller)))
 
+    @handles(ApplicationClientProtocol.get_cluster_metrics)
     async def get_cluster_metrics(self, caller: Caller[None], request: None) -> ClusterMetrics:
         return node_reports.cluster_metrics(self._core.context)
 
+    @handles(ApplicationClientProtocol.get_cluster_nodes)
     async def get_cluster_nodes(self, caller: Caller[None], request: frozenset[NodeState]) -> tuple[NodeReport, ...]:
         return await in_parts(node_reports.node_reports(self._core.context, request))
 
+    @handles(ApplicationClientProtocol.get_queue_info)
     async def get_queue_info(self, caller: Caller[None], request: QueueInfoRequest) -> QueueInfo | None:
-        return queue_info(self._core.context, request, reader_of(caller))
+        return queue_info(self._core.context, request, _reader_of(caller))
 
+    @handles(ApplicationClientProtocol.get_queue_user_acls)
     async def get_queue_user_acls(self, caller: Caller[None], request: None) -> tuple[QueueUserAcls, ...]:
         return queue_user_acls(self._core.context, *_asker(caller))
 
+    @handles(ApplicationClientProtocol.get_resource_type_info)
     async def get_resource_type_info(self, caller: Caller[None], request: None) -> tuple[ResourceTypeInfo, ...]:
         return reports.resource_types(self._core.context)
 
+    @handles(ApplicationClientProtocol.get_resource_profiles)
     async def get_resource_profiles(self, caller: Caller[None], request: None) -> dict[str, Resource]:
         raise YARNFeatureNotEnabledException(NO_PROFILES)
 
+    @handles(ApplicationClientProtocol.get_resource_profile)
     async def get_resource_profile(self, caller: Caller[None], request: str) -> Resource:
         raise YARNFeatureNotEnabledException(NO_PROFILES)
 
+    @handles(ApplicationClientProtocol.get_node_to_labels)
     async def get_node_to_labels(self, caller: Caller[None], request: None) -> NodesToLabels:
         labels = self._core.scheduler.labels.nodes_to_labels()
         return tuple((node_id, (label.name,)) for node_id, label in labels.items())
 
+    @handles(ApplicationClientProtocol.get_labels_to_nodes)
     async def get_labels_to_nodes(self, caller: Caller[None], request: tuple[str, ...]) -> LabelsToNodes:
         labels = self._core.scheduler.labels.labels_to_nodes(request)
         return tuple((label.name, nodes) for label, nodes in labels.items())
 
+    @handles(ApplicationClientProtocol.get_cluster_node_labels)
     async def get_cluster_node_labels(self, caller: Caller[None], request: None) -> tuple[NodeLabel, ...]:
         return self._core.scheduler.labels.cluster_labels()
 
+    @handles(ApplicationClientProtocol.get_application_attempt_report)
     async def get_application_attempt_report(
         self, caller: Caller[None], request: ApplicationAttemptId
     ) -> ApplicationAttemptReport:
-        return reports.attempt_report(self._core.context, request, reader_of(caller))
+        return reports.attempt_report(self._core.context, request, _reader_of(caller))
 
+    @handles(ApplicationClientProtocol.get_application_attempts)
     async def get_application_attempts(
         self, caller: Caller[None], request: ApplicationId
     ) -> tuple[ApplicationAttemptReport, ...]:
-        return reports.attempt_reports(self._core.context, request, reader_of(caller))
+        return reports.attempt_reports(self._core.context, request, _reader_of(caller))
 
+    @handles(ApplicationClientProtocol.get_container_report)
     async def get_container_report(self, caller: Caller[None], request: ContainerId) -> ContainerReport:
-        return reports.container_report(self._core.context, request, reader_of(caller))
+        return reports.container_report(self._core.context, request, _reader_of(caller))
 
+    @handles(ApplicationClientProtocol.get_containers)
     async def get_containers(self, caller: Caller[None], request: ApplicationAttemptId) -> tuple[ContainerReport, ...]:
-        return reports.container_reports(self._core.context, request, reader_of(caller))
+        return reports.container_reports(self._core.context, request, _reader_of(caller))
 
 
 class MasterService:
@@ -214,6 +246,7 @@ class MasterService:
         self._shell = shell
         self._signer = signer
 
+    @handles(ApplicationMasterProtocol.register_application_master)
     async def register_application_master(
         self, caller: Caller[AMRMTokenIdentifier], request: RegisterApplicationMasterRequest
     ) -> RegisterApplicationMasterResponse:
@@ -221,11 +254,13 @@ class MasterService:
         reply = await self._shell.ask(lambda call: RegisterApplicationMaster(call, attempt_id, request))
         return self._signer.sign_registration(attempt_id, reply)
 
+    @handles(ApplicationMasterProtocol.allocate)
     async def allocate(self, caller: Caller[AMRMTokenIdentifier], request: AllocateRequest) -> AllocateResponse:
         attempt_id = caller.verified.attempt_id
         reply = await self._shell.ask(lambda call: Allocate(call, attempt_id, request))
         return self._signer.sign_allocation(caller.verified, reply)
 
+    @handles(ApplicationMasterProtocol.finish_application_master)
     async def finish_application_master(
         self, caller: Caller[AMRMTokenIdentifier], request: FinishApplicationMasterRequest
     ) -> FinishApplicationMasterResponse:
@@ -244,6 +279,7 @@ class TrackerService:
         self._signer = signer
         self._topology = topology
 
+    @handles(ResourceTracker.register_node_manager)
     async def register_node_manager(
         self, caller: Caller[NodeId], request: RegisterNodeManagerRequest
     ) -> RegisterNodeManagerResponse:
@@ -252,14 +288,28 @@ class TrackerService:
         reply = await self._shell.ask(lambda call: RegisterNode(call, request, rack))
         return self._signer.sign_node_registration(reply)
 
+    @handles(ResourceTracker.node_heartbeat)
     async def node_heartbeat(self, caller: Caller[NodeId], request: NodeHeartbeatRequest) -> NodeHeartbeatResponse:
         _check_node(caller, request.node_id)
         reply = await self._shell.ask(lambda call: NodeHeartbeat(call, request))
         return self._signer.sign_heartbeat(request, reply)
 
+    @handles(ResourceTracker.unregister_node_manager)
     async def unregister_node_manager(self, caller: Caller[NodeId], request: NodeId) -> None:
         _check_node(caller, request)
         await self._shell.ask(lambda call: UnregisterNode(call, request))
+
+
+class InspectionService:
+    """InspectionProtocol, served where clients call. `clock`: the core's."""
+
+    def __init__(self, core: ResourceManagerCore, clock: Callable[[], int]) -> None:
+        self._core = core
+        self._clock = clock
+
+    @handles(InspectionProtocol.explain)
+    async def explain(self, caller: Caller[None], request: ApplicationId) -> Explanation:
+        return explanation(self._core.context, request, self._clock(), _reader_of(caller))
 
 
 def _user_of(caller: Caller[None]) -> str:
@@ -275,7 +325,7 @@ def _asker(caller: Caller[None]) -> Asker:
     return user, groups_of(user)
 
 
-def reader_of(caller: Caller[None]) -> Asker:
+def _reader_of(caller: Caller[None]) -> Asker:
     """Who only looks may be called anything; under a name that is no user's, it has no groups."""
     return (caller.user, groups_of(caller.user) if _USER.fullmatch(caller.user) else ())
 

@@ -12,7 +12,8 @@ from msgspec.structs import replace
 from tests.am.builders import GB, ended
 from wire.address import Address
 from wire.caller import Caller
-from wire.protocols import container_management, master
+from wire.protocols.container_management import ContainerManagementProtocol
+from wire.protocols.master import ApplicationMasterProtocol
 from wire.server import RpcServer
 from yarn.containers import Token
 from yarn.errors import (
@@ -178,7 +179,7 @@ class PlayedNode:
 async def served(handler: PlayedManager | PlayedNode) -> AsyncIterator[NodeId]:
     """Serve a played handler; where."""
     server = RpcServer(Address("127.0.0.1", 0))
-    rpcs = master.RPCS if isinstance(handler, PlayedManager) else container_management.RPCS
+    rpcs = ApplicationMasterProtocol.rpcs if isinstance(handler, PlayedManager) else ContainerManagementProtocol.rpcs
     server.add(rpcs, handler, lambda caller: None)
     port = await server.start()
     try:

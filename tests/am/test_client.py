@@ -26,7 +26,7 @@ from am.core.events import (
 from am.core.requests import ContainerRequest
 from tests.am.builders import GB, container, container_id, ended, reply
 from tests.am.played_servers import PlayedManager, served
-from wire.proxies.master import ApplicationMasterProxy
+from wire.protocols.master import ApplicationMasterProtocol
 from yarn.configuration import Configuration
 from yarn.containers import Token
 from yarn.errors import (
@@ -46,7 +46,7 @@ TIMEOUT_S = 60.0
 @asynccontextmanager
 async def registered(manager: PlayedManager) -> AsyncIterator[AMRMClient]:
     async with asyncio.timeout(TIMEOUT_S), served(manager) as address:
-        proxy = ApplicationMasterProxy(str(address), token=Token(b"i", b"p", "AMRM", ""))
+        proxy = ApplicationMasterProtocol(str(address), token=Token(b"i", b"p", "AMRM", ""))
         async with AMRMClient(proxy, heartbeat_interval_ms=5) as rm:
             await rm.register("am-host")
             yield rm
@@ -79,7 +79,7 @@ async def test_a_registration_that_is_not_answered_is_repeated() -> None:
 async def test_registrations_that_are_never_answered_end_in_the_error() -> None:
     manager = PlayedManager(registrations_lost=1_000_000)
     async with asyncio.timeout(TIMEOUT_S), served(manager) as address:
-        proxy = ApplicationMasterProxy(str(address))
+        proxy = ApplicationMasterProtocol(str(address))
         async with AMRMClient(proxy, heartbeat_interval_ms=1, silence_max_ms=20) as rm:
             with pytest.raises(CallOutcomeUnknown):
                 await rm.register()
@@ -246,7 +246,7 @@ async def test_silence_for_too_long_ends_the_events() -> None:
     manager = PlayedManager()
     manager.before_reply = always_lose
     async with asyncio.timeout(TIMEOUT_S), served(manager) as address:
-        proxy = ApplicationMasterProxy(str(address))
+        proxy = ApplicationMasterProtocol(str(address))
         async with AMRMClient(proxy, heartbeat_interval_ms=1, silence_max_ms=20) as rm:
             await rm.register()
             found = [event async for event in rm.events()]

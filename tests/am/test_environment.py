@@ -10,8 +10,7 @@ from am.client.environment import AMEnvironment
 from tests.am.builders import ATTEMPT
 from wire.credentials import Credentials
 from wire.hadoop_xml import to_xml
-from wire.token_kinds import AMRM_KIND
-from yarn.containers import Token
+from yarn.containers import AMRM_KIND, Token
 from yarn.errors import YarnException
 
 TOKEN = Token(b"identifier", b"password", AMRM_KIND, "")

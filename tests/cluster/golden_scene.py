@@ -12,8 +12,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from wire.hadoop_xml import read_file, to_xml
-from wire.proxies.container_management import ContainerManagementProxy
-from wire.proxies.master import ApplicationMasterProxy
+from wire.protocols.container_management import ContainerManagementProtocol
+from wire.protocols.master import ApplicationMasterProtocol
 from wire.retry import RetryPolicy
 from yarn.applications import ApplicationSubmissionContext
 from yarn.asks import ANY, ResourceRequest
@@ -190,7 +190,7 @@ async def _unmanaged(client: Client, **fields: object) -> tuple[ApplicationId, T
 
 async def _finished(client: Client, scheduler: str) -> ApplicationId:
     app_id, token = await _unmanaged(client, name="finished-one", type="golden", tags=frozenset({"blue"}))
-    async with ApplicationMasterProxy(scheduler, token=token) as rm:
+    async with ApplicationMasterProtocol(scheduler, token=token) as rm:
         await rm.register_application_master(RegisterApplicationMasterRequest("localhost", -1))
         request = FinishApplicationMasterRequest(FinalApplicationStatus.SUCCEEDED, "all done", PAGE)
         while not (await rm.finish_application_master(request)).is_unregistered:  # noqa: ASYNC110  another process tells no event
@@ -214,7 +214,7 @@ async def _failed(client: Client) -> ApplicationId:
 async def _running(client: Client, scheduler: str, nodes: tuple[NodeReport, NodeReport]) -> ApplicationId:
     """A container on each node, and one reserved that fits on neither, on the second."""
     app_id, token = await _unmanaged(client, name="running-one", queue="root.dev.b")
-    async with ApplicationMasterProxy(scheduler, token=token) as rm:
+    async with ApplicationMasterProtocol(scheduler, token=token) as rm:
         await rm.register_application_master(RegisterApplicationMasterRequest("localhost", -1))
         response_id = 0
         for node in nodes:
@@ -235,7 +235,7 @@ async def _running(client: Client, scheduler: str, nodes: tuple[NodeReport, Node
 
 async def _start(container: Container, nm_token: Token | None) -> None:
     assert container.token is not None
-    async with ContainerManagementProxy(str(container.node_id), token=nm_token, retry=RETRY) as node:
+    async with ContainerManagementProtocol(str(container.node_id), token=nm_token, retry=RETRY) as node:
         reply = await node.start_containers((StartContainerRequest(TASK_COMMAND, container.token),))
     assert reply.succeeded == (container.id,)
 

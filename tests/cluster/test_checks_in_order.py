@@ -15,7 +15,7 @@ import pytest
 import pytest_asyncio
 
 from tests.cluster.conftest import QUICK
-from wire.proxies.master import ApplicationMasterProxy
+from wire.protocols.master import ApplicationMasterProtocol
 from yarn.applications import ApplicationSubmissionContext, ContainerReport
 from yarn.asks import ANY, ResourceRequest
 from yarn.containers import ContainerLaunchContext
@@ -51,7 +51,7 @@ class Master:
 
     cluster: LocalCluster
     app_id: ApplicationId
-    rm: ApplicationMasterProxy
+    rm: ApplicationMasterProtocol
     has: list[ContainerId] = field(default_factory=list)
     _response_id: int = 0
 
@@ -105,7 +105,7 @@ class Scene:
         await self.cluster.until(token)
         found = (await client.report(app_id)).am_rm_token
         target = self.cluster.addresses["yarn.resourcemanager.scheduler.address"]
-        rm = await self._stack.enter_async_context(ApplicationMasterProxy(target, token=found))
+        rm = await self._stack.enter_async_context(ApplicationMasterProtocol(target, token=found))
         await rm.register_application_master(RegisterApplicationMasterRequest("localhost", -1))
         return Master(self.cluster, app_id, rm)
 

@@ -14,15 +14,15 @@ from nm.shell.node_manager import NodeManager
 from wire.address import Address
 from wire.caller import Caller
 from wire.cluster_secret import read_cluster_secret, write_cluster_secret
-from wire.protocols import pack, tracker
-from wire.proxies.container_management import ContainerManagementProxy
+from wire.protocols.container_management import ContainerManagementProtocol
+from wire.protocols.pack import PackTokenSecretManager, PackTrackerProtocol
+from wire.protocols.tracker import ResourceTracker
 from wire.server import RpcServer
 from wire.tokens import (
     ContainerTokenSecretManager,
     KeyRing,
     NMTokenSecretManager,
     NodeTokenSecretManager,
-    PackTokenSecretManager,
     new_master_key,
 )
 from yarn.configuration import Configuration
@@ -159,10 +159,10 @@ class LoneNode:
         )
         return StartContainerRequest(launch, self.rm.container_tokens.create(identifier))
 
-    def master(self) -> ContainerManagementProxy:
+    def master(self) -> ContainerManagementProtocol:
         """The way of the attempt's master to the node."""
         token = self.rm.nm_tokens.create(self.attempt, self.node.node_id, "alice")
-        return ContainerManagementProxy(str(self.node.node_id), token=token)
+        return ContainerManagementProtocol(str(self.node.node_id), token=token)
 
     async def start(self, launch: ContainerLaunchContext, memory_mb: int = 128) -> ContainerId:
         """Start one container; it must be taken."""
@@ -266,9 +266,9 @@ async def _tracker(rm: PlayedResourceManager, secret: Path) -> AsyncIterator[int
     conf = Configuration.of({"yarn.yarnling.cluster-secret-file": str(secret)})
     tokens = NodeTokenSecretManager(read_cluster_secret(conf))
     server = RpcServer(Address("127.0.0.1", 0))
-    server.add(tracker.RPCS, rm, lambda caller: tokens.check(caller.token))
+    server.add(ResourceTracker.rpcs, rm, lambda caller: tokens.check(caller.token))
     packs = PackTokenSecretManager(read_cluster_secret(conf))
-    server.add(pack.RPCS, PlayedPacks(rm), lambda caller: packs.check(caller.token))
+    server.add(PackTrackerProtocol.rpcs, PlayedPacks(rm), lambda caller: packs.check(caller.token))
     port = await server.start()
     try:
         yield port

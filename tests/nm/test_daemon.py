@@ -18,7 +18,7 @@ from nm.launcher.processes import ProcessStat, all_processes, environment_of, st
 from tests.nm.lone_node import RM_IDENTIFIER, PlayedResourceManager, node_configuration, played_resource_manager
 from tests.nm.waiting import until
 from tests.processes import running, running_in_loop
-from wire.proxies.container_management import ContainerManagementProxy
+from wire.protocols.container_management import ContainerManagementProtocol
 from yarn.containers import ContainerLaunchContext, ContainerTokenIdentifier
 from yarn.ids import ApplicationAttemptId, ApplicationId, ContainerId, NodeId
 from yarn.protocols.container_management import StartContainerRequest
@@ -52,7 +52,7 @@ async def start_container(rm: PlayedResourceManager, node_id: NodeId, command: s
     token = ContainerTokenIdentifier(CONTAINER, node_id, "alice", Resource(128, 1), 1 << 45, 0, RM_IDENTIFIER, 0, 0)
     request = StartContainerRequest(ContainerLaunchContext((command,)), rm.container_tokens.create(token))
     nm_token = rm.nm_tokens.create(ATTEMPT, node_id, "alice")
-    async with ContainerManagementProxy(str(node_id), token=nm_token) as master:
+    async with ContainerManagementProtocol(str(node_id), token=nm_token) as master:
         response = await master.start_containers((request,))
     assert response.succeeded == (CONTAINER,), response.failed
 

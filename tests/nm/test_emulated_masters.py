@@ -18,9 +18,8 @@ from tests.am.played_servers import PlayedManager, served
 from tests.nm.nodes import container_id
 from wire.channel import Channels
 from wire.credentials import Credentials
-from wire.token_kinds import AMRM_KIND
 from yarn.configuration import Configuration
-from yarn.containers import Token
+from yarn.containers import AMRM_KIND, Token
 from yarn.errors import ApplicationAttemptNotFoundException, CallOutcomeUnknown
 from yarn.protocols.master import AllocateRequest
 from yarn.resource import Resource

@@ -21,7 +21,7 @@ from tests.nm.lone_node import ATTEMPT, LoneNode, lone_node, lone_nodes, node_co
 from tests.nm.waiting import until
 from tests.processes import running
 from wire.event_log import read_event_log
-from wire.proxies.container_management import ContainerManagementProxy
+from wire.protocols.container_management import ContainerManagementProtocol
 from wire.tokens import ContainerTokenSecretManager, KeyRing, NMTokenSecretManager, new_master_key
 from yarn.containers import ContainerLaunchContext, ContainerRetryContext, LocalResource
 from yarn.errors import InvalidToken, YarnException
@@ -216,7 +216,7 @@ async def test_tokens_are_needed_and_must_be_the_rms(tmp_path: Path) -> None:
             NMTokenSecretManager(forger).create(attempt, name, "alice"),
             node.rm.nm_tokens.create(attempt, NodeId("127.0.0.1", 1), "alice"),
         ):
-            async with ContainerManagementProxy(str(name), token=token) as master:
+            async with ContainerManagementProtocol(str(name), token=token) as master:
                 with pytest.raises(InvalidToken):
                     await master.start_containers((request,))
         forged = ContainerTokenSecretManager(forger).sign(node.rm.container_tokens.check(request.token))
@@ -225,7 +225,7 @@ async def test_tokens_are_needed_and_must_be_the_rms(tmp_path: Path) -> None:
         assert node.node.core.containers == {}
         stranger = ApplicationAttemptId(attempt.application_id._replace(id=99), 1)
         token = node.rm.nm_tokens.create(stranger, name, "bob")
-        async with ContainerManagementProxy(str(name), token=token) as master:
+        async with ContainerManagementProtocol(str(name), token=token) as master:
             response = await master.start_containers((request,))
         assert "Unauthorized request to start container." in response.failed[container_id].message
 

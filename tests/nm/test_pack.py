@@ -9,7 +9,7 @@ import pytest
 
 from nm.shell.node_host import NodeHost
 from tests.nm.lone_node import WAIT_S, lone_nodes, node_configuration, played_resource_manager
-from wire.proxies.container_management import ContainerManagementProxy
+from wire.protocols.container_management import ContainerManagementProtocol
 from wire.server import RpcServer
 from yarn.containers import ContainerLaunchContext
 from yarn.errors import InvalidToken, YarnException
@@ -45,7 +45,7 @@ async def test_a_token_is_good_for_the_node_that_it_names(tmp_path: Path) -> Non
             await second.start_all((promise,))
         stranger = first.node.node_id._replace(host="127.0.0.99")
         token = first.rm.nm_tokens.create(first.attempt, stranger, "alice")
-        async with ContainerManagementProxy(str(first.node.node_id), token=token) as master:
+        async with ContainerManagementProtocol(str(first.node.node_id), token=token) as master:
             with pytest.raises(InvalidToken, match="is not valid for any node of this process"):
                 await master.get_container_statuses(())
 

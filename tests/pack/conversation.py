@@ -27,7 +27,7 @@ from rm.shell.response_signer import ResponseSigner
 from tests.rm.builders import ONE_QUEUE
 from wire.caller import Caller
 from wire.core_shell import WallClock
-from wire.protocols import pack as protocol
+from wire.protocols.pack import PackTrackerProtocol
 from wire.retry import FOR_EVER, RetryPolicy
 from wire.rpc import Rpc
 from wire.tokens import ContainerTokenSecretManager, KeyRing
@@ -83,13 +83,13 @@ class Between:
         self.calls: list[tuple[str, Any]] = []
 
     async def register_nodes(self, request: Any) -> Any:
-        return await self._call(protocol.REGISTER_NODES, request)
+        return await self._call(PackTrackerProtocol.register_nodes, request)
 
     async def pack_heartbeat(self, request: PackHeartbeat) -> Any:
-        return await self._call(protocol.PACK_HEARTBEAT, request)
+        return await self._call(PackTrackerProtocol.pack_heartbeat, request)
 
     async def unregister_nodes(self, request: Any) -> Any:
-        return await self._call(protocol.UNREGISTER_NODES, request)
+        return await self._call(PackTrackerProtocol.unregister_nodes, request)
 
     @property
     def beats(self) -> list[PackHeartbeat]:

@@ -13,11 +13,11 @@ from wire.address import Address
 from wire.caller import Caller
 from wire.cluster_secret import read_cluster_secret, write_cluster_secret
 from wire.credentials import Credentials
-from wire.protocols import container_management
-from wire.proxies.admin import AdminProxy
-from wire.proxies.client import ApplicationClientProxy
-from wire.proxies.master import ApplicationMasterProxy
-from wire.proxies.tracker import ResourceTrackerProxy
+from wire.protocols.admin import ResourceManagerAdministrationProtocol
+from wire.protocols.client import ApplicationClientProtocol
+from wire.protocols.container_management import ContainerManagementProtocol
+from wire.protocols.master import ApplicationMasterProtocol
+from wire.protocols.tracker import ResourceTracker
 from wire.server import RpcServer
 from wire.tokens import (
     AMRM_KIND,
@@ -83,16 +83,16 @@ class Cluster:
         self.client_token = ClientTokenSecretManager(self.secret).create()
         self._stack = stack
 
-    async def client(self, user: str = "ann") -> ApplicationClientProxy:
-        proxy = ApplicationClientProxy(self.addresses[CLIENT], user=user, token=self.client_token)
+    async def client(self, user: str = "ann") -> ApplicationClientProtocol:
+        proxy = ApplicationClientProtocol(self.addresses[CLIENT], user=user, token=self.client_token)
         return await self._stack.enter_async_context(proxy)
 
-    async def admin(self, user: str = "") -> AdminProxy:
-        proxy = AdminProxy(self.addresses[ADMIN], user=user, token=self.client_token)
+    async def admin(self, user: str = "") -> ResourceManagerAdministrationProtocol:
+        proxy = ResourceManagerAdministrationProtocol(self.addresses[ADMIN], user=user, token=self.client_token)
         return await self._stack.enter_async_context(proxy)
 
-    async def master(self, token: Token | None) -> ApplicationMasterProxy:
-        proxy = ApplicationMasterProxy(self.addresses[SCHEDULER], token=token)
+    async def master(self, token: Token | None) -> ApplicationMasterProtocol:
+        proxy = ApplicationMasterProtocol(self.addresses[SCHEDULER], token=token)
         return await self._stack.enter_async_context(proxy)
 
     async def node(self, host: str = "127.0.0.2", memory_mb: int = 8192) -> Node:
@@ -102,8 +102,8 @@ class Cluster:
         await node.open(memory_mb)
         return node
 
-    async def tracker(self, token: Token | None) -> ResourceTrackerProxy:
-        proxy = ResourceTrackerProxy(self.addresses[TRACKER], token=token)
+    async def tracker(self, token: Token | None) -> ResourceTracker:
+        proxy = ResourceTracker(self.addresses[TRACKER], token=token)
         return await self._stack.enter_async_context(proxy)
 
 
@@ -143,7 +143,7 @@ class Node:
     async def open(self, memory_mb: int) -> None:
         self._server = RpcServer(Address(self.host, 0))
         self._server.add(
-            container_management.RPCS, self, lambda caller: self.nm_tokens.check_for(caller.token, self.node_id)
+            ContainerManagementProtocol.rpcs, self, lambda caller: self.nm_tokens.check_for(caller.token, self.node_id)
         )
         self.node_id = NodeId(self.host, await self._server.start())
         self.proxy = await self.cluster.tracker(self.cluster.node_tokens.create(self.node_id))
@@ -221,7 +221,7 @@ async def until(condition: Callable[[], bool]) -> None:
 
 
 async def submit(
-    client: ApplicationClientProxy,
+    client: ApplicationClientProtocol,
     *,
     environment: dict[str, str] | None = None,
     tokens: bytes = b"",

@@ -39,7 +39,9 @@ async def test_hosts_are_excluded_from_the_start_on(tmp_path: Path) -> None:
         with pytest.raises(AssertionError):
             await cluster.node("127.0.0.2")
         assert (await cluster.node("127.0.0.3")).registration.action is NodeAction.NORMAL
-        assert [node.node_id.host for node in await (await cluster.client()).get_cluster_nodes()] == ["127.0.0.3"]
+        assert [node.node_id.host for node in await (await cluster.client()).get_cluster_nodes(frozenset())] == [
+            "127.0.0.3"
+        ]
 
 
 async def test_lists_that_cannot_be_read_at_the_start_let_every_host_in(
@@ -59,7 +61,7 @@ async def test_a_refresh_reads_the_lists_anew(tmp_path: Path) -> None:
         (tmp_path / "excluded").write_text("127.0.0.2\n")
         files.set(EXCLUDE, str(tmp_path / "excluded"))
         await admin.refresh_nodes(RefreshNodesRequest())
-        states = {found.node_id: found.state for found in await client.get_cluster_nodes()}
+        states = {found.node_id: found.state for found in await client.get_cluster_nodes(frozenset())}
         assert states[node.node_id] is NodeState.DECOMMISSIONED
         assert (await node.beat()).action is NodeAction.SHUTDOWN
         files.set(EXCLUDE, str(tmp_path / "none"))
@@ -77,7 +79,7 @@ async def test_a_graceful_refresh_waits_as_asked_or_as_configured(
         (tmp_path / "excluded").write_text("127.0.0.2\n")
         files.set(EXCLUDE, str(tmp_path / "excluded"))
         await admin.refresh_nodes(RefreshNodesRequest(DecommissionType.GRACEFUL, asked_s))
-        (report,) = await client.get_cluster_nodes()
+        (report,) = await client.get_cluster_nodes(frozenset())
         assert (report.state, report.decommissioning_timeout_s) == (NodeState.DECOMMISSIONING, waited_s)
         assert await admin.check_for_decommissioning_nodes() == (node.node_id,)
         await admin.refresh_nodes(RefreshNodesRequest(DecommissionType.FORCEFUL))

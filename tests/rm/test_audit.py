@@ -16,7 +16,7 @@ from tests.rm.builders import ONE_QUEUE, RM, START_MS, ask
 from tests.rm.served_cluster import SOON_S, configuration
 from wire.cluster_secret import read_client_token
 from wire.event_log import read_event_log
-from wire.proxies.client import ApplicationClientProxy
+from wire.protocols.client import ApplicationClientProtocol
 from yarn.configuration import Configuration
 from yarn.ids import NodeId
 from yarn.machine import InvariantsBroken, Reply, Warn
@@ -108,7 +108,7 @@ async def test_the_daemon_says_what_is_wrong_keeps_its_event_log_and_ends(
     async with asyncio.timeout(SOON_S), asyncio.TaskGroup() as tasks:
         serving = tasks.create_task(daemon.serve(conf, note, stop=asyncio.Event()))
         address, token = (await addresses)["yarn.resourcemanager.address"], read_client_token(conf)
-        async with ApplicationClientProxy(address, user="ann", token=token) as client:
+        async with ApplicationClientProtocol(address, user="ann", token=token) as client:
             await client.get_new_application()
             monkeypatch.setattr("rm.core.invariants.violations", lambda _: ["I-01: n1: 1 + 1 != 3"])
             await client.get_new_application()

@@ -20,7 +20,9 @@ from msgspec.structs import replace
 from rm.shell.servers import client_authentication
 from tests.rm.served_cluster import ADMIN, CLIENT, configuration, serving
 from wire.caller import Caller, caller_metadata
-from wire.protocols import admin, client, inspection
+from wire.protocols.admin import ResourceManagerAdministrationProtocol
+from wire.protocols.client import ApplicationClientProtocol
+from wire.protocols.inspection import InspectionProtocol
 from yarn.errors import InvalidToken
 
 NOBODY = 65534
@@ -61,7 +63,11 @@ async def _called_plainly(address: str, path: str, uid: int) -> tuple[int, str, 
 
 CALLS = pytest.mark.parametrize(
     ("address", "rpc"),
-    [(CLIENT, client.GET_NEW_APPLICATION), (CLIENT, inspection.EXPLAIN), (ADMIN, admin.REFRESH_QUEUES)],
+    [
+        (CLIENT, ApplicationClientProtocol.get_new_application),
+        (CLIENT, InspectionProtocol.explain),
+        (ADMIN, ResourceManagerAdministrationProtocol.refresh_queues),
+    ],
     ids=lambda value: value if isinstance(value, str) else value.name,
 )
 USERS = pytest.mark.parametrize(
@@ -91,7 +97,9 @@ async def test_an_open_cluster_takes_every_local_caller(
 ) -> None:
     with caplog.at_level(logging.WARNING):
         async with serving(configuration(tmp_path).overridden(OPEN)) as cluster:
-            said = await _called_plainly(cluster.addresses[CLIENT], client.GET_NEW_APPLICATION.path, uid)
+            said = await _called_plainly(
+                cluster.addresses[CLIENT], ApplicationClientProtocol.get_new_application.path, uid
+            )
     assert said == (uid, "OK", "")
     assert "every user of this machine may run commands as" in caplog.text
 
@@ -101,7 +109,7 @@ async def test_a_wrong_token_is_refused(tmp_path: Path) -> None:
         right = cluster.client_token
         wrong = replace(right, password=bytes([right.password[0] ^ 1, *right.password[1:]]))
         async with grpc.aio.insecure_channel(cluster.addresses[CLIENT]) as channel:
-            call: Any = channel.unary_unary(client.GET_NEW_APPLICATION.path)
+            call: Any = channel.unary_unary(ApplicationClientProtocol.get_new_application.path)
             assert await call(b"", metadata=caller_metadata("ann", right))
             with pytest.raises(grpc.aio.AioRpcError) as caught:
                 await call(b"", metadata=caller_metadata("ann", wrong))

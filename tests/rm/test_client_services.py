@@ -8,9 +8,18 @@ from pathlib import Path
 import pytest
 
 from tests.rm.served_cluster import Cluster, configuration, serving, submit, until
+from yarn.applications import ApplicationFilter
 from yarn.errors import YarnException, YARNFeatureNotEnabledException
 from yarn.ids import ApplicationId, ContainerId
-from yarn.protocols.client import QueueUserAcls, ResourceTypeInfo
+from yarn.protocols.client import (
+    KillApplicationRequest,
+    MoveApplicationRequest,
+    QueueInfoRequest,
+    QueueUserAcls,
+    ResourceTypeInfo,
+    UpdatePriorityRequest,
+    UpdateTimeoutsRequest,
+)
 from yarn.protocols.container_management import SignalContainerRequest
 from yarn.states import ApplicationAccessType, NodeState, QueueACL, SignalContainerCommand
 from yarn.times import format_iso8601, parse_iso8601
@@ -40,17 +49,17 @@ async def accepted(cluster: Cluster) -> ApplicationId:
 
 async def test_an_application_is_moved(cluster: Cluster) -> None:
     app, client = await accepted(cluster), await cluster.client()
-    await client.move_application_across_queues(app, "dev")
+    await client.move_application_across_queues(MoveApplicationRequest(app, "dev"))
     assert (await client.get_application_report(app)).queue == "root.dev"
     with pytest.raises(YarnException, match=r"^The specified Queue: nosuch doesn't exist$") as caught:
-        await client.move_application_across_queues(app, "nosuch")
+        await client.move_application_across_queues(MoveApplicationRequest(app, "nosuch"))
     assert caught.value.definite
 
 
 async def test_a_priority_is_granted_as_far_as_the_cluster_goes(cluster: Cluster) -> None:
     app, client = await accepted(cluster), await cluster.client()
-    assert await client.update_application_priority(app, 3) == 3
-    assert await client.update_application_priority(app, 30) == 10
+    assert await client.update_application_priority(UpdatePriorityRequest(app, 3)) == 3
+    assert await client.update_application_priority(UpdatePriorityRequest(app, 30)) == 10
     assert (await client.get_application_report(app)).priority == 10
 
 
@@ -58,14 +67,14 @@ async def test_a_lifetime_is_moved_and_told(cluster: Cluster) -> None:
     app, client = await accepted(cluster), await cluster.client()
     started_ms = (await client.get_application_report(app)).submit_time_ms
     ends = format_iso8601(started_ms + 3_600_000)
-    assert await client.update_application_timeouts(app, ends) == ends
+    assert await client.update_application_timeouts(UpdateTimeoutsRequest(app, ends)) == ends
     report = await client.get_application_report(app)
     assert report.lifetime_ends == ends
     assert 0 < report.lifetime_remaining_s <= 3600
     with pytest.raises(YarnException, match="Expire time is not in ISO8601 format"):
-        await client.update_application_timeouts(app, "tomorrow")
+        await client.update_application_timeouts(UpdateTimeoutsRequest(app, "tomorrow"))
     with pytest.raises(YarnException, match="At least one ApplicationTimeoutType"):
-        await client.update_application_timeouts(app, None)
+        await client.update_application_timeouts(UpdateTimeoutsRequest(app, None))
     assert parse_iso8601((await client.get_application_report(app)).lifetime_ends) == started_ms + 3_600_000
 
 
@@ -145,8 +154,8 @@ async def test_access_lists_of_an_application_go_over_the_wire_and_hold(tmp_path
         assert (await vic.get_application_report(app)).diagnostics != "N/A"
         assert (await vic.get_container_report(container_id)).container_id == container_id
         assert (await eve.get_application_report(app)).diagnostics == "N/A"
-        assert [report.diagnostics for report in await eve.get_applications()] == ["N/A"]
-        info = await eve.get_queue_info("root", applications=True)
+        assert [report.diagnostics for report in await eve.get_applications(ApplicationFilter())] == ["N/A"]
+        info = await eve.get_queue_info(QueueInfoRequest("root", applications=True))
         assert info is not None
         assert info.applications == ()
         for look in (
@@ -158,13 +167,13 @@ async def test_access_lists_of_an_application_go_over_the_wire_and_hold(tmp_path
             with pytest.raises(YarnException, match=r"^User eve does not have privilege to see this"):
                 await look
         for change in (
-            vic.force_kill_application(app),
+            vic.force_kill_application(KillApplicationRequest(app)),
             vic.fail_application_attempt(attempt_id),
-            vic.move_application_across_queues(app, "dev"),
-            vic.update_application_priority(app, 3),
-            vic.update_application_timeouts(app, format_iso8601(4_000_000_000_000)),
+            vic.move_application_across_queues(MoveApplicationRequest(app, "dev")),
+            vic.update_application_priority(UpdatePriorityRequest(app, 3)),
+            vic.update_application_timeouts(UpdateTimeoutsRequest(app, format_iso8601(4_000_000_000_000))),
             vic.signal_to_container(SignalContainerRequest(container_id, SignalContainerCommand.GRACEFUL_SHUTDOWN)),
         ):
             with pytest.raises(YarnException, match=r"User vic cannot perform operation MODIFY_APP on application_"):
                 await change
-        await boss.force_kill_application(app)
+        await boss.force_kill_application(KillApplicationRequest(app))

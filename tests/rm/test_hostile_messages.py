@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import logging
 import random
-import typing
 from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -19,10 +18,13 @@ import pytest
 from msgspec.structs import replace
 
 from tests.rm.served_cluster import ADMIN, CLIENT, SCHEDULER, TRACKER, Cluster, configuration, serving, submit, until
-from tests.wire.random_records import random_value
+from tests.wire.random_records import random_value, record_types
 from wire.caller import caller_metadata
-from wire.protocols import admin, client, client_cluster, master, tracker
-from wire.rpc import Rpc
+from wire.protocols.admin import ResourceManagerAdministrationProtocol
+from wire.protocols.client import ApplicationClientProtocol
+from wire.protocols.master import ApplicationMasterProtocol
+from wire.protocols.tracker import ResourceTracker
+from wire.rpc import Proxy, Rpc
 from yarn.applications import ApplicationSubmissionContext
 from yarn.ids import ApplicationAttemptId, ApplicationId, ContainerId, NodeId
 from yarn.protocols.client import (
@@ -39,34 +41,34 @@ CALLS = 120
 """Of each RPC; a larger number is for a long night."""
 
 NEVER_DONE = (
-    client.FAIL_APPLICATION_ATTEMPT,
-    client.FORCE_KILL_APPLICATION,
-    client.GET_APPLICATION_REPORT,
-    client.GET_APPLICATION_ATTEMPT_REPORT,
-    client.GET_APPLICATION_ATTEMPTS,
-    client.GET_CONTAINER_REPORT,
-    client.GET_CONTAINERS,
-    client.SUBMIT_APPLICATION,
-    client_cluster.GET_RESOURCE_PROFILE,
-    client_cluster.GET_RESOURCE_PROFILES,
-    master.REGISTER_APPLICATION_MASTER,
-    tracker.UNREGISTER_NODE_MANAGER,
-    admin.ADD_TO_CLUSTER_NODE_LABELS,
-    admin.REMOVE_FROM_CLUSTER_NODE_LABELS,
-    admin.REPLACE_LABELS_ON_NODES,
-    admin.REFRESH_QUEUES,
-    admin.REFRESH_NODES,
-    admin.REFRESH_ADMIN_ACLS,
-    admin.REFRESH_SERVICE_ACLS,
-    admin.REFRESH_CLUSTER_MAX_PRIORITY,
+    ApplicationClientProtocol.fail_application_attempt,
+    ApplicationClientProtocol.force_kill_application,
+    ApplicationClientProtocol.get_application_report,
+    ApplicationClientProtocol.get_application_attempt_report,
+    ApplicationClientProtocol.get_application_attempts,
+    ApplicationClientProtocol.get_container_report,
+    ApplicationClientProtocol.get_containers,
+    ApplicationClientProtocol.submit_application,
+    ApplicationClientProtocol.get_resource_profile,
+    ApplicationClientProtocol.get_resource_profiles,
+    ApplicationMasterProtocol.register_application_master,
+    ResourceTracker.unregister_node_manager,
+    ResourceManagerAdministrationProtocol.add_to_cluster_node_labels,
+    ResourceManagerAdministrationProtocol.remove_from_cluster_node_labels,
+    ResourceManagerAdministrationProtocol.replace_labels_on_nodes,
+    ResourceManagerAdministrationProtocol.refresh_queues,
+    ResourceManagerAdministrationProtocol.refresh_nodes,
+    ResourceManagerAdministrationProtocol.refresh_admin_acls,
+    ResourceManagerAdministrationProtocol.refresh_service_acls,
+    ResourceManagerAdministrationProtocol.refresh_cluster_max_priority,
 )
 """They speak of what random ids never meet, or are done once."""
 
-PROTOCOLS: list[tuple[str, tuple[Rpc[Any, Any], ...], Any]] = [
-    (CLIENT, client.RPCS, client.ApplicationClientHandler),
-    (SCHEDULER, master.RPCS, master.ApplicationMasterHandler),
-    (TRACKER, tracker.RPCS, tracker.ResourceTrackerHandler),
-    (ADMIN, admin.RPCS, admin.AdminHandler),
+PROTOCOLS: list[tuple[str, type[Proxy]]] = [
+    (CLIENT, ApplicationClientProtocol),
+    (SCHEDULER, ApplicationMasterProtocol),
+    (TRACKER, ResourceTracker),
+    (ADMIN, ResourceManagerAdministrationProtocol),
 ]
 
 
@@ -77,14 +79,13 @@ async def cluster(tmp_path: Path) -> AsyncIterator[Cluster]:
 
 
 @pytest.mark.parametrize(
-    ("key", "rpc", "handler"),
-    [pytest.param(key, rpc, handler, id=rpc.method) for key, rpcs, handler in PROTOCOLS for rpc in rpcs],
+    ("key", "rpc"), [pytest.param(key, rpc, id=rpc.method) for key, protocol in PROTOCOLS for rpc in protocol.rpcs]
 )
 async def test_no_message_breaks_the_rm(
-    cluster: Cluster, key: str, rpc: Rpc[Any, Any], handler: Any, caplog: pytest.LogCaptureFixture
+    cluster: Cluster, key: str, rpc: Rpc[Any, Any], caplog: pytest.LogCaptureFixture
 ) -> None:
     rng = random.Random(rpc.method)
-    kind = typing.get_type_hints(getattr(handler, rpc.method))["request"]
+    kind, _ = record_types(rpc)
     node, user = await cluster.node(), await cluster.client()
     app = await submit(user)
     await node.beat()
@@ -93,7 +94,7 @@ async def test_no_message_breaks_the_rm(
     if key in (SCHEDULER, TRACKER):
         token = node.amrm_token() if key == SCHEDULER else cluster.node_tokens.create(node.node_id)
     metadata = caller_metadata("ann", token)
-    if rpc in (master.ALLOCATE, master.FINISH_APPLICATION_MASTER):
+    if rpc in (ApplicationMasterProtocol.allocate, ApplicationMasterProtocol.finish_application_master):
         await (await cluster.master(node.amrm_token())).register_application_master(RegisterApplicationMasterRequest())
     done = 0
     response_id = node.response_id if key == TRACKER else 0
@@ -108,7 +109,7 @@ async def test_no_message_breaks_the_rm(
                 response_id = getattr(reply, "response_id", 0)
                 done += 1
     # Random asks fail one check or another nearly always; the other calls mostly go through.
-    assert done > (0 if rpc is master.ALLOCATE else CALLS // 10) or rpc in NEVER_DONE
+    assert done > (0 if rpc is ApplicationMasterProtocol.allocate else CALLS // 10) or rpc in NEVER_DONE
     assert [record.getMessage() for record in caplog.records if record.levelno >= logging.ERROR] == []
     assert (await user.get_application_report(app)).application_id == app
 

@@ -8,11 +8,12 @@ from pathlib import Path
 import pytest
 
 from tests.rm.served_cluster import Cluster, configuration, serving
-from wire.proxies.admin import AdminProxy
+from wire.protocols.admin import ResourceManagerAdministrationProtocol
 from yarn.errors import YarnException
 from yarn.ids import NodeId
 from yarn.nodes import NodeLabel
 from yarn.protocols.admin import ReplaceLabelsRequest
+from yarn.protocols.client import QueueInfoRequest
 from yarn.resource import Resource
 
 PREFIX = "yarn.scheduler.capacity."
@@ -40,11 +41,11 @@ async def cluster(tmp_path: Path) -> AsyncIterator[Cluster]:
 
 
 @pytest.fixture
-async def carol(cluster: Cluster) -> AdminProxy:
+async def carol(cluster: Cluster) -> ResourceManagerAdministrationProtocol:
     return await cluster.admin("carol")
 
 
-async def test_labels_are_added_and_taken_away(cluster: Cluster, carol: AdminProxy) -> None:
+async def test_labels_are_added_and_taken_away(cluster: Cluster, carol: ResourceManagerAdministrationProtocol) -> None:
     client = await cluster.client()
     assert await client.get_cluster_node_labels() == ()
     await carol.add_to_cluster_node_labels((GPU, FAST))
@@ -55,24 +56,31 @@ async def test_labels_are_added_and_taken_away(cluster: Cluster, carol: AdminPro
     assert await client.get_cluster_node_labels() == (GPU,)
 
 
-async def test_nodes_tell_the_labels_that_they_were_given(cluster: Cluster, carol: AdminProxy) -> None:
+async def test_nodes_tell_the_labels_that_they_were_given(
+    cluster: Cluster, carol: ResourceManagerAdministrationProtocol
+) -> None:
     node, client = await cluster.node(), await cluster.client()
     await cluster.node("127.0.0.3")
     await carol.add_to_cluster_node_labels((GPU, FAST))
     whole_host = NodeId("127.0.0.3", 0)
     await carol.replace_labels_on_nodes(ReplaceLabelsRequest(((node.node_id, ("gpu",)), (whole_host, ("fast",)))))
-    reports = {report.node_id.host: report.labels for report in await client.get_cluster_nodes()}
+    reports = {report.node_id.host: report.labels for report in await client.get_cluster_nodes(frozenset())}
     assert reports == {"127.0.0.2": {"gpu"}, "127.0.0.3": {"fast"}}
     assert dict(await client.get_node_to_labels())[node.node_id] == ("gpu",)
     assert dict(await client.get_labels_to_nodes(("gpu",))) == {"gpu": (node.node_id,)}
-    assert {label for label, _ in await client.get_labels_to_nodes()} == {"gpu", "fast"}
+    assert {label for label, _ in await client.get_labels_to_nodes(())} == {"gpu", "fast"}
 
 
-async def test_a_queue_tells_which_labels_it_may_use_and_how_much_of_them(cluster: Cluster, carol: AdminProxy) -> None:
+async def test_a_queue_tells_which_labels_it_may_use_and_how_much_of_them(
+    cluster: Cluster, carol: ResourceManagerAdministrationProtocol
+) -> None:
     node, client = await cluster.node(memory_mb=4096), await cluster.client()
     await carol.add_to_cluster_node_labels((GPU, FAST))
     await carol.replace_labels_on_nodes(ReplaceLabelsRequest(((node.node_id, ("gpu",)),)))
-    default, lab = await client.get_queue_info("default"), await client.get_queue_info("lab")
+    default, lab = (
+        await client.get_queue_info(QueueInfoRequest("default")),
+        await client.get_queue_info(QueueInfoRequest("lab")),
+    )
     assert default is not None
     assert lab is not None
     assert (default.accessible_labels, default.partitions) == (frozenset(), ())
@@ -84,7 +92,7 @@ async def test_a_queue_tells_which_labels_it_may_use_and_how_much_of_them(cluste
 
 
 async def test_a_node_that_nobody_has_seen_refuses_all_where_that_is_asked_for(
-    cluster: Cluster, carol: AdminProxy
+    cluster: Cluster, carol: ResourceManagerAdministrationProtocol
 ) -> None:
     node, client = await cluster.node(), await cluster.client()
     await carol.add_to_cluster_node_labels((GPU,))

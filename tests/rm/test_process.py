@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from rm.core.resource_manager import ResourceManagerCore
-from rm.shell.daemon import COLLECTED_AFTER, STORE_FAILED, CoreStart
+from rm.shell.daemon import COLLECTED_AFTER, STORE_FAILED, ResourceManagerStart
 from rm.shell.sqlite_store import SQLiteStateStore
 from tests.processes import running_in_loop
 from tests.rm.builders import ask, done
@@ -27,6 +27,7 @@ from wire.event_log import read_event_log
 from wire.json_records import to_json
 from yarn.configuration import Configuration
 from yarn.errors import ServerUnavailable
+from yarn.protocols.client import KillApplicationRequest
 from yarn.protocols.master import (
     AllocateRequest,
     FinishApplicationMasterRequest,
@@ -199,7 +200,7 @@ async def test_its_event_log_replays_into_the_same_effects(tmp_path: Path) -> No
         await _live_a_little(rm, conf)
         os.kill(rm.process.pid, signal.SIGKILL)
     start, steps = read_event_log(log)
-    assert isinstance(start, CoreStart)
+    assert isinstance(start, ResourceManagerStart)
     core = ResourceManagerCore(start.configuration, cluster_timestamp=start.cluster_timestamp, user=start.user)
     kinds = set()
     for step in steps:
@@ -235,7 +236,7 @@ async def _live_a_little(rm: Process, conf: Configuration) -> None:
         reply = await master.allocate(AllocateRequest(1))
         assert reply.allocated
         killed = await submit(client)
-        await client.force_kill_application(killed)
+        await client.force_kill_application(KillApplicationRequest(killed))
         finish = FinishApplicationMasterRequest(FinalApplicationStatus.SUCCEEDED)
         while not (await master.finish_application_master(finish)).is_unregistered:
             continue

@@ -13,10 +13,10 @@ from rm.shell.master_launcher import SUBMIT_TIME, WEB_PROXY_BASE
 from tests.rm.builders import ask, done
 from tests.rm.served_cluster import CLIENT, SOON_S, Cluster, Node, configuration, serving, submit, until
 from wire.credentials import Credentials
-from wire.proxies.client import ApplicationClientProxy
-from wire.proxies.master import ApplicationMasterProxy
+from wire.protocols.client import ApplicationClientProtocol
+from wire.protocols.master import ApplicationMasterProtocol
 from wire.tokens import NodeTokenSecretManager
-from yarn.applications import ApplicationReport, ApplicationSubmissionContext
+from yarn.applications import ApplicationFilter, ApplicationReport, ApplicationSubmissionContext
 from yarn.configuration import Configuration
 from yarn.containers import Token
 from yarn.errors import (
@@ -31,6 +31,7 @@ from yarn.errors import (
 )
 from yarn.faults import ConfigurationException
 from yarn.ids import ApplicationAttemptId, ApplicationId, NodeId
+from yarn.protocols.client import KillApplicationRequest, QueueInfoRequest
 from yarn.protocols.master import (
     AllocateRequest,
     FinishApplicationMasterRequest,
@@ -54,7 +55,7 @@ async def cluster(tmp_path: Path) -> AsyncIterator[Cluster]:
         yield served
 
 
-async def run_master(cluster: Cluster, node: Node, client: ApplicationClientProxy) -> tuple[ApplicationId, Token]:
+async def run_master(cluster: Cluster, node: Node, client: ApplicationClientProtocol) -> tuple[ApplicationId, Token]:
     """An application whose master was started on `node`, and the token that it found there."""
     app = await submit(client)
     count = len(node.started)
@@ -67,8 +68,8 @@ async def run_master(cluster: Cluster, node: Node, client: ApplicationClientProx
 
 
 async def registered_master(
-    cluster: Cluster, node: Node, client: ApplicationClientProxy
-) -> tuple[ApplicationId, ApplicationMasterProxy]:
+    cluster: Cluster, node: Node, client: ApplicationClientProtocol
+) -> tuple[ApplicationId, ApplicationMasterProtocol]:
     app, token = await run_master(cluster, node, client)
     master = await cluster.master(token)
     await master.register_application_master(RegisterApplicationMasterRequest("here", 1, "http://here"))
@@ -211,7 +212,7 @@ async def test_a_master_that_has_ended_is_told_so(cluster: Cluster) -> None:
 
 
 async def _until_state(
-    client: ApplicationClientProxy, app: ApplicationId, state: YarnApplicationState
+    client: ApplicationClientProtocol, app: ApplicationId, state: YarnApplicationState
 ) -> ApplicationReport:
     async with asyncio.timeout(SOON_S):
         while (report := await client.get_application_report(app)).state is not state:
@@ -309,7 +310,7 @@ async def test_a_kill_says_who_and_from_where(cluster: Cluster) -> None:
     """The sentence of a real cluster (exit-summary: "was killed by user alice at 127.0.0.1")."""
     client = await cluster.client("alice")
     app = await submit(client)
-    while not (await client.force_kill_application(app, " enough ")).is_kill_completed:
+    while not (await client.force_kill_application(KillApplicationRequest(app, " enough "))).is_kill_completed:
         continue
     report = await _until_state(client, app, YarnApplicationState.KILLED)
     assert report.diagnostics == (
@@ -323,7 +324,7 @@ async def test_a_name_that_is_no_users_is_refused(cluster: Cluster, user: str) -
     client = await cluster.client(user)
     with pytest.raises(AccessControlException, match="is no name of a user"):
         await submit(client)
-    assert await client.get_applications() == ()
+    assert await client.get_applications(ApplicationFilter()) == ()
 
 
 async def test_an_unknown_application_is_told_in_yarns_words(cluster: Cluster) -> None:
@@ -332,14 +333,14 @@ async def test_an_unknown_application_is_told_in_yarns_words(cluster: Cluster) -
     with pytest.raises(ApplicationNotFoundException, match=f"Application with id '{app}' doesn't exist in RM"):
         await client.get_application_report(app)
     with pytest.raises(ApplicationNotFoundException, match=f"Trying to kill an absent application {app}"):
-        await client.force_kill_application(app)
+        await client.force_kill_application(KillApplicationRequest(app))
 
 
 async def test_queues_are_told_with_what_they_hold(cluster: Cluster) -> None:
     node, client = await cluster.node(), await cluster.client()
     app, master = await registered_master(cluster, node, client)
     await master.allocate(AllocateRequest(0, asks=(ask(30),)))
-    info = await client.get_queue_info("root", children=True, applications=True)
+    info = await client.get_queue_info(QueueInfoRequest("root", children=True, applications=True))
     assert info is not None
     (child,) = info.children
     assert (child.path, child.capacity, child.absolute_capacity) == ("root.default", 1.0, 1.0)
@@ -354,7 +355,7 @@ async def test_queues_are_told_with_what_they_hold(cluster: Cluster) -> None:
 
 
 async def test_a_queue_that_is_not_there_is_no_error(cluster: Cluster) -> None:
-    assert await (await cluster.client()).get_queue_info("nosuch") is None
+    assert await (await cluster.client()).get_queue_info(QueueInfoRequest("nosuch")) is None
 
 
 # Operators call
@@ -379,7 +380,7 @@ async def test_queues_are_read_anew_whole_or_not_at_all(tmp_path: Path) -> None:
             now[:] = [broken]
             with pytest.raises(ConfigurationException):
                 await admin.refresh_queues()
-            assert await client.get_queue_info("more") is None
+            assert await client.get_queue_info(QueueInfoRequest("more")) is None
         now[:] = [
             conf.overridden(
                 {
@@ -389,7 +390,7 @@ async def test_queues_are_read_anew_whole_or_not_at_all(tmp_path: Path) -> None:
             )
         ]
         await admin.refresh_queues()
-        more = await client.get_queue_info("more")
+        more = await client.get_queue_info(QueueInfoRequest("more"))
     assert more is not None
     assert more.capacity == pytest.approx(0.6)
 
@@ -403,19 +404,19 @@ async def test_nodes_are_resized_all_or_none(cluster: Cluster) -> None:
     node, admin, client = await cluster.node(), await cluster.admin(), await cluster.client()
     with pytest.raises(YarnException, match=r"127[.]0[.]0[.]9:1"):
         await admin.update_node_resource(((node.node_id, Resource(1024, 1)), (NodeId("127.0.0.9", 1), Resource(1, 1))))
-    assert (await client.get_cluster_nodes())[0].capability == Resource(8192, 8)
+    assert (await client.get_cluster_nodes(frozenset()))[0].capability == Resource(8192, 8)
     await admin.update_node_resource(((node.node_id, Resource(4096, 4)),))
-    assert (await client.get_cluster_nodes())[0].capability == Resource(4096, 4)
+    assert (await client.get_cluster_nodes(frozenset()))[0].capability == Resource(4096, 4)
 
 
 async def test_a_malformed_submission_changes_nothing(cluster: Cluster) -> None:
     client = await cluster.client()
     with pytest.raises(InvalidArgumentException, match="submitApplication: Value out of range"):
         await submit_with_memory(client, 1 << 70)
-    assert await client.get_applications() == ()
+    assert await client.get_applications(ApplicationFilter()) == ()
     assert CLIENT in cluster.addresses
 
 
-async def submit_with_memory(client: ApplicationClientProxy, memory_mb: int) -> None:
+async def submit_with_memory(client: ApplicationClientProtocol, memory_mb: int) -> None:
     context = ApplicationSubmissionContext(ApplicationId(1, 1), resource=Resource(memory_mb, 1))
     await client.submit_application(context)

@@ -11,7 +11,7 @@ from rm.core.placement_rules.mapping import MappingPlacement
 from rm.core.resource_manager import ResourceManagerCore
 from rm.scheduler.config import unsupported
 from rm.scheduler.config.configuration import CapacitySchedulerConfiguration
-from rm.shell.mapping_rule_file import with_mapping_rules
+from rm.shell.configuration_files import with_mapping_rules
 from yarn.configuration import Configuration, ConfigurationException, Entry
 from yarn.faults import OVERRIDE
 from yarn.settings import scheduler, setting_of

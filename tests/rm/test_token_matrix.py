@@ -24,9 +24,13 @@ from tests.rm.served_cluster import (
 from wire.caller import caller_metadata
 from wire.errors import error_of
 from wire.json_records import to_json
-from wire.protocols import admin, client, inspection, master, pack, tracker
+from wire.protocols.admin import ResourceManagerAdministrationProtocol
+from wire.protocols.client import ApplicationClientProtocol
+from wire.protocols.inspection import InspectionProtocol
+from wire.protocols.master import ApplicationMasterProtocol
+from wire.protocols.pack import PackTokenSecretManager, PackTrackerProtocol
+from wire.protocols.tracker import ResourceTracker
 from wire.rpc import Rpc
-from wire.token_kinds import CLIENT_KIND
 from wire.tokens import (
     AMRMTokenSecretManager,
     ClientTokenSecretManager,
@@ -34,12 +38,13 @@ from wire.tokens import (
     KeyRing,
     NMTokenSecretManager,
     NodeTokenSecretManager,
-    PackTokenSecretManager,
     new_master_key,
 )
-from yarn.containers import ContainerTokenIdentifier, Token
+from yarn.applications import ApplicationFilter
+from yarn.containers import CLIENT_KIND, ContainerTokenIdentifier, Token
 from yarn.errors import InvalidToken
 from yarn.ids import ApplicationAttemptId, ContainerId, NodeId
+from yarn.protocols.client import QueueInfoRequest
 from yarn.protocols.pack import Pack
 from yarn.resource import Resource
 
@@ -73,12 +78,12 @@ def _foreign_tokens(attempt_id: ApplicationAttemptId) -> dict[str, Token | None]
 
 
 SERVED: dict[tuple[Rpc[Any, Any], ...], tuple[str, str]] = {
-    client.RPCS: (CLIENT, "client token"),
-    inspection.RPCS: (CLIENT, "client token"),
-    admin.RPCS: (ADMIN, "client token"),
-    master.RPCS: (SCHEDULER, "AMRM token"),
-    tracker.RPCS: (TRACKER, "node token"),
-    pack.RPCS: (TRACKER, "pack token"),
+    ApplicationClientProtocol.rpcs: (CLIENT, "client token"),
+    InspectionProtocol.rpcs: (CLIENT, "client token"),
+    ResourceManagerAdministrationProtocol.rpcs: (ADMIN, "client token"),
+    ApplicationMasterProtocol.rpcs: (SCHEDULER, "AMRM token"),
+    ResourceTracker.rpcs: (TRACKER, "node token"),
+    PackTrackerProtocol.rpcs: (TRACKER, "pack token"),
 }
 """{the calls of a protocol: the address that serves it, the token that it takes}."""
 
@@ -120,5 +125,9 @@ def _own_tokens(cluster: Cluster, node: Node) -> dict[str, Token | None]:
 async def _state(cluster: Cluster) -> object:
     """What clients can see of the RM."""
     client = await cluster.client()
-    reports = await client.get_applications(), await client.get_cluster_nodes(), await client.get_queue_info("root")
+    reports = (
+        await client.get_applications(ApplicationFilter()),
+        await client.get_cluster_nodes(frozenset()),
+        await client.get_queue_info(QueueInfoRequest("root")),
+    )
     return to_json(tuple((report.application_id, report.state, report.progress) for report in reports[0])), reports[1:]

@@ -15,7 +15,9 @@ from tests.cluster.rpc_fuzz.known import REQUESTS, Known
 from tests.cluster.rpc_fuzz.logs import BYTES_A_MESSAGE_MAX, LINE_BYTES_MAX, check_log
 from tests.cluster.rpc_fuzz.mutations import mutated
 from tests.wire.serving import Recorder, serving, target
-from wire.protocols import client, client_cluster, container_management, tracker
+from wire.protocols.client import ApplicationClientProtocol
+from wire.protocols.container_management import ContainerManagementProtocol
+from wire.protocols.tracker import ResourceTracker
 from yarn.applications import ApplicationSubmissionContext
 from yarn.containers import ContainerLaunchContext, ContainerRetryContext, LocalResource, Token
 from yarn.errors import YarnException
@@ -102,16 +104,16 @@ def test_what_could_run_something_else_is_not_sent(launch: dict[str, object]) ->
     harmless = Harmless(Path("/r"))
     token = Token(b"", b"", "", "")
     start = StartContainerRequest(submission(**launch).am_container, token)
-    data = client.SUBMIT_APPLICATION.request.encode(submission(**launch))
-    assert not harmless.allows(client.SUBMIT_APPLICATION, data)
-    data = container_management.START_CONTAINERS.request.encode((start,))
-    assert not harmless.allows(container_management.START_CONTAINERS, data)
+    data = ApplicationClientProtocol.submit_application.request.encode(submission(**launch))
+    assert not harmless.allows(ApplicationClientProtocol.submit_application, data)
+    data = ContainerManagementProtocol.start_containers.request.encode((start,))
+    assert not harmless.allows(ContainerManagementProtocol.start_containers, data)
 
 
 @pytest.mark.parametrize(("host", "allowed"), [("127.0.1.1", True), ("192.0.2.1", False), ("example.org", False)])
 def test_no_node_beyond_loopback_is_registered(tmp_path: Path, host: str, allowed: bool) -> None:
     request = RegisterNodeManagerRequest(NodeId(host, 1), 1, Resource(1, 1))
-    rpc = tracker.REGISTER_NODE_MANAGER
+    rpc = ResourceTracker.register_node_manager
     assert Harmless(tmp_path).allows(rpc, rpc.request.encode(request)) is allowed
 
 
@@ -121,8 +123,8 @@ def test_random_launch_contexts_are_harmless(tmp_path: Path, seed: int) -> None:
     for _ in range(100):
         launch = harmless.launch_context(rng)
         assert set(launch.commands) <= set(COMMANDS)
-        data = client.SUBMIT_APPLICATION.request.encode(replace(submission(), am_container=launch))
-        assert harmless.allows(client.SUBMIT_APPLICATION, data)
+        data = ApplicationClientProtocol.submit_application.request.encode(replace(submission(), am_container=launch))
+        assert harmless.allows(ApplicationClientProtocol.submit_application, data)
 
 
 def test_there_are_random_requests_of_every_rpc(tmp_path: Path) -> None:
@@ -144,8 +146,8 @@ def test_there_are_random_requests_of_every_rpc(tmp_path: Path) -> None:
 def test_a_seed_draws_the_same_messages(tmp_path: Path) -> None:
     def drawn() -> list[bytes]:
         rng, harmless = Random(7), Harmless(tmp_path)
-        record = Known().request(rng, tracker.UNREGISTER_NODE_MANAGER.path, harmless)
-        data = tracker.UNREGISTER_NODE_MANAGER.request.encode(record)
+        record = Known().request(rng, ResourceTracker.unregister_node_manager.path, harmless)
+        data = ResourceTracker.unregister_node_manager.request.encode(record)
         return [mutated(rng, data) for _ in range(50)]
 
     assert drawn() == drawn()
@@ -161,7 +163,7 @@ def test_a_seed_draws_the_same_messages(tmp_path: Path) -> None:
 async def test_a_failure_inside_is_a_fault_and_a_refusal_is_not(
     tmp_path: Path, answer: object, *, is_fault: bool
 ) -> None:
-    rpc = client_cluster.GET_CLUSTER_METRICS
+    rpc = ApplicationClientProtocol.get_cluster_metrics
     async with serving((rpc,), Recorder({rpc.method: answer})) as server:
         caller = FuzzCaller({}, Harmless(tmp_path), 1, tmp_path / "messages.log")
         await caller.send(Random(1), Message(rpc, target(server), b"", metadata_of("ann")))
@@ -172,7 +174,7 @@ async def test_a_failure_inside_is_a_fault_and_a_refusal_is_not(
 
 
 async def test_a_server_that_is_gone_is_a_fault(tmp_path: Path) -> None:
-    rpc = client_cluster.GET_CLUSTER_METRICS
+    rpc = ApplicationClientProtocol.get_cluster_metrics
     caller = FuzzCaller({}, Harmless(tmp_path), 1, tmp_path / "messages.log")
     await caller.send(Random(1), Message(rpc, "127.0.0.1:1", b"", metadata_of("ann")))
     await caller.close()

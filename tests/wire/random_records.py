@@ -19,6 +19,14 @@ from typing import Any
 
 from msgspec import structs
 
+from wire.protocols.admin import ResourceManagerAdministrationProtocol
+from wire.protocols.client import ApplicationClientProtocol
+from wire.protocols.container_management import ContainerManagementProtocol
+from wire.protocols.inspection import InspectionProtocol
+from wire.protocols.master import ApplicationMasterProtocol
+from wire.protocols.pack import PackTrackerProtocol
+from wire.protocols.tracker import ResourceTracker
+from wire.rpc import Proxy, Rpc
 from yarn.asks import ResourceRequest
 from yarn.containers import LocalResource
 from yarn.errors import ApplicationNotFoundException, InvalidToken, YarnException
@@ -32,10 +40,27 @@ from yarn.states import NodeState
 ENTRIES_MAX = 3
 """Entries of a random collection: what goes wrong with several goes wrong with three."""
 
+PROTOCOLS: tuple[type[Proxy], ...] = (
+    ApplicationClientProtocol,
+    InspectionProtocol,
+    ApplicationMasterProtocol,
+    ResourceTracker,
+    PackTrackerProtocol,
+    ResourceManagerAdministrationProtocol,
+    ContainerManagementProtocol,
+)
+
 _LONG_ENDINGS = ("_ms", "_seconds", "_bytes", "allocation_request_id", "rm_identifier", "_s", "limit")
 _SHORT_NAMES = frozenset({"retry_interval_ms", "timeout_s", "decommissioning_timeout_s"})
 _LONG_STARTS = ("apps_", "available_", "allocated_", "pending_", "active_")
 _LETTERS = "abzAZ09 _-./:*é€𝄞\n\"'$"
+
+
+def record_types(rpc: Rpc[Any, Any]) -> tuple[Any, Any]:
+    """The types of the records of its request and its reply, as the row's annotation has them."""
+    protocol = next(protocol for protocol in PROTOCOLS if rpc in protocol.rpcs)
+    request, reply = typing.get_args(typing.get_type_hints(protocol)[rpc.method])
+    return request, reply
 
 
 def random_value(rng: Random, hint: Any, name: str = "") -> Any:

@@ -12,13 +12,13 @@ from typing import Any
 
 import pytest
 
-from tests.wire.random_records import random_value
+from tests.wire.random_records import random_value, record_types
 from tests.wire.serving import serving, target
 from wire import bulky_replies
 from wire.bulky_replies import PART_RECORDS, BulkyReplies, in_parts
 from wire.caller import Caller
-from wire.protocols import client, inspection
-from wire.proxies.client import ApplicationClientProxy
+from wire.protocols.client import ApplicationClientProtocol
+from wire.protocols.inspection import InspectionProtocol
 from wire.rpc import Rpc
 from yarn.applications import ApplicationFilter, ApplicationReport
 from yarn.ids import ApplicationAttemptId, ApplicationId
@@ -61,7 +61,7 @@ class Handler:
         return ClusterMetrics(1)
 
 
-RPCS = tuple(rpc for rpc in client.RPCS if rpc.name in ("getApplications", "getClusterMetrics"))
+RPCS = tuple(rpc for rpc in ApplicationClientProtocol.rpcs if rpc.name in ("getApplications", "getClusterMetrics"))
 
 
 async def test_other_calls_are_served_while_a_long_reply_is_built() -> None:
@@ -72,10 +72,10 @@ async def test_other_calls_are_served_while_a_long_reply_is_built() -> None:
     async with (
         asyncio.timeout(HANGS_S),
         serving(RPCS, handler) as served,
-        ApplicationClientProxy(target(served)) as proxy,
+        ApplicationClientProtocol(target(served)) as proxy,
         asyncio.TaskGroup() as tasks,
     ):
-        listing = tasks.create_task(proxy.get_applications())
+        listing = tasks.create_task(proxy.get_applications(ApplicationFilter()))
         while not handler.listed:  # noqa: ASYNC110
             await asyncio.sleep(0.001)
         assert (await proxy.get_cluster_metrics()).total == 1
@@ -101,7 +101,7 @@ def _call(stream: int, path: str) -> bytes:
 async def _never_reading(port: int, calls: int) -> AsyncIterator[None]:
     """A connection that has asked so many times for the applications, and has not made room for what comes."""
     _, writer = await asyncio.open_connection("127.0.0.1", port)
-    asked = b"".join(_call(2 * number + 1, client.GET_APPLICATIONS.path) for number in range(calls))
+    asked = b"".join(_call(2 * number + 1, ApplicationClientProtocol.get_applications.path) for number in range(calls))
     writer.write(PREFACE + _frame(SETTINGS, 0, 0) + asked)
     try:
         yield
@@ -116,12 +116,12 @@ async def test_a_connection_has_one_unread_reply_and_the_others_get_theirs(caplo
         serving(RPCS, handler) as served,
         _never_reading(served.port, 5),
         _never_reading(served.port, 5),
-        ApplicationClientProxy(target(served)) as proxy,
+        ApplicationClientProtocol(target(served)) as proxy,
     ):
         while len(set(handler.listed)) < 2:  # noqa: ASYNC110
             await asyncio.sleep(0.001)
         for _ in range(3):
-            assert len(await proxy.get_applications()) == len(MANY)
+            assert len(await proxy.get_applications(ApplicationFilter())) == len(MANY)
         assert sorted(handler.listed.count(peer) for peer in set(handler.listed)) == [1, 1, 3]
     assert not [record for record in caplog.records if record.exc_info]
 
@@ -136,7 +136,7 @@ async def test_connections_take_turns() -> None:
             return FEW
 
         async with bulky.one_of(peer):
-            await bulky.build(client.GET_APPLICATIONS, make)
+            await bulky.build(ApplicationClientProtocol.get_applications, make)
 
     async with asyncio.TaskGroup() as tasks:
         for peer in ("greedy", "greedy", "greedy", "greedy", "modest"):
@@ -157,20 +157,18 @@ async def test_after_a_reply_built_at_one_go_others_have_the_loop_as_long(monkey
     async def make() -> Any:
         nonlocal now_s
         now_s += 3.0
-        return random_value(random.Random(1), typing.get_type_hints(inspection.InspectionHandler.explain)["return"])
+        return random_value(random.Random(1), record_types(InspectionProtocol.explain)[1])
 
     bulky = BulkyReplies()
     for _ in range(2):
-        await bulky.build(inspection.EXPLAIN, make)
+        await bulky.build(InspectionProtocol.explain, make)
     assert slept_s == [0.0, 3.0]
 
 
 BULKY_LISTS = [
     (rpc, hint)
-    for rpc in client.RPCS
-    if rpc.bulky
-    and typing.get_origin(hint := typing.get_type_hints(getattr(client.ApplicationClientHandler, rpc.method))["return"])
-    is tuple
+    for rpc in ApplicationClientProtocol.rpcs
+    if rpc.bulky and typing.get_origin(hint := record_types(rpc)[1]) is tuple
 ]
 
 
@@ -190,7 +188,7 @@ async def test_a_list_encoded_in_parts_is_the_list(rpc: Rpc[Any, Any], hint: Any
 
 
 def test_what_grows_with_the_cluster_is_bulky() -> None:
-    assert {rpc.name for rpc in (*client.RPCS, *inspection.RPCS) if rpc.bulky} == {
+    assert {rpc.name for rpc in (*ApplicationClientProtocol.rpcs, *InspectionProtocol.rpcs) if rpc.bulky} == {
         "getApplications",
         "getApplicationAttempts",
         "getContainers",

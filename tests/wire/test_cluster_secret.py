@@ -37,7 +37,7 @@ def test_a_secret_is_never_replaced(tmp_path: Path) -> None:
 
 def test_a_daemon_without_a_secret_is_refused() -> None:
     with pytest.raises(
-        YarnException, match=f"{KEY} is not set: without it anybody could register a node or run commands"
+        YarnException, match=f"{KEY} is not set: without a secret any local user could register nodes or run"
     ):
         read_cluster_secret(Configuration())
 
@@ -51,7 +51,7 @@ def test_a_file_that_others_can_read_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "secret"
     write_cluster_secret(path)
     path.chmod(0o644)
-    with pytest.raises(YarnException, match=r"mode 0644 lets others read it .chmod 0600"):
+    with pytest.raises(YarnException, match=r"mode 0644 lets other users read it .chmod 0600"):
         read_cluster_secret(_conf(path))
 
 

@@ -14,8 +14,7 @@ from tests.wire.serving import Recorder, serving, target
 from wire.caller import Caller
 from wire.channel import CALLS_MAX
 from wire.daemon_process import _is_not_about_a_lost_caller
-from wire.protocols import admin
-from wire.proxies.admin import AdminProxy
+from wire.protocols.admin import ResourceManagerAdministrationProtocol
 from wire.retry import RetryPolicy
 from wire.server import DESCRIPTORS_KEPT, ConnectionLimits
 
@@ -32,7 +31,9 @@ async def _connected(port: int, said: bytes = PREFACE) -> tuple[asyncio.StreamRe
 async def test_connections_beyond_the_limit_are_closed() -> None:
     async with (
         asyncio.timeout(HANGS_S),
-        serving((admin.REFRESH_QUEUES,), Recorder({}), limits=ConnectionLimits(count=2)) as server,
+        serving(
+            (ResourceManagerAdministrationProtocol.refresh_queues,), Recorder({}), limits=ConnectionLimits(count=2)
+        ) as server,
     ):
         within = [await _connected(server.port) for _ in range(2)]
         assert all([await reader.read(1) for reader, _ in within]), "they are greeted"
@@ -41,7 +42,9 @@ async def test_connections_beyond_the_limit_are_closed() -> None:
         for _, open_writer in (*within, (beyond, writer)):
             open_writer.close()
         # The server learns of the closed ones in its own time.
-        async with AdminProxy(target(server), timeout_s=HANGS_S, retry=RetryPolicy(60_000, 10)) as proxy:
+        async with ResourceManagerAdministrationProtocol(
+            target(server), timeout_s=HANGS_S, retry=RetryPolicy(60_000, 10)
+        ) as proxy:
             await proxy.refresh_queues()
 
 
@@ -51,7 +54,10 @@ async def test_connections_beyond_the_limit_are_closed() -> None:
     ids=["half open", "idle"],
 )
 async def test_a_connection_that_does_nothing_is_closed(said: bytes, limits: ConnectionLimits) -> None:
-    async with asyncio.timeout(HANGS_S), serving((admin.REFRESH_QUEUES,), Recorder({}), limits=limits) as server:
+    async with (
+        asyncio.timeout(HANGS_S),
+        serving((ResourceManagerAdministrationProtocol.refresh_queues,), Recorder({}), limits=limits) as server,
+    ):
         reader, writer = await _connected(server.port, said)
         await reader.read()
         writer.close()
@@ -61,8 +67,8 @@ async def test_a_caller_whose_idle_connection_was_closed_connects_again() -> Non
     limits = ConnectionLimits(idle_ms=50)
     async with (
         asyncio.timeout(HANGS_S),
-        serving((admin.REFRESH_QUEUES,), Recorder({}), limits=limits) as server,
-        AdminProxy(target(server)) as proxy,
+        serving((ResourceManagerAdministrationProtocol.refresh_queues,), Recorder({}), limits=limits) as server,
+        ResourceManagerAdministrationProtocol(target(server)) as proxy,
     ):
         await proxy.refresh_queues()
         channel = proxy._channels.get(target(server))._channel
@@ -85,8 +91,8 @@ async def test_a_channel_holds_calls_back_that_a_server_would_refuse() -> None:
     handler = Handler()
     async with (
         asyncio.timeout(HANGS_S),
-        serving((admin.REFRESH_QUEUES,), handler) as server,
-        AdminProxy(target(server)) as proxy,
+        serving((ResourceManagerAdministrationProtocol.refresh_queues,), handler) as server,
+        ResourceManagerAdministrationProtocol(target(server)) as proxy,
     ):
         await asyncio.gather(*(proxy.refresh_queues() for _ in range(3 * CALLS_MAX)))
     assert 1 < handler.most <= CALLS_MAX

@@ -14,9 +14,8 @@ import pytest
 
 from tests.wire.serving import Recorder, serving
 from wire.channel import Channels
-from wire.grpc_environment import grpc_environment
-from wire.protocols import admin
-from wire.proxies.admin import AdminProxy
+from wire.daemon import grpc_environment
+from wire.protocols.admin import ResourceManagerAdministrationProtocol
 
 PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 EMPTY_SETTINGS = bytes([0, 0, 0, 4, 0, 0, 0, 0, 0])
@@ -63,9 +62,9 @@ async def listening_between(port: int) -> AsyncIterator[tuple[int, tuple[bytearr
 async def test_calls_bring_no_pings() -> None:
     """A ping with each message would be more packets than the messages of an idle cluster."""
     async with (
-        serving((admin.REFRESH_QUEUES,), Recorder({})) as server,
+        serving((ResourceManagerAdministrationProtocol.refresh_queues,), Recorder({})) as server,
         listening_between(server.port) as (port, sent),
-        AdminProxy(f"127.0.0.1:{port}") as proxy,
+        ResourceManagerAdministrationProtocol(f"127.0.0.1:{port}") as proxy,
     ):
         for _ in range(CALLS):
             await proxy.refresh_queues()

@@ -54,8 +54,8 @@ def test_damaged_files_are_refused_or_read(noise: bytes, cut: int) -> None:
     ("data", "problem"),
     [
         (b"HDTX\x00\x00\x00", "start with b'HDTX', must be b'HDTS'"),
-        (b"HDTS\x01\x00\x00", "format version 1, only 0 is known"),
-        (b"HDTS\x00\x8c\x7f\xff\xff\xff\x00", "tell of 2147483647 entries, at most 10000 are taken"),
+        (b"HDTS\x01\x00\x00", "format version 1, only 0 is supported"),
+        (b"HDTS\x00\x8c\x7f\xff\xff\xff\x00", "claim 2147483647 entries, at most 10000 are accepted"),
         (b"HDTS\x00\x01\x05ab", "end after 9 bytes where 5 more should follow byte 7"),
         (b"HDTS\x00\x01\x02\xff\xfe", "is not UTF-8"),
     ],

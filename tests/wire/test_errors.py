@@ -12,8 +12,7 @@ from protos.yarnling_pb2 import ErrorDetail
 from tests.wire.serving import NODE, Recorder, serving, target
 from wire.caller import Caller
 from wire.errors import CONCURRENCY_TEXT, ERROR_KEY, error_metadata, error_of, status_of, status_text
-from wire.protocols import tracker
-from wire.proxies.tracker import ResourceTrackerProxy
+from wire.protocols.tracker import ResourceTracker
 from yarn.errors import (
     AccessControlException,
     ApplicationNotFoundException,
@@ -105,15 +104,15 @@ async def test_a_server_with_too_much_to_do_refuses_definitely(monkeypatch: pyte
             return NodeHeartbeatResponse(1, NodeAction.NORMAL)
 
     async with (
-        serving(tracker.RPCS, Busy({})) as server,
-        ResourceTrackerProxy(target(server)) as proxy,
+        serving(ResourceTracker.rpcs, Busy({})) as server,
+        ResourceTracker(target(server)) as proxy,
         asyncio.TaskGroup() as tasks,
     ):
         tasks.create_task(proxy.node_heartbeat(NodeHeartbeatRequest(NODE, 0)))
         async with asyncio.timeout(60):
             await entered.wait()
         try:
-            with pytest.raises(ServerUnavailable, match="too many calls at once") as caught:
+            with pytest.raises(ServerUnavailable, match="too many concurrent calls") as caught:
                 await proxy.node_heartbeat(NodeHeartbeatRequest(NODE, 0))
         finally:
             leave.set()

@@ -124,7 +124,7 @@ def test_only_our_own_records_are_made(data: Any) -> None:
 
 
 def test_what_is_no_record_is_not_written() -> None:
-    with pytest.raises(TypeError, match="is no record of ours"):
+    with pytest.raises(TypeError, match="is not a record of yarnling"):
         to_json(object())
 
 
@@ -167,7 +167,7 @@ def test_a_last_line_cut_short_ends_the_log(tmp_path: Path) -> None:
 
 def test_a_file_that_is_no_log_is_refused(tmp_path: Path) -> None:
     (tmp_path / "log").write_text('{"format": 99}\n')
-    with pytest.raises(InvalidArgumentException, match="is no event log of format 1"):
+    with pytest.raises(InvalidArgumentException, match="is not an event log of format 1"):
         read_event_log(tmp_path / "log")
     (tmp_path / "log").write_text("nonsense\n")
     with pytest.raises(InvalidArgumentException, match="log:1"):
@@ -175,7 +175,7 @@ def test_a_file_that_is_no_log_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_log_that_cannot_be_opened_names_key_and_remedy(tmp_path: Path) -> None:
-    with pytest.raises(YarnException, match=r"yarn[.]x = .*: No such file or directory .make room, or give"):
+    with pytest.raises(YarnException, match=r"yarn[.]x = .*: No such file or directory .free some space, or name"):
         EventLog(tmp_path / "no" / "log", None, key="yarn.x")
 
 
@@ -188,7 +188,7 @@ def test_a_full_disk_is_told(tmp_path: Path) -> None:
 
 def test_two_daemons_do_not_write_to_one_file(tmp_path: Path) -> None:
     first = EventLog(tmp_path / "log", "first", key="yarn.x")
-    with pytest.raises(YarnException, match=r"yarn[.]x = .*log: another daemon writes its events there .name a dir"):
+    with pytest.raises(YarnException, match=r"yarn[.]x = .*log: another daemon is writing its events to this file .name a dir"):
         EventLog(tmp_path / "log", "second", key="yarn.x")
     first.close()
     assert read_event_log(tmp_path / "log")[0] == "first"
@@ -209,7 +209,7 @@ def test_a_log_that_was_moved_is_still_its_daemons_own(tmp_path: Path) -> None:
     """What it writes after the next one has begun would be that one's otherwise; and no third may write to either."""
     EventLog(tmp_path / "log", "before").close()
     log = EventLog(tmp_path / "log", "now")
-    with pytest.raises(YarnException, match="another daemon writes its events there"):
+    with pytest.raises(YarnException, match="another daemon is writing its events to this file"):
         EventLog(tmp_path / "log", "third")
     log.append(5, rm.core.events.Tick(), ())
     log.close()

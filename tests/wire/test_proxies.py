@@ -12,13 +12,13 @@ from tests.wire.serving import LOOPBACK, NODE, Recorder, anybody, serving, targe
 from wire.address import Address
 from wire.caller import Caller
 from wire.channel import MESSAGE_BYTES_MAX, Channels
-from wire.protocols import admin, client, master, tracker
-from wire.proxies.admin import AdminProxy
-from wire.proxies.client import ApplicationClientProxy
-from wire.proxies.master import ApplicationMasterProxy
-from wire.proxies.tracker import ResourceTrackerProxy
+from wire.protocols.admin import ResourceManagerAdministrationProtocol
+from wire.protocols.client import ApplicationClientProtocol
+from wire.protocols.master import ApplicationMasterProtocol
+from wire.protocols.tracker import ResourceTracker
 from wire.retry import RetryPolicy
 from wire.server import RpcServer
+from yarn.applications import ApplicationFilter
 from yarn.errors import (
     CallOutcomeUnknown,
     InvalidArgumentException,
@@ -55,10 +55,10 @@ class Sleeper:
 async def test_a_call_has_a_deadline_and_its_outcome_is_then_unknown() -> None:
     sleeper = Sleeper()
     async with (
-        serving(tracker.RPCS, sleeper) as server,
-        ResourceTrackerProxy(target(server), timeout_s=0.5, retry=RetryPolicy(5000, 10)) as proxy,
+        serving(ResourceTracker.rpcs, sleeper) as server,
+        ResourceTracker(target(server), timeout_s=0.5, retry=RetryPolicy(5000, 10)) as proxy,
     ):
-        with pytest.raises(CallOutcomeUnknown, match=r"nodeHeartbeat at .*: no answer in time") as caught:
+        with pytest.raises(CallOutcomeUnknown, match=r"nodeHeartbeat at .*: no reply in time") as caught:
             await proxy.node_heartbeat(NodeHeartbeatRequest(NODE, 0))
         await _soon(sleeper.cancelled)
     assert not caught.value.definite
@@ -75,18 +75,18 @@ async def test_a_call_that_only_reads_is_sent_again() -> None:
 
     handler = Slow({})
     async with (
-        serving(client.RPCS, handler) as server,
-        ApplicationClientProxy(target(server), timeout_s=0.5, retry=RetryPolicy(5000, 10)) as proxy,
+        serving(ApplicationClientProtocol.rpcs, handler) as server,
+        ApplicationClientProtocol(target(server), timeout_s=0.5, retry=RetryPolicy(5000, 10)) as proxy,
     ):
-        assert await proxy.get_applications() == ()
+        assert await proxy.get_applications(ApplicationFilter()) == ()
     assert len(handler.calls) == 2
 
 
 async def test_cancelling_a_call_cancels_it_at_the_server() -> None:
     sleeper = Sleeper()
     async with (
-        serving(tracker.RPCS, sleeper) as server,
-        ResourceTrackerProxy(target(server)) as proxy,
+        serving(ResourceTracker.rpcs, sleeper) as server,
+        ResourceTracker(target(server)) as proxy,
     ):
         async with asyncio.TaskGroup() as tasks:
             task = tasks.create_task(proxy.node_heartbeat(NodeHeartbeatRequest(NODE, 0)))
@@ -99,8 +99,8 @@ async def test_cancelling_a_call_cancels_it_at_the_server() -> None:
 async def test_a_server_that_stops_ends_the_calls_that_run() -> None:
     sleeper = Sleeper()
     async with (
-        serving(tracker.RPCS, sleeper) as server,
-        ResourceTrackerProxy(target(server)) as proxy,
+        serving(ResourceTracker.rpcs, sleeper) as server,
+        ResourceTracker(target(server)) as proxy,
     ):
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(_expect_unknown_outcome(proxy))
@@ -112,12 +112,12 @@ async def test_a_server_that_stops_ends_the_calls_that_run() -> None:
                 continue
 
 
-async def _expect_unknown_outcome(proxy: ResourceTrackerProxy) -> None:
+async def _expect_unknown_outcome(proxy: ResourceTracker) -> None:
     with pytest.raises(CallOutcomeUnknown):
         await proxy.node_heartbeat(NodeHeartbeatRequest(NODE, 0))
 
 
-async def _is_refused_definitely(proxy: ResourceTrackerProxy) -> bool:
+async def _is_refused_definitely(proxy: ResourceTracker) -> bool:
     with pytest.raises(ServerUnavailable) as caught:
         await proxy.node_heartbeat(NodeHeartbeatRequest(NODE, 0))
     return caught.value.definite
@@ -131,13 +131,13 @@ async def _soon(event: asyncio.Event) -> None:
 async def test_messages_are_bounded_on_both_sides() -> None:
     huge = AllocateRequest(0, blacklist_additions=("x" * 1_000_000,) * 70)
     async with (
-        serving(master.RPCS, Recorder({})) as server,
-        ApplicationMasterProxy(target(server)) as proxy,
+        serving(ApplicationMasterProtocol.rpcs, Recorder({})) as server,
+        ApplicationMasterProtocol(target(server)) as proxy,
     ):
         with pytest.raises(InvalidArgumentException, match=f"at most {MESSAGE_BYTES_MAX} can be sent"):
             await proxy.allocate(huge)
         async with grpc.aio.insecure_channel(target(server), options=[("grpc.max_send_message_length", -1)]) as channel:
-            call: Any = channel.unary_unary(master.ALLOCATE.path)
+            call: Any = channel.unary_unary(ApplicationMasterProtocol.allocate.path)
             with pytest.raises(grpc.aio.AioRpcError) as caught:
                 await call(b"x" * (MESSAGE_BYTES_MAX + 1))
         assert caught.value.code() is grpc.StatusCode.RESOURCE_EXHAUSTED
@@ -149,8 +149,8 @@ async def test_more_than_four_megabytes_arrive() -> None:
     recorder = Recorder({"allocate": reply})
     request = AllocateRequest(0, blacklist_additions=tuple(f"{n:0100000}" for n in range(60)))
     async with (
-        serving(master.RPCS, recorder) as server,
-        ApplicationMasterProxy(target(server)) as proxy,
+        serving(ApplicationMasterProtocol.rpcs, recorder) as server,
+        ApplicationMasterProtocol(target(server)) as proxy,
     ):
         await proxy.allocate(request)
     assert recorder.calls[0][2] == request
@@ -160,8 +160,8 @@ async def test_a_burst_of_two_thousand_calls_is_answered() -> None:
     """gRPC's defaults cancel some of them."""
     recorder = Recorder({"node_heartbeat": NodeHeartbeatResponse(1, NodeAction.NORMAL)})
     async with (
-        serving(tracker.RPCS, recorder) as server,
-        ResourceTrackerProxy(target(server)) as proxy,
+        serving(ResourceTracker.rpcs, recorder) as server,
+        ResourceTracker(target(server)) as proxy,
     ):
         beats = (proxy.node_heartbeat(NodeHeartbeatRequest(NODE, number)) for number in range(2000))
         replies = await asyncio.gather(*beats)
@@ -172,7 +172,7 @@ async def test_a_burst_of_two_thousand_calls_is_answered() -> None:
 
 
 async def test_an_unreachable_server_is_told_at_once_and_definitely(unused_tcp_port: int) -> None:
-    async with AdminProxy(f"127.0.0.1:{unused_tcp_port}") as proxy:
+    async with ResourceManagerAdministrationProtocol(f"127.0.0.1:{unused_tcp_port}") as proxy:
         with pytest.raises(ServerUnavailable, match="cannot be reached") as caught:
             await proxy.refresh_queues()
     assert caught.value.definite
@@ -193,22 +193,24 @@ async def test_a_call_waits_for_its_server_within_its_policy(
     """The server starts while the caller waits between two tries."""
     recorder = Recorder({})
     server = RpcServer(Address("127.0.0.1", unused_tcp_port))
-    server.add(admin.RPCS, recorder, anybody)
+    server.add(ResourceManagerAdministrationProtocol.rpcs, recorder, anybody)
 
     async def start_meanwhile(seconds: float) -> None:
         assert 0.01 <= seconds <= 0.02, "half to one interval"
         await server.start()
 
     monkeypatch.setattr("wire.retry.asyncio.sleep", start_meanwhile)
-    async with AdminProxy(f"127.0.0.1:{unused_tcp_port}", retry=RetryPolicy(10_000, 20)) as proxy:
+    async with ResourceManagerAdministrationProtocol(
+        f"127.0.0.1:{unused_tcp_port}", retry=RetryPolicy(10_000, 20)
+    ) as proxy:
         await proxy.refresh_queues()
     await server.stop(0)
     assert len(recorder.calls) == 1
 
 
 async def test_channels_are_shared_bytarget() -> None:
-    async with serving(admin.RPCS, Recorder({})) as server, Channels() as channels:
-        one, two = (AdminProxy(target(server), channels=channels) for _ in range(2))
+    async with serving(ResourceManagerAdministrationProtocol.rpcs, Recorder({})) as server, Channels() as channels:
+        one, two = (ResourceManagerAdministrationProtocol(target(server), channels=channels) for _ in range(2))
         await one.refresh_queues()
         await one.close()
         await two.refresh_queues()

@@ -8,26 +8,24 @@ import random
 import socket
 import subprocess
 import sys
-import typing
 from pathlib import Path
 from typing import Any
 
 import grpc.aio
 import pytest
 
-from tests.wire.random_records import random_value
+from tests.wire.random_records import PROTOCOLS, random_value, record_types
 from tests.wire.serving import NODE, Recorder, anybody, serving, target
 from wire.address import Address
 from wire.caller import Caller, caller_metadata
 from wire.errors import ERROR_KEY
-from wire.protocols import admin, client, container_management, master, tracker
-from wire.proxies.admin import AdminProxy
-from wire.proxies.client import ApplicationClientProxy
-from wire.proxies.container_management import ContainerManagementProxy
-from wire.proxies.master import ApplicationMasterProxy
-from wire.proxies.tracker import ResourceTrackerProxy
-from wire.proxy import Proxy
-from wire.rpc import Rpc
+from wire.protocols.admin import ResourceManagerAdministrationProtocol
+from wire.protocols.client import ApplicationClientProtocol
+from wire.protocols.container_management import ContainerManagementProtocol
+from wire.protocols.master import ApplicationMasterProtocol
+from wire.protocols.pack import PackTrackerProtocol
+from wire.protocols.tracker import ResourceTracker
+from wire.rpc import Proxy, Rpc
 from wire.server import RpcServer
 from wire.tokens import AMRMTokenSecretManager, KeyRing, NodeTokenSecretManager, new_master_key
 from yarn.applications import ApplicationFilter
@@ -43,13 +41,6 @@ from yarn.errors import (
 )
 from yarn.faults import ConfigurationException
 from yarn.ids import ApplicationAttemptId, ApplicationId
-from yarn.protocols.client import (
-    KillApplicationRequest,
-    MoveApplicationRequest,
-    QueueInfoRequest,
-    UpdatePriorityRequest,
-    UpdateTimeoutsRequest,
-)
 from yarn.protocols.container_management import StartContainerRequest, StartContainersResponse
 from yarn.protocols.master import AllocateRequest, AllocateResponse
 from yarn.protocols.tracker import MasterKey, RegisterNodeManagerRequest, RegisterNodeManagerResponse
@@ -57,46 +48,19 @@ from yarn.resource import Resource
 from yarn.states import NodeAction
 
 ATTEMPT = ApplicationAttemptId(ApplicationId(1_700_000_000_000, 1), 1)
-PROTOCOLS: list[tuple[tuple[Rpc[Any, Any], ...], Any, type[Proxy]]] = [
-    (client.RPCS, client.ApplicationClientHandler, ApplicationClientProxy),
-    (master.RPCS, master.ApplicationMasterHandler, ApplicationMasterProxy),
-    (container_management.RPCS, container_management.ContainerManagementHandler, ContainerManagementProxy),
-    (tracker.RPCS, tracker.ResourceTrackerHandler, ResourceTrackerProxy),
-    (admin.RPCS, admin.AdminHandler, AdminProxy),
-]
 
 
-SPREAD = (KillApplicationRequest, MoveApplicationRequest, UpdatePriorityRequest, UpdateTimeoutsRequest)
-"""Requests whose fields are the arguments of the proxy's method."""
-
-
-def _arguments(rpc: Rpc[Any, Any], request: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """How a proxy's method takes a request's record."""
-    if request is None:
-        return (), {}
-    if isinstance(request, SPREAD):
-        return tuple(getattr(request, name) for name in request.__struct_fields__), {}
-    if isinstance(request, QueueInfoRequest):
-        options = {name: getattr(request, name) for name in ("applications", "children", "recursive")}
-        return (request.queue,), options
-    return (request,), {}
-
-
-@pytest.mark.parametrize(("rpcs", "handler", "proxy"), PROTOCOLS, ids=[p[2].__name__ for p in PROTOCOLS])
-async def test_every_call_brings_its_request_and_its_reply(
-    rpcs: tuple[Rpc[Any, Any], ...], handler: Any, proxy: type[Proxy]
-) -> None:
+@pytest.mark.parametrize("protocol", [protocol for protocol in PROTOCOLS if protocol is not PackTrackerProtocol])
+async def test_every_call_brings_its_request_and_its_reply(protocol: type[Proxy]) -> None:
     rng = random.Random(7)
     requests, replies = {}, {}
-    for rpc in rpcs:
-        hints = typing.get_type_hints(getattr(handler, rpc.method))
-        requests[rpc.method] = random_value(rng, hints["request"])
-        replies[rpc.method] = random_value(rng, hints["return"])
+    for rpc in protocol.rpcs:
+        requests[rpc.method], replies[rpc.method] = (random_value(rng, kind) for kind in record_types(rpc))
     recorder = Recorder(replies)
-    async with serving(rpcs, recorder) as server, proxy(target(server), user="ann") as caller:
-        for rpc in rpcs:
-            positional, named = _arguments(rpc, requests[rpc.method])
-            reply = await getattr(caller, rpc.method)(*positional, **named)
+    async with serving(protocol.rpcs, recorder) as server, protocol(target(server), user="ann") as caller:
+        for rpc in protocol.rpcs:
+            request = requests[rpc.method]
+            reply = await getattr(caller, rpc.method)(*(() if request is None else (request,)))
             assert rpc.reply.encode(reply) == rpc.reply.encode(replies[rpc.method])
     assert [(name, request) for name, _, request in recorder.calls] == list(requests.items())
     assert {call[1].user for call in recorder.calls} == {"ann"}
@@ -108,8 +72,8 @@ async def test_every_call_brings_its_request_and_its_reply(
 async def test_an_error_arrives_under_its_class() -> None:
     refusal = InvalidResourceRequestException("Invalid resource request!\nsecond line é")
     async with (
-        serving(client.RPCS, Recorder({"get_new_application": refusal})) as server,
-        ApplicationClientProxy(target(server)) as proxy,
+        serving(ApplicationClientProtocol.rpcs, Recorder({"get_new_application": refusal})) as server,
+        ApplicationClientProtocol(target(server)) as proxy,
     ):
         with pytest.raises(InvalidResourceRequestException) as caught:
             await proxy.get_new_application()
@@ -120,8 +84,10 @@ async def test_an_error_arrives_under_its_class() -> None:
 async def test_all_faults_of_a_configuration_arrive() -> None:
     text = "\n".join(f"queue root.q{n}: capacity 60, must be less (edit root.q{n}.capacity)" for n in range(300))
     async with (
-        serving(admin.RPCS, Recorder({"refresh_queues": ConfigurationException(text)})) as server,
-        AdminProxy(target(server)) as proxy,
+        serving(
+            ResourceManagerAdministrationProtocol.rpcs, Recorder({"refresh_queues": ConfigurationException(text)})
+        ) as server,
+        ResourceManagerAdministrationProtocol(target(server)) as proxy,
     ):
         with pytest.raises(ConfigurationException) as caught:
             await proxy.refresh_queues()
@@ -132,8 +98,8 @@ async def test_all_faults_of_a_configuration_arrive() -> None:
 async def test_a_bug_is_logged_with_its_trace_and_the_server_lives_on(caplog: pytest.LogCaptureFixture) -> None:
     recorder = Recorder({"get_new_application": KeyError("lost"), "get_applications": ()})
     async with (
-        serving(client.RPCS, recorder) as server,
-        ApplicationClientProxy(target(server)) as proxy,
+        serving(ApplicationClientProtocol.rpcs, recorder) as server,
+        ApplicationClientProtocol(target(server)) as proxy,
     ):
         with pytest.raises(RemoteError, match="KeyError in getNewApplication") as caught:
             await proxy.get_new_application()
@@ -146,10 +112,10 @@ async def test_a_bug_is_logged_with_its_trace_and_the_server_lives_on(caplog: py
 
 async def test_a_call_that_the_server_does_not_have_had_no_effect() -> None:
     async with (
-        serving(admin.RPCS, Recorder({})) as server,
-        ApplicationClientProxy(target(server)) as proxy,
+        serving(ResourceManagerAdministrationProtocol.rpcs, Recorder({})) as server,
+        ApplicationClientProtocol(target(server)) as proxy,
     ):
-        with pytest.raises(YARNFeatureNotEnabledException, match="does not have this call"):
+        with pytest.raises(YARNFeatureNotEnabledException, match="does not support this call"):
             await proxy.get_new_application()
 
 
@@ -165,13 +131,13 @@ async def test_a_caller_without_the_right_token_gets_nowhere() -> None:
     foreign = AMRMTokenSecretManager(KeyRing(new_master_key())).create(ATTEMPT)
     recorder = Recorder({"allocate": AllocateResponse(1, Resource(0, 0), 0)})
     good = masters.create(ATTEMPT)
-    async with serving(master.RPCS, recorder, lambda caller: masters.check(caller.token)) as server:
+    async with serving(ApplicationMasterProtocol.rpcs, recorder, lambda caller: masters.check(caller.token)) as server:
         for token in (None, expired, foreign):
-            async with ApplicationMasterProxy(target(server), token=token) as proxy:
+            async with ApplicationMasterProtocol(target(server), token=token) as proxy:
                 with pytest.raises(InvalidToken):
                     await proxy.allocate(AllocateRequest(0))
         assert recorder.calls == []
-        async with ApplicationMasterProxy(target(server), token=expired) as proxy:
+        async with ApplicationMasterProtocol(target(server), token=expired) as proxy:
             proxy.use_token(good)
             await proxy.allocate(AllocateRequest(0))
     ((_, caller, _),) = recorder.calls
@@ -180,10 +146,12 @@ async def test_a_caller_without_the_right_token_gets_nowhere() -> None:
 
 async def test_a_caller_is_checked_before_its_message_is_read() -> None:
     nodes = NodeTokenSecretManager(b"s" * 32)
-    async with serving(tracker.RPCS, Recorder({}), lambda caller: nodes.check(caller.token)) as server:
-        assert await _raw_error(server, tracker.NODE_HEARTBEAT, b"\xff\xff", ()) is InvalidToken
+    async with serving(ResourceTracker.rpcs, Recorder({}), lambda caller: nodes.check(caller.token)) as server:
+        assert await _raw_error(server, ResourceTracker.node_heartbeat, b"\xff\xff", ()) is InvalidToken
         metadata = caller_metadata(token=nodes.create(NODE))
-        assert await _raw_error(server, tracker.NODE_HEARTBEAT, b"\xff\xff", metadata) is InvalidArgumentException
+        assert (
+            await _raw_error(server, ResourceTracker.node_heartbeat, b"\xff\xff", metadata) is InvalidArgumentException
+        )
 
 
 async def _raw_error(
@@ -202,8 +170,11 @@ async def _raw_error(
 async def test_malformed_messages_are_refused_and_nothing_is_applied() -> None:
     rng = random.Random(1)
     recorder = Recorder({})
-    async with serving(master.RPCS, recorder) as server, grpc.aio.insecure_channel(target(server)) as channel:
-        call: Any = channel.unary_unary(master.FINISH_APPLICATION_MASTER.path)
+    async with (
+        serving(ApplicationMasterProtocol.rpcs, recorder) as server,
+        grpc.aio.insecure_channel(target(server)) as channel,
+    ):
+        call: Any = channel.unary_unary(ApplicationMasterProtocol.finish_application_master.path)
         for _ in range(50):
             with pytest.raises(grpc.aio.AioRpcError) as caught:
                 await call(b"\xff" + rng.randbytes(rng.randint(0, 40)))
@@ -215,7 +186,7 @@ async def test_malformed_messages_are_refused_and_nothing_is_applied() -> None:
 
 
 async def test_a_port_in_use_names_key_and_remedy() -> None:
-    async with serving(admin.RPCS, Recorder({})) as server:
+    async with serving(ResourceManagerAdministrationProtocol.rpcs, Recorder({})) as server:
         second = RpcServer(Address("127.0.0.1", server.port, "yarn.resourcemanager.address"))
         with pytest.raises(YarnException) as caught:
             await second.start()
@@ -245,12 +216,12 @@ async def test_localhost_is_a_host_as_well() -> None:
 @pytest.mark.skipif(not socket.has_ipv6, reason="there is no IPv6 here")
 async def test_ipv6_is_written_in_brackets() -> None:
     server = RpcServer(Address("[::1]", 0))
-    server.add(admin.RPCS, Recorder({}), anybody)
+    server.add(ResourceManagerAdministrationProtocol.rpcs, Recorder({}), anybody)
     try:
         port = await server.start()
     except YarnException as error:
         pytest.skip(f"IPv6 has no loopback here: {error.message}")
-    async with AdminProxy(f"[::1]:{port}") as proxy:
+    async with ResourceManagerAdministrationProtocol(f"[::1]:{port}") as proxy:
         await proxy.refresh_queues()
     await server.stop(0)
 
@@ -274,17 +245,17 @@ class Watcher:
 
 async def test_each_call_can_be_watched(caplog: pytest.LogCaptureFixture) -> None:
     watcher = Watcher()
-    caplog.set_level(logging.DEBUG, "wire.observer")
+    caplog.set_level(logging.DEBUG, "wire.server")
     recorder = Recorder({"get_applications": AccessControlException("not you")})
     async with (
-        serving(client.RPCS, recorder, observers=(watcher,)) as server,
-        ApplicationClientProxy(target(server), user="ann") as proxy,
+        serving(ApplicationClientProtocol.rpcs, recorder, observers=(watcher,)) as server,
+        ApplicationClientProtocol(target(server), user="ann") as proxy,
     ):
         with pytest.raises(AccessControlException):
-            await proxy.get_applications()
+            await proxy.get_applications(ApplicationFilter())
     assert watcher.seen[0] == ("<", "getApplications", ApplicationFilter())
     assert isinstance(watcher.seen[1][2], AccessControlException)
-    lines = [record.getMessage() for record in caplog.records if record.name == "wire.observer"]
+    lines = [record.getMessage() for record in caplog.records if record.name == "wire.server"]
     assert lines[0].startswith("< getApplications peer=ipv4:127.0.0.1:")
     assert "user=ann" in lines[0]
     assert lines[1].startswith("> getApplications")
@@ -300,10 +271,12 @@ async def test_no_secret_gets_into_the_log(caplog: pytest.LogCaptureFixture) -> 
     start = StartContainerRequest(ContainerLaunchContext(("c",), tokens=b"CANARY"), token)
     request = RegisterNodeManagerRequest(NODE, 1, Resource(1, 1))
     async with (
-        serving(tracker.RPCS, Recorder({"register_node_manager": welcome})) as tracker_server,
-        serving(container_management.RPCS, Recorder({"start_containers": StartContainersResponse()})) as node_server,
-        ResourceTrackerProxy(target(tracker_server), token=token) as node,
-        ContainerManagementProxy(target(node_server), token=token) as master_proxy,
+        serving(ResourceTracker.rpcs, Recorder({"register_node_manager": welcome})) as tracker_server,
+        serving(
+            ContainerManagementProtocol.rpcs, Recorder({"start_containers": StartContainersResponse()})
+        ) as node_server,
+        ResourceTracker(target(tracker_server), token=token) as node,
+        ContainerManagementProtocol(target(node_server), token=token) as master_proxy,
     ):
         await node.register_node_manager(request)
         await master_proxy.start_containers((start,))
@@ -325,8 +298,7 @@ import rm.shell.daemon
 assert len(os.listdir("/proc/self/task")) == 1, "importing must not start threads"
 
 from wire.address import Address
-from wire.protocols import admin
-from wire.proxies.admin import AdminProxy
+from wire.protocols.admin import ResourceManagerAdministrationProtocol
 from wire.server import RpcServer
 
 class Handler:
@@ -334,9 +306,9 @@ class Handler:
 
 async def talk():
     server = RpcServer(Address("127.0.0.1", 0))
-    server.add((admin.REFRESH_QUEUES,), Handler(), lambda caller: None)
+    server.add((ResourceManagerAdministrationProtocol.refresh_queues,), Handler(), lambda caller: None)
     port = await server.start()
-    async with AdminProxy(f"127.0.0.1:{port}") as proxy:
+    async with ResourceManagerAdministrationProtocol(f"127.0.0.1:{port}") as proxy:
         await proxy.refresh_queues()
     await server.stop(0)
 

@@ -14,7 +14,9 @@ import pytest
 
 from wire import watching
 from wire.caller import RM_CALLER, Caller
-from wire.protocols import client, container_management, tracker
+from wire.protocols.client import ApplicationClientProtocol
+from wire.protocols.container_management import ContainerManagementProtocol
+from wire.protocols.tracker import ResourceTracker
 from wire.watching import CallWatch, calls_of, sockets
 from yarn.configuration import Configuration
 from yarn.containers import ContainerLaunchContext, NMTokenIdentifier, Token
@@ -56,10 +58,12 @@ async def test_calls_are_told_with_who_and_whom(watch: CallWatch, tmp_path: Path
         reading = tasks.create_task(first(tmp_path / "watch", 3))
         await connected(watch)
         node = NodeId("127.0.0.2", 7)
-        watch.answered(ANN, client.GET_APPLICATION_REPORT, APP, ApplicationNotFoundException("no such"), 1.5)
-        watch.answered(Caller("", None, "", node), tracker.UNREGISTER_NODE_MANAGER, node, None, 0.25)
+        watch.answered(
+            ANN, ApplicationClientProtocol.get_application_report, APP, ApplicationNotFoundException("no such"), 1.5
+        )
+        watch.answered(Caller("", None, "", node), ResourceTracker.unregister_node_manager, node, None, 0.25)
         token = NMTokenIdentifier(ApplicationAttemptId(APP, 2), node, "ann", 1)
-        watch.answered(Caller(RM_CALLER, None, "", token), container_management.STOP_CONTAINERS, (), None, 0.25)
+        watch.answered(Caller(RM_CALLER, None, "", token), ContainerManagementProtocol.stop_containers, (), None, 0.25)
     refused, left, started = reading.result()
     assert (refused["from"], refused["to"], refused["rpc"], refused["ms"]) == (
         "user ann",
@@ -83,7 +87,7 @@ async def test_who_does_not_read_loses_calls_and_is_told_how_many(
         await connected(watch)
         sent = 5000
         for number in range(sent):
-            watch.answered(ANN, client.GET_APPLICATION_REPORT, ApplicationId(1, number), None, 1.0)
+            watch.answered(ANN, ApplicationClientProtocol.get_application_report, ApplicationId(1, number), None, 1.0)
         (one,) = watch._watchers
         assert one._transport is not None
         assert one._transport.get_write_buffer_size() < 20_000
@@ -92,7 +96,7 @@ async def test_who_does_not_read_loses_calls_and_is_told_how_many(
         async with asyncio.timeout(SOON_S):
             while one._transport.get_write_buffer_size() > 0:
                 data += await loop.sock_recv(slow, 1 << 20)
-            watch.answered(ANN, client.GET_APPLICATION_REPORT, APP, None, 1.0)
+            watch.answered(ANN, ApplicationClientProtocol.get_application_report, APP, None, 1.0)
             while b"dropped" not in data or not data.endswith(b"}\n") or data.count(b'"dropped"') != 1:
                 data += await loop.sock_recv(slow, 1 << 20)
     lines = [json.loads(line) for line in data.splitlines()]
@@ -109,9 +113,9 @@ async def test_secrets_are_not_told_and_long_calls_without_their_records(
         await connected(watch)
         context = ContainerLaunchContext(("echo",), tokens=b"CANARY")
         start = StartContainerRequest(context, Token(b"identifier", b"CANARY", "kind", "service"))
-        watch.answered(ANN, container_management.START_CONTAINERS, (start,), None, 1.0)
+        watch.answered(ANN, ContainerManagementProtocol.start_containers, (start,), None, 1.0)
         monkeypatch.setattr(watching, "LINE_BYTES_MAX", 100)
-        watch.answered(ANN, container_management.START_CONTAINERS, (start,), None, 1.0)
+        watch.answered(ANN, ContainerManagementProtocol.start_containers, (start,), None, 1.0)
     whole, cut = reading.result()
     assert "echo" in json.dumps(whole)
     assert "CANARY" not in json.dumps(whole)
@@ -123,8 +127,8 @@ async def test_what_cannot_be_told_holds_up_no_call(watch: CallWatch, tmp_path: 
     async with asyncio.TaskGroup() as tasks:
         reading = tasks.create_task(first(tmp_path / "watch", 1))
         await connected(watch)
-        watch.answered(ANN, client.GET_APPLICATION_REPORT, object(), None, 1.0)
-        watch.answered(ANN, client.GET_APPLICATION_REPORT, APP, None, 1.0)
+        watch.answered(ANN, ApplicationClientProtocol.get_application_report, object(), None, 1.0)
+        watch.answered(ANN, ApplicationClientProtocol.get_application_report, APP, None, 1.0)
     assert [line["request"] for line in reading.result()] == [{"$id": str(APP)}]
 
 
@@ -148,7 +152,7 @@ async def test_watchers_have_a_bound(watch: CallWatch, tmp_path: Path, monkeypat
         staying = tasks.create_task(first(tmp_path / "watch", 1))
         await connected(watch)
         assert await first(tmp_path / "watch", 1) == []
-        watch.answered(ANN, client.GET_APPLICATION_REPORT, APP, None, 1.0)
+        watch.answered(ANN, ApplicationClientProtocol.get_application_report, APP, None, 1.0)
     assert len(staying.result()) == 1
 
 

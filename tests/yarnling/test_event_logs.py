@@ -12,7 +12,7 @@ from am.programs.distributed_shell.client import parse
 from nm.core import NodeManagerCore
 from nm.shell.node_manager import CoreStart as NodeStart
 from rm.core.resource_manager import ResourceManagerCore
-from rm.shell.daemon import CoreStart as ResourceManagerStart
+from rm.shell.daemon import ResourceManagerStart
 from wire.event_log import Step, read_event_log
 from wire.json_records import to_json
 from yarn.states import FinalApplicationStatus

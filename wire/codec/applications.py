@@ -1,9 +1,22 @@
-"""Applications: the submission, and reports of applications and attempts."""
+"""Applications: submissions, and reports of applications, attempts and their containers."""
 
 from __future__ import annotations
 
 from protos import yarn_protos_pb2 as pb
-from wire.codec.asks import read_ask, write_ask
+from wire.codec.basic import (
+    read_application_id,
+    read_attempt_id,
+    read_container_id,
+    read_node_id,
+    read_resource,
+    write_application_id,
+    write_attempt_id,
+    write_container_id,
+    write_node_id,
+    write_resource,
+    write_sum,
+)
+from wire.codec.containers import read_launch_context, read_token, write_launch_context, write_token
 from wire.codec.fields import (
     int32,
     int64,
@@ -16,25 +29,17 @@ from wire.codec.fields import (
     text,
     texts,
 )
-from wire.codec.ids import (
-    read_application_id,
-    read_attempt_id,
-    read_container_id,
-    write_application_id,
-    write_attempt_id,
-    write_container_id,
-)
-from wire.codec.launch import read_launch_context, write_launch_context
-from wire.codec.resources import read_resource, write_resource, write_sum
-from wire.codec.tokens import read_token, write_token
+from wire.codec.requests import EXECUTION_TYPES, read_ask, write_ask
 from yarn.applications import (
     NO_REMAINING_TIME,
     ApplicationAttemptReport,
     ApplicationReport,
     ApplicationResourceUsage,
     ApplicationSubmissionContext,
+    ContainerReport,
 )
 from yarn.states import (
+    ContainerState,
     FinalApplicationStatus,
     LogAggregationStatus,
     YarnApplicationAttemptState,
@@ -46,12 +51,12 @@ AM_REQUESTS_MAX = 1000
 """Rows of the master's own asks: `*` and the places it is pinned to."""
 TAGS_MAX = 1000
 """Tags that are read; how many are accepted is the RM's rule (yarn.resourcemanager.application.max-tags)."""
-
 APPLICATION_STATES = members(YarnApplicationState)
 _ATTEMPT_STATES = members(YarnApplicationAttemptState)
 _FINAL_STATUSES = members(FinalApplicationStatus)
 _LOG_STATUSES = members(LogAggregationStatus)
 _NO_TIMEOUT = pb.ApplicationTimeoutProto(expire_time=UNLIMITED, remaining_time=NO_REMAINING_TIME)
+_CONTAINER_STATES = members(ContainerState)
 
 
 def write_submission(context: ApplicationSubmissionContext, out: pb.ApplicationSubmissionContextProto) -> None:
@@ -100,7 +105,7 @@ def read_submission(proto: pb.ApplicationSubmissionContextProto) -> ApplicationS
     )
 
 
-def write_usage(usage: ApplicationResourceUsage, out: pb.ApplicationResourceUsageReportProto) -> None:
+def _write_usage(usage: ApplicationResourceUsage, out: pb.ApplicationResourceUsageReportProto) -> None:
     out.num_used_containers = int32(usage.used_containers)
     out.num_reserved_containers = int32(usage.reserved_containers)
     write_sum(usage.used, out.used_resources)
@@ -114,7 +119,7 @@ def write_usage(usage: ApplicationResourceUsage, out: pb.ApplicationResourceUsag
     out.preempted_vcore_seconds = int64(usage.preempted_vcore_seconds)
 
 
-def read_usage(proto: pb.ApplicationResourceUsageReportProto) -> ApplicationResourceUsage:
+def _read_usage(proto: pb.ApplicationResourceUsageReportProto) -> ApplicationResourceUsage:
     return ApplicationResourceUsage(
         proto.num_used_containers,
         proto.num_reserved_containers,
@@ -147,7 +152,7 @@ def write_application_report(report: ApplicationReport, out: pb.ApplicationRepor
     out.launchTime = report.launch_time_ms
     out.finishTime = report.finish_time_ms
     out.final_application_status = number(report.final_status)
-    write_usage(report.usage, out.app_resource_Usage)
+    _write_usage(report.usage, out.app_resource_Usage)
     out.progress = report.progress
     out.applicationType = report.type
     out.applicationTags.extend(sorted(report.tags))
@@ -184,7 +189,7 @@ def read_application_report(proto: pb.ApplicationReportProto) -> ApplicationRepo
         launch_time_ms=proto.launchTime,
         finish_time_ms=proto.finishTime,
         final_status=_FINAL_STATUSES[proto.final_application_status],
-        usage=read_usage(proto.app_resource_Usage),
+        usage=_read_usage(proto.app_resource_Usage),
         progress=proto.progress,
         type=text(proto, "applicationType"),
         tags=frozenset(texts(proto, "applicationTags")),
@@ -225,4 +230,36 @@ def read_attempt_report(proto: pb.ApplicationAttemptReportProto) -> ApplicationA
         text(proto, "diagnostics"),
         proto.startTime,
         proto.finishTime,
+    )
+
+
+def write_container_report(report: ContainerReport, out: pb.ContainerReportProto) -> None:
+    write_container_id(report.container_id, out.container_id)
+    write_resource(report.resource, out.resource)
+    write_node_id(report.node_id, out.node_id)
+    out.priority.priority = report.priority
+    out.container_state = number(report.state)
+    out.creation_time = report.creation_time_ms
+    out.finish_time = report.finish_time_ms
+    out.container_exit_status = report.exit_status
+    out.diagnostics_info = report.diagnostics
+    out.log_url = report.log_url
+    out.node_http_address = report.node_http_address
+    out.executionType = number(report.execution_type)
+
+
+def read_container_report(proto: pb.ContainerReportProto) -> ContainerReport:
+    return ContainerReport(
+        read_container_id(required(proto, "container_id")),
+        read_resource(required(proto, "resource")),
+        read_node_id(required(proto, "node_id")),
+        proto.priority.priority,
+        member(_CONTAINER_STATES, proto, "container_state"),
+        proto.creation_time,
+        proto.finish_time,
+        proto.container_exit_status,
+        text(proto, "diagnostics_info"),
+        text(proto, "log_url"),
+        text(proto, "node_http_address"),
+        EXECUTION_TYPES[proto.executionType],
     )

@@ -1,19 +1,29 @@
-"""Nodes as clients and AMs see them, and their health as they tell it."""
+"""Nodes as clients and AMs see them, their health, and their labels."""
 
 from __future__ import annotations
 
 from protos import yarn_protos_pb2 as pb
 from protos import yarn_server_common_protos_pb2 as common_pb
+from wire.codec.basic import (
+    read_node_id,
+    read_resource,
+    read_utilization,
+    write_node_id,
+    write_resource,
+    write_sum,
+    write_utilization,
+)
 from wire.codec.fields import int32, member, members, number, optional_member, required, text, texts
-from wire.codec.ids import read_node_id, write_node_id
-from wire.codec.resources import read_resource, read_utilization, write_resource, write_sum, write_utilization
-from yarn.nodes import ClusterMetrics, NodeHealth, NodeReport
+from yarn.ids import NodeId
+from yarn.nodes import ClusterMetrics, NodeHealth, NodeLabel, NodeReport
 from yarn.resource import INT32_MAX
 from yarn.states import NodeState, NodeUpdateType
 
 NODE_STATES = members(NodeState)
 _UPDATE_TYPES = members(NodeUpdateType)
 _UINT32 = 0xFFFFFFFF
+LABELS_MAX = 10_000
+"""Labels in one message; clusters have a dozen."""
 
 
 def write_health(health: NodeHealth, out: common_pb.NodeHealthStatusProto) -> None:
@@ -95,3 +105,21 @@ def read_cluster_metrics(proto: pb.YarnClusterMetricsProto) -> ClusterMetrics:
         rebooted=proto.num_rebooted_nms,
         shutdown=proto.num_shutdown_nms,
     )
+
+
+def write_label(label: NodeLabel, out: pb.NodeLabelProto) -> None:
+    out.name, out.isExclusive = label.name, label.exclusive
+
+
+def read_label(proto: pb.NodeLabelProto) -> NodeLabel:
+    return NodeLabel(text(proto, "name"), proto.isExclusive)
+
+
+def write_node_labels(node: tuple[NodeId, tuple[str, ...]], out: pb.NodeIdToLabelsProto) -> None:
+    node_id, labels = node
+    write_node_id(node_id, out.nodeId)
+    out.nodeLabels.extend(labels)
+
+
+def read_node_labels(proto: pb.NodeIdToLabelsProto) -> tuple[NodeId, tuple[str, ...]]:
+    return read_node_id(required(proto, "nodeId")), texts(proto, "nodeLabels")

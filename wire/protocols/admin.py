@@ -1,24 +1,14 @@
-"""ResourceManagerAdministrationProtocol: an operator to the RM."""
+"""ResourceManagerAdministrationProtocol: an administrator to the RM."""
 
 from __future__ import annotations
 
-from typing import Any, Protocol
-
 from protos import yarn_protos_pb2 as yarn_pb
 from protos import yarn_server_resourcemanager_service_protos_pb2 as pb
-from wire.caller import Caller
-from wire.codec.fields import members, name_of, number, optional_int, refuse_too_many, required, text, texts
-from wire.codec.ids import read_node_id, write_node_id
-from wire.codec.labels import (
-    read_new_labels,
-    read_removed_labels,
-    read_replacement,
-    write_new_labels,
-    write_removed_labels,
-    write_replacement,
-)
-from wire.codec.resources import read_resource, write_resource
-from wire.rpc import Form, Rpc, empty
+from wire.codec.basic import read_node_id, read_resource, write_node_id, write_resource
+from wire.codec.fields import members, name_of, number, optional_int, refuse_too_many, required, texts
+from wire.codec.message_codec import MessageCodec, empty, holding_text, listing, listing_texts
+from wire.codec.nodes import LABELS_MAX, read_label, read_node_labels, write_label, write_node_labels
+from wire.rpc import Proxy, Rpc
 from yarn.errors import InvalidArgumentException
 from yarn.ids import NodeId
 from yarn.nodes import NodeLabel
@@ -26,66 +16,10 @@ from yarn.protocols.admin import RefreshNodesRequest, ReplaceLabelsRequest
 from yarn.resource import Resource
 from yarn.states import DecommissionType
 
-SERVICE = "hadoop.yarn.ResourceManagerAdministrationProtocolService"
-
 NODES_MAX = 100_000
 """Nodes in one change of sizes."""
-
 _TYPES = members(DecommissionType)
-
 NodeResources = tuple[tuple[NodeId, Resource], ...]
-
-
-class AdminHandler(Protocol):
-    """What answers operators."""
-
-    async def refresh_queues(self, caller: Caller[None], request: None) -> None: ...
-    async def refresh_nodes(self, caller: Caller[None], request: RefreshNodesRequest) -> None: ...
-    async def check_for_decommissioning_nodes(self, caller: Caller[None], request: None) -> tuple[NodeId, ...]: ...
-    async def refresh_super_user_groups_configuration(self, caller: Caller[None], request: None) -> None: ...
-    async def refresh_user_to_groups_mappings(self, caller: Caller[None], request: None) -> None: ...
-    async def refresh_admin_acls(self, caller: Caller[None], request: None) -> None: ...
-    async def refresh_service_acls(self, caller: Caller[None], request: None) -> None: ...
-    async def refresh_cluster_max_priority(self, caller: Caller[None], request: None) -> None: ...
-    async def get_groups_for_user(self, caller: Caller[None], request: str) -> tuple[str, ...]: ...
-    async def add_to_cluster_node_labels(self, caller: Caller[None], request: tuple[NodeLabel, ...]) -> None: ...
-    async def remove_from_cluster_node_labels(self, caller: Caller[None], request: tuple[str, ...]) -> None: ...
-    async def replace_labels_on_nodes(self, caller: Caller[None], request: ReplaceLabelsRequest) -> None: ...
-    async def update_node_resource(self, caller: Caller[None], request: NodeResources) -> None: ...
-
-
-def _write_sizes(sizes: NodeResources, out: pb.UpdateNodeResourceRequestProto) -> None:
-    for node_id, resource in sizes:
-        entry = out.node_resource_map.add()
-        write_node_id(node_id, entry.node_id)
-        write_resource(resource, entry.resource_option.resource)
-
-
-def _read_sizes(proto: pb.UpdateNodeResourceRequestProto) -> NodeResources:
-    refuse_too_many(proto, "node_resource_map", NODES_MAX)
-    return tuple(
-        (read_node_id(required(entry, "node_id")), _read_size(required(entry, "resource_option")))
-        for entry in proto.node_resource_map
-    )
-
-
-def _read_size(proto: yarn_pb.ResourceOptionProto) -> Resource:
-    """Without a timeout (-1, which `yarn rmadmin` sends unless told) what is too much on a node ends by itself."""
-    if proto.HasField("over_commit_timeout") and proto.over_commit_timeout >= 0:
-        raise InvalidArgumentException(
-            f"{name_of(proto, 'over_commit_timeout')} is {proto.over_commit_timeout}, but no container is taken from a "
-            "node that was made too small: send -1, or nothing"
-        )
-    return read_resource(required(proto, "resource"))
-
-
-REFRESH_QUEUES: Rpc[None, None] = Rpc(
-    SERVICE,
-    "refreshQueues",
-    "refresh_queues",
-    empty(pb.RefreshQueuesRequestProto),
-    empty(pb.RefreshQueuesResponseProto),
-)
 
 
 def _write_refresh_nodes(request: RefreshNodesRequest, out: pb.RefreshNodesRequestProto) -> None:
@@ -98,122 +32,116 @@ def _read_refresh_nodes(proto: pb.RefreshNodesRequestProto) -> RefreshNodesReque
     return RefreshNodesRequest(_TYPES[proto.decommissionType], optional_int(proto, "decommissionTimeout"))
 
 
-def _write_nodes(nodes: tuple[NodeId, ...], out: pb.CheckForDecommissioningNodesResponseProto) -> None:
-    for node_id in nodes:
-        write_node_id(node_id, out.decommissioningNodes.add())
+def _write_size(size: tuple[NodeId, Resource], out: yarn_pb.NodeResourceMapProto) -> None:
+    write_node_id(size[0], out.node_id)
+    write_resource(size[1], out.resource_option.resource)
 
 
-def _write_user(user: str, out: pb.GetGroupsForUserRequestProto) -> None:
-    out.user = user
+def _read_size(proto: yarn_pb.NodeResourceMapProto) -> tuple[NodeId, Resource]:
+    return read_node_id(required(proto, "node_id")), _read_resource(required(proto, "resource_option"))
 
 
-REFRESH_NODES: Rpc[RefreshNodesRequest, None] = Rpc(
-    SERVICE,
-    "refreshNodes",
-    "refresh_nodes",
-    Form(pb.RefreshNodesRequestProto, _write_refresh_nodes, _read_refresh_nodes),
-    empty(pb.RefreshNodesResponseProto),
-)
-CHECK_FOR_DECOMMISSIONING_NODES: Rpc[None, tuple[NodeId, ...]] = Rpc(
-    SERVICE,
-    "checkForDecommissioningNodes",
-    "check_for_decommissioning_nodes",
-    empty(pb.CheckForDecommissioningNodesRequestProto),
-    Form(
-        pb.CheckForDecommissioningNodesResponseProto,
-        _write_nodes,
-        lambda proto: tuple(read_node_id(node_id) for node_id in proto.decommissioningNodes),
-    ),
-    reads=True,
-)
-REFRESH_SUPER_USER_GROUPS: Rpc[None, None] = Rpc(
-    SERVICE,
-    "refreshSuperUserGroupsConfiguration",
-    "refresh_super_user_groups_configuration",
-    empty(pb.RefreshSuperUserGroupsConfigurationRequestProto),
-    empty(pb.RefreshSuperUserGroupsConfigurationResponseProto),
-)
-REFRESH_USER_TO_GROUPS: Rpc[None, None] = Rpc(
-    SERVICE,
-    "refreshUserToGroupsMappings",
-    "refresh_user_to_groups_mappings",
-    empty(pb.RefreshUserToGroupsMappingsRequestProto),
-    empty(pb.RefreshUserToGroupsMappingsResponseProto),
-)
-REFRESH_ADMIN_ACLS: Rpc[None, None] = Rpc(
-    SERVICE,
-    "refreshAdminAcls",
-    "refresh_admin_acls",
-    empty(pb.RefreshAdminAclsRequestProto),
-    empty(pb.RefreshAdminAclsResponseProto),
-)
-REFRESH_SERVICE_ACLS: Rpc[None, None] = Rpc(
-    SERVICE,
-    "refreshServiceAcls",
-    "refresh_service_acls",
-    empty(pb.RefreshServiceAclsRequestProto),
-    empty(pb.RefreshServiceAclsResponseProto),
-)
-REFRESH_CLUSTER_MAX_PRIORITY: Rpc[None, None] = Rpc(
-    SERVICE,
-    "refreshClusterMaxPriority",
-    "refresh_cluster_max_priority",
-    empty(pb.RefreshClusterMaxPriorityRequestProto),
-    empty(pb.RefreshClusterMaxPriorityResponseProto),
-)
-GET_GROUPS_FOR_USER: Rpc[str, tuple[str, ...]] = Rpc(
-    SERVICE,
-    "getGroupsForUser",
-    "get_groups_for_user",
-    Form(pb.GetGroupsForUserRequestProto, _write_user, lambda proto: text(proto, "user")),
-    Form(
-        pb.GetGroupsForUserResponseProto,
-        lambda groups, out: out.groups.extend(groups),
-        lambda proto: texts(proto, "groups"),
-    ),
-    reads=True,
-)
-ADD_TO_CLUSTER_NODE_LABELS: Rpc[tuple[NodeLabel, ...], None] = Rpc(
-    SERVICE,
-    "addToClusterNodeLabels",
-    "add_to_cluster_node_labels",
-    Form(pb.AddToClusterNodeLabelsRequestProto, write_new_labels, read_new_labels),
-    empty(pb.AddToClusterNodeLabelsResponseProto),
-)
-REMOVE_FROM_CLUSTER_NODE_LABELS: Rpc[tuple[str, ...], None] = Rpc(
-    SERVICE,
-    "removeFromClusterNodeLabels",
-    "remove_from_cluster_node_labels",
-    Form(pb.RemoveFromClusterNodeLabelsRequestProto, write_removed_labels, read_removed_labels),
-    empty(pb.RemoveFromClusterNodeLabelsResponseProto),
-)
-REPLACE_LABELS_ON_NODES: Rpc[ReplaceLabelsRequest, None] = Rpc(
-    SERVICE,
-    "replaceLabelsOnNodes",
-    "replace_labels_on_nodes",
-    Form(pb.ReplaceLabelsOnNodeRequestProto, write_replacement, read_replacement),
-    empty(pb.ReplaceLabelsOnNodeResponseProto),
-)
-UPDATE_NODE_RESOURCE: Rpc[NodeResources, None] = Rpc(
-    SERVICE,
-    "updateNodeResource",
-    "update_node_resource",
-    Form(pb.UpdateNodeResourceRequestProto, _write_sizes, _read_sizes),
-    empty(pb.UpdateNodeResourceResponseProto),
-)
+def _read_resource(proto: yarn_pb.ResourceOptionProto) -> Resource:
+    """Without a timeout (-1, which `yarn rmadmin` sends unless told) what is too much on a node ends by itself."""
+    if proto.HasField("over_commit_timeout") and proto.over_commit_timeout >= 0:
+        raise InvalidArgumentException(
+            f"{name_of(proto, 'over_commit_timeout')} is {proto.over_commit_timeout}, but no container is taken from a "
+            "node that was made too small: send -1, or nothing"
+        )
+    return read_resource(required(proto, "resource"))
 
-RPCS: tuple[Rpc[Any, Any], ...] = (
-    REFRESH_QUEUES,
-    REFRESH_NODES,
-    CHECK_FOR_DECOMMISSIONING_NODES,
-    REFRESH_SUPER_USER_GROUPS,
-    REFRESH_USER_TO_GROUPS,
-    REFRESH_ADMIN_ACLS,
-    REFRESH_SERVICE_ACLS,
-    REFRESH_CLUSTER_MAX_PRIORITY,
-    GET_GROUPS_FOR_USER,
-    ADD_TO_CLUSTER_NODE_LABELS,
-    REMOVE_FROM_CLUSTER_NODE_LABELS,
-    REPLACE_LABELS_ON_NODES,
-    UPDATE_NODE_RESOURCE,
-)
+
+def _write_new_labels(labels: tuple[NodeLabel, ...], out: pb.AddToClusterNodeLabelsRequestProto) -> None:
+    for label in labels:
+        write_label(label, out.nodeLabels.add())
+
+
+def _read_new_labels(proto: pb.AddToClusterNodeLabelsRequestProto) -> tuple[NodeLabel, ...]:
+    """Names without more, as old releases send them, are of exclusive labels."""
+    refuse_too_many(proto, "nodeLabels", LABELS_MAX)
+    refuse_too_many(proto, "deprecatedNodeLabels", LABELS_MAX)
+    if proto.nodeLabels:
+        return tuple(read_label(label) for label in proto.nodeLabels)
+    return tuple(NodeLabel(name) for name in texts(proto, "deprecatedNodeLabels"))
+
+
+def _write_replacement(request: ReplaceLabelsRequest, out: pb.ReplaceLabelsOnNodeRequestProto) -> None:
+    for node in request.labels:
+        write_node_labels(node, out.nodeToLabels.add())
+    out.failOnUnknownNodes = request.fail_on_unknown_nodes
+
+
+def _read_replacement(proto: pb.ReplaceLabelsOnNodeRequestProto) -> ReplaceLabelsRequest:
+    refuse_too_many(proto, "nodeToLabels", NODES_MAX)
+    labels = tuple(read_node_labels(node) for node in proto.nodeToLabels)
+    return ReplaceLabelsRequest(labels, proto.failOnUnknownNodes)
+
+
+class ResourceManagerAdministrationProtocol(Proxy):
+    """An administrator's calls to the RM (yarn.resourcemanager.admin.address)."""
+
+    service = "hadoop.yarn.ResourceManagerAdministrationProtocolService"
+
+    refresh_queues: Rpc[None, None] = Rpc(
+        "refreshQueues", empty(pb.RefreshQueuesRequestProto), empty(pb.RefreshQueuesResponseProto)
+    )
+    """The RM reads its queues again. Raises ConfigurationException with all faults; then nothing has changed."""
+    refresh_nodes: Rpc[RefreshNodesRequest, None] = Rpc(
+        "refreshNodes",
+        MessageCodec(pb.RefreshNodesRequestProto, _write_refresh_nodes, _read_refresh_nodes),
+        empty(pb.RefreshNodesResponseProto),
+    )
+    """The RM reads its host lists again. Returns while nodes may still be decommissioning."""
+    check_for_decommissioning_nodes: Rpc[None, tuple[NodeId, ...]] = Rpc(
+        "checkForDecommissioningNodes",
+        empty(pb.CheckForDecommissioningNodesRequestProto),
+        listing(pb.CheckForDecommissioningNodesResponseProto, "decommissioningNodes", write_node_id, read_node_id),
+        reads=True,
+    )
+    refresh_super_user_groups_configuration: Rpc[None, None] = Rpc(
+        "refreshSuperUserGroupsConfiguration",
+        empty(pb.RefreshSuperUserGroupsConfigurationRequestProto),
+        empty(pb.RefreshSuperUserGroupsConfigurationResponseProto),
+    )
+    refresh_user_to_groups_mappings: Rpc[None, None] = Rpc(
+        "refreshUserToGroupsMappings",
+        empty(pb.RefreshUserToGroupsMappingsRequestProto),
+        empty(pb.RefreshUserToGroupsMappingsResponseProto),
+    )
+    refresh_admin_acls: Rpc[None, None] = Rpc(
+        "refreshAdminAcls", empty(pb.RefreshAdminAclsRequestProto), empty(pb.RefreshAdminAclsResponseProto)
+    )
+    refresh_service_acls: Rpc[None, None] = Rpc(
+        "refreshServiceAcls", empty(pb.RefreshServiceAclsRequestProto), empty(pb.RefreshServiceAclsResponseProto)
+    )
+    refresh_cluster_max_priority: Rpc[None, None] = Rpc(
+        "refreshClusterMaxPriority",
+        empty(pb.RefreshClusterMaxPriorityRequestProto),
+        empty(pb.RefreshClusterMaxPriorityResponseProto),
+    )
+    get_groups_for_user: Rpc[str, tuple[str, ...]] = Rpc(
+        "getGroupsForUser",
+        holding_text(pb.GetGroupsForUserRequestProto, "user"),
+        listing_texts(pb.GetGroupsForUserResponseProto, "groups"),
+        reads=True,
+    )
+    add_to_cluster_node_labels: Rpc[tuple[NodeLabel, ...], None] = Rpc(
+        "addToClusterNodeLabels",
+        MessageCodec(pb.AddToClusterNodeLabelsRequestProto, _write_new_labels, _read_new_labels),
+        empty(pb.AddToClusterNodeLabelsResponseProto),
+    )
+    remove_from_cluster_node_labels: Rpc[tuple[str, ...], None] = Rpc(
+        "removeFromClusterNodeLabels",
+        listing_texts(pb.RemoveFromClusterNodeLabelsRequestProto, "nodeLabels", limit=LABELS_MAX),
+        empty(pb.RemoveFromClusterNodeLabelsResponseProto),
+    )
+    replace_labels_on_nodes: Rpc[ReplaceLabelsRequest, None] = Rpc(
+        "replaceLabelsOnNodes",
+        MessageCodec(pb.ReplaceLabelsOnNodeRequestProto, _write_replacement, _read_replacement),
+        empty(pb.ReplaceLabelsOnNodeResponseProto),
+    )
+    update_node_resource: Rpc[NodeResources, None] = Rpc(
+        "updateNodeResource",
+        listing(pb.UpdateNodeResourceRequestProto, "node_resource_map", _write_size, _read_size, limit=NODES_MAX),
+        empty(pb.UpdateNodeResourceResponseProto),
+    )

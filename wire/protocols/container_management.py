@@ -1,31 +1,26 @@
-"""ContainerManagementProtocol: an AM (or the RM, for masters) to an NM."""
+"""ContainerManagementProtocol: an AM (or the RM, for AMs) to an NM."""
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from google.protobuf.message import Message
 
 from protos import yarn_service_protos_pb2 as pb
-from wire.caller import Caller
-from wire.codec.container_management import (
-    read_container_ids,
+from wire.codec.basic import read_container_id, write_container_id
+from wire.codec.containers import (
+    read_container_status,
+    read_launch_context,
     read_signal,
-    read_started,
-    read_starts,
-    read_statuses,
-    read_stopped,
-    read_updated,
-    read_updates,
-    write_container_ids,
+    read_token,
+    write_container_status,
+    write_launch_context,
     write_signal,
-    write_started,
-    write_starts,
-    write_statuses,
-    write_stopped,
-    write_updated,
-    write_updates,
+    write_token,
 )
-from wire.rpc import Form, Rpc, empty
-from yarn.containers import NMTokenIdentifier, Token
+from wire.codec.fields import required, text
+from wire.codec.message_codec import MessageCodec, empty, listing
+from wire.errors import read_failed, write_failed
+from wire.rpc import Proxy, Rpc
+from yarn.containers import Token
 from yarn.ids import ContainerId
 from yarn.protocols.container_management import (
     GetContainerStatusesResponse,
@@ -36,68 +31,114 @@ from yarn.protocols.container_management import (
     UpdateContainersResponse,
 )
 
-SERVICE = "hadoop.yarn.ContainerManagementProtocolService"
+CONTAINERS_MAX = 10_000
+"""Containers in one call to an NM; no node holds as many."""
 
 
-class ContainerManagementHandler(Protocol):
-    """What answers at an NM; which attempt's master calls is in `caller.verified`."""
-
-    async def start_containers(
-        self, caller: Caller[NMTokenIdentifier], request: tuple[StartContainerRequest, ...]
-    ) -> StartContainersResponse: ...
-    async def stop_containers(
-        self, caller: Caller[NMTokenIdentifier], request: tuple[ContainerId, ...]
-    ) -> StopContainersResponse: ...
-    async def get_container_statuses(
-        self, caller: Caller[NMTokenIdentifier], request: tuple[ContainerId, ...]
-    ) -> GetContainerStatusesResponse: ...
-    async def update_container(
-        self, caller: Caller[NMTokenIdentifier], request: tuple[Token, ...]
-    ) -> UpdateContainersResponse: ...
-    async def signal_to_container(self, caller: Caller[NMTokenIdentifier], request: SignalContainerRequest) -> None: ...
+def _write_started(reply: StartContainersResponse, out: pb.StartContainersResponseProto) -> None:
+    for service, data in reply.services_metadata.items():
+        out.services_meta_data.add(key=service, value=data)
+    for container_id in reply.succeeded:
+        write_container_id(container_id, out.succeeded_requests.add())
+    write_failed(reply.failed, out.failed_requests)
 
 
-START_CONTAINERS: Rpc[tuple[StartContainerRequest, ...], StartContainersResponse] = Rpc(
-    SERVICE,
-    "startContainers",
-    "start_containers",
-    Form(pb.StartContainersRequestProto, write_starts, read_starts),
-    Form(pb.StartContainersResponseProto, write_started, read_started),
-)
-STOP_CONTAINERS: Rpc[tuple[ContainerId, ...], StopContainersResponse] = Rpc(
-    SERVICE,
-    "stopContainers",
-    "stop_containers",
-    Form(pb.StopContainersRequestProto, write_container_ids, read_container_ids),
-    Form(pb.StopContainersResponseProto, write_stopped, read_stopped),
-)
-GET_CONTAINER_STATUSES: Rpc[tuple[ContainerId, ...], GetContainerStatusesResponse] = Rpc(
-    SERVICE,
-    "getContainerStatuses",
-    "get_container_statuses",
-    Form(pb.GetContainerStatusesRequestProto, write_container_ids, read_container_ids),
-    Form(pb.GetContainerStatusesResponseProto, write_statuses, read_statuses),
-    reads=True,
-)
-UPDATE_CONTAINER: Rpc[tuple[Token, ...], UpdateContainersResponse] = Rpc(
-    SERVICE,
-    "updateContainer",
-    "update_container",
-    Form(pb.ContainerUpdateRequestProto, write_updates, read_updates),
-    Form(pb.ContainerUpdateResponseProto, write_updated, read_updated),
-)
-SIGNAL_TO_CONTAINER: Rpc[SignalContainerRequest, None] = Rpc(
-    SERVICE,
-    "signalToContainer",
-    "signal_to_container",
-    Form(pb.SignalContainerRequestProto, write_signal, read_signal),
-    empty(pb.SignalContainerResponseProto),
-)
+def _read_started(proto: pb.StartContainersResponseProto) -> StartContainersResponse:
+    return StartContainersResponse(
+        tuple(read_container_id(container_id) for container_id in proto.succeeded_requests),
+        read_failed(proto.failed_requests),
+        {text(entry, "key"): entry.value for entry in proto.services_meta_data},
+    )
 
-RPCS: tuple[Rpc[Any, Any], ...] = (
-    START_CONTAINERS,
-    STOP_CONTAINERS,
-    GET_CONTAINER_STATUSES,
-    UPDATE_CONTAINER,
-    SIGNAL_TO_CONTAINER,
-)
+
+def _write_stopped(reply: StopContainersResponse, out: pb.StopContainersResponseProto) -> None:
+    for container_id in reply.succeeded:
+        write_container_id(container_id, out.succeeded_requests.add())
+    write_failed(reply.failed, out.failed_requests)
+
+
+def _read_stopped(proto: pb.StopContainersResponseProto) -> StopContainersResponse:
+    return StopContainersResponse(
+        tuple(read_container_id(container_id) for container_id in proto.succeeded_requests),
+        read_failed(proto.failed_requests),
+    )
+
+
+def _write_statuses(reply: GetContainerStatusesResponse, out: pb.GetContainerStatusesResponseProto) -> None:
+    for status in reply.statuses:
+        write_container_status(status, out.status.add())
+    write_failed(reply.failed, out.failed_requests)
+
+
+def _read_statuses(proto: pb.GetContainerStatusesResponseProto) -> GetContainerStatusesResponse:
+    return GetContainerStatusesResponse(
+        tuple(read_container_status(status) for status in proto.status), read_failed(proto.failed_requests)
+    )
+
+
+def _write_updated(reply: UpdateContainersResponse, out: pb.ContainerUpdateResponseProto) -> None:
+    for container_id in reply.succeeded:
+        write_container_id(container_id, out.succeeded_requests.add())
+    write_failed(reply.failed, out.failed_requests)
+
+
+def _read_updated(proto: pb.ContainerUpdateResponseProto) -> UpdateContainersResponse:
+    return UpdateContainersResponse(
+        tuple(read_container_id(container_id) for container_id in proto.succeeded_requests),
+        read_failed(proto.failed_requests),
+    )
+
+
+def _write_start(request: StartContainerRequest, out: pb.StartContainerRequestProto) -> None:
+    write_launch_context(request.launch_context, out.container_launch_context)
+    write_token(request.token, out.container_token)
+
+
+def _read_start(proto: pb.StartContainerRequestProto) -> StartContainerRequest:
+    return StartContainerRequest(
+        read_launch_context(required(proto, "container_launch_context")),
+        read_token(required(proto, "container_token")),
+    )
+
+
+def _container_ids(proto: type[Message]) -> MessageCodec[tuple[ContainerId, ...]]:
+    """A request that is ids of containers."""
+    return listing(proto, "container_id", write_container_id, read_container_id, limit=CONTAINERS_MAX)
+
+
+class ContainerManagementProtocol(Proxy):
+    """An AM's calls to an NM, with its NM token for that node; the RM calls like this to start AMs."""
+
+    service = "hadoop.yarn.ContainerManagementProtocolService"
+
+    start_containers: Rpc[tuple[StartContainerRequest, ...], StartContainersResponse] = Rpc(
+        "startContainers",
+        listing(
+            pb.StartContainersRequestProto, "start_container_request", _write_start, _read_start, limit=CONTAINERS_MAX
+        ),
+        MessageCodec(pb.StartContainersResponseProto, _write_started, _read_started),
+    )
+    stop_containers: Rpc[tuple[ContainerId, ...], StopContainersResponse] = Rpc(
+        "stopContainers",
+        _container_ids(pb.StopContainersRequestProto),
+        MessageCodec(pb.StopContainersResponseProto, _write_stopped, _read_stopped),
+    )
+    get_container_statuses: Rpc[tuple[ContainerId, ...], GetContainerStatusesResponse] = Rpc(
+        "getContainerStatuses",
+        _container_ids(pb.GetContainerStatusesRequestProto),
+        MessageCodec(pb.GetContainerStatusesResponseProto, _write_statuses, _read_statuses),
+        reads=True,
+    )
+    update_container: Rpc[tuple[Token, ...], UpdateContainersResponse] = Rpc(
+        "updateContainer",
+        listing(
+            pb.ContainerUpdateRequestProto, "update_container_token", write_token, read_token, limit=CONTAINERS_MAX
+        ),
+        MessageCodec(pb.ContainerUpdateResponseProto, _write_updated, _read_updated),
+    )
+    """After CallOutcomeUnknown get the statuses: a token that was accepted is refused the second time."""
+    signal_to_container: Rpc[SignalContainerRequest, None] = Rpc(
+        "signalToContainer",
+        MessageCodec(pb.SignalContainerRequestProto, write_signal, read_signal),
+        empty(pb.SignalContainerResponseProto),
+    )

@@ -18,6 +18,9 @@ class Pack(Struct, frozen=True):
     first: NodeId
     count: int
 
+    def __str__(self) -> str:
+        return f"{self.first}+{self.count - 1}"
+
     def nodes(self) -> tuple[NodeId, ...]:
         """Its nodes by their numbers. Raises ValueError if the first one's host is no address that others follow."""
         host, port = ipaddress.IPv4Address(self.first.host), self.first.port

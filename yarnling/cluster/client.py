@@ -17,9 +17,9 @@ from am.client.staging import default_staging_root
 from am.client.submission import Submission
 from wire.channel import Channels
 from wire.cluster_secret import read_client_token
-from wire.proxies.admin import AdminProxy
-from wire.proxies.client import ApplicationClientProxy
-from wire.proxies.inspection import InspectionProxy
+from wire.protocols.admin import ResourceManagerAdministrationProtocol
+from wire.protocols.client import ApplicationClientProtocol
+from wire.protocols.inspection import InspectionProtocol
 from wire.retry import RetryPolicy
 from yarn.applications import (
     ApplicationAttemptReport,
@@ -33,7 +33,14 @@ from yarn.errors import ApplicationNotFoundException, InvalidArgumentException, 
 from yarn.ids import ApplicationAttemptId, ApplicationId, ContainerId, as_id
 from yarn.nodes import ClusterMetrics, NodeLabel, NodeReport
 from yarn.protocols.admin import RefreshNodesRequest
-from yarn.protocols.client import GetNewApplicationResponse
+from yarn.protocols.client import (
+    GetNewApplicationResponse,
+    KillApplicationRequest,
+    MoveApplicationRequest,
+    QueueInfoRequest,
+    UpdatePriorityRequest,
+    UpdateTimeoutsRequest,
+)
 from yarn.protocols.container_management import SignalContainerRequest
 from yarn.protocols.inspection import Explanation
 from yarn.queues import QueueInfo
@@ -96,9 +103,13 @@ class Client:
         retry, token = RetryPolicy.read(configuration), read_client_token(configuration)
         address = self._address
         admin = addresses.get(resourcemanager.ADMIN_ADDRESS.key, "")
-        self._rm = ApplicationClientProxy(address, user=self.user, token=token, retry=retry, channels=self._channels)
-        self._inspection = InspectionProxy(address, user=self.user, token=token, retry=retry, channels=self._channels)
-        self.admin = AdminProxy(admin, user=self.user, token=token, retry=retry, channels=self._channels)
+        self._rm = ApplicationClientProtocol(address, user=self.user, token=token, retry=retry, channels=self._channels)
+        self._inspection = InspectionProtocol(
+            address, user=self.user, token=token, retry=retry, channels=self._channels
+        )
+        self.admin = ResourceManagerAdministrationProtocol(
+            admin, user=self.user, token=token, retry=retry, channels=self._channels
+        )
         self._poll_s = resourcemanager.CLIENT_POLL_INTERVAL.of(configuration) / 1000
         self._log_dirs = log_dirs
         self.staging_root = staging_root or default_staging_root()
@@ -153,7 +164,7 @@ class Client:
 
     async def applications(self, wanted: ApplicationFilter | None = None) -> tuple[ApplicationReport, ...]:
         """The applications that pass the filter; all without one."""
-        return await self._rm.get_applications(wanted)
+        return await self._rm.get_applications(wanted or ApplicationFilter())
 
     async def wait(
         self,
@@ -180,22 +191,24 @@ class Client:
     async def kill(self, app_id: ApplicationId | str, diagnostics: str = "") -> None:
         """Kill it; returns when it has ended."""
         while True:
-            reply = await self._rm.force_kill_application(as_id(ApplicationId, app_id), diagnostics)
+            request = KillApplicationRequest(as_id(ApplicationId, app_id), diagnostics)
+            reply = await self._rm.force_kill_application(request)
             if reply.is_kill_completed:
                 return
             await asyncio.sleep(self._poll_s)
 
     async def move(self, app_id: ApplicationId | str, queue: str) -> None:
         """To another leaf queue, with all that it holds."""
-        await self._rm.move_application_across_queues(as_id(ApplicationId, app_id), queue)
+        await self._rm.move_application_across_queues(MoveApplicationRequest(as_id(ApplicationId, app_id), queue))
 
     async def update_priority(self, app_id: ApplicationId | str, priority: int) -> int:
         """The priority that it has now; the cluster has a highest, and what is over keeps its own."""
-        return await self._rm.update_application_priority(as_id(ApplicationId, app_id), priority)
+        return await self._rm.update_application_priority(UpdatePriorityRequest(as_id(ApplicationId, app_id), priority))
 
     async def update_lifetime(self, app_id: ApplicationId | str, ends: str) -> str:
         """Let it end at `ends` (yarn.times); when it ends now, as its queue has a bound."""
-        return await self._rm.update_application_timeouts(as_id(ApplicationId, app_id), ends) or UNLIMITED
+        request = UpdateTimeoutsRequest(as_id(ApplicationId, app_id), ends)
+        return await self._rm.update_application_timeouts(request) or UNLIMITED
 
     async def fail_attempt(self, attempt_id: ApplicationAttemptId | str) -> None:
         await self._rm.fail_application_attempt(as_id(ApplicationAttemptId, attempt_id))
@@ -237,7 +250,7 @@ class Client:
 
     async def queue(self, name: str, *, applications: bool = False) -> QueueInfo:
         """A queue with all below it. Raises InvalidArgumentException if there is none."""
-        info = await self._rm.get_queue_info(name, applications=applications, children=True, recursive=True)
+        info = await self._rm.get_queue_info(QueueInfoRequest(name, applications, children=True, recursive=True))
         if info is None:
             raise InvalidArgumentException(f"queue {name}: there is none of that name")
         return info

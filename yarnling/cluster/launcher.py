@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from wire.grpc_environment import grpc_environment
+from wire.daemon import grpc_environment
 from yarn.errors import YarnException
 from yarnling.cluster.processes import kill, kill_with_descendants, those_of_cluster, wait_gone
 from yarnling.cluster.start_request import (

@@ -18,7 +18,7 @@ from msgspec import Struct
 
 from am.client.am_rm_client import AMRMClient
 from am.client.nm_client import NMClient
-from wire.proxies.master import ApplicationMasterProxy
+from wire.protocols.master import ApplicationMasterProtocol
 from wire.retry import RetryPolicy
 from yarn.applications import ApplicationReport, ApplicationSubmissionContext
 from yarn.configuration import Configuration
@@ -67,7 +67,7 @@ async def unmanaged_master(
     try:
         report = await until(launched)
         assert report is not None
-        proxy = ApplicationMasterProxy(
+        proxy = ApplicationMasterProtocol(
             addresses[SCHEDULER_ADDRESS.key], token=report.am_rm_token, retry=RetryPolicy.read(conf)
         )
         retry = RetryPolicy.read(conf, NM_CLIENT_CONNECT_MAX_WAIT, NM_CLIENT_CONNECT_RETRY_INTERVAL)

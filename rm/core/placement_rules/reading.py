@@ -27,7 +27,7 @@ OVERRIDE = _PREFIX + "queue-mappings-override.enable"
 FORMAT = _PREFIX + "mapping-rule-format"
 JSON = _PREFIX + "mapping-rule-json"
 JSON_FILE = _PREFIX + "mapping-rule-json-file"
-"""Its text reaches the core as JSON (rm.shell.mapping_rule_file)."""
+"""Its text reaches the core as JSON (rm.shell.configuration_files)."""
 PLACEMENT_RULES = "yarn.scheduler.queue-placement-rules"
 APPLICATION_MAPPINGS = PLACEMENT_RULES + ".app-name"
 

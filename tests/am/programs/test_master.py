@@ -15,7 +15,7 @@ from am.programs.master import Master
 from tests.am.builders import GB, container, container_id, ended, reply
 from tests.am.played_servers import PlayedManager, PlayedNode, served
 from wire.caller import Caller
-from wire.proxies.master import ApplicationMasterProxy
+from wire.protocols.master import ApplicationMasterProtocol
 from wire.retry import RetryPolicy
 from yarn.containers import Container, ContainerLaunchContext, ContainerStatus, Token
 from yarn.errors import ApplicationAttemptNotFoundException, CallOutcomeUnknown, InvalidContainerException
@@ -47,7 +47,7 @@ async def run(
     """Run a program; a callable among the replies is given the node's id."""
     async with asyncio.timeout(60), served(manager) as rm_address, served(node) as node_id:
         manager.replies = [answer(node_id) if callable(answer) else answer for answer in replies]  # type: ignore[misc]
-        proxy = ApplicationMasterProxy(str(rm_address))
+        proxy = ApplicationMasterProtocol(str(rm_address))
         async with (
             AMRMClient(proxy, heartbeat_interval_ms=heartbeat_interval_ms) as rm,
             NMClient(rm.nm_tokens, RetryPolicy(200, 10)) as nms,

@@ -9,7 +9,7 @@ import time
 from dataclasses import dataclass, field
 
 from wire.cluster_secret import read_client_token
-from wire.proxies.client import ApplicationClientProxy
+from wire.protocols.client import ApplicationClientProtocol
 from wire.retry import RetryPolicy
 from yarn.settings import resourcemanager
 from yarnling.cluster.launcher import DaemonFailed
@@ -114,6 +114,6 @@ class Killer:
         # Its connection waits as those of the users do: a process's channels to one address share their failures.
         address = self.cluster.addresses[resourcemanager.ADDRESS.key]
         token = read_client_token(self.cluster.configuration)
-        async with ApplicationClientProxy(address, token=token, retry=QUICKLY) as rm:
+        async with ApplicationClientProtocol(address, token=token, retry=QUICKLY) as rm:
             await rm.get_cluster_metrics()
         self.served_ms.append((time.monotonic() - killed_s) * 1000)

@@ -15,11 +15,12 @@ from msgspec.structs import replace
 from tests.cluster.applications import shell
 from tests.cluster.rm_soak.killer import Moments
 from wire.cluster_secret import read_client_token
-from wire.proxies.client import ApplicationClientProxy
+from wire.protocols.client import ApplicationClientProtocol
 from wire.retry import RetryPolicy
 from yarn.applications import ApplicationReport, ApplicationSubmissionContext
 from yarn.errors import CallOutcomeUnknown, YarnException
 from yarn.ids import ApplicationId
+from yarn.protocols.client import KillApplicationRequest, MoveApplicationRequest, UpdatePriorityRequest
 from yarn.settings import resourcemanager
 from yarn.states import FINAL_APPLICATION_STATES
 from yarnling.cluster.local_cluster import LocalCluster
@@ -84,7 +85,7 @@ class Load(Moments):
     async def user(self, name: str, draw: random.Random) -> None:
         """One user: submits, changes, looks, and waits for the rest when it is over."""
         open_: list[Submitted] = []
-        async with ApplicationClientProxy(self._address, user=name, token=self._token, retry=RETRY) as rm:
+        async with ApplicationClientProtocol(self._address, user=name, token=self._token, retry=RETRY) as rm:
             while not self.over.is_set():
                 one = await self._submit(rm, name, draw)
                 open_.append(one)
@@ -98,7 +99,7 @@ class Load(Moments):
                 await asyncio.sleep(LOOK_S)
                 open_ = await self._look(rm, open_)
 
-    async def _submit(self, rm: ApplicationClientProxy, name: str, draw: random.Random) -> Submitted:
+    async def _submit(self, rm: ApplicationClientProtocol, name: str, draw: random.Random) -> Submitted:
         new = await surely(rm.get_new_application)
         noted = self._directory / str(new.application_id)
         count = draw.randint(1, CONTAINERS_MAX)
@@ -115,26 +116,34 @@ class Load(Moments):
             await self._submit_again(rm, context)
         return one
 
-    async def _submit_again(self, rm: ApplicationClientProxy, context: ApplicationSubmissionContext) -> None:
+    async def _submit_again(self, rm: ApplicationClientProtocol, context: ApplicationSubmissionContext) -> None:
         """The same id once more changes nothing."""
         await surely(lambda: rm.submit_application(context))
 
-    async def _change(self, rm: ApplicationClientProxy, one: Submitted, draw: random.Random) -> None:
+    async def _change(self, rm: ApplicationClientProtocol, one: Submitted, draw: random.Random) -> None:
         one.change = draw.choice(CHANGES)
         await asyncio.sleep(draw.uniform(0, 0.5))
         app = one.application_id
         match one.change:
             case "priority":
                 wanted = draw.randint(0, PRIORITY_MAX)
-                await self._maybe(one, rm.update_application_priority(app, wanted), priority=wanted)
+                await self._maybe(
+                    one, rm.update_application_priority(UpdatePriorityRequest(app, wanted)), priority=wanted
+                )
             case "move":
                 target = draw.choice(QUEUES)
-                await self._maybe(one, rm.move_application_across_queues(app, target), queue=f"root.{target}")
+                await self._maybe(
+                    one, rm.move_application_across_queues(MoveApplicationRequest(app, target)), queue=f"root.{target}"
+                )
             case "kill":
-                one.killed = (await surely(lambda: rm.force_kill_application(app))).is_kill_completed
+                one.killed = (
+                    await surely(lambda: rm.force_kill_application(KillApplicationRequest(app)))
+                ).is_kill_completed
                 while not one.killed:
                     await asyncio.sleep(LOOK_S)
-                    one.killed = (await surely(lambda: rm.force_kill_application(app))).is_kill_completed
+                    one.killed = (
+                        await surely(lambda: rm.force_kill_application(KillApplicationRequest(app)))
+                    ).is_kill_completed
             case "crash":
                 await self._crash(one)
 
@@ -157,7 +166,7 @@ class Load(Moments):
                 await self._cluster.kill_master(one.application_id)
                 one.crashes += 1
 
-    async def _look(self, rm: ApplicationClientProxy, those: list[Submitted]) -> list[Submitted]:
+    async def _look(self, rm: ApplicationClientProtocol, those: list[Submitted]) -> list[Submitted]:
         """Those that are not over yet."""
         for one in those:
             try:

@@ -14,10 +14,11 @@ from dataclasses import dataclass
 from tests.cluster.rm_soak.killer import Killer, Moments
 from tests.cluster.rm_soak.load import PRIORITY_MAX, QUEUES, RETRY, surely
 from wire.cluster_secret import read_client_token
-from wire.proxies.client import ApplicationClientProxy
-from yarn.applications import ApplicationReport, ApplicationSubmissionContext
+from wire.protocols.client import ApplicationClientProtocol
+from yarn.applications import ApplicationFilter, ApplicationReport, ApplicationSubmissionContext
 from yarn.errors import CallOutcomeUnknown, YarnException
 from yarn.ids import ApplicationId
+from yarn.protocols.client import KillApplicationRequest, MoveApplicationRequest, UpdatePriorityRequest
 from yarn.resource import Resource
 from yarn.settings import resourcemanager
 from yarn.states import YarnApplicationState
@@ -60,7 +61,7 @@ class Storm(Moments):
         self.words: list[Word] = []
 
     async def user(self, name: str, draw: random.Random) -> None:
-        async with ApplicationClientProxy(self._address, user=name, token=self._token, retry=RETRY) as rm:
+        async with ApplicationClientProtocol(self._address, user=name, token=self._token, retry=RETRY) as rm:
             while not self.over.is_set():
                 word = await self._submit(rm, name, draw)
                 if draw.random() < 0.5:
@@ -69,11 +70,11 @@ class Storm(Moments):
 
     async def check(self) -> list[str]:
         """What the ResourceManager says otherwise than it did."""
-        async with ApplicationClientProxy(self._address, token=self._token, retry=RETRY) as rm:
-            reports = {report.application_id: report for report in await rm.get_applications()}
+        async with ApplicationClientProtocol(self._address, token=self._token, retry=RETRY) as rm:
+            reports = {report.application_id: report for report in await rm.get_applications(ApplicationFilter())}
         return [text for word in self.words for text in word.wrong(reports.get(word.application_id))]
 
-    async def _submit(self, rm: ApplicationClientProxy, name: str, draw: random.Random) -> Word:
+    async def _submit(self, rm: ApplicationClientProtocol, name: str, draw: random.Random) -> Word:
         new = await surely(rm.get_new_application)
         word = Word(new.application_id, name, draw.choice(QUEUES), draw.randint(0, PRIORITY_MAX))
         context = ApplicationSubmissionContext(
@@ -86,18 +87,21 @@ class Storm(Moments):
         await self.tell(self.acknowledged)
         return word
 
-    async def _change(self, rm: ApplicationClientProxy, word: Word, draw: random.Random) -> None:
+    async def _change(self, rm: ApplicationClientProtocol, word: Word, draw: random.Random) -> None:
         app, kind = word.application_id, draw.choice(("priority", "queue", "state"))
         word.unsure |= {kind}
         try:
             if kind == "priority":
-                word.priority = await rm.update_application_priority(app, draw.randint(0, PRIORITY_MAX))
+                word.priority = await rm.update_application_priority(
+                    UpdatePriorityRequest(app, draw.randint(0, PRIORITY_MAX))
+                )
             elif kind == "queue":
                 target = draw.choice(QUEUES)
-                await rm.move_application_across_queues(app, target)
+                await rm.move_application_across_queues(MoveApplicationRequest(app, target))
                 word.queue = f"root.{target}"
             else:
-                while not (await surely(lambda: rm.force_kill_application(app))).is_kill_completed:  # noqa: ASYNC110
+                request = KillApplicationRequest(app)
+                while not (await surely(lambda: rm.force_kill_application(request))).is_kill_completed:  # noqa: ASYNC110
                     await asyncio.sleep(PAUSE_S)
                 word.is_killed = True
         except CallOutcomeUnknown:

@@ -10,7 +10,10 @@ from msgspec import structs
 
 from tests.cluster.rpc_fuzz.caller import ODD_USERS, USERS, FuzzCaller, forged
 from tests.cluster.rpc_fuzz.known import LABELS, NUMBERS, QUEUES, SIZES, TEXTS, Known
-from wire.protocols import client, client_cluster, container_management, inspection, master
+from wire.protocols.client import ApplicationClientProtocol
+from wire.protocols.container_management import ContainerManagementProtocol
+from wire.protocols.inspection import InspectionProtocol
+from wire.protocols.master import ApplicationMasterProtocol
 from yarn.applications import ApplicationFilter, ApplicationReport, ApplicationSubmissionContext
 from yarn.asks import ResourceRequest, UpdateContainerRequest
 from yarn.containers import Container, ContainerLaunchContext, Token
@@ -101,18 +104,20 @@ class Applications:
             if self.known.master_tokens and rng.random() < 0.3 and self.known.apps:
                 return Life(rng.choice(self.known.apps), rng.choice(USERS), rng.choice(self.known.master_tokens))
             user = rng.choice(USERS)
-            new = await self.caller.ask(rng, client.GET_NEW_APPLICATION, None, user=user)
+            new = await self.caller.ask(rng, ApplicationClientProtocol.get_new_application, None, user=user)
             if not isinstance(new, GetNewApplicationResponse):
                 continue
             context = self._context(new.application_id)
-            answer = await self.caller.ask(rng, client.SUBMIT_APPLICATION, context, user=user, damage=DAMAGE)
+            answer = await self.caller.ask(
+                rng, ApplicationClientProtocol.submit_application, context, user=user, damage=DAMAGE
+            )
             if isinstance(answer, YarnException):
                 continue
             self.known.keep(rng, self.known.apps, new.application_id)
             if rng.random() < 0.1:
                 # The same id again, as it was or with another content.
                 again = rng.choice((context, self._context(new.application_id)))
-                await self.caller.ask(rng, client.SUBMIT_APPLICATION, again, user=rng.choice(USERS))
+                await self.caller.ask(rng, ApplicationClientProtocol.submit_application, again, user=rng.choice(USERS))
             token = await self._token_of(new.application_id, user) if context.unmanaged_am else None
             if token is not None:
                 self.known.keep(rng, self.known.master_tokens, token)
@@ -139,7 +144,7 @@ class Applications:
 
     async def _token_of(self, app: ApplicationId, user: str) -> Token | None:
         for _ in range(TOKEN_LOOKS_MAX):
-            report = await self.caller.ask(self.rng, client.GET_APPLICATION_REPORT, app, user=user)
+            report = await self.caller.ask(self.rng, ApplicationClientProtocol.get_application_report, app, user=user)
             if isinstance(report, ApplicationReport) and report.am_rm_token is not None:
                 return report.am_rm_token
             await asyncio.sleep(0.01)
@@ -152,37 +157,45 @@ class Applications:
         request = RegisterApplicationMasterRequest(
             rng.choice(("127.0.0.1", rng.choice(TEXTS))), rng.choice((-1, 0, 80, *NUMBERS)), rng.choice(("", *TEXTS))
         )
-        await self.caller.ask(rng, master.REGISTER_APPLICATION_MASTER, request, token=life.token, damage=DAMAGE)
+        await self.caller.ask(
+            rng, ApplicationMasterProtocol.register_application_master, request, token=life.token, damage=DAMAGE
+        )
 
     async def _allocate(self, life: Life) -> None:
         """With the right response id."""
         request = self._allocate_request(life, life.response_id)
         life.sent = [*life.sent[-5:], request]
-        reply = await self.caller.ask(self.rng, master.ALLOCATE, request, token=life.token, damage=DAMAGE)
+        reply = await self.caller.ask(
+            self.rng, ApplicationMasterProtocol.allocate, request, token=life.token, damage=DAMAGE
+        )
         self._take(life, reply)
 
     async def _allocate_wrongly(self, life: Life) -> None:
         """With another response id: the one before is answered as before, any other is refused."""
         off = self.rng.choice((-1, -2, 1, 5, INT32_MAX - life.response_id, -INT32_MAX - 1))
         number = max(-INT32_MAX - 1, min(INT32_MAX, life.response_id + off))
-        await self.caller.ask(self.rng, master.ALLOCATE, self._allocate_request(life, number), token=life.token)
+        await self.caller.ask(
+            self.rng, ApplicationMasterProtocol.allocate, self._allocate_request(life, number), token=life.token
+        )
 
     async def _allocate_again(self, life: Life) -> None:
         if life.sent:
             request = self.rng.choice(life.sent)
-            await self.caller.ask(self.rng, master.ALLOCATE, request, token=life.token)
+            await self.caller.ask(self.rng, ApplicationMasterProtocol.allocate, request, token=life.token)
 
     async def _allocate_at_once(self, life: Life) -> None:
         """Several calls of one master on their way together."""
         requests = [self._allocate_request(life, life.response_id) for _ in range(self.rng.randint(2, 4))]
-        calls = (self.caller.ask(self.rng, master.ALLOCATE, one, token=life.token) for one in requests)
+        calls = (
+            self.caller.ask(self.rng, ApplicationMasterProtocol.allocate, one, token=life.token) for one in requests
+        )
         for reply in await asyncio.gather(*calls):
             self._take(life, reply)
 
     async def _allocate_forged(self, life: Life) -> None:
         other = self.known.token(self.rng)
         token = self.rng.choice((forged(self.rng, life.token), other, None))
-        rpc = self.rng.choice(master.RPCS)
+        rpc = self.rng.choice(ApplicationMasterProtocol.rpcs)
         record = self.known.request(self.rng, rpc.path, self.caller.harmless)
         await self.caller.ask(self.rng, rpc, record, token=token)
 
@@ -191,7 +204,9 @@ class Applications:
         status = rng.choice(list(FinalApplicationStatus))
         request = FinishApplicationMasterRequest(status, rng.choice(("", *TEXTS)), rng.choice(("", *TEXTS)))
         for _ in range(rng.choice((1, 1, 2))):
-            await self.caller.ask(rng, master.FINISH_APPLICATION_MASTER, request, token=life.token, damage=DAMAGE)
+            await self.caller.ask(
+                rng, ApplicationMasterProtocol.finish_application_master, request, token=life.token, damage=DAMAGE
+            )
 
     def _allocate_request(self, life: Life, response_id: int) -> AllocateRequest:
         rng = self.rng
@@ -279,13 +294,15 @@ class Applications:
         if rng.random() < 0.2:
             tokens.append(rng.choice((forged(rng, tokens[0]), tokens[0], self.known.token(rng) or tokens[0])))
         starts = tuple(StartContainerRequest(self.caller.harmless.launch_context(rng), token) for token in tokens)
-        await self._ask_node(life, first.node_id, container_management.START_CONTAINERS, starts)
+        await self._ask_node(life, first.node_id, ContainerManagementProtocol.start_containers, starts)
 
     async def _look_or_stop(self, life: Life) -> None:
         rng = self.rng
         ids = [one.id for one in life.held] + self.known.containers[:2]
         if ids and (life.nm_tokens or rng.random() < 0.1):
-            rpc = rng.choice((container_management.GET_CONTAINER_STATUSES, container_management.STOP_CONTAINERS))
+            rpc = rng.choice(
+                (ContainerManagementProtocol.get_container_statuses, ContainerManagementProtocol.stop_containers)
+            )
             chosen = tuple(rng.choice(ids) for _ in range(rng.randint(0, 3)))
             await self._ask_node(life, self._node_of(life), rpc, chosen)
 
@@ -293,14 +310,14 @@ class Applications:
         ids = [one.id for one in life.held] + self.known.containers[:2]
         if ids and (life.nm_tokens or self.rng.random() < 0.1):
             request = SignalContainerRequest(self.rng.choice(ids), self.rng.choice(list(SignalContainerCommand)))
-            await self._ask_node(life, self._node_of(life), container_management.SIGNAL_TO_CONTAINER, request)
-            await self.caller.ask(self.rng, client.SIGNAL_TO_CONTAINER, request, user=life.user)
+            await self._ask_node(life, self._node_of(life), ContainerManagementProtocol.signal_to_container, request)
+            await self.caller.ask(self.rng, ApplicationClientProtocol.signal_to_container, request, user=life.user)
 
     async def _update(self, life: Life) -> None:
         tokens = [*life.changed, *(one.token for one in life.held if one.token is not None)]
         if tokens and (life.nm_tokens or self.rng.random() < 0.1):
             chosen = tuple(self.rng.choice(tokens) for _ in range(self.rng.choice((1, 1, 2))))
-            await self._ask_node(life, self._node_of(life), container_management.UPDATE_CONTAINER, chosen)
+            await self._ask_node(life, self._node_of(life), ContainerManagementProtocol.update_container, chosen)
 
     def _node_of(self, life: Life) -> NodeId:
         those = [node for node in life.nm_tokens if node in self.known.real_nodes]
@@ -321,16 +338,19 @@ class Applications:
         attempt_id = ApplicationAttemptId(life.app, rng.choice((1, 1, 2, 0)))
         rpc, record = rng.choice(
             (
-                (client.GET_APPLICATION_REPORT, life.app),
-                (client.GET_APPLICATION_ATTEMPTS, life.app),
-                (client.GET_APPLICATION_ATTEMPT_REPORT, attempt_id),
-                (client.GET_CONTAINERS, attempt_id),
-                (client.GET_CONTAINER_REPORT, ContainerId(attempt_id, rng.choice((1, 2, 1 << 40 | 1)))),
-                (client.GET_APPLICATIONS, ApplicationFilter(limit=rng.choice((None, 10, 0, -1)))),
-                (inspection.EXPLAIN, life.app),
-                (client_cluster.GET_CLUSTER_NODES, frozenset()),
-                (client_cluster.GET_QUEUE_INFO, QueueInfoRequest(rng.choice(QUEUES), True, True, True)),
-                (client_cluster.GET_CLUSTER_METRICS, None),
+                (ApplicationClientProtocol.get_application_report, life.app),
+                (ApplicationClientProtocol.get_application_attempts, life.app),
+                (ApplicationClientProtocol.get_application_attempt_report, attempt_id),
+                (ApplicationClientProtocol.get_containers, attempt_id),
+                (
+                    ApplicationClientProtocol.get_container_report,
+                    ContainerId(attempt_id, rng.choice((1, 2, 1 << 40 | 1))),
+                ),
+                (ApplicationClientProtocol.get_applications, ApplicationFilter(limit=rng.choice((None, 10, 0, -1)))),
+                (InspectionProtocol.explain, life.app),
+                (ApplicationClientProtocol.get_cluster_nodes, frozenset()),
+                (ApplicationClientProtocol.get_queue_info, QueueInfoRequest(rng.choice(QUEUES), True, True, True)),
+                (ApplicationClientProtocol.get_cluster_metrics, None),
             )
         )
         await self.caller.ask(rng, rpc, record, user=user, damage=DAMAGE)
@@ -339,9 +359,18 @@ class Applications:
         rng = self.rng
         rpc, record = rng.choice(
             (
-                (client.MOVE_APPLICATION, MoveApplicationRequest(life.app, rng.choice(QUEUES))),
-                (client.UPDATE_APPLICATION_PRIORITY, UpdatePriorityRequest(life.app, rng.choice(NUMBERS))),
-                (client.UPDATE_APPLICATION_TIMEOUTS, UpdateTimeoutsRequest(life.app, rng.choice(TIMES))),
+                (
+                    ApplicationClientProtocol.move_application_across_queues,
+                    MoveApplicationRequest(life.app, rng.choice(QUEUES)),
+                ),
+                (
+                    ApplicationClientProtocol.update_application_priority,
+                    UpdatePriorityRequest(life.app, rng.choice(NUMBERS)),
+                ),
+                (
+                    ApplicationClientProtocol.update_application_timeouts,
+                    UpdateTimeoutsRequest(life.app, rng.choice(TIMES)),
+                ),
             )
         )
         await self.caller.ask(rng, rpc, record, user=life.user, damage=DAMAGE)
@@ -351,10 +380,12 @@ class Applications:
         rng = self.rng
         if rng.random() < 0.5:
             attempt_id = ApplicationAttemptId(life.app, rng.choice((1, 1, 2)))
-            await self.caller.ask(rng, client.FAIL_APPLICATION_ATTEMPT, attempt_id, user=life.user)
+            await self.caller.ask(rng, ApplicationClientProtocol.fail_application_attempt, attempt_id, user=life.user)
             return
         request = KillApplicationRequest(life.app, rng.choice(("", *TEXTS)))
-        await self.caller.ask(rng, client.FORCE_KILL_APPLICATION, request, user=rng.choice((life.user, *USERS)))
+        await self.caller.ask(
+            rng, ApplicationClientProtocol.force_kill_application, request, user=rng.choice((life.user, *USERS))
+        )
 
     async def _replay(self, life: Life) -> None:
         await self.caller.replay(self.rng)

@@ -19,7 +19,13 @@ from tests.cluster.rpc_fuzz.mutations import mutated
 from wire.caller import TOKEN_KEY, USER_KEY, caller_metadata
 from wire.channel import MESSAGE_BYTES_MAX, METADATA_BYTES_MAX
 from wire.errors import ERROR_KEY, error_of
-from wire.protocols import admin, client, container_management, inspection, master, pack, tracker
+from wire.protocols.admin import ResourceManagerAdministrationProtocol
+from wire.protocols.client import ApplicationClientProtocol
+from wire.protocols.container_management import ContainerManagementProtocol
+from wire.protocols.inspection import InspectionProtocol
+from wire.protocols.master import ApplicationMasterProtocol
+from wire.protocols.pack import PackTrackerProtocol
+from wire.protocols.tracker import ResourceTracker
 from wire.rpc import Rpc
 from yarn.containers import Token
 from yarn.errors import InvalidArgumentException, RemoteError, YarnException
@@ -34,15 +40,17 @@ EARLIER_MAX = 200
 USERS = ("ann", "bob", "cay")
 ODD_USERS = ("", "..", "../x", "a b", "-rf", "a$b", "x" * 128, "x" * 256, "'", "root", "\x1b[31m", "\t")
 PLACES: tuple[tuple[tuple[Rpc[Any, Any], ...], str], ...] = (
-    (client.RPCS, "yarn.resourcemanager.address"),
-    (inspection.RPCS, "yarn.resourcemanager.address"),
-    (master.RPCS, "yarn.resourcemanager.scheduler.address"),
-    (tracker.RPCS, "yarn.resourcemanager.resource-tracker.address"),
-    (pack.RPCS, "yarn.resourcemanager.resource-tracker.address"),
-    (admin.RPCS, "yarn.resourcemanager.admin.address"),
+    (ApplicationClientProtocol.rpcs, "yarn.resourcemanager.address"),
+    (InspectionProtocol.rpcs, "yarn.resourcemanager.address"),
+    (ApplicationMasterProtocol.rpcs, "yarn.resourcemanager.scheduler.address"),
+    (ResourceTracker.rpcs, "yarn.resourcemanager.resource-tracker.address"),
+    (PackTrackerProtocol.rpcs, "yarn.resourcemanager.resource-tracker.address"),
+    (ResourceManagerAdministrationProtocol.rpcs, "yarn.resourcemanager.admin.address"),
 )
-CLIENT_RPCS = frozenset((*client.RPCS, *inspection.RPCS, *admin.RPCS))
-RPCS: tuple[Rpc[Any, Any], ...] = (*(rpc for rpcs, _ in PLACES for rpc in rpcs), *container_management.RPCS)
+CLIENT_RPCS = frozenset(
+    (*ApplicationClientProtocol.rpcs, *InspectionProtocol.rpcs, *ResourceManagerAdministrationProtocol.rpcs)
+)
+RPCS: tuple[Rpc[Any, Any], ...] = (*(rpc for rpcs, _ in PLACES for rpc in rpcs), *ContainerManagementProtocol.rpcs)
 KEY_OF = {rpc.path: key for rpcs, key in PLACES for rpc in rpcs}
 REFUSED_BY_GRPC = frozenset({grpc.StatusCode.UNIMPLEMENTED, grpc.StatusCode.RESOURCE_EXHAUSTED})
 """Statuses without an error of ours that are right for unknown methods and for what is too large."""

@@ -16,7 +16,11 @@ from typing import Any
 from msgspec import Struct, structs
 
 from tests.wire.random_records import integer, random_record
-from wire.protocols import admin, client, container_management, pack, tracker
+from wire.protocols.admin import ResourceManagerAdministrationProtocol
+from wire.protocols.client import ApplicationClientProtocol
+from wire.protocols.container_management import ContainerManagementProtocol
+from wire.protocols.pack import PackTrackerProtocol
+from wire.protocols.tracker import ResourceTracker
 from wire.rpc import Rpc
 from yarn.containers import ContainerLaunchContext, ContainerRetryContext, LocalResource
 from yarn.errors import InvalidArgumentException
@@ -31,11 +35,16 @@ LINKS = ("a", "words.txt", "sub/b", "../c", "a", "", ".", "x" * 300)
 PATTERNS = (None, "", "a.*", "(")
 FILES = ("words.txt", "missing.txt", "archive.zip", "directory")
 """Of `resources`: a text, nothing, a file that is not an archive, a directory."""
-GUARDED = (client.SUBMIT_APPLICATION, container_management.START_CONTAINERS)
+GUARDED = (ApplicationClientProtocol.submit_application, ContainerManagementProtocol.start_containers)
 """What carries commands."""
 NODE_LEAST = Resource(128, 1)
 """A real node made smaller would be refused, and end, when it registers again."""
-REGISTRATIONS = (tracker.REGISTER_NODE_MANAGER, tracker.NODE_HEARTBEAT, pack.REGISTER_NODES, pack.PACK_HEARTBEAT)
+REGISTRATIONS = (
+    ResourceTracker.register_node_manager,
+    ResourceTracker.node_heartbeat,
+    PackTrackerProtocol.register_nodes,
+    PackTrackerProtocol.pack_heartbeat,
+)
 """What makes the ResourceManager connect to the node that is named."""
 
 
@@ -66,13 +75,17 @@ class Harmless:
 
     def allows(self, rpc: Rpc[Any, Any], data: bytes) -> bool:
         """Whether these bytes may be sent as a request of `rpc`. What cannot be decoded runs nothing."""
-        if rpc not in GUARDED and rpc not in REGISTRATIONS and rpc is not admin.UPDATE_NODE_RESOURCE:
+        if (
+            rpc not in GUARDED
+            and rpc not in REGISTRATIONS
+            and rpc is not ResourceManagerAdministrationProtocol.update_node_resource
+        ):
             return True
         try:
             record = rpc.request.decode(data)
         except InvalidArgumentException:
             return True
-        if rpc is admin.UPDATE_NODE_RESOURCE:
+        if rpc is ResourceManagerAdministrationProtocol.update_node_resource:
             return not any(node in self.real_nodes and not _is_enough(size) for node, size in record)
         return all(self._is_harmless(part) for part in _parts(record))
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import typing
 from dataclasses import dataclass, field
 from random import Random
 from typing import Any
@@ -10,8 +9,7 @@ from typing import Any
 from msgspec import Struct, structs
 
 from tests.cluster.rpc_fuzz.harmless import Harmless
-from tests.wire.random_records import random_value
-from wire.protocols import admin, client, container_management, inspection, master, pack, tracker
+from tests.wire.random_records import PROTOCOLS, random_value, record_types
 from yarn.containers import ContainerLaunchContext, Token
 from yarn.ids import ApplicationAttemptId, ApplicationId, ContainerId, NodeId
 from yarn.resource import INT32_MAX, INT64_MAX, Resource
@@ -33,20 +31,7 @@ SIZES = (
     Resource(INT64_MAX, 1),
 )
 
-_HANDLERS: tuple[tuple[tuple[Any, ...], Any], ...] = (
-    (client.RPCS, client.ApplicationClientHandler),
-    (inspection.RPCS, inspection.InspectionHandler),
-    (master.RPCS, master.ApplicationMasterHandler),
-    (tracker.RPCS, tracker.ResourceTrackerHandler),
-    (pack.RPCS, pack.PackTrackerHandler),
-    (admin.RPCS, admin.AdminHandler),
-    (container_management.RPCS, container_management.ContainerManagementHandler),
-)
-REQUESTS = {
-    rpc.path: typing.get_type_hints(getattr(handler, rpc.method))["request"]
-    for rpcs, handler in _HANDLERS
-    for rpc in rpcs
-}
+REQUESTS = {rpc.path: record_types(rpc)[0] for protocol in PROTOCOLS for rpc in protocol.rpcs}
 """{path: the type of its request}"""
 
 

@@ -13,9 +13,10 @@ from tests.cluster.rpc_fuzz.caller import FuzzCaller, forged
 from tests.cluster.rpc_fuzz.known import HOSTS, SIZES, TEXTS, Known
 from tests.rm.served_cluster import Cluster, Node
 from wire.address import Address
-from wire.protocols import container_management, pack, tracker
+from wire.protocols.container_management import ContainerManagementProtocol
+from wire.protocols.pack import PackTokenSecretManager, PackTrackerProtocol
+from wire.protocols.tracker import ResourceTracker
 from wire.server import RpcServer
-from wire.tokens import PackTokenSecretManager
 from yarn.containers import Container, ContainerStatus, NMContainerStatus, Token
 from yarn.errors import YarnException
 from yarn.ids import ContainerId, NodeId
@@ -43,7 +44,7 @@ class PlayedNode(Node):
 
     async def serve(self) -> None:
         self._server = RpcServer(Address(self.host, 0))
-        self._server.add(container_management.RPCS, self, lambda caller: self.nm_tokens.check(caller.token))
+        self._server.add(ContainerManagementProtocol.rpcs, self, lambda caller: self.nm_tokens.check(caller.token))
         self.node_id = NodeId(self.host, await self._server.start())
 
 
@@ -89,7 +90,7 @@ class Nodes:
             health=self._health(),
         )
         reply = await self.caller.ask(
-            rng, tracker.REGISTER_NODE_MANAGER, request, token=self._token(node), damage=DAMAGE
+            rng, ResourceTracker.register_node_manager, request, token=self._token(node), damage=DAMAGE
         )
         if isinstance(reply, RegisterNodeManagerResponse) and reply.action is NodeAction.NORMAL:
             node.response_id = 0
@@ -105,7 +106,7 @@ class Nodes:
         self._note_starts(node)
         request = self._heartbeat(node, node.response_id)
         reply = await self.caller.ask(
-            self.rng, tracker.NODE_HEARTBEAT, request, token=self._token(node), damage=DAMAGE / 2
+            self.rng, ResourceTracker.node_heartbeat, request, token=self._token(node), damage=DAMAGE / 2
         )
         if isinstance(reply, NodeHeartbeatResponse):
             node.response_id = reply.response_id
@@ -115,20 +116,22 @@ class Nodes:
     async def _beat_wrongly(self, node: PlayedNode) -> None:
         off = self.rng.choice((-1, -1, -2, 1, 100, INT32_MAX - node.response_id, -INT32_MAX))
         number = max(-INT32_MAX - 1, min(INT32_MAX, node.response_id + off))
-        await self.caller.ask(self.rng, tracker.NODE_HEARTBEAT, self._heartbeat(node, number), token=self._token(node))
+        await self.caller.ask(
+            self.rng, ResourceTracker.node_heartbeat, self._heartbeat(node, number), token=self._token(node)
+        )
 
     async def _beat_at_once(self, node: PlayedNode) -> None:
         token = self._token(node)
         requests = [self._heartbeat(node, node.response_id) for _ in range(3)]
         replies = await asyncio.gather(
-            *(self.caller.ask(self.rng, tracker.NODE_HEARTBEAT, one, token=token) for one in requests)
+            *(self.caller.ask(self.rng, ResourceTracker.node_heartbeat, one, token=token) for one in requests)
         )
         for reply in replies:
             if isinstance(reply, NodeHeartbeatResponse):
                 node.response_id = reply.response_id
 
     async def _unregister(self, node: PlayedNode) -> None:
-        await self.caller.ask(self.rng, tracker.UNREGISTER_NODE_MANAGER, node.node_id, token=self._token(node))
+        await self.caller.ask(self.rng, ResourceTracker.unregister_node_manager, node.node_id, token=self._token(node))
 
     async def _impostor(self, node: PlayedNode) -> None:
         """Under the token, or in the name, of another node; that of a real one as well."""
@@ -136,11 +139,11 @@ class Nodes:
         other = rng.choice((*self.known.nodes, *self.known.real_nodes, NodeId(rng.choice(HOSTS), 1)))
         own = self.cluster.node_tokens.create(rng.choice((other, node.node_id)))
         token = rng.choice((own, forged(rng, own), self.known.token(rng), None))
-        rpc = rng.choice(tracker.RPCS)
+        rpc = rng.choice(ResourceTracker.rpcs)
         record: Any = self.known.request(rng, rpc.path, self.caller.harmless)
-        if rpc is tracker.REGISTER_NODE_MANAGER and not self.known.nodes_list_ended:
+        if rpc is ResourceTracker.register_node_manager and not self.known.nodes_list_ended:
             record = RegisterNodeManagerRequest(other, 8042, rng.choice(SIZES))
-        if rng.random() < 0.5 and rpc is tracker.NODE_HEARTBEAT:
+        if rng.random() < 0.5 and rpc is ResourceTracker.node_heartbeat:
             record = NodeHeartbeatRequest(other, rng.choice((0, 1, 5)))
         await self.caller.ask(rng, rpc, record, token=token, damage=DAMAGE)
 
@@ -254,7 +257,7 @@ class Packs:
             for _ in range(self.rng.randint(1, STEPS_MAX)):
                 await self._step(token, ids, answered)
                 await asyncio.sleep(0.01)
-            await self.caller.ask(self.rng, pack.UNREGISTER_NODES, tuple(range(PACK_NODES)), token=token)
+            await self.caller.ask(self.rng, PackTrackerProtocol.unregister_nodes, tuple(range(PACK_NODES)), token=token)
 
     async def _step(self, token: Token, ids: list[NodeId], answered: list[int]) -> None:
         rng = self.rng
@@ -266,18 +269,18 @@ class Packs:
                 RegisterNodeManagerRequest(rng.choice(ids), 8042, rng.choice((Resource(512, 4), *SIZES)))
                 for _ in range(rng.randint(0, PACK_NODES))
             )
-            await self.caller.ask(rng, pack.REGISTER_NODES, nodes, token=token, damage=DAMAGE)
+            await self.caller.ask(rng, PackTrackerProtocol.register_nodes, nodes, token=token, damage=DAMAGE)
         elif kind < 0.9:
             reply = await self.caller.ask(
-                rng, pack.PACK_HEARTBEAT, self._heartbeat(ids, answered), token=token, damage=DAMAGE
+                rng, PackTrackerProtocol.pack_heartbeat, self._heartbeat(ids, answered), token=token, damage=DAMAGE
             )
             if isinstance(reply, PackHeartbeatReply):
                 self._take(reply, answered)
         elif kind < 0.95:
             numbers = tuple(rng.choice((0, 1, 4, 5, 100, INT32_MAX)) for _ in range(rng.randint(0, 4)))
-            await self.caller.ask(rng, pack.UNREGISTER_NODES, numbers, token=token, damage=DAMAGE)
+            await self.caller.ask(rng, PackTrackerProtocol.unregister_nodes, numbers, token=token, damage=DAMAGE)
         else:
-            rpc = rng.choice(pack.RPCS if self.known.nodes_list_ended else pack.RPCS[1:])
+            rpc = rng.choice(PackTrackerProtocol.rpcs if self.known.nodes_list_ended else PackTrackerProtocol.rpcs[1:])
             record = self.known.request(rng, rpc.path, self.caller.harmless)
             await self.caller.ask(rng, rpc, record, token=token, damage=DAMAGE)
 

@@ -12,7 +12,7 @@ from tests.cluster.rpc_fuzz.applications import DAMAGE
 from tests.cluster.rpc_fuzz.caller import ODD_USERS, FuzzCaller
 from tests.cluster.rpc_fuzz.known import HOSTS, LABELS, SIZES, TEXTS, Known
 from wire.hadoop_xml import to_xml
-from wire.protocols import admin
+from wire.protocols.admin import ResourceManagerAdministrationProtocol
 from yarn.ids import NodeId
 from yarn.nodes import NodeLabel
 from yarn.protocols.admin import RefreshNodesRequest, ReplaceLabelsRequest
@@ -93,7 +93,7 @@ class Operators:
         for one in rng.sample(CHANGES, rng.choice((1, 1, 2))):
             change |= one
         self._write_queues(change)
-        await self._ask(admin.REFRESH_QUEUES, None)
+        await self._ask(ResourceManagerAdministrationProtocol.refresh_queues, None)
 
     async def _refresh_nodes(self) -> None:
         """Only hosts of played nodes: a real NodeManager that is sent away ends."""
@@ -101,17 +101,20 @@ class Operators:
         hosts = rng.sample(HOSTS, rng.choice((0, 0, 1, 3)))
         (self.conf / "excluded-hosts").write_text("".join(f"{host}\n" for host in hosts))
         kind = rng.choice(list(DecommissionType))
-        await self._ask(admin.REFRESH_NODES, RefreshNodesRequest(kind, rng.choice((None, 0, 1, -1, INT32_MAX))))
-        await self._ask(admin.CHECK_FOR_DECOMMISSIONING_NODES, None)
+        await self._ask(
+            ResourceManagerAdministrationProtocol.refresh_nodes,
+            RefreshNodesRequest(kind, rng.choice((None, 0, 1, -1, INT32_MAX))),
+        )
+        await self._ask(ResourceManagerAdministrationProtocol.check_for_decommissioning_nodes, None)
 
     async def _labels(self) -> None:
         rng = self.rng
         names = ("gpu", "ssd", rng.choice(LABELS), rng.choice(TEXTS))
         if rng.random() < 0.5:
             labels = tuple(NodeLabel(rng.choice(names), rng.random() < 0.7) for _ in range(rng.choice((1, 1, 2))))
-            await self._ask(admin.ADD_TO_CLUSTER_NODE_LABELS, labels)
+            await self._ask(ResourceManagerAdministrationProtocol.add_to_cluster_node_labels, labels)
         else:
-            await self._ask(admin.REMOVE_FROM_CLUSTER_NODE_LABELS, (rng.choice(names),))
+            await self._ask(ResourceManagerAdministrationProtocol.remove_from_cluster_node_labels, (rng.choice(names),))
 
     async def _replace_labels(self) -> None:
         rng = self.rng
@@ -120,7 +123,10 @@ class Operators:
             (rng.choice(nodes), tuple(rng.choice(("gpu", "ssd", "", *LABELS)) for _ in range(rng.choice((0, 1, 1, 2)))))
             for _ in range(rng.choice((0, 1, 2)))
         )
-        await self._ask(admin.REPLACE_LABELS_ON_NODES, ReplaceLabelsRequest(request, rng.random() < 0.5))
+        await self._ask(
+            ResourceManagerAdministrationProtocol.replace_labels_on_nodes,
+            ReplaceLabelsRequest(request, rng.random() < 0.5),
+        )
 
     async def _resize(self) -> None:
         rng = self.rng
@@ -129,11 +135,11 @@ class Operators:
             (rng.choice(nodes), rng.choice((Resource(4096, 16), Resource(4096, 16), *SIZES)))
             for _ in range(rng.choice((1, 1, 3)))
         )
-        await self._ask(admin.UPDATE_NODE_RESOURCE, sizes)
+        await self._ask(ResourceManagerAdministrationProtocol.update_node_resource, sizes)
 
     async def _other(self) -> None:
         rng = self.rng
-        rpc = rng.choice(admin.RPCS)
+        rpc = rng.choice(ResourceManagerAdministrationProtocol.rpcs)
         record = self.known.request(rng, rpc.path, self.caller.harmless)
         await self._ask(rpc, record)
 

@@ -24,8 +24,8 @@ from tests.cluster.rpc_fuzz.operators import QUEUES, Operators
 from tests.cluster.rpc_fuzz.strays import Strays
 from tests.rm import served_cluster
 from wire.cluster_secret import read_client_token, read_cluster_secret
-from wire.proxies.admin import AdminProxy
-from wire.proxies.tracker import ResourceTrackerProxy
+from wire.protocols.admin import ResourceManagerAdministrationProtocol
+from wire.protocols.tracker import ResourceTracker
 from yarn.configuration import Configuration
 from yarn.errors import YarnException
 from yarn.ids import ApplicationId, NodeId
@@ -227,7 +227,7 @@ async def _put_back(cluster: LocalCluster) -> None:
     client, real = cluster.client, tuple(node.id for node in cluster.nodes)
     Operators(None, Known(), Random(0), cluster.directory.conf).put_back()  # type: ignore[arg-type]
     token, address = read_client_token(_with_secret(cluster)), cluster.addresses[served_cluster.ADMIN]
-    async with AdminProxy(address, user=getpass.getuser(), token=token) as operator:
+    async with ResourceManagerAdministrationProtocol(address, user=getpass.getuser(), token=token) as operator:
         await operator.refresh_queues()
         await operator.refresh_nodes(RefreshNodesRequest())
         for report in await client.applications():
@@ -255,7 +255,7 @@ async def _wait_back(client: Client, real: tuple[NodeId, ...]) -> None:
 
 async def _send_away(served: served_cluster.Cluster, node_id: NodeId) -> None:
     token = served.node_tokens.create(node_id)
-    async with ResourceTrackerProxy(served.addresses[served_cluster.TRACKER], token=token) as proxy:
+    async with ResourceTracker(served.addresses[served_cluster.TRACKER], token=token) as proxy:
         with suppress(YarnException):
             await proxy.unregister_node_manager(node_id)
 

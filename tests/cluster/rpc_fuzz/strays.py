@@ -27,9 +27,12 @@ from tests.cluster.rpc_fuzz.known import Known
 from tests.cluster.rpc_fuzz.mutations import mutated
 from tests.rm.served_cluster import Cluster
 from wire.channel import MESSAGE_BYTES_MAX, METADATA_BYTES_MAX
-from wire.protocols import client_cluster, container_management, master, pack, tracker
+from wire.protocols.client import ApplicationClientProtocol
+from wire.protocols.container_management import ContainerManagementProtocol
+from wire.protocols.master import ApplicationMasterProtocol
+from wire.protocols.pack import PackTokenSecretManager, PackTrackerProtocol
+from wire.protocols.tracker import ResourceTracker
 from wire.rpc import Rpc
-from wire.tokens import PackTokenSecretManager
 from yarn.containers import Token
 from yarn.errors import InvalidArgumentException
 from yarn.ids import NodeId
@@ -76,7 +79,7 @@ class Strays:
         record = self.known.request(rng, rpc.path, self.caller.harmless)
         if isinstance(record, RegisterNodeManagerRequest) and not self.known.nodes_list_ended:
             record = replace(record, containers=())
-        if rpc is pack.REGISTER_NODES and not self.known.nodes_list_ended:
+        if rpc is PackTrackerProtocol.register_nodes and not self.known.nodes_list_ended:
             record = tuple(replace(one, containers=()) for one in record)
         try:
             data = rpc.request.encode(record)
@@ -89,7 +92,7 @@ class Strays:
             await self.caller.send(rng, Message(rpc, target, data, self._metadata(rpc, record, target)))
 
     def _target(self, rpc: Rpc[Any, Any], record: object) -> str | None:
-        if rpc in container_management.RPCS:
+        if rpc in ContainerManagementProtocol.rpcs:
             return str(self.rng.choice(self.known.real_nodes)) if self.known.real_nodes else None
         return self.caller.addresses[KEY_OF[rpc.path]]
 
@@ -104,17 +107,17 @@ class Strays:
     def _token(self, rpc: Rpc[Any, Any], record: Any, target: str) -> Token | None:
         """The one that the call is let in with."""
         rng = self.rng
-        if rpc in master.RPCS:
+        if rpc in ApplicationMasterProtocol.rpcs:
             return rng.choice(self.known.master_tokens) if self.known.master_tokens else None
-        if rpc in container_management.RPCS:
+        if rpc in ContainerManagementProtocol.rpcs:
             those = [token for node, token in self.known.nm_tokens if str(node) == target]
             return rng.choice(those) if those else None
-        if rpc in tracker.RPCS:
+        if rpc in ResourceTracker.rpcs:
             node = record if isinstance(record, NodeId) else record.node_id
             # Real nodes keep their registration most of the time, or nothing would ever run on them.
             is_spared = node in self.known.real_nodes and rng.random() < 0.9
             return None if is_spared else self.cluster.node_tokens.create(node)
-        if rpc in pack.RPCS:
+        if rpc in PackTrackerProtocol.rpcs:
             return PackTokenSecretManager(self.secret).create(Pack(NodeId("127.0.3.1", 1), rng.choice((1, 3, 100))))
         return self.caller.client_token
 
@@ -143,7 +146,7 @@ class Strays:
         metadata = (("x-large", "y" * self.rng.choice(LARGE_BYTES)),)
         await self._raw_call(
             "large metadata",
-            client_cluster.GET_CLUSTER_METRICS.path,
+            ApplicationClientProtocol.get_cluster_metrics.path,
             b"",
             metadata,
             {grpc.StatusCode.RESOURCE_EXHAUSTED},
@@ -156,7 +159,7 @@ class Strays:
         data = b"\x00" * (MESSAGE_BYTES_MAX + 1)
         await self._raw_call(
             "large message",
-            client_cluster.GET_CLUSTER_METRICS.path,
+            ApplicationClientProtocol.get_cluster_metrics.path,
             data,
             self._client_metadata(),
             {grpc.StatusCode.RESOURCE_EXHAUSTED},
@@ -164,7 +167,9 @@ class Strays:
 
     async def _cancelled_call(self) -> None:
         """The caller goes away, or has next to no time, while its call is answered."""
-        rpc = self.rng.choice((client_cluster.GET_CLUSTER_NODES, client_cluster.GET_CLUSTER_METRICS))
+        rpc = self.rng.choice(
+            (ApplicationClientProtocol.get_cluster_nodes, ApplicationClientProtocol.get_cluster_metrics)
+        )
         self.caller.spend()
         call: Any = self.caller.channel(self.caller.addresses[KEY_OF[rpc.path]]).unary_unary(rpc.path)
         waiting = call(

@@ -1,9 +1,10 @@
-"""What an AM asks for, and what it is told of preemption."""
+"""Resource requests and container updates of an AM, and the preemption messages it receives."""
 
 from __future__ import annotations
 
 from protos import yarn_protos_pb2 as pb
 from protos import yarn_service_protos_pb2 as service_pb
+from wire.codec.basic import read_container_id, read_resource, write_container_id, write_resource
 from wire.codec.fields import (
     member,
     members,
@@ -14,8 +15,6 @@ from wire.codec.fields import (
     required,
     text,
 )
-from wire.codec.ids import read_container_id, write_container_id
-from wire.codec.resources import read_resource, write_resource
 from yarn.asks import Preemption, ResourceRequest, UpdateContainerError, UpdateContainerRequest
 from yarn.errors import InvalidArgumentException
 from yarn.states import ContainerUpdateType, ExecutionType

@@ -1,12 +1,15 @@
-"""The file that mapping-rule-json-file names: the shell reads it, since the core reads nothing."""
+"""Files that settings name and the shell reads for the core: host lists and mapping rules."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
+from rm.core.host_lists import HostLists
 from rm.core.placement_rules.reading import FORMAT, JSON, JSON_FILE
+from wire.host_files import read_hosts
 from yarn.configuration import Configuration, Entry
 from yarn.faults import ConfigurationException, Fault, Origin
+from yarn.settings import resourcemanager
 
 RULES_BYTES_MAX = 4 * 1024 * 1024
 """A file that is larger is not one of rules; the event log keeps its text."""
@@ -27,6 +30,15 @@ def with_mapping_rules(configuration: Configuration) -> Configuration:
         fault = Fault(JSON_FILE, name, origin, f"cannot be read: {error}", f"write the rules there, or into {JSON}")
         raise ConfigurationException([fault]) from None
     return configuration.with_entries({JSON: Entry(text, Origin(name))})
+
+
+def host_lists(conf: Configuration) -> HostLists:
+    """The lists that `conf` names. Raises YarnException if a file cannot be read."""
+    included, excluded = (
+        read_hosts(setting, setting.of(conf))
+        for setting in (resourcemanager.NODES_INCLUDE_PATH, resourcemanager.NODES_EXCLUDE_PATH)
+    )
+    return HostLists(tuple(host for host, _ in included), excluded)
 
 
 def _read(path: Path) -> str:
