@@ -8,14 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from rm.scheduler.config.managed_configuration import configuration_of_leaf, is_managed, template_entries
 from rm.scheduler.config.queue_configuration import QueueConfiguration
-from rm.scheduler.config.queue_keys import ROOT, queue_key
-from rm.scheduler.config.queue_template import QueueTemplate
-from rm.scheduler.config.reading import Reader
+from rm.scheduler.config.queue_templates import QueueTemplate, configuration_of_leaf, is_managed, template_entries
+from rm.scheduler.config.reader import Reader
 from rm.scheduler.model.access_control_list import AccessControlList
 from yarn.configuration import Configuration
 from yarn.settings import scheduler
+from yarn.settings.scheduler import ROOT, queue_key
 from yarn.states import QueueACL
 
 _NAMES = {

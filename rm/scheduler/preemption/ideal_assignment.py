@@ -14,13 +14,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from rm.scheduler.config.queue_keys import ROOT
 from rm.scheduler.model.resource_calculator import multiplied
 from rm.scheduler.model.usage import NO_LABEL
 from rm.scheduler.preemption.temp_queue import TempQueue
 from yarn.java.binary32 import f32
 from yarn.java.priority_queue import JavaPriorityQueue
 from yarn.resource import INT32_MAX, Resource, componentwise_max, componentwise_min
+from yarn.settings.scheduler import ROOT
 
 if TYPE_CHECKING:
     from rm.scheduler.preemption.preemption_round import PreemptionRound

@@ -11,10 +11,10 @@ from typing import TypeAlias
 
 from msgspec import Struct
 
+from rm.scheduler.config.monitors import PreemptionSettings
 from rm.scheduler.context import SchedulerContext
 from rm.scheduler.model.queue import CSQueue
 from rm.scheduler.model.rm_container import RMContainer
-from rm.scheduler.preemption.configuration import PreemptionSettings
 from rm.scheduler.preemption.fifo_selector import select_fifo
 from rm.scheduler.preemption.intra_queue_selector import select_in_queues
 from rm.scheduler.preemption.preemption_round import PreemptionRound, PreemptionRoundFailed

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from rm.scheduler.config.queue_keys import ROOT
+from rm.scheduler.config.monitors import PreemptionSettings
 from rm.scheduler.context import SchedulerContext
 from rm.scheduler.model.parent_queue import ParentQueue
 from rm.scheduler.model.queue import CSQueue
 from rm.scheduler.model.resource_calculator import ResourceCalculator, multiplied
 from rm.scheduler.model.rm_container import RMContainer
 from rm.scheduler.model.usage import NO_LABEL
-from rm.scheduler.preemption.configuration import PreemptionSettings
 from rm.scheduler.preemption.temp_queue import TempQueue, clone_tree
 from rm.scheduler.preemption.victims import Victim, Victims
 from yarn.ids import ContainerId
 from yarn.java.hash_order import hash_order, string_hash
 from yarn.resource import Resource
+from yarn.settings.scheduler import ROOT
 
 YARN_RUNTIME_EXCEPTION = "org.apache.hadoop.yarn.exceptions.YarnRuntimeException"
 
