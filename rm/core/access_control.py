@@ -15,16 +15,15 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from rm.core.applications import RMApp
 from rm.core.events import Asker
 from rm.scheduler.capacity_scheduler import CapacityScheduler
-from rm.scheduler.config.managed_configuration import configuration_of_leaf, is_managed, template_entries
 from rm.scheduler.config.queue_configuration import QueueConfiguration
-from rm.scheduler.config.queue_keys import ROOT, queue_key
-from rm.scheduler.config.queue_template import QueueTemplate
-from rm.scheduler.config.reading import Reader
+from rm.scheduler.config.queue_templates import QueueTemplate, configuration_of_leaf, is_managed, template_entries
+from rm.scheduler.config.reader import Reader
 from rm.scheduler.model.access_control_list import AccessControlList
 from yarn.configuration import Configuration
 from yarn.errors import YarnException
 from yarn.settings import resourcemanager
 from yarn.settings import scheduler as scheduler_settings
+from yarn.settings.scheduler import ROOT, queue_key
 from yarn.states import ApplicationAccessType, QueueACL
 
 VIEW, MODIFY = ApplicationAccessType.VIEW_APP, ApplicationAccessType.MODIFY_APP

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from rm.scheduler.config.reading import Reader
+from rm.scheduler.config.reader import Reader
 
 
 class ApplicationLifetime(Struct, frozen=True):

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from enum import Enum
 from typing import TYPE_CHECKING
 
-from rm.scheduler.config.capacity_checks import Yardstick
+from rm.scheduler.config.checks import CapacityComparator
 from rm.scheduler.config.configuration import CapacitySchedulerConfiguration, make_calculator
 from rm.scheduler.model.node import SchedulerNode
 from rm.scheduler.model.node_labels import NodeLabels
@@ -119,6 +119,6 @@ class SchedulerContext:
         """The nodes as Java's map gives them (ClusterNodeTracker.getAllNodes)."""
         return [self.nodes[node_id] for node_id in hash_order(self.nodes, node_hash, peak=self.nodes_peak)]
 
-    def yardstick(self) -> Yardstick:
+    def comparator(self) -> CapacityComparator:
         """How amounts of a new configuration are compared."""
-        return Yardstick(self.calculator, self.cluster_resource, self.labels.resources())
+        return CapacityComparator(self.calculator, self.cluster_resource, self.labels.resources())

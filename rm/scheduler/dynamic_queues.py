@@ -10,10 +10,10 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from rm.scheduler.config.managed_configuration import configuration_of_leaf
-from rm.scheduler.config.queue_configuration import QueueConfiguration, read_auto_created_queue, read_dynamic_queue
-from rm.scheduler.config.queue_template import QueueTemplate
-from rm.scheduler.config.reading import Reader
+from rm.scheduler.config.queue_configuration import QueueConfiguration
+from rm.scheduler.config.queue_reader import QueueReader
+from rm.scheduler.config.queue_templates import QueueTemplate, configuration_of_leaf
+from rm.scheduler.config.reader import Reader
 from rm.scheduler.managed_queues import ManagedParentQueue
 from rm.scheduler.model.parent_queue import ParentQueue
 from rm.scheduler.model.queue import CSQueue
@@ -122,15 +122,9 @@ def _make(name: str, parent: ParentQueue, tree: QueueTree, *, is_leaf: bool) -> 
     settings = parent.context.settings
     template = QueueTemplate(settings.source, parent.path)
     reader = Reader(template.configuration_of(path, is_leaf=is_leaf))
-    configuration = read_dynamic_queue(
-        reader,
-        path,
-        parent.configuration,
-        settings.resource_types,
-        settings.maximum_allocation,
-        labels=template.labels_of(path),
-        is_leaf=is_leaf,
-    )
+    queue_reader = QueueReader(reader, settings.resource_types, settings.maximum_allocation)
+    labels = template.labels_of(path)
+    configuration = queue_reader.read_dynamic(path, parent.configuration, labels=labels, is_leaf=is_leaf)
     if reader.faults:
         raise CreationRefused("; ".join(str(fault) for fault in reader.faults))
     return tree.add(_with_state_of(parent, configuration), parent)
@@ -140,9 +134,8 @@ def _make_in(parent: ManagedParentQueue, name: str, tree: QueueTree) -> CSQueue:
     """A leaf of a managed parent (ManagedParentQueue.addChildQueue)."""
     path, most, settings = f"{parent.path}.{name}", parent.managed.queues_max, parent.context.settings
     reader = Reader(configuration_of_leaf(settings.source, path))
-    configuration = read_auto_created_queue(
-        reader, path, parent.configuration, settings.resource_types, settings.maximum_allocation
-    )
+    queue_reader = QueueReader(reader, settings.resource_types, settings.maximum_allocation)
+    configuration = queue_reader.read_auto_created(path, parent.configuration)
     if reader.faults:
         raise CreationRefused("; ".join(str(fault) for fault in reader.faults))
     if len(parent.children) >= most:

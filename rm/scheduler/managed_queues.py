@@ -12,20 +12,24 @@ on, though it may have one.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from rm.scheduler.config.managed_configuration import ManagedCreation
-from rm.scheduler.config.queue_configuration import QueueConfiguration
+from rm.scheduler.config.queue_configuration import ManagedCreation, QueueConfiguration
+from rm.scheduler.config.queue_templates import MANAGED_CREATION
 from rm.scheduler.context import SchedulerContext
 from rm.scheduler.model.leaf_queue import LeafQueue
 from rm.scheduler.model.parent_queue import ParentQueue
+from rm.scheduler.model.queue import CSQueue
 from rm.scheduler.model.resource_calculator import multiplied
 from rm.scheduler.model.usage import NO_LABEL, QueueCapacities
+from yarn.configuration import Configuration
+from yarn.faults import Fault
 from yarn.ids import ApplicationId
-from yarn.java.binary32 import f32
+from yarn.java.binary32 import f32, shortest
 from yarn.java.hash_order import hash_order, string_hash
 from yarn.resource import Resource
+from yarn.settings.scheduler import queue_key
 
 _EPSILON = f32(0.001)
 """What shares may be short of one another and still count as enough (CSQueueUtils.EPSILON)."""
@@ -261,3 +265,48 @@ def new_queue(
     if configuration.managed is not None:
         return ManagedParentQueue(configuration, parent, context)
     return ParentQueue(configuration, parent, context)
+
+
+def check_managed(queue: CSQueue, new: QueueConfiguration, configuration: Configuration, faults: list[Fault]) -> None:
+    """Add what a refresh may not do to a managed parent or its leaves (ManagedParentQueue.reinitialize)."""
+    key = queue_key(queue.path, MANAGED_CREATION + "enabled")
+
+    def fault(problem: str, remedy: str) -> None:
+        faults.append(Fault(key, configuration.get(key), configuration.origin(key), problem, remedy))
+
+    if isinstance(queue, AutoCreatedLeafQueue) and not new.is_auto_created:
+        fault(f"{queue.path} was created by its parent and cannot be configured as well", "use another name")
+    if not isinstance(queue, ManagedParentQueue):
+        if isinstance(queue, ParentQueue) and new.managed is not None:
+            fault(
+                f"Can not convert parent queue: {queue.path} to auto create enabled parent queue since it could have "
+                "other pre-configured queues which is not supported",
+                "configure it under a new name",
+            )
+        return
+    if new.managed is None:
+        fault(
+            f"Cannot convert auto create enabled parent queue: {queue.path} to leaf queue. Please check  parent "
+            f"queue's configuration {MANAGED_CREATION}enabled is set to true",
+            "keep it true",
+        )
+        return
+    configured = [child.name for child in queue.children if not isinstance(child, AutoCreatedLeafQueue)]
+    if configured != list(new.children):
+        fault(f"{queue.path} is a managed parent: its configured queues cannot change", "keep its list of queues")
+    _check_sum(queue, new, fault)
+
+
+def _check_sum(queue: ManagedParentQueue, new: QueueConfiguration, fault: Callable[[str, str], None]) -> None:
+    """The guarantees given to leaves, against the parent's own share before the refresh."""
+    assert new.managed is not None
+    total, own = 0.0, queue.capacities.default.capacity
+    for child in queue.children:
+        total = f32(total + child.capacities.default.capacity)
+    if new.managed.fails_when_full and own < total:
+        fault(
+            f"Total of Auto Created leaf queues guaranteed capacity : {shortest(total)} exceeds Parent queue's "
+            f"{queue.path} guaranteed capacity {shortest(own)}.Cannot enforce policy to auto create queues beyond "
+            "parent queue's capacity",
+            "set fail-on-exceeding-parent-capacity to false",
+        )

@@ -58,8 +58,8 @@ class QueueRefresh:
         self._applications.recheck_parallel()
 
     def _checked(self, configuration: Configuration) -> CapacitySchedulerConfiguration:
-        yardstick, dynamic = self._context.yardstick(), self._tree.dynamic_queues()
-        settings, faults = CapacitySchedulerConfiguration.read_with_faults(configuration, yardstick, dynamic)
+        comparator, dynamic = self._context.comparator(), self._tree.dynamic_queues()
+        settings, faults = CapacitySchedulerConfiguration.read_with_faults(configuration, comparator, dynamic)
         is_sound = not any(fault.severity is Severity.ERROR for fault in faults)
         if settings.is_whole:
             changes = self._tree.faults_of_change(settings, configuration, with_capacities=is_sound)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from contextlib import suppress
 
-from rm.scheduler.config.queue_keys import PREFIX
 from rm.scheduler.context import SchedulerContext
 from rm.scheduler.dynamic_queues import CreationRefused, create_queue
 from rm.scheduler.managed_queues import AutoCreatedLeafQueue
@@ -12,6 +11,7 @@ from rm.scheduler.model.leaf_queue import LeafQueue
 from rm.scheduler.model.queue_tree import QueueTree
 from yarn.errors import AccessControlException
 from yarn.ids import ApplicationId
+from yarn.settings.scheduler import PREFIX
 from yarn.states import QueueState
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 
-from rm.scheduler.config.queue_keys import ROOT
 from rm.scheduler.model.application import FiCaSchedulerApp
 from rm.scheduler.model.leaf_queue import LeafQueue
 from rm.scheduler.model.parent_queue import ParentQueue
@@ -16,6 +15,7 @@ from tests.conformance.nodes import RecordedNode
 from tests.conformance.recording import View
 from tests.conformance.replies import Names, container_name, show
 from yarn.asks import ANY
+from yarn.settings.scheduler import ROOT
 
 
 def look(cluster: RecordedCluster) -> View:

@@ -9,7 +9,7 @@ from rm.core.access_control import QueueAcls
 from rm.core.administration import ConfiguredQueues
 from rm.core.placement_rules.mapping import MappingPlacement
 from rm.core.resource_manager import ResourceManagerCore
-from rm.scheduler.config import unsupported
+from rm.scheduler.config.checks import unsupported_keys
 from rm.scheduler.config.configuration import CapacitySchedulerConfiguration
 from rm.shell.configuration_files import with_mapping_rules
 from yarn.configuration import Configuration, ConfigurationException, Entry
@@ -56,7 +56,7 @@ def conf() -> Recording:
 
 def is_refused_when_asked_for(key: str) -> bool:
     """Keys that are looked at only to say that what they ask for is not there yet."""
-    return any(key.endswith(name) for name in unsupported.names())
+    return any(key.endswith(name) for name in unsupported_keys())
 
 
 def test_what_is_read_is_listed(conf: Recording) -> None:

@@ -1,6 +1,6 @@
 """What a configuration may ask of Hadoop and yarnling has not: told as a warning, so that nobody waits for it.
 
-Only what a configuration switches on is told. What the scheduler lacks is refused by rm.scheduler.config.unsupported
+Only what a configuration switches on is told. What the scheduler lacks is refused by rm.scheduler.config.checks
 instead: a queue without its rules would be another queue.
 """
 

@@ -23,6 +23,7 @@ from yarn.settings.kinds import (
 )
 
 PREFIX: Final = "yarn.scheduler.capacity."
+ROOT: Final = "root"
 
 _RESOURCE_PACKAGE = "org.apache.hadoop.yarn.util.resource"
 
@@ -348,4 +349,4 @@ def queue_setting(key: str) -> Setting[Any] | None:
 
 def is_queue_path(text: str) -> bool:
     """True for root and what is below it."""
-    return text == "root" or text.startswith("root.")
+    return text == ROOT or text.startswith(ROOT + ".")

@@ -21,7 +21,7 @@ from rm.scheduler.capacity.capacity_vector import (
     to_mib,
     uniform,
 )
-from rm.scheduler.config.reading import Reader
+from rm.scheduler.config.reader import Reader
 from yarn.java.binary32 import f32, shortest
 from yarn.java.values import parse_float
 from yarn.resource import MEMORY_MB, VCORES, Resource, ResourceTypes

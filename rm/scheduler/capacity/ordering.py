@@ -18,8 +18,12 @@ from collections.abc import Iterable, Iterator
 from math import log, log1p
 from typing import TYPE_CHECKING, TypeAlias
 
-from rm.scheduler.config.queue_configuration import QueueConfiguration
-from rm.scheduler.config.queue_values import FAIR, FIFO_FOR_PENDING, FIFO_WITH_PARTITIONS
+from rm.scheduler.config.queue_configuration import (
+    FAIR,
+    FIFO_FOR_PENDING,
+    FIFO_WITH_PARTITIONS,
+    QueueConfiguration,
+)
 
 if TYPE_CHECKING:
     from rm.scheduler.model.application import FiCaSchedulerApp

@@ -5,7 +5,7 @@ from __future__ import annotations
 from rm.scheduler.context import SchedulerContext
 from rm.scheduler.idle_queues import IdleQueues
 from rm.scheduler.model.queue_tree import QueueTree
-from rm.scheduler.preemption.rounds import Rounds
+from rm.scheduler.preemption.monitor import Rounds
 
 
 class Policies:

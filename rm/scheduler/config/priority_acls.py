@@ -1,10 +1,10 @@
-"""Which priorities a leaf's users may give their applications (AppPriorityACLConfigurationParser).
+"""The priorities that a leaf's users may give their applications (AppPriorityACLConfigurationParser).
 
     root.a.acl_application_max_priority =
         [user=ann,bob group=staff max_priority=7 default_priority=3] [user=* max_priority=2 default_priority=1]
 
-A user may go as high as any group of the list that names the user lets it. Who names no priority gets the default of
-the group with the lowest maximum among those. A leaf without the key lets everybody do what the cluster allows.
+The groups that name a user decide: the highest `max_priority` of them is the user's limit, and an application without
+a priority gets the default of the one with the lowest maximum. Without the key only the cluster's maximum holds.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from collections.abc import Iterable
 
 from msgspec import Struct
 
-from rm.scheduler.config.reading import Reader
+from rm.scheduler.config.reader import Reader
 from rm.scheduler.model.access_control_list import AccessControlList
 
 PRIORITY_ACL = "acl_application_max_priority"
@@ -25,7 +25,7 @@ _REMEDY = "write [user=u1,u2 group=g1 max_priority=N default_priority=N] ..."
 
 
 class PriorityAcl(Struct, frozen=True):
-    """One group of the list. `default_priority` None = none is said, and that of the queue holds."""
+    """One group of the list. `default_priority` None: the queue's is used."""
 
     allowed: AccessControlList
     max_priority: int
@@ -33,7 +33,7 @@ class PriorityAcl(Struct, frozen=True):
 
 
 def read_priority_acls(reader: Reader, key: str) -> tuple[PriorityAcl, ...]:
-    """The groups at `key`, the highest maximum first; faults go to the reader."""
+    """The groups at `key`, the highest maximum first. Faults are added to the reader."""
     highest = reader.integer(CLUSTER_MAX_PRIORITY, 0)
     groups = (text for text in _GROUP.findall(reader.text(key)) if text.strip())
     read = (_group(reader, key, text, highest) for text in groups)
@@ -41,19 +41,19 @@ def read_priority_acls(reader: Reader, key: str) -> tuple[PriorityAcl, ...]:
 
 
 def may_have(acls: Iterable[PriorityAcl], priority: int, user: str, groups: tuple[str, ...]) -> bool:
-    """True if one of the lists lets the user go so high, or there is none (AppPriorityACLsManager.checkAccess)."""
+    """True if some list allows the user this priority, or there are no lists (AppPriorityACLsManager.checkAccess)."""
     acls = tuple(acls)
     return not acls or any(priority <= acl.max_priority for acl in acls if acl.allowed.allows(user, groups))
 
 
 def default_priority(acls: Iterable[PriorityAcl], user: str, groups: tuple[str, ...]) -> int | None:
-    """What the user gets without asking: by the last list that names it (getMappedPriorityAclForUGI)."""
+    """The priority of an application without one: by the last list that names the user (getMappedPriorityAclForUGI)."""
     found = [acl.default_priority for acl in acls if acl.allowed.allows(user, groups)]
     return found[-1] if found else None
 
 
 def _group(reader: Reader, key: str, text: str, highest: int) -> PriorityAcl | None:
-    """None and a fault for what Hadoop would not start with."""
+    """None, and a fault, for a group with which Hadoop would not start."""
     names: list[str] = []
     numbers: dict[str, int] = {}
     for word in text.split():
@@ -66,10 +66,10 @@ def _group(reader: Reader, key: str, text: str, highest: int) -> PriorityAcl | N
         elif kind in ("MAX_PRIORITY", "DEFAULT_PRIORITY") and re.fullmatch(r"[+-]?\d+", value, re.ASCII):
             numbers[kind] = int(value)
         else:
-            reader.fault(key, f"{word!r} in [{text}] is not understood", _REMEDY)
+            reader.fault(key, f"{word!r} in [{text}] is not a valid setting", _REMEDY)
             return None
     if not names or "MAX_PRIORITY" not in numbers:
-        reader.fault(key, f"[{text}] names no {'max_priority' if names else 'user'}", _REMEDY)
+        reader.fault(key, f"[{text}] does not name a {'max_priority' if names else 'user or group'}", _REMEDY)
         return None
     default = numbers.get("DEFAULT_PRIORITY")
     return PriorityAcl(
@@ -78,5 +78,5 @@ def _group(reader: Reader, key: str, text: str, highest: int) -> PriorityAcl | N
 
 
 def _list_of(names: list[str]) -> AccessControlList:
-    """The first word names users and the second groups, whatever they are called (createACLStringForPriority)."""
+    """The first value is a list of users and the second of groups, whatever their keys (createACLStringForPriority)."""
     return AccessControlList.parse("*" if names[0] == "*" else " ".join(names[:2]))

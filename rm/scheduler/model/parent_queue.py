@@ -11,8 +11,7 @@ from rm.scheduler.capacity.effective_capacity import (
     update_absolute_capacities,
 )
 from rm.scheduler.completion import complete_in_queue, preempted_status
-from rm.scheduler.config.queue_configuration import QueueConfiguration
-from rm.scheduler.config.queue_values import PRIORITY_UTILIZATION
+from rm.scheduler.config.queue_configuration import PRIORITY_UTILIZATION, QueueConfiguration
 from rm.scheduler.context import RESPECT, SchedulerContext, SchedulingMode
 from rm.scheduler.model.assignment import Assignment, Proposal, Skipped
 from rm.scheduler.model.limits import ResourceLimits

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from rm.scheduler.capacity.effective_capacity import derive_capacities, effective_amounts, update_absolute_capacities
 from rm.scheduler.config.queue_configuration import QueueConfiguration
-from rm.scheduler.config.queue_keys import ROOT
 from rm.scheduler.context import RESPECT, SchedulerContext, SchedulingMode
 from rm.scheduler.model.assignment import Assignment
 from rm.scheduler.model.limits import ResourceLimits
@@ -17,6 +16,7 @@ from rm.scheduler.model.usage import NO_LABEL, QueueCapacities, ResourceUsage
 from rm.scheduler.preemption.losses import Losses
 from rm.scheduler.view.reasons import Refusals
 from yarn.resource import Resource
+from yarn.settings.scheduler import ROOT
 from yarn.states import QueueState
 
 if TYPE_CHECKING:

@@ -9,14 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from rm.scheduler.config.capacity_checks import check_children
+from rm.scheduler.config.checks import check_children
 from rm.scheduler.config.configuration import CapacitySchedulerConfiguration
-from rm.scheduler.config.managed_checks import check_managed
-from rm.scheduler.config.queue_configuration import PLAN_DEFAULT, QUEUE_CREATION, QueueConfiguration
-from rm.scheduler.config.queue_keys import ROOT, queue_key
-from rm.scheduler.config.reading import Reader
+from rm.scheduler.config.queue_configuration import PLAN_DEFAULT, QueueConfiguration
+from rm.scheduler.config.queue_templates import QUEUE_CREATION
+from rm.scheduler.config.reader import Reader
 from rm.scheduler.context import SchedulerContext
-from rm.scheduler.managed_queues import AutoCreatedLeafQueue, ManagedParentQueue, new_queue
+from rm.scheduler.managed_queues import AutoCreatedLeafQueue, ManagedParentQueue, check_managed, new_queue
 from rm.scheduler.model.leaf_queue import LeafQueue
 from rm.scheduler.model.limits import ResourceLimits
 from rm.scheduler.model.parent_queue import ParentQueue
@@ -24,6 +23,7 @@ from rm.scheduler.model.queue import CSQueue
 from yarn.configuration import Configuration
 from yarn.faults import Fault
 from yarn.java.hash_order import hash_order, string_hash
+from yarn.settings.scheduler import ROOT, queue_key
 from yarn.states import QueueState
 
 
@@ -143,8 +143,8 @@ class QueueTree:
             if isinstance(queue, ParentQueue) and new is not None and not new.is_leaf and not new.is_plan:
                 children = [settings.queues[path] for path in _paths_after_refresh(queue, settings)]
                 flag = queue.allow_zero_capacity_sum
-                yardstick = self._context.yardstick()
-                check_children(reader, new, children, yardstick, allow_zero_capacity_sum=flag)
+                comparator = self._context.comparator()
+                check_children(reader, new, children, comparator, allow_zero_capacity_sum=flag)
         faults.extend(reader.faults)
 
     def refresh(self) -> None:

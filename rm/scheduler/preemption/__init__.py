@@ -1,1 +1,1 @@
-"""Preemption: queues that are owed resources get them back from those that hold too much."""
+"""Preemption: queues below their guarantee get resources back from queues above theirs."""

@@ -1,7 +1,7 @@
-"""When rounds of preemption run, and what becomes of their orders: Hadoop's SchedulingMonitor, driven by heartbeats.
+"""Runs rounds of preemption and carries out their orders: Hadoop's SchedulingMonitor, driven by heartbeats.
 
-In Hadoop a thread runs a round every so often. Here a node's heartbeat runs the one that is due, after the node was
-served; a cluster without heartbeats has nothing to preempt either. With preemption off no round is ever due.
+In Hadoop a thread runs a round per interval. Here a node's heartbeat runs the round that is due, after placement on
+the node; a cluster without heartbeats has nothing to preempt either. With preemption off no round is ever due.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from rm.scheduler.preemption.policy import (
     Order,
     ProportionalCapacityPreemptionPolicy,
 )
-from rm.scheduler.preemption.victims import Victim
+from rm.scheduler.preemption.preemption_round import Victim
 from yarn.resource import INT64_MAX
 
 _NEVER_MS = INT64_MAX
 
 
 class SchedulingMonitor:
-    """`due_ms`: when the next round runs. `policy` remembers what was chosen in earlier ones."""
+    """`due_ms`: when the next round runs. `policy` keeps what earlier rounds chose."""
 
     __slots__ = ("_applications", "_context", "_tree", "due_ms", "policy")
 
@@ -43,7 +43,7 @@ class SchedulingMonitor:
             self.due_ms += context.settings.preemption.interval_ms
 
     def refresh(self) -> None:
-        """The configuration is new: rounds may begin, at once, or end; the queues may be others."""
+        """Apply a new configuration: rounds start at once, or stop; queues may have been added."""
         self._context.killables.refresh_queues(self._tree.by_path.values())
         if not self._context.settings.preemption.enabled:
             self.due_ms = _NEVER_MS
@@ -51,7 +51,7 @@ class SchedulingMonitor:
             self.due_ms = self._context.now_ms
 
     def run_due(self) -> None:
-        """Run the round that is due; those that were missed since are not made up for."""
+        """Run the round that is due. Rounds missed since then are skipped."""
         context = self._context
         interval_ms = context.settings.preemption.interval_ms
         self.due_ms += ((context.now_ms - self.due_ms) // interval_ms + 1) * interval_ms
@@ -61,7 +61,7 @@ class SchedulingMonitor:
             context.notify(PreemptionFailed(str(failure)))
 
     def run(self, clock_ms: int) -> None:
-        """One round, at `clock_ms` of the policy's clock."""
+        """Run one round, at `clock_ms` of the policy's clock."""
         self._context.revision += 1
         for order in self.policy.edit_schedule(self._tree.root, clock_ms, self._drop):
             self._carry_out(order, clock_ms)
@@ -72,31 +72,59 @@ class SchedulingMonitor:
                 attempt = self._applications.attempt_of(victim.container.id.application_id)
                 if attempt is not None:
                     attempt.mark_for_preemption(victim.container.id)
-                self._tell(victim, "told", clock_ms)
+                self._notify(victim, "told", clock_ms)
             case MarkForKillable(victim):
-                self._end(victim, clock_ms)
+                self._kill(victim, clock_ms)
             case _:
                 assert_never(order)
 
     def _drop(self, reserved: RMContainer) -> None:
         self._applications.complete(reserved, unreserved_status(reserved.id), RMContainerKill)
 
-    def _end(self, victim: Victim, clock_ms: int) -> None:
-        """At once, or with lazy preemption when its room is needed (markContainerForKillable)."""
+    def _kill(self, victim: Victim, clock_ms: int) -> None:
+        """Kill it now; with lazy preemption when its resources are needed (markContainerForKillable)."""
         container, context = victim.container, self._context
         if not context.settings.preemption.lazy:
-            self._tell(victim, "ended", clock_ms)
+            self._notify(victim, "ended", clock_ms)
             self._applications.complete(container, preempted_status(container.id), RMContainerKill)
             return
-        self._tell(victim, "killable", clock_ms)
+        self._notify(victim, "killable", clock_ms)
         node = context.nodes[container.node_id]
         node.mark_killable(container.id)
         attempt = self._applications.attempt_of(container.id.application_id)
         if attempt is not None:
             context.killables.add(container, node.partition, attempt.leaf.path)
 
-    def _tell(self, victim: Victim, step: str, clock_ms: int) -> None:
+    def _notify(self, victim: Victim, step: str, clock_ms: int) -> None:
         container = victim.container
         self._context.notify(
             VictimOrdered(container.id, container.node_id, step, victim.reason.name, victim.serves, clock_ms)
         )
+
+
+class Rounds:
+    """When a policy's rounds run: the first at once, then one per interval. `next_ms`: the next one; None: never."""
+
+    __slots__ = ("_interval_ms", "next_ms")
+
+    def __init__(self) -> None:
+        self._interval_ms = 0
+        self.next_ms: int | None = None
+
+    def configure(self, interval_ms: int, now_ms: int, *, are_wanted: bool) -> bool:
+        """After a start or refresh: start or stop the rounds. True if they start; running ones keep their interval."""
+        if not are_wanted:
+            self.next_ms = None
+        elif self.next_ms is None:
+            self._interval_ms = max(1, interval_ms)
+            self.next_ms = now_ms
+            return True
+        return False
+
+    def take(self, now_ms: int) -> bool:
+        """True if a round is due now. Several missed rounds count as one."""
+        if self.next_ms is None or now_ms < self.next_ms:
+            return False
+        missed = (now_ms - self.next_ms) // self._interval_ms
+        self.next_ms += (missed + 1) * self._interval_ms
+        return True

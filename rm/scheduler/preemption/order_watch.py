@@ -1,8 +1,8 @@
-"""What must hold of the orders that rounds of preemption give, looked at as each order is given.
+"""Invariants of preemption, checked for each request and kill as it happens.
 
-I-53: a queue gives up containers for others only while it holds more than its guarantee. I-54: the victims of one
-round come to no more than the configured share of the cluster. I-55: a container ends no sooner after its master was
-told than the wait allows.
+I-53: a queue loses containers to others only while it holds more than its guarantee. I-54: the victims of one round
+add up to no more than the configured share of the cluster. I-55: a container is killed no sooner after its AM was
+asked to release it than the configured wait.
 """
 
 from __future__ import annotations
@@ -13,31 +13,31 @@ from rm.scheduler.context import SchedulerContext
 from rm.scheduler.model.notices import VictimOrdered
 from rm.scheduler.model.resource_calculator import multiplied
 from rm.scheduler.model.rm_container import RMContainer
-from rm.scheduler.preemption.victims import PreemptionReason
+from rm.scheduler.preemption.preemption_round import PreemptionReason
 from yarn.ids import ContainerId
 
 REMEMBERED_MAX = 10_000
-"""Containers whose masters were told; the oldest is forgotten first, and its wait is not checked then."""
+"""Requested containers that are remembered. The oldest is dropped first; its wait is then not checked."""
 
 _FOR_ANOTHER_QUEUE = frozenset({PreemptionReason.GUARANTEE.name, PreemptionReason.BALANCE.name})
-"""A queue of higher priority and a reservation are served by rules of their own, which may go below the guarantee."""
+"""Queues of higher priority and reservations are served by other rules, which may go below the guarantee."""
 
 
 class OrderWatch:
-    """Watches the orders of one scheduler. It is there where invariants are checked."""
+    """Checks the preemptions of one scheduler; exists only where invariants are checked."""
 
     def __init__(self, context: SchedulerContext) -> None:
         self._context = context
-        self._told_ms: dict[ContainerId, int] = {}
+        self._requested_ms: dict[ContainerId, int] = {}
         self._round_ms = 0
         self._in_round = context.none
 
     def end_step(self) -> None:
-        """A step has at most one round, and so has a time of the policy's clock that moves."""
+        """Start a new sum: a step has at most one round."""
         self._in_round = self._context.none
 
     def faults_of(self, order: VictimOrdered) -> Iterator[str]:
-        """What is wrong with the order; call it before the container is ended."""
+        """Violations of the invariants. Call it before the container is killed."""
         application = self._context.applications.get(order.container_id.application_id)
         attempt = application.current_attempt if application is not None else None
         container = attempt.live_containers.get(order.container_id) if attempt is not None else None
@@ -48,7 +48,7 @@ class OrderWatch:
         if order.reason != PreemptionReason.QUEUE_PRIORITY.name:
             yield from self._too_much(container, order.clock_ms)
         if order.step == "told":
-            self._note_told(order)
+            self._note_request(order)
         else:
             yield from self._too_soon(order)
 
@@ -58,7 +58,7 @@ class OrderWatch:
         partition = context.nodes[container.node_id].partition
         used, guarantee = leaf.usage.used(partition), leaf.effective_minimum(partition)
         if context.calculator.less_or_equal(context.cluster_resource, used, guarantee):
-            yield f"I-53: {container.id} is taken from {leaf.path}, which holds {used} of its guarantee of {guarantee}"
+            yield f"I-53: {container.id} is preempted, but {leaf.path} uses only {used} of its guarantee of {guarantee}"
 
     def _too_much(self, container: RMContainer, clock_ms: int) -> Iterator[str]:
         context = self._context
@@ -67,17 +67,17 @@ class OrderWatch:
         self._in_round = self._in_round + container.resource
         most = multiplied(context.cluster_resource, context.settings.preemption.total_per_round)
         if not context.calculator.fits_in(self._in_round, most):
-            yield f"I-54: {container.id}: the round takes {self._in_round}, and may take {most}"
+            yield f"I-54: {container.id}: the round preempts {self._in_round}, more than the allowed {most}"
 
     def _too_soon(self, order: VictimOrdered) -> Iterator[str]:
-        settings, told_ms = self._context.settings.preemption, self._told_ms.pop(order.container_id, None)
+        settings, requested_ms = self._context.settings.preemption, self._requested_ms.pop(order.container_id, None)
         is_balance = order.reason == PreemptionReason.BALANCE.name and settings.balance_wait_ms > 0
         wait_ms = settings.balance_wait_ms if is_balance else settings.wait_before_kill_ms
-        passed_ms = order.clock_ms - told_ms if told_ms is not None else wait_ms
+        passed_ms = order.clock_ms - requested_ms if requested_ms is not None else wait_ms
         if passed_ms < wait_ms:
-            yield f"I-55: {order.container_id} ends {passed_ms} ms after its master was told, it has {wait_ms} ms"
+            yield f"I-55: {order.container_id} is killed {passed_ms} ms after the request to its AM, before {wait_ms} ms"
 
-    def _note_told(self, order: VictimOrdered) -> None:
-        self._told_ms[order.container_id] = order.clock_ms
-        if len(self._told_ms) > REMEMBERED_MAX:
-            del self._told_ms[next(iter(self._told_ms))]
+    def _note_request(self, order: VictimOrdered) -> None:
+        self._requested_ms[order.container_id] = order.clock_ms
+        if len(self._requested_ms) > REMEMBERED_MAX:
+            del self._requested_ms[next(iter(self._requested_ms))]

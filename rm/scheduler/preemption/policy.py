@@ -1,7 +1,7 @@
-"""When what was chosen is told to its master, and when it ends: Hadoop's ProportionalCapacityPreemptionPolicy.
+"""When victims are requested from their AM, and when they are killed: Hadoop's ProportionalCapacityPreemptionPolicy.
 
-A round chooses victims anew. One chosen for the first time is told to its application's master; one that is chosen
-again when its wait is over is ended. What was chosen once by chance is forgotten after twice the wait.
+Each round chooses victims from scratch. One that is chosen for the first time is requested from its ApplicationMaster;
+one that is chosen again after the wait is killed. One that is not chosen again is forgotten after twice the wait.
 """
 
 from __future__ import annotations
@@ -11,28 +11,27 @@ from typing import TypeAlias
 
 from msgspec import Struct
 
+from rm.scheduler.config.monitors import PreemptionSettings
 from rm.scheduler.context import SchedulerContext
 from rm.scheduler.model.queue import CSQueue
 from rm.scheduler.model.rm_container import RMContainer
-from rm.scheduler.preemption.configuration import PreemptionSettings
-from rm.scheduler.preemption.fifo_selector import select_fifo
-from rm.scheduler.preemption.intra_queue_selector import select_in_queues
-from rm.scheduler.preemption.preemption_round import PreemptionRound, PreemptionRoundFailed
-from rm.scheduler.preemption.queue_priority_selector import select_by_queue_priority
-from rm.scheduler.preemption.reserved_selector import select_for_reservations
-from rm.scheduler.preemption.victims import Victim, Victims
+from rm.scheduler.preemption.fifo_candidates_selector import select_fifo
+from rm.scheduler.preemption.intra_queue_candidates_selector import select_in_queues
+from rm.scheduler.preemption.preemption_round import PreemptionRound, PreemptionRoundFailed, Victim, Victims
+from rm.scheduler.preemption.queue_priority_container_candidate_selector import select_by_queue_priority
+from rm.scheduler.preemption.reserved_container_candidates_selector import select_for_reservations
 from yarn.ids import ContainerId
 from yarn.resource import Resource
 
 
 class MarkForPreemption(Struct, frozen=True):
-    """Tell the master that the container is to go."""
+    """Ask the AM to release the container."""
 
     victim: Victim
 
 
 class MarkForKillable(Struct, frozen=True):
-    """End the container, with lazy preemption as soon as its room is needed."""
+    """Kill the container; with lazy preemption as soon as its resources are needed."""
 
     victim: Victim
 
@@ -40,11 +39,11 @@ class MarkForKillable(Struct, frozen=True):
 Order: TypeAlias = MarkForPreemption | MarkForKillable
 
 DropReservation = Callable[[RMContainer], None]
-"""Drops a reservation of an application that loses containers."""
+"""Drops a reservation of an application from which containers are taken."""
 
 
 class ProportionalCapacityPreemptionPolicy:
-    """What is remembered from round to round. Times are ms of a clock of its own: only rounds move it."""
+    """State kept from round to round. Times are ms of a clock of its own, which only rounds advance."""
 
     __slots__ = ("_context", "_killable", "_killable_ids", "_marked", "last_failure")
 
@@ -56,10 +55,10 @@ class ProportionalCapacityPreemptionPolicy:
         self.last_failure: PreemptionRoundFailed | None = None
 
     def edit_schedule(self, root: CSQueue, now_ms: int, drop: DropReservation) -> list[Order]:
-        """One round; what is to be done, in order. `last_failure` is set if it broke off.
+        """Run one round; returns what is to be done, in order. Sets `last_failure` if the round failed.
 
-        Reservations are dropped during the round, each before the next selector looks at the queues: Hadoop sends an
-        event to the scheduler's thread, which is nearly always faster than the selectors.
+        Reservations are dropped during the round, before the next selector runs: Hadoop sends an event to the
+        scheduler's thread, which is nearly always faster than the selectors.
         """
         settings = self._context.settings.preemption
         self.last_failure = None
@@ -76,11 +75,11 @@ class ProportionalCapacityPreemptionPolicy:
             return orders
         if self.last_failure is None:
             for victims, wait_ms in chosen:
-                orders += self._told_or_ended(victims, wait_ms, now_ms)
+                orders += self._requests_and_kills(victims, wait_ms, now_ms)
             self._forget_stale(settings, now_ms)
         return orders
 
-    def _told_or_ended(self, victims: Victims, wait_ms: int, now_ms: int) -> list[Order]:
+    def _requests_and_kills(self, victims: Victims, wait_ms: int, now_ms: int) -> list[Order]:
         orders: list[Order] = []
         for victim in victims:
             container_id = victim.container.id
@@ -101,7 +100,7 @@ class ProportionalCapacityPreemptionPolicy:
 def _select(
     the_round: PreemptionRound, settings: PreemptionSettings, drop: DropReservation
 ) -> list[tuple[Victims, int]]:
-    """What each selector chose, in their order, with how long its victims wait."""
+    """[(victims of a selector, how long they wait in ms)], in the order of the selectors."""
     wait_ms = settings.wait_before_kill_ms
     chosen: list[tuple[Victims, int]] = []
     if settings.queue_priority:
@@ -118,7 +117,7 @@ def _select(
 
 
 def _select_fifo(the_round: PreemptionRound, drop: DropReservation, *, balances: bool) -> Victims:
-    """Reservations are dropped even if the selector breaks off."""
+    """Reservations are dropped even if the selector fails."""
     try:
         return select_fifo(the_round, balances=balances)
     finally:

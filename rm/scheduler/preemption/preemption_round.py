@@ -1,40 +1,84 @@
-"""One round of the policy: the copies of all queues, what may still be taken, what was chosen (its shared state)."""
+"""The state that the selectors of one round share: copies of the queues, what may still be taken, the victims."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from enum import Enum
 
-from rm.scheduler.config.queue_keys import ROOT
+from msgspec import Struct
+
+from rm.scheduler.config.monitors import PreemptionSettings
 from rm.scheduler.context import SchedulerContext
 from rm.scheduler.model.parent_queue import ParentQueue
 from rm.scheduler.model.queue import CSQueue
 from rm.scheduler.model.resource_calculator import ResourceCalculator, multiplied
 from rm.scheduler.model.rm_container import RMContainer
 from rm.scheduler.model.usage import NO_LABEL
-from rm.scheduler.preemption.configuration import PreemptionSettings
-from rm.scheduler.preemption.temp_queue import TempQueue, clone_tree
-from rm.scheduler.preemption.victims import Victim, Victims
-from yarn.ids import ContainerId
-from yarn.java.hash_order import hash_order, string_hash
+from rm.scheduler.preemption.temp_queue_per_partition import TempQueuePerPartition, clone_tree
+from yarn.ids import ApplicationAttemptId, ContainerId
+from yarn.java.hash_order import attempt_hash, container_hash, hash_order, string_hash
 from yarn.resource import Resource
+from yarn.settings.scheduler import ROOT
 
 YARN_RUNTIME_EXCEPTION = "org.apache.hadoop.yarn.exceptions.YarnRuntimeException"
 
 
 class PreemptionRoundFailed(Exception):
-    """The round breaks off where Hadoop's throws; what it had ordered before is carried out.
-
-    `java_class`: what Hadoop throws.
-    """
+    """The round ends where Hadoop's throws `java_class`. Reservations dropped before that stay dropped."""
 
     def __init__(self, java_class: str, message: str) -> None:
         super().__init__(message)
         self.java_class = java_class
 
 
+class PreemptionReason(Enum):
+    """Why a victim was chosen; each selector has its own reason."""
+
+    GUARANTEE = "its queue has more than it should"
+    BALANCE = "queues above their guarantees are being balanced"
+    RESERVATION = "a reservation on its node is waiting for the resources"
+    QUEUE_PRIORITY = "a reservation of a queue of higher priority is waiting for the resources"
+    INTRA_QUEUE = "another application of its queue has precedence"
+
+
+class Victim(Struct, frozen=True):
+    """A container to preempt. `serves`: the path of the queue that is to get the resources; "" if not known."""
+
+    container: RMContainer
+    reason: PreemptionReason
+    serves: str
+
+
+class Victims:
+    """Victims by the attempt for which their container was allocated, each once."""
+
+    __slots__ = ("_by_attempt",)
+
+    def __init__(self) -> None:
+        self._by_attempt: dict[ApplicationAttemptId, dict[ContainerId, Victim]] = {}
+
+    def __contains__(self, container: RMContainer) -> bool:
+        return container.id in self._by_attempt.get(container.attempt_id, ())
+
+    def __iter__(self) -> Iterator[Victim]:
+        """In the order of Hadoop's HashMap of HashSets."""
+        for attempt_id in hash_order(self._by_attempt, attempt_hash):
+            chosen = self._by_attempt[attempt_id]
+            for container_id in hash_order(chosen, container_hash):
+                yield chosen[container_id]
+
+    def of_attempt(self, attempt_id: ApplicationAttemptId) -> Iterable[Victim]:
+        """The victims of one attempt."""
+        return self._by_attempt.get(attempt_id, {}).values()
+
+    def add(self, victim: Victim) -> None:
+        container = victim.container
+        self._by_attempt.setdefault(container.attempt_id, {})[container.id] = victim
+
+
 class PreemptionRound:
-    """`allowed`: what the selectors may still take together. `killable_ids`: containers that need not be chosen
-    again, for they end as soon as somebody needs the room. `reserved_to_kill` are reservations to be dropped
+    """`allowed`: what the selectors may still take in total. `killable_ids`: containers that need not be chosen again:
+    they are killed as soon as their resources are needed (lazy preemption). `reserved_to_kill`: reservations to drop
     before the next selector runs.
 
     `under_served` {partition: paths of queues that want more than they should have}, in the order they were found.
@@ -72,7 +116,7 @@ class PreemptionRound:
         self.killable_ids = killable_ids
         labels = [label.name for label in context.labels.cluster_labels()]
         self.partitions = hash_order([*labels, NO_LABEL], string_hash)
-        self._queues: dict[str, dict[str, TempQueue]] = {}
+        self._queues: dict[str, dict[str, TempQueuePerPartition]] = {}
         for partition in self.partitions:
             self._note(clone_tree(root, partition, killable=killable))
         self.leaf_paths = _leaf_paths(self.queue_at(ROOT, NO_LABEL))
@@ -81,32 +125,32 @@ class PreemptionRound:
         self.victims = Victims()
         self.reserved_to_kill: list[RMContainer] = []
 
-    def queue_at(self, path: str, partition: str) -> TempQueue:
+    def queue_at(self, path: str, partition: str) -> TempQueuePerPartition:
         """A queue's copy on a partition."""
         return self._queues[path][partition]
 
-    def find_queue(self, path: str, partition: str) -> TempQueue | None:
-        """The same; None for a queue or partition that the round does not know."""
+    def find_queue(self, path: str, partition: str) -> TempQueuePerPartition | None:
+        """As queue_at; None for a queue or partition that the round does not know."""
         return self._queues.get(path, {}).get(partition)
 
-    def known_queue(self, name: str, partition: str) -> TempQueue:
-        """The same, by the name that a container or application has of its queue, which may be too short."""
+    def known_queue(self, name: str, partition: str) -> TempQueuePerPartition:
+        """As queue_at, by the queue name that a container carries, which may be a short name."""
         queue = self.find_queue(name, partition)
         if queue is None:
             text = f"This shouldn't happen, cannot find TempQueuePerPartition for queueName={name}"
             raise PreemptionRoundFailed(YARN_RUNTIME_EXCEPTION, text)
         return queue
 
-    def partitions_of(self, path: str) -> Iterable[TempQueue]:
+    def partitions_of(self, path: str) -> Iterable[TempQueuePerPartition]:
         """A queue's copies on all partitions."""
         return self._queues[path].values()
 
-    def note_under_served(self, queue: TempQueue) -> None:
-        """The queue wants more than it should have."""
+    def note_under_served(self, queue: TempQueuePerPartition) -> None:
+        """Record that the queue wants more than it should have."""
         self.under_served.setdefault(queue.partition, {})[queue.path] = None
 
     def most_in_need(self, partition: str) -> str:
-        """The path of the leaf that misses most on the partition: whom plain victims serve; "" if none does."""
+        """The path of the most under-served leaf on the partition, which plain victims serve; "" if there is none."""
         lacking = [
             queue
             for path in self.under_served.get(partition, ())
@@ -119,8 +163,6 @@ class PreemptionRound:
         """The partition of the container's node."""
         return self.context.nodes[container.node_id].partition
 
-    # What of a leaf is to be had
-
     def obtainable(self, path: str) -> dict[str, Resource]:
         """{partition: what is to be taken of a leaf} (getResToObtainByPartitionForLeafQueue)."""
         return {
@@ -130,7 +172,7 @@ class PreemptionRound:
         }
 
     def deduct_victims(self) -> None:
-        """What earlier selectors chose need not be taken again (deductPreemptableResourcesBasedSelectedCandidates)."""
+        """Subtract what earlier selectors chose (deductPreemptableResourcesBasedSelectedCandidates)."""
         for victim in self.victims:
             container = victim.container
             node = self.context.nodes.get(container.node_id)
@@ -142,16 +184,16 @@ class PreemptionRound:
                 application.deduct(self.calculator, queue.whole, container.resource)
 
     def try_take(self, victim: Victim, wanted: dict[str, Resource], chosen: Victims, *, conservative: bool) -> bool:
-        """Choose the container if that brings what is `wanted` {partition: resource} nearer, and lower both bounds.
+        """Choose the container if it contributes to `wanted` {partition: resource}; lower that and `allowed` by its size.
 
-        `conservative`: only while every type is wanted (tryPreemptContainerAndDeductResToObtain). A container may be
-        larger than what is still wanted.
+        `conservative`: only while every resource type is wanted. A container may be larger than what is still wanted.
+        tryPreemptContainerAndDeductResToObtain.
         """
         container = victim.container
         partition = self.partition_of(container)
         if container in self.victims or partition not in wanted:
             return False
-        # A type of which nothing is wanted must not pass for one that is satisfied.
+        # -1: a type of which nothing is wanted must not count as satisfied.
         lacking = wanted[partition]
         lacking = wanted[partition] = lacking.with_values(value or -1 for value in lacking.values())
         calculator, size = self.calculator, container.resource
@@ -172,21 +214,21 @@ class PreemptionRound:
         return True
 
     def choose(self, victim: Victim, chosen: Victims) -> None:
-        """Note a victim, for its selector and for the round."""
+        """Add a victim, to those of its selector and of the round."""
         self.victims.add(victim)
         chosen.add(victim)
 
     def _positive(self, resource: Resource) -> Resource:
         return resource.with_values(max(value, 0) for value in resource.values())
 
-    def _note(self, queue: TempQueue) -> None:
+    def _note(self, queue: TempQueuePerPartition) -> None:
         for child in queue.children:
             self._note(child)
         self._queues.setdefault(queue.path, {})[queue.partition] = queue
 
 
-def _leaf_paths(root: TempQueue) -> list[str]:
-    """The leaves in the order of Java's hash sets, one in another up the tree (getLeafQueueNames)."""
+def _leaf_paths(root: TempQueuePerPartition) -> list[str]:
+    """The leaves in the order of Java's hash sets, nested up the tree (getLeafQueueNames)."""
     if not root.children and not isinstance(root.queue, ParentQueue):
         return [root.path]
     return hash_order([path for child in root.children for path in _leaf_paths(child)], string_hash)

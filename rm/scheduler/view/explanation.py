@@ -7,12 +7,12 @@ from itertools import islice
 
 from msgspec import Struct
 
-from rm.scheduler.config.queue_keys import ROOT
 from rm.scheduler.model.application import FiCaSchedulerApp
 from rm.scheduler.model.node import SchedulerNode
 from rm.scheduler.model.queue import CSQueue
 from rm.scheduler.view.reasons import REFUSALS_MAX, Reason, Refusal
 from yarn.ids import NodeId
+from yarn.settings.scheduler import ROOT
 
 _SATISFIED = frozenset({Reason.QUEUE_SATISFIED, Reason.APPLICATION_SATISFIED})
 

@@ -8,10 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from rm.scheduler.config.capacity_checks import capacity_key
-from rm.scheduler.config.managed_configuration import LEAF_TEMPLATE
-from rm.scheduler.config.queue_configuration import QUEUE_CREATION
-from rm.scheduler.config.queue_keys import PREFIX, ROOT, queue_key
+from rm.scheduler.config.checks import capacity_key
+from rm.scheduler.config.queue_templates import LEAF_TEMPLATE, QUEUE_CREATION
 from rm.scheduler.context import SchedulerContext
 from rm.scheduler.model.application import FiCaSchedulerApp
 from rm.scheduler.model.queue import CSQueue
@@ -19,6 +17,7 @@ from rm.scheduler.view.reasons import Reason, Refusal
 from yarn.configuration import Configuration
 from yarn.protocols.inspection import SettingInForce
 from yarn.resource import MEMORY_MB, VCORES, Resource
+from yarn.settings.scheduler import PREFIX, ROOT, queue_key
 
 PERCENT = " %"
 _NODE_KEYS = {

@@ -131,7 +131,8 @@ def test_a_queue_that_cannot_have_its_guarantee_is_warned_of() -> None:
     assert problems_of(conf) == []
     (warning,) = warnings_of(conf)
     assert (
-        "root.a.maximum-capacity = '50': at most 50.0% of the cluster, though the queue's capacity is 60.0%" in warning
+        "root.a.maximum-capacity = '50': the maximum is 50.0% of the cluster, below the queue's capacity of 60.0%"
+        in warning
     )
 
 

@@ -121,7 +121,7 @@ def test_the_state_of_a_queue_is_read_in_any_case() -> None:
         ({"root.a.maximum-allocation": "disks=3"}, "root.a.maximum-allocation", "'disks=3' is not one of memory-mb"),
         ({"root.a.user-settings.u.weight": "2"}, "root.a.user-settings.u.weight", 'Weight (2.0) for user "u" must be'),
         ({"node-locality-delay": "soon"}, "node-locality-delay", "not a whole number"),
-        ({"resource-calculator": "Best"}, "resource-calculator", "no such resource calculator"),
+        ({"resource-calculator": "Best"}, "resource-calculator", "not a known resource calculator"),
         ({"yarn.resource-types": "gpu"}, "resource-calculator", "RM uses DefaultResourceCalculator"),
         (
             {"root.a.accessible-node-labels": "y", "root.a.default-node-label-expression": "x"},
@@ -208,7 +208,7 @@ def test_a_tree_without_end_is_refused() -> None:
 def test_labels_are_given_by_an_administrator_only() -> None:
     (fault,) = faults_of({**TWO, "yarn.node-labels.configuration-type": "distributed"})
     assert (fault.key, fault.value) == ("yarn.node-labels.configuration-type", "distributed")
-    assert fault.problem == "labels are given to nodes by an administrator only"
+    assert fault.problem == "only an administrator can assign labels to nodes"
 
 
 @pytest.mark.parametrize(("text", "children"), [("", ()), (",", ()), ("x,,y", ("x", "y")), (" x ,\n y", ("x", "y"))])

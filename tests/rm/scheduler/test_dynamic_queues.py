@@ -122,7 +122,7 @@ def test_what_is_no_path_is_an_unknown_queue_to_everybody(start_cluster: StartCl
 def test_a_template_cannot_give_a_percentage(start_cluster: StartCluster) -> None:
     """Hadoop's ResourceManager ends at this mix."""
     cluster = start(start_cluster, {f"root.a.{CREATION}template.capacity": "10"})
-    assert "has a weight as its siblings have" in cluster.submit("app1", queue="here", placed="root.a.x")[0]
+    assert "must have a weight, as its siblings have" in cluster.submit("app1", queue="here", placed="root.a.x")[0]
     assert "root.a.x" not in cluster.scheduler.queues
 
 

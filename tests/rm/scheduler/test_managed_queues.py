@@ -180,7 +180,7 @@ def test_a_refresh_gives_guarantees_anew_to_leaves_with_applications(start_clust
             "Managed Parent Queue root.users config type is different from leaf queue template config type",
         ),
         ({f"{TEMPLATE}capacity": "150"}, "Illegal capacity of 150.0 for queue root.users.leaf-queue-template"),
-        ({"root.users.queues": "x", "root.users.x.capacity": "100"}, "its configured ones stay as they are"),
+        ({"root.users.queues": "x", "root.users.x.capacity": "100"}, "its configured queues cannot change"),
     ],
 )
 def test_what_a_refresh_may_not_do(start_cluster: StartCluster, conf: dict[str, str], problem: str) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from rm.scheduler.config.priority_acls import PriorityAcl, default_priority, may_have, read_priority_acls
-from rm.scheduler.config.reading import Reader
+from rm.scheduler.config.reader import Reader
 from yarn.configuration import Configuration
 from yarn.faults import Fault
 
@@ -67,10 +67,10 @@ def test_a_star_for_groups_is_everybody_too() -> None:
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
-        ("[max_priority=2]", "names no user"),
-        ("[user=ann default_priority=2]", "names no max_priority"),
-        ("[user=ann max_priority=high]", "'max_priority=high' in [user=ann max_priority=high] is not understood"),
-        ("[user=ann rank=2 max_priority=1]", "'rank=2' in [user=ann rank=2 max_priority=1] is not understood"),
+        ("[max_priority=2]", "[max_priority=2] does not name a user or group"),
+        ("[user=ann default_priority=2]", "[user=ann default_priority=2] does not name a max_priority"),
+        ("[user=ann max_priority=high]", "'max_priority=high' in [user=ann max_priority=high] is not a valid setting"),
+        ("[user=ann rank=2 max_priority=1]", "'rank=2' in [user=ann rank=2 max_priority=1] is not a valid setting"),
     ],
 )
 def test_what_hadoop_would_not_start_with_is_a_fault(text: str, problem: str) -> None:

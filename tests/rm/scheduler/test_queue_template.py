@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rm.scheduler.config.queue_template import QueueTemplate
+from rm.scheduler.config.queue_templates import QueueTemplate
 from tests.rm.scheduler.cluster import configuration
 
 CREATION = "auto-queue-creation-v2."

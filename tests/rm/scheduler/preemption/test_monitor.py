@@ -1,4 +1,4 @@
-"""When rounds run, what masters are told, and when containers end."""
+"""When rounds run, what AMs are asked to release, and when containers are killed."""
 
 from __future__ import annotations
 
@@ -6,8 +6,7 @@ import pytest
 
 from rm.scheduler.model.notices import PreemptionFailed
 from rm.scheduler.preemption import policy
-from rm.scheduler.preemption.preemption_round import PreemptionRound, PreemptionRoundFailed
-from rm.scheduler.preemption.victims import Victims
+from rm.scheduler.preemption.preemption_round import PreemptionRound, PreemptionRoundFailed, Victims
 from tests.rm.scheduler.cluster import GB, Cluster
 from yarn.ids import ContainerId
 from yarn.resource import Resource
@@ -27,7 +26,7 @@ MONITORED = {**TWO_QUEUES, "yarn.resourcemanager.scheduler.monitor.enable": "tru
 
 
 def crowded(conf: dict[str, str]) -> Cluster:
-    """10 GB: a holds 9, its master among them; b's master 1, and b asks for 4 more, its guarantee."""
+    """10 GB: a uses 9, its AM included; b uses 1 for its AM and requests 4 more, up to its guarantee."""
     cluster = Cluster(conf)
     cluster.node("n1", 10 * GB)
     cluster.run("late", "n1", queue="b")
@@ -41,7 +40,7 @@ def crowded(conf: dict[str, str]) -> Cluster:
 
 
 def marked(cluster: Cluster) -> set[int]:
-    """The numbers of early's containers that its master is to be told of."""
+    """The numbers of early's containers that its AM is to be asked to release."""
     return {container_id.number for container_id in cluster.attempt("early").to_preempt}
 
 
@@ -51,7 +50,7 @@ def beats_until(cluster: Cluster, advance_ms: int) -> list[str]:
 
 
 def test_a_heartbeat_runs_the_round_that_is_due() -> None:
-    """SchedulingMonitor: every monitoring_interval from the start, which was a day ago."""
+    """SchedulingMonitor: one per monitoring_interval, counted from the start, which was a day ago."""
     cluster = crowded({**MONITORED, "preemption.monitoring_interval": str(86_400_000 + 3000)})
     beats_until(cluster, 2999)
     assert marked(cluster) == set()
@@ -59,21 +58,21 @@ def test_a_heartbeat_runs_the_round_that_is_due() -> None:
     assert marked(cluster) == {6, 7, 8, 9}
 
 
-def test_a_late_heartbeat_runs_one_round_and_the_next_keeps_its_time() -> None:
+def test_a_late_heartbeat_runs_one_round_and_the_schedule_stays() -> None:
     cluster = crowded({**MONITORED, "preemption.monitoring_interval": "3000"})
-    began_ms = cluster.now_ms
-    assert cluster.scheduler.monitor.due_ms == began_ms + 3000
+    start_ms = cluster.now_ms
+    assert cluster.scheduler.monitor.due_ms == start_ms + 3000
     beats_until(cluster, 10_000)
-    assert cluster.scheduler.monitor.due_ms == began_ms + 12_000
+    assert cluster.scheduler.monitor.due_ms == start_ms + 12_000
 
 
-def test_without_the_monitor_nothing_is_ever_due() -> None:
+def test_no_round_is_ever_due_without_the_monitor() -> None:
     cluster = crowded({**TWO_QUEUES, "preemption.monitoring_interval": "3000"})
     beats_until(cluster, 60_000)
     assert marked(cluster) == set()
 
 
-def test_a_refresh_switches_it_on() -> None:
+def test_a_refresh_can_enable_preemption() -> None:
     conf = {**TWO_QUEUES, "preemption.monitoring_interval": "3000"}
     cluster = crowded(conf)
     cluster.refresh({**MONITORED, "preemption.monitoring_interval": "3000"})
@@ -81,38 +80,38 @@ def test_a_refresh_switches_it_on() -> None:
     assert marked(cluster) == {6, 7, 8, 9}
 
 
-def test_the_master_is_told_once_with_what_would_do_instead() -> None:
+def test_the_am_is_asked_once_and_may_release_other_containers_instead() -> None:
     """FiCaSchedulerApp.getAllocation: the containers, and their size in containers of the least size."""
     cluster = crowded({**MONITORED, "yarn.scheduler.minimum-allocation-mb": "256"})
     cluster.preempt()
-    told = cluster.poll("early").preemption
-    assert told is not None
+    message = cluster.poll("early").preemption
+    assert message is not None
     attempt_id = cluster.attempt("early").attempt_id
-    assert sorted(told.negotiable) == [ContainerId(attempt_id, number) for number in (6, 7, 8, 9)]
-    assert told.strict == ()
-    assert [(ask.capability, ask.count) for ask in told.asks] == [(Resource(256, 1), 16)]
+    assert sorted(message.negotiable) == [ContainerId(attempt_id, number) for number in (6, 7, 8, 9)]
+    assert message.strict == ()
+    assert [(ask.capability, ask.count) for ask in message.asks] == [(Resource(256, 1), 16)]
     cluster.preempt()
     assert cluster.poll("early").preemption is None
 
 
-def test_what_ended_meanwhile_is_not_told() -> None:
+def test_the_am_is_not_asked_for_a_container_that_has_completed() -> None:
     cluster = crowded(MONITORED)
     cluster.preempt()
     cluster.finish("early", 9)
     cluster.beat("n1")
-    told = cluster.poll("early").preemption
-    assert told is not None
-    assert 9 not in {container_id.number for container_id in told.negotiable}
+    message = cluster.poll("early").preemption
+    assert message is not None
+    assert 9 not in {container_id.number for container_id in message.negotiable}
 
 
-def test_a_container_ends_when_it_is_chosen_again_after_the_wait() -> None:
+def test_a_container_is_killed_when_it_is_chosen_again_after_the_wait() -> None:
     cluster = crowded({**MONITORED, "preemption.max_wait_before_kill": "5000"})
     cluster.preempt()
     assert cluster.preempt(4999) == []
     assert "early/9 ended -102: Container preempted by scheduler" in cluster.preempt(1)
 
 
-def test_one_that_is_not_chosen_again_is_forgotten_after_twice_the_wait() -> None:
+def test_a_victim_that_is_not_chosen_again_is_forgotten_after_twice_the_wait() -> None:
     cluster = crowded({**MONITORED, "preemption.max_wait_before_kill": "5000"})
     cluster.preempt()
     cluster.ask("late", 0)
@@ -121,12 +120,12 @@ def test_one_that_is_not_chosen_again_is_forgotten_after_twice_the_wait() -> Non
     assert {line.split()[1] for line in cluster.preempt(1)} == {"told"}
 
 
-def test_observing_changes_nothing() -> None:
+def test_observe_only_changes_nothing() -> None:
     cluster = crowded({**MONITORED, "preemption.observe_only": "true", "preemption.max_wait_before_kill": "0"})
     assert [cluster.preempt(), cluster.preempt()] == [[], []]
 
 
-def test_a_round_that_breaks_off_is_told_of(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_round_that_fails_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     """SchedulingMonitor.PolicyInvoker logs what a round throws, and goes on to the next."""
     cluster = crowded({**MONITORED, "preemption.monitoring_interval": "3000"})
     notices: list[object] = []

@@ -1,4 +1,4 @@
-"""The watch sees an order of preemption that must not be given; and rounds bring a queue its guarantee, and no more."""
+"""The watch detects preemptions that must not happen; and rounds bring a queue its guarantee, and no more."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ WAIT_MS = 15_000
 
 
 def order(cluster: Cluster, app: str, number: int, step: str = "told", *, clock_ms: int = 0) -> list[str]:
-    """The numbers of what the watch finds wrong with such an order."""
+    """The invariants that the watch finds violated."""
     attempt = cluster.attempt(app)
     container: RMContainer = attempt.live_containers[ContainerId(attempt.attempt_id, number)]
     notice = VictimOrdered(container.id, container.node_id, step, "GUARANTEE", "", clock_ms)
@@ -21,7 +21,7 @@ def order(cluster: Cluster, app: str, number: int, step: str = "told", *, clock_
     return [text.split(":")[0] for text in cluster.watch.take()]
 
 
-def test_a_queue_at_its_guarantee_gives_up_nothing_for_others() -> None:
+def test_a_queue_at_its_guarantee_loses_nothing_to_others() -> None:
     cluster = crowded(MONITORED)
     assert order(cluster, "early", 9) == []
     assert order(cluster, "late", 1) == ["I-53"]
@@ -31,14 +31,14 @@ def test_a_round_takes_no_more_than_its_share_of_the_cluster() -> None:
     """2 of 10 GB."""
     cluster = crowded({**MONITORED, "preemption.total_preemption_per_round": "0.2"})
     for number in (9, 8):
-        cluster.watch.look_at_notice(_told(cluster, number))
+        cluster.watch.look_at_notice(_requested(cluster, number))
     assert cluster.watch.take() == []
     for number in (7, 6, 5):
-        cluster.watch.look_at_notice(_told(cluster, number))
+        cluster.watch.look_at_notice(_requested(cluster, number))
     assert [text.split(":")[0] for text in cluster.watch.take()] == ["I-54"]
 
 
-def test_a_container_ends_no_sooner_than_its_wait() -> None:
+def test_a_container_is_killed_no_sooner_than_its_wait() -> None:
     cluster = crowded(MONITORED)
     assert order(cluster, "early", 9, clock_ms=1000) == []
     assert order(cluster, "early", 9, "ended", clock_ms=1000 + WAIT_MS - 1) == ["I-55"]
@@ -47,7 +47,7 @@ def test_a_container_ends_no_sooner_than_its_wait() -> None:
 
 
 def test_a_queue_gets_its_guarantee_back_and_no_more_is_taken_for_it() -> None:
-    """I-57 and I-58: both queues ask for all, all the time; a fifth of the cluster may go each round."""
+    """I-57 and I-58: both queues always request everything; a round may take a fifth of the cluster."""
     slow = {"preemption.total_preemption_per_round": "0.2", "preemption.natural_termination_factor": "1.0"}
     cluster = crowded({**MONITORED, **slow})
     deficit_mb = 5 * GB - cluster.used("b")
@@ -65,7 +65,7 @@ def test_a_queue_gets_its_guarantee_back_and_no_more_is_taken_for_it() -> None:
     assert cluster.violations() == []
 
 
-def _told(cluster: Cluster, number: int) -> VictimOrdered:
+def _requested(cluster: Cluster, number: int) -> VictimOrdered:
     attempt = cluster.attempt("early")
     container = attempt.live_containers[ContainerId(attempt.attempt_id, number)]
     return VictimOrdered(container.id, container.node_id, "told", "GUARANTEE", "", 0)

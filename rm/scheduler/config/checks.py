@@ -1,12 +1,13 @@
-"""What siblings may be given together: one notation for all of them, and no more than their parent has.
+"""Checks of all queues together, and of what this scheduler does not support.
 
-Hadoop checks this whenever a parent gets its children (AbstractParentQueue.setChildQueues): at the start and at a
-refresh, there against the queues that exist as well. Amounts are compared by the calculator of the running cluster,
-which at the start is one of no nodes.
+Siblings write their capacities in one notation and get no more than their parent has. Hadoop checks this whenever a
+parent gets its children (AbstractParentQueue.setChildQueues): at start and at a refresh, then against the existing
+queues as well. Amounts are compared by the calculator of the running cluster, which has no nodes at start.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from enum import Enum
 
@@ -14,19 +15,37 @@ from msgspec import Struct
 
 from rm.scheduler.capacity.capacity_vector import CapacityUnit
 from rm.scheduler.capacity.configured_capacity import ConfiguredCapacity
+from rm.scheduler.config.monitors import refuse_unknown_policies
 from rm.scheduler.config.queue_configuration import QueueConfiguration
-from rm.scheduler.config.queue_keys import PREFIX, ROOT, queue_key
-from rm.scheduler.config.reading import Reader
+from rm.scheduler.config.reader import Reader
 from rm.scheduler.model.resource_calculator import ResourceCalculator
 from yarn.java.binary32 import f32, shortest
 from yarn.resource import Resource
+from yarn.settings import scheduler
+from yarn.settings.scheduler import PREFIX, ROOT, is_queue_path, queue_key
+from yarn.states import QueueState
 
 CAPACITY_SUM_PRECISION = f32(0.0005)
 """How far the capacities of siblings may be from 100 % (AbstractParentQueue.PRECISION)."""
 
 
-class Yardstick(Struct, frozen=True):
-    """How amounts are compared: the calculator and the cluster now. `partitions` {label: its resource}."""
+_LABELS_OR_TEMPLATE = re.compile(r"\.(accessible-node-labels|leaf-queue-template|auto-queue-creation-v2)(\.|$)")
+"""In a key, everything below these words belongs to the queue named before them."""
+
+_UNSUPPORTED_FLAGS = {
+    PREFIX + "schedule-asynchronously.enable": "asynchronous scheduling is not supported: node heartbeats drive it",
+    PREFIX + "multi-node-placement-enabled": "placement over several nodes is not supported",
+    "yarn.resourcemanager.resource-profiles.enabled": "resource profiles are not supported",
+}
+_UNSUPPORTED_TEXTS = {PREFIX + "workflow-priority-mappings": "workflow priorities are not supported yet"}
+_ONLY_VALUES = {
+    scheduler.NODE_LABELS_CONFIGURATION_TYPE.key: ("centralized", "only an administrator can assign labels to nodes"),
+}
+"""{key: (the only supported value, what is missing)}."""
+
+
+class CapacityComparator(Struct, frozen=True):
+    """How amounts are compared: the calculator and the resources of the cluster and of each partition, now."""
 
     calculator: ResourceCalculator
     cluster: Resource
@@ -34,31 +53,59 @@ class Yardstick(Struct, frozen=True):
 
 
 class CapacityType(Enum):
-    """What siblings are given their capacity in (AbstractParentQueue.QueueCapacityType)."""
+    """The notation of a capacity (AbstractParentQueue.QueueCapacityType)."""
 
     WEIGHT = "weight"
     ABSOLUTE_RESOURCE = "absolute"
     PERCENT = "percentage"
 
 
-def check_queue(
-    reader: Reader,
-    queue: QueueConfiguration,
-    parent: QueueConfiguration | None,
-    yardstick: Yardstick,
-    *,
-    legacy: bool,
-) -> None:
-    """What one queue is given, by itself and against its parent's maximum."""
-    _check_amounts(reader, queue, parent, yardstick)
-    if legacy:
-        _check_notation(reader, queue)
-    else:
-        _check_vectors(reader, queue)
+def check_tree(reader: Reader, queues: dict[str, QueueConfiguration], comparator: CapacityComparator) -> None:
+    """Everything about the queues that concerns more than one value. `queues` {path: queue}, parents first."""
+    legacy = reader.value(scheduler.LEGACY_QUEUE_MODE)
+    for path, queue in queues.items():
+        parent = queues.get(queue.parent_path)
+        _check_amounts(reader, queue, parent, comparator)
+        if legacy:
+            _check_notation(reader, queue)
+        else:
+            _check_vectors(reader, queue)
+        if not queue.is_on_demand:
+            _check_state(reader, queue, parent)
+        children = [queues[f"{path}.{name}"] for name in queue.children if f"{path}.{name}" in queues]
+        _check_plan(reader, queue)
+        if children and legacy and not queue.is_plan:
+            allow_zero = queue.allow_zero_capacity_sum
+            check_children(reader, queue, children, comparator, allow_zero_capacity_sum=allow_zero)
+    _warn_of_maximums(reader, queues, legacy=legacy)
+    _warn_of_orphans(reader, queues)
+    if queues[ROOT].is_leaf:
+        key = queue_key(ROOT, "queues")
+        problem = "Queue configuration missing child queue names for root"
+        reader.fault(key, problem, f"name the queues below root in {key}")
+
+
+def refuse_unsupported(reader: Reader) -> None:
+    """Add a fault for each feature that is requested but not supported."""
+    for key, problem in _UNSUPPORTED_FLAGS.items():
+        if reader.flag(key, False):
+            reader.fault(key, problem, "set it to false")
+    refuse_unknown_policies(reader)
+    for key, problem in _UNSUPPORTED_TEXTS.items():
+        if reader.text(key):
+            reader.fault(key, problem, "remove it")
+    for key, (only, problem) in _ONLY_VALUES.items():
+        if reader.text(key, only) != only:
+            reader.fault(key, problem, f"set it to {only}")
+
+
+def unsupported_keys() -> tuple[str, ...]:
+    """The keys that are read only to refuse what they request."""
+    return (*_UNSUPPORTED_FLAGS, *_UNSUPPORTED_TEXTS, *_ONLY_VALUES)
 
 
 def _check_vectors(reader: Reader, queue: QueueConfiguration) -> None:
-    """What Hadoop would only find when it calculates the amounts, and stop there (ResourceCalculationDriver)."""
+    """Faults that Hadoop finds only when it calculates the amounts, where it stops (ResourceCalculationDriver)."""
     for partition, own in queue.capacities.items():
         if own.vector.unknown and queue.children:
             problem = (
@@ -68,16 +115,16 @@ def _check_vectors(reader: Reader, queue: QueueConfiguration) -> None:
             reader.fault(capacity_key(queue.path, partition), problem, remedy)
         weights = [name for name, entry in own.maximum_vector.entries.items() if entry.unit is CapacityUnit.WEIGHT]
         key = capacity_key(queue.path, partition, "maximum-")
-        if weights and own.vector.entries and key not in {fault.key for fault in reader.faults}:
+        if weights and own.vector.entries and not reader.has_fault(key):
             problem = f"Resource {weights[0]} has WEIGHT maximum capacity type, which is not supported"
             reader.fault(key, problem, "write a percentage or an amount")
 
 
 def _check_amounts(
-    reader: Reader, queue: QueueConfiguration, parent: QueueConfiguration | None, yardstick: Yardstick
+    reader: Reader, queue: QueueConfiguration, parent: QueueConfiguration | None, comparator: CapacityComparator
 ) -> None:
-    """A queue's amounts against its maximum, and that against the parent's (updateConfigurableResourceLimits)."""
-    calculator, cluster = yardstick.calculator, yardstick.cluster
+    """Amounts against the queue's maximum, and that against its parent's (updateConfigurableResourceLimits)."""
+    calculator, cluster = comparator.calculator, comparator.cluster
     for partition, own in queue.capacities.items():
         above = parent.capacities.get(partition) if parent is not None else None
         ceiling = above.maximum if above is not None else calculator.none
@@ -103,29 +150,30 @@ def check_children(
     reader: Reader,
     parent: QueueConfiguration,
     children: Sequence[QueueConfiguration],
-    yardstick: Yardstick,
+    comparator: CapacityComparator,
     *,
     allow_zero_capacity_sum: bool,
 ) -> None:
-    """All that setChildQueues refuses; `children` in the order of the parent's list, on which a leniency depends."""
+    """Everything that setChildQueues refuses. `children` in the order of the parent's list: see `_type_of`."""
     partitions = tuple(parent.capacities)
     kind = _type_of(reader, parent, children, partitions)
     own = _type_of(reader, parent, [parent], partitions)
     if kind is None or own is None:
         return
     if CapacityType.ABSOLUTE_RESOURCE in (kind, own):
-        _check_amounts_below(reader, parent, children, yardstick, differ=kind is not own)
+        _check_amounts_below(reader, parent, children, comparator, differ=kind is not own)
     if kind is CapacityType.PERCENT:
         parent_counts = own is CapacityType.PERCENT
         for partition in partitions:
             _check_sum(reader, parent, children, partition, parent_counts and not allow_zero_capacity_sum)
 
 
-def warn_of_maximums(reader: Reader, queues: Mapping[str, QueueConfiguration], *, legacy: bool) -> None:
-    """A queue that can never have its guarantee; Hadoop takes it, and so do we.
+def _warn_of_maximums(reader: Reader, queues: Mapping[str, QueueConfiguration], *, legacy: bool) -> None:
+    """Warn of a queue that can never have its guarantee. Hadoop accepts it.
 
-    A capacity is a part of the parent's guarantee, a maximum one of the parent's maximum: so shares of the whole are
-    compared, and only where all of them from the root down are percentages. Without legacy queue mode 0 is no maximum.
+    A capacity is a share of the parent's guarantee, a maximum a share of the parent's maximum. So shares of the whole
+    cluster are compared, and only where all of them from the root down are percentages. Without legacy queue mode a
+    maximum of 0 means that there is none.
     """
     shares: dict[tuple[str, str], tuple[float, float]] = {}
     for path, queue in queues.items():
@@ -136,12 +184,12 @@ def warn_of_maximums(reader: Reader, queues: Mapping[str, QueueConfiguration], *
             capacity, maximum = own.capacity * above[0], own.maximum_capacity * above[1]
             shares[path, partition] = capacity, maximum
             if (maximum > 0 or legacy) and maximum < capacity - CAPACITY_SUM_PRECISION:
-                problem = f"at most {maximum:.1%} of the cluster, though the queue's capacity is {capacity:.1%} of it"
+                problem = f"the maximum is {maximum:.1%} of the cluster, below the queue's capacity of {capacity:.1%}"
                 reader.warn(capacity_key(path, partition, "maximum-"), problem, "raise it, or lower the capacity")
 
 
 def capacity_key(path: str, partition: str, prefix: str = "") -> str:
-    """The key of a queue's capacity on a partition; `prefix` is `maximum-` or nothing."""
+    """The key of a queue's capacity on a partition; `prefix` is `maximum-` or empty."""
     name = f"{prefix}capacity"
     return queue_key(path, f"accessible-node-labels.{partition}.{name}" if partition else name)
 
@@ -149,9 +197,9 @@ def capacity_key(path: str, partition: str, prefix: str = "") -> str:
 def _type_of(
     reader: Reader, parent: QueueConfiguration, queues: Sequence[QueueConfiguration], partitions: tuple[str, ...]
 ) -> CapacityType | None:
-    """What the queues are given their capacity in; None and a fault if it is not one thing.
+    """The notation of the queues' capacities; None and a fault if they use several.
 
-    A percentage seen before amounts is forgotten, as in Hadoop, where amounts are turned into percentages later on.
+    A percentage seen before amounts is ignored, as in Hadoop, which turns amounts into percentages later.
     """
     percent = weight = absolute = False
     details: list[str] = []
@@ -180,7 +228,7 @@ def _type_of(
 
 
 def _notation_of(own: ConfiguredCapacity) -> CapacityType | None:
-    """What one capacity is written in; None for a capacity of zero."""
+    """The notation of one capacity; None for a capacity of zero."""
     if own.weight >= 0:
         return CapacityType.WEIGHT
     if not own.minimum.is_none():
@@ -192,7 +240,7 @@ def _check_amounts_below(
     reader: Reader,
     parent: QueueConfiguration,
     children: Sequence[QueueConfiguration],
-    yardstick: Yardstick,
+    comparator: CapacityComparator,
     *,
     differ: bool,
 ) -> None:
@@ -206,9 +254,9 @@ def _check_amounts_below(
         return
     for partition, own in parent.capacities.items():
         given = [child.capacities[partition].minimum for child in children if partition in child.capacities]
-        total = sum(given, start=yardstick.calculator.none)
-        whole = yardstick.partitions.get(partition, yardstick.calculator.none)
-        if not own.minimum.is_none() and yardstick.calculator.less(whole, own.minimum, total):
+        total = sum(given, start=comparator.calculator.none)
+        whole = comparator.partitions.get(partition, comparator.calculator.none)
+        if not own.minimum.is_none() and comparator.calculator.less(whole, own.minimum, total):
             problem = (
                 f"Parent Queues capacity: {own.minimum} is less than to its children:{total} for queue:{parent.name}"
             )
@@ -222,7 +270,7 @@ def _check_sum(
     partition: str,
     must_match: bool,
 ) -> None:
-    """Percentages add up to 100 or 0; with `must_match` to 0 just where the parent has nothing itself."""
+    """Percentages must add up to 100 or 0; with `must_match` to 0 exactly where the parent has 0 itself."""
     total = 0.0
     for child in children:
         if partition in child.capacities:
@@ -252,3 +300,43 @@ def _sum_problem(parent: QueueConfiguration, capacity: float, total: float, *, m
     if must_match and abs(capacity) <= 0:
         return f"queue={parent.name} has zero capacity, but childqueues have positive capacities"
     return None
+
+
+def _check_state(reader: Reader, queue: QueueConfiguration, parent: QueueConfiguration | None) -> None:
+    """No queue is RUNNING below one that is STOPPED in the same file (QueueStateHelper.initializeState)."""
+    running, stopped = QueueState.RUNNING, QueueState.STOPPED
+    if parent is not None and queue.state is running and parent.initial_state is stopped:
+        reader.fault(
+            queue_key(queue.path, "state"),
+            f"The parent queue:{parent.path} cannot be STOPPED as the child queue:{queue.path} is in RUNNING state.",
+            f"set {parent.path} to RUNNING as well",
+        )
+
+
+def _check_plan(reader: Reader, queue: QueueConfiguration) -> None:
+    key = queue_key(queue.path, "reservable")
+    if not (queue.is_leaf or queue.is_plan) and reader.flag(key, False):
+        reader.fault(key, f"Only Leaf Queues can be reservable for {queue.path}", "set it to false")
+
+
+def _warn_of_orphans(reader: Reader, queues: dict[str, QueueConfiguration]) -> None:
+    """Warn of queues with a capacity or children that no parent lists: Hadoop ignores their keys.
+
+    Not of those below a parent that creates queues on demand, and not of an orphan's children.
+    """
+    orphans: set[str] = set()
+    for key in reader.configuration.keys(PREFIX):
+        head, _, name = key.removeprefix(PREFIX).rpartition(".")
+        if name in ("capacity", "queues") and is_queue_path(head) and not _LABELS_OR_TEMPLATE.search(head):
+            orphans.add(head)
+    for path in sorted(orphans - queues.keys()):
+        above = path.rpartition(".")[0]
+        while above not in queues and above not in orphans:
+            above = above.rpartition(".")[0]
+        parent = queues.get(above)
+        if parent is None or parent.creation.enabled or parent.managed is not None or parent.is_plan:
+            continue
+        listed = path[len(above) + 1 :]
+        key = queue_key(path, "capacity" if queue_key(path, "capacity") in reader.configuration else "queues")
+        problem = f"there is no queue {path}: {queue_key(above, 'queues')} does not list it"
+        reader.warn(key, problem, f"add {listed} to that list, or remove the keys of the queue")

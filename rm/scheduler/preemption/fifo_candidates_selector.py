@@ -1,7 +1,7 @@
-"""Victims of queues that are above what they should have: Hadoop's FifoCandidatesSelector.
+"""Takes containers from queues that have more than they should: Hadoop's FifoCandidatesSelector.
 
-In each such leaf the application that came last goes first, and of its containers those that matter least and are
-newest; its reservations before all of them, masters after those of all applications.
+In each such leaf the application submitted last loses first: its reservations, then its containers, those of lowest
+priority and the newest first. AM containers come after the containers of all applications.
 """
 
 from __future__ import annotations
@@ -11,17 +11,22 @@ from rm.scheduler.model.leaf_queue import LeafQueue
 from rm.scheduler.model.resource_calculator import multiplied
 from rm.scheduler.model.rm_container import RMContainer
 from rm.scheduler.model.usage import NO_LABEL
-from rm.scheduler.preemption.ideal_assignment import IdealAssignment
-from rm.scheduler.preemption.preemption_round import PreemptionRound, PreemptionRoundFailed
-from rm.scheduler.preemption.victims import PreemptionReason, Victim, Victims
+from rm.scheduler.preemption.preemptable_resource_calculator import PreemptableResourceCalculator
+from rm.scheduler.preemption.preemption_round import (
+    PreemptionReason,
+    PreemptionRound,
+    PreemptionRoundFailed,
+    Victim,
+    Victims,
+)
 from yarn.java.hash_order import hash_order, string_hash
 from yarn.resource import Resource
 
 
 def select_fifo(the_round: PreemptionRound, *, balances: bool) -> Victims:
-    """`balances`: the second run, which evens out queues above their guarantees."""
+    """`balances`: the second run, which balances queues above their guarantees."""
     counts_reserved = the_round.settings.counts_reserved and not balances
-    IdealAssignment(the_round, counts_reserved=counts_reserved, balances=balances).compute()
+    PreemptableResourceCalculator(the_round, counts_reserved=counts_reserved, balances=balances).compute()
     the_round.deduct_victims()
     chosen = Victims()
     for path in the_round.leaf_paths:
@@ -29,20 +34,20 @@ def select_fifo(the_round: PreemptionRound, *, balances: bool) -> Victims:
         if queue.is_protected:
             continue
         if queue.leaf is None:
-            raise PreemptionRoundFailed("java.lang.NullPointerException", f"{path} has neither queues nor applications")
-        _FromLeaf(the_round, queue.leaf, chosen, balances=balances).select()
+            raise PreemptionRoundFailed("java.lang.NullPointerException", f"{path} is a parent queue without children")
+        _LeafCandidates(the_round, queue.leaf, chosen, balances=balances).select()
     return chosen
 
 
 def last_first(application: FiCaSchedulerApp) -> list[RMContainer]:
-    """Its containers: the least urgent first, of these the newest (sortContainers)."""
+    """Its containers, lowest priority first, then the newest (sortContainers)."""
     return sorted(application.live_containers.values(), key=lambda live: (live.key, live.id), reverse=True)
 
 
-class _FromLeaf:
-    """What is taken of one leaf. `wanted` {partition: what is still to be had}."""
+class _LeafCandidates:
+    """The victims in one leaf. `wanted` {partition: what is still to be taken}."""
 
-    __slots__ = ("_chosen", "_leaf", "_masters", "_masters_size", "_reason", "_round", "_wanted")
+    __slots__ = ("_ams", "_ams_size", "_chosen", "_leaf", "_reason", "_round", "_wanted")
 
     def __init__(self, the_round: PreemptionRound, leaf: LeafQueue, chosen: Victims, *, balances: bool) -> None:
         self._round = the_round
@@ -50,29 +55,30 @@ class _FromLeaf:
         self._chosen = chosen
         self._reason = PreemptionReason.BALANCE if balances else PreemptionReason.GUARANTEE
         self._wanted = the_round.obtainable(leaf.path)
-        self._masters: list[RMContainer] = []
-        self._masters_size: Resource = the_round.none
+        self._ams: list[RMContainer] = []
+        self._ams_size: Resource = the_round.none
 
     def select(self) -> None:
-        self._from_lent_nodes()
+        self._from_borrowed_nodes()
         for application in self._leaf.active.last_first():
             if not self._wanted:
                 break
             self._from_application(application)
-        self._from_masters()
+        self._from_ams()
 
-    def _from_lent_nodes(self) -> None:
-        """First what stands on other partitions' nodes only because they were idle, newest first."""
-        lent = self._leaf.lent
-        if not lent:
+    def _from_borrowed_nodes(self) -> None:
+        """First containers on idle nodes of other, non-exclusive partitions, the newest first."""
+        borrowed = self._leaf.lent
+        if not borrowed:
             return
         partitions = hash_order(list(self._wanted), string_hash)
         for partition in partitions:
             if self._wanted.keys() != set(partitions):
                 raise PreemptionRoundFailed(
-                    "java.util.ConcurrentModificationException", f"{partition}: what is wanted changed in between"
+                    "java.util.ConcurrentModificationException",
+                    f"{partition}: the wanted partitions changed during the iteration",
                 )
-            for container in sorted(lent.get(partition, {}).values(), key=lambda live: live.id, reverse=True):
+            for container in sorted(borrowed.get(partition, {}).values(), key=lambda live: live.id, reverse=True):
                 self._take(container)
 
     def _from_application(self, application: FiCaSchedulerApp) -> None:
@@ -82,7 +88,7 @@ class _FromLeaf:
             if not self._wanted:
                 return
             self._take(reserved)
-            # It goes whether it was chosen or not.
+            # Hadoop drops the reservation whether it was chosen or not.
             self._round.reserved_to_kill.append(reserved)
         for container in last_first(application):
             if not self._wanted:
@@ -90,21 +96,21 @@ class _FromLeaf:
             if container in self._round.victims or container.id in self._round.killable_ids:
                 continue
             if container.is_am:
-                self._masters.append(container)
-                self._masters_size = self._masters_size + container.resource
+                self._ams.append(container)
+                self._ams_size = self._ams_size + container.resource
             else:
                 self._take(container)
 
-    def _from_masters(self) -> None:
-        """Masters are saved up to what the queue's masters may use."""
+    def _from_ams(self) -> None:
+        """AM containers, as far as they exceed the share of the leaf that AMs may use."""
         kept = multiplied(self._leaf.effective_minimum(NO_LABEL), self._leaf.capacities.default.maximum_am_percent)
-        for master in self._masters:
+        for am_container in self._ams:
             if not self._wanted:
                 return
-            if self._round.calculator.less_or_equal(self._round.cluster, self._masters_size, kept):
+            if self._round.calculator.less_or_equal(self._round.cluster, self._ams_size, kept):
                 return
-            if self._take(master):
-                self._masters_size = self._masters_size - master.resource
+            if self._take(am_container):
+                self._ams_size = self._ams_size - am_container.resource
 
     def _take(self, container: RMContainer) -> bool:
         serves = self._round.most_in_need(self._round.partition_of(container))

@@ -1,12 +1,11 @@
-"""What each queue should have, and how much of what it has to go: Hadoop's PreemptableResourceCalculator.
+"""What each queue should have, and how much each is to lose: Hadoop's PreemptableResourceCalculator.
 
-From the root down, what a parent should have is dealt out among its children. At first each child keeps what it has,
-up to its guarantee; what is left goes, round by round, to the child that is served least in proportion to its
-guarantee, until nobody wants more or nothing is left. What a queue holds above that is to be preempted, as far as the
-round's total allows.
+From the root down, what a parent should have is distributed among its children. First each child keeps what it uses,
+up to its guarantee; the rest goes, in rounds, to the child with the least in proportion to its guarantee, until no
+child wants more or nothing is left. What a queue uses above that is to be preempted, within the total of the round.
 
     guaranteed 10 40 20, used 30 60 10 of 100, the last one wants 20 more:
-    ideal 20 60 20 (the second is not above what it should have: what the others do not want is its)
+    ideal 20 60 20 (the second keeps its 60: the others do not want that much)
 """
 
 from __future__ import annotations
@@ -14,23 +13,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from rm.scheduler.config.queue_keys import ROOT
 from rm.scheduler.model.resource_calculator import multiplied
 from rm.scheduler.model.usage import NO_LABEL
-from rm.scheduler.preemption.temp_queue import TempQueue
+from rm.scheduler.preemption.temp_queue_per_partition import TempQueuePerPartition
 from yarn.java.binary32 import f32
 from yarn.java.priority_queue import JavaPriorityQueue
 from yarn.resource import INT32_MAX, Resource, componentwise_max, componentwise_min
+from yarn.settings.scheduler import ROOT
 
 if TYPE_CHECKING:
     from rm.scheduler.preemption.preemption_round import PreemptionRound
 
 
-class IdealAssignment:
-    """One way to reckon, for a round.
-
-    `counts_reserved`: what is reserved counts as wanted, and nothing is left to end by itself. `balances`: queues
-    above their guarantees are evened out too.
+class PreemptableResourceCalculator:
+    """`counts_reserved`: reserved resources count as demand, and the natural termination factor does not apply.
+    `balances`: queues above their guarantees are balanced too.
     """
 
     __slots__ = ("_balances", "_calculator", "_counts_reserved", "_none", "_round")
@@ -54,8 +51,8 @@ class IdealAssignment:
                 for leaf in self._round.partitions_of(path):
                     leaf.to_obtain = self._amount_to_obtain(leaf)
 
-    def _amount_to_obtain(self, leaf: TempQueue) -> Resource:
-        """Nothing inside the dead zone; else what is above the ideal, damped since containers end by themselves."""
+    def _amount_to_obtain(self, leaf: TempQueuePerPartition) -> Resource:
+        """Nothing within max_ignored_over_capacity; else what is above the ideal, times natural_termination_factor."""
         settings, calculator = self._round.settings, self._calculator
         ignored = multiplied(leaf.guaranteed, 1.0 + settings.max_ignored_over_capacity)
         if not calculator.greater(self._round.cluster, leaf.used, ignored):
@@ -66,28 +63,28 @@ class IdealAssignment:
         one = Resource(1, 1, self._none.extra)
         return calculator.multiply_and_normalize_up(amount, settings.natural_termination_factor, one)
 
-    def _update_extras(self, queue: TempQueue) -> None:
+    def _update_extras(self, queue: TempQueuePerPartition) -> None:
         for child in queue.children:
             self._update_extras(child)
         queue.update_extras(self._calculator)
 
-    def _assign_below(self, parent: TempQueue) -> None:
+    def _assign_below(self, parent: TempQueuePerPartition) -> None:
         if parent.children:
             self._distribute(parent.children, parent.ideal)
             for child in parent.children:
                 self._assign_below(child)
 
-    def _distribute(self, queues: Sequence[TempQueue], total: Resource) -> None:
+    def _distribute(self, queues: Sequence[TempQueuePerPartition], total: Resource) -> None:
         """One level of the tree (computeIdealResourceDistribution).
 
-        In Hadoop the order among queues that are served alike is that of their objects' addresses; here it is theirs.
+        Equally served queues come in the order of their objects' addresses in Hadoop, here in the order of `queues`.
         """
         calculator, none = self._calculator, self._none
         guaranteed = [queue for queue in queues if calculator.is_some(total, queue.guaranteed)]
         others = [queue for queue in queues if not calculator.is_some(total, queue.guaranteed)]
-        left = self._deal_out(guaranteed, total, total, evenly=False)
+        left = self._fixpoint(guaranteed, total, total, evenly=False)
         if others and calculator.is_some(total, left):
-            self._deal_out(others, left, total, evenly=True)
+            self._fixpoint(others, left, total, evenly=True)
         above = (queue.used - queue.ideal for queue in queues if calculator.greater(total, queue.used, queue.ideal))
         needed = sum(above, start=none)
         allowed, scale = self._round.allowed, 1.0
@@ -96,15 +93,13 @@ class IdealAssignment:
         for queue in queues:
             queue.assign_preemption(scale, calculator, total)
 
-    # The fix point
-
-    def _deal_out(
-        self, queues: Sequence[TempQueue], unassigned: Resource, total: Resource, *, evenly: bool
+    def _fixpoint(
+        self, queues: Sequence[TempQueuePerPartition], unassigned: Resource, total: Resource, *, evenly: bool
     ) -> Resource:
-        """Deal `unassigned` out; returns what the caller believes is left (computeFixpointAllocation).
+        """Distribute `unassigned`; returns what the caller takes to be left (computeFixpointAllocation).
 
-        That is too much: Hadoop's caller sees what was given at first and in the first offer, for after it another
-        object is counted down.
+        That is too much: Hadoop's caller sees only what the initial assignment and the first offer gave, because after
+        the first offer a new object is decremented.
         """
         calculator = self._calculator
         wanting = JavaPriorityQueue(self._comparison(total))
@@ -137,16 +132,18 @@ class IdealAssignment:
             self._round.note_under_served(wanting.pop())
         return unassigned if seen is None else seen
 
-    def _first_assignment(self, queue: TempQueue, total: Resource) -> Resource:
-        """What it has, up to its guarantee; what must not be taken from it stays on top."""
+    def _first_assignment(self, queue: TempQueuePerPartition, total: Resource) -> Resource:
+        """What it uses, up to its guarantee, plus what must not be taken from it."""
         if self._calculator.greater(total, queue.used, queue.guaranteed):
             return componentwise_min(queue.guaranteed, queue.used) + queue.untouchable_extra
         return queue.used
 
-    def _least_served(self, wanting: JavaPriorityQueue[TempQueue], total: Resource) -> list[TempQueue]:
-        """Take out the queue that is served least, with all that are served alike (getMostUnderservedQueues)."""
+    def _least_served(
+        self, wanting: JavaPriorityQueue[TempQueuePerPartition], total: Resource
+    ) -> list[TempQueuePerPartition]:
+        """Remove the least served queue and all that are served equally (getMostUnderservedQueues)."""
         compare = self._comparison(total)
-        found: list[TempQueue] = []
+        found: list[TempQueuePerPartition] = []
         while len(wanting):
             queue = wanting.pop()
             found.append(queue)
@@ -162,10 +159,8 @@ class IdealAssignment:
     def _comparison(self, total: Resource) -> _LeastServedFirst:
         return _LeastServedFirst(self._round, total)
 
-    # Shares of what is left
-
-    def _normalize(self, queues: JavaPriorityQueue[TempQueue], *, evenly: bool) -> None:
-        """Each queue's share, by resource type (resetCapacity)."""
+    def _normalize(self, queues: JavaPriorityQueue[TempQueuePerPartition], *, evenly: bool) -> None:
+        """Set each queue's share of each resource type (resetCapacity)."""
         equal = f32(1 / len(queues))
         guaranteed, absolute = self._none, 0.0
         for queue in queues:
@@ -187,7 +182,7 @@ class IdealAssignment:
 
 
 class _LeastServedFirst:
-    """TQComparator: by what a queue should have of its guarantee; a higher priority wins on the same side of 1."""
+    """TQComparator: by ideal / guarantee; if both are below 1, or both are not, a higher priority wins."""
 
     __slots__ = ("_calculator", "_total")
 
@@ -195,19 +190,19 @@ class _LeastServedFirst:
         self._calculator = the_round.calculator
         self._total = total
 
-    def __call__(self, a: TempQueue, b: TempQueue) -> int:
+    def __call__(self, a: TempQueuePerPartition, b: TempQueuePerPartition) -> int:
         served_a, served_b = self._served(a), self._served(b)
         if a.priority != b.priority and ((served_a < 1 and served_b < 1) or (served_a >= 1 and served_b >= 1)):
             return b.priority - a.priority
         return _compare_doubles(served_a, served_b)
 
-    def _served(self, queue: TempQueue) -> float:
+    def _served(self, queue: TempQueuePerPartition) -> float:
         if not self._calculator.is_some(self._total, queue.guaranteed):
             return float(INT32_MAX)
         return self._calculator.divide(self._total, queue.ideal, queue.guaranteed)
 
 
 def _compare_doubles(a: float, b: float) -> int:
-    """Double.compare, in which NaN is above everything."""
+    """Double.compare: NaN is above everything."""
     key_a, key_b = (a != a, 0.0 if a != a else a), (b != b, 0.0 if b != b else b)
     return (key_a > key_b) - (key_a < key_b)

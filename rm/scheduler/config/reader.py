@@ -1,4 +1,4 @@
-"""Reading a configuration to the end although parts of it are wrong, so that all faults are told at once."""
+"""Reads a configuration to the end although some of its values are wrong, so that all faults are reported at once."""
 
 from __future__ import annotations
 
@@ -8,18 +8,31 @@ from typing import TypeVar
 from yarn.configuration import Configuration
 from yarn.faults import ConfigurationException, Fault, Severity
 from yarn.java.values import split_at_commas
+from yarn.settings.kinds import Setting
 
 _T = TypeVar("_T")
 
 
 class Reader:
-    """Configuration's getters that note a fault and go on with the default instead of raising."""
+    """Typed access to a Configuration. A value that cannot be read is added to `faults` and its default is returned."""
 
     __slots__ = ("configuration", "faults")
 
     def __init__(self, configuration: Configuration) -> None:
         self.configuration = configuration
         self.faults: list[Fault] = []
+
+    def value(self, setting: Setting[_T]) -> _T:
+        """The value of a setting that has a default. Its bounds are not checked: yarn.settings.check_settings does."""
+        assert setting.default is not None, f"{setting.key} has no default"
+        try:
+            text = setting.text(self.configuration)
+            return setting.parse(setting.default if text is None else text)
+        except ConfigurationException as error:
+            self._note(error)
+        except ValueError as error:
+            self._note(ConfigurationException([setting.fault(self.configuration, str(error))]))
+        return setting.parse(setting.default)
 
     def integer(self, key: str, default: int) -> int:
         """A 32-bit integer."""
@@ -33,17 +46,9 @@ class Reader:
         """A 32-bit float; `default` must be one."""
         return self._read(self.configuration.get_float, key, default)
 
-    def double(self, key: str, default: float) -> float:
-        """A 64-bit float."""
-        return self._read(self.configuration.get_double, key, default)
-
     def flag(self, key: str, default: bool) -> bool:
         """true or false."""
         return self._read(self.configuration.get_bool, key, default)
-
-    def duration_ms(self, key: str, default_ms: int) -> int:
-        """A duration in ms."""
-        return self._read(self.configuration.get_time_ms, key, default_ms)
 
     def text(self, key: str, default: str = "") -> str:
         """A trimmed text."""
@@ -54,23 +59,31 @@ class Reader:
         return self.configuration.get_strings(key)
 
     def names(self, key: str) -> tuple[str, ...]:
-        """Comma-separated names, trimmed; one that is blank is an empty name."""
+        """Comma-separated names, trimmed; a blank one is returned as an empty name."""
         return split_at_commas(self.configuration.get(key) or "")
 
     def fault(self, key: str, problem: str, remedy: str, *, value: str | None = None) -> None:
-        """Note a fault of `key`; its value as written unless another one says more."""
+        """Add an error about `key`. `value`: what to show instead of the value as written."""
         shown = self.configuration.get(key) if value is None else value
         self.faults.append(Fault(key, shown, self.configuration.origin(key), problem, remedy))
 
     def warn(self, key: str, problem: str, remedy: str) -> None:
-        """Note what is taken, but surely not as meant."""
+        """Add a warning: the value is accepted but is probably a mistake."""
         value, origin = self.configuration.get(key), self.configuration.origin(key)
         self.faults.append(Fault(key, value, origin, problem, remedy, Severity.WARNING))
+
+    def has_fault(self, key: str) -> bool:
+        """True if a fault of the key was added."""
+        return any(fault.key == key for fault in self.faults)
 
     def _read(self, getter: Callable[[str, _T], _T], key: str, default: _T) -> _T:
         try:
             return getter(key, default)
         except ConfigurationException as error:
-            # A key for all queues is read once for each of them.
-            self.faults.extend(fault for fault in error.faults if fault not in self.faults)
+            self._note(error)
             return default
+
+    def _note(self, error: ConfigurationException) -> None:
+        """Add its faults, each once: a key that holds for all queues is read once for each of them."""
+        known = {(fault.key, fault.problem) for fault in self.faults}
+        self.faults.extend(fault for fault in error.faults if (fault.key, fault.problem) not in known)

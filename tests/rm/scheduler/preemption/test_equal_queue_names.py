@@ -1,4 +1,4 @@
-"""Rounds among leaves that are called alike below different parents: Hadoop's rounds break off there."""
+"""Leaves with the same short name below different parents: Hadoop's rounds fail there."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ INTRA = {**ALIKE, "preemption.intra-queue-preemption.enabled": "true"}
 
 
 def without_alike(conf: dict[str, str]) -> dict[str, str]:
-    """The same with other names below root.b."""
+    """The same configuration with distinct short names."""
     return {key.replace("b.x", "b.y"): "y" if key == "root.b.queues" else value for key, value in conf.items()}
 
 
 def crowded(conf: dict[str, str], late: str = "root.b.x") -> Cluster:
-    """10 GB: root.a.x holds 9; another leaf has a master, and asks for its guarantee."""
+    """10 GB: root.a.x uses 9; another leaf runs an AM and requests its guarantee."""
     cluster = Cluster(conf)
     cluster.node("n1", 10 * GB)
     cluster.run("late", "n1", queue=late)
@@ -56,7 +56,7 @@ def test_containers_keep_the_path_of_their_queue_or_else_its_short_name() -> Non
     assert {live.queue for live in other.attempt("early").live_containers.values()} == {"root.a.x"}
 
 
-def test_a_round_breaks_off_where_a_victim_has_such_a_name() -> None:
+def test_a_round_fails_where_a_victim_has_such_a_name() -> None:
     """deductPreemptableResourcesBasedSelectedCandidates, before the second selector."""
     cluster = crowded(INTRA)
     assert cluster.preempt() == []
@@ -67,13 +67,13 @@ def test_a_round_breaks_off_where_a_victim_has_such_a_name() -> None:
 
 
 @pytest.mark.parametrize("conf", [ALIKE, without_alike(INTRA)])
-def test_it_does_not_with_one_selector_or_other_names(conf: dict[str, str]) -> None:
+def test_a_round_with_one_selector_or_distinct_names_succeeds(conf: dict[str, str]) -> None:
     cluster = crowded(conf, "root.b." + conf["root.b.queues"])
     assert len(cluster.preempt()) == 4
     assert last_failure(cluster) is None
 
 
-def test_a_queue_of_the_same_name_that_comes_later_does_no_harm() -> None:
+def test_a_queue_of_the_same_name_added_later_does_no_harm() -> None:
     cluster = crowded(without_alike(INTRA), "y")
     with_both = {**without_alike(INTRA), "root.b.queues": "x,y", "root.b.x.capacity": "0"}
     cluster.refresh(with_both)
@@ -81,7 +81,7 @@ def test_a_queue_of_the_same_name_that_comes_later_does_no_harm() -> None:
     assert last_failure(cluster) is None
 
 
-def test_what_is_placed_after_the_other_queue_went_keeps_the_path() -> None:
+def test_containers_placed_after_the_other_queue_was_removed_keep_the_path() -> None:
     cluster = Cluster({**ALIKE, "root.b.x.state": "STOPPED"})
     cluster.node("n1", 10 * GB)
     cluster.run("app1", "n1", queue="root.a.x")
@@ -92,7 +92,7 @@ def test_what_is_placed_after_the_other_queue_went_keeps_the_path() -> None:
     assert [live.queue for live in cluster.attempt("app1").live_containers.values()] == ["x", "root.a.x"]
 
 
-def test_users_that_come_first_are_not_found_in_such_a_leaf() -> None:
+def test_users_first_fails_in_a_leaf_with_such_a_name() -> None:
     """FifoIntraQueuePreemptionPlugin.skipContainerBasedOnIntraQueuePolicy looks its queue up by the short name."""
     cluster = Cluster({**INTRA, "root.a.x.minimum-user-limit-percent": "50"})
     cluster.node("n1", 10 * GB)
@@ -106,7 +106,7 @@ def test_users_that_come_first_are_not_found_in_such_a_leaf() -> None:
     assert failure.java_class == "java.lang.NullPointerException"
 
 
-def test_queues_made_on_demand_count_from_their_making_to_their_removal() -> None:
+def test_queues_created_on_demand_count_from_creation_to_removal() -> None:
     made = {key: value for key, value in ALIKE.items() if not key.startswith("root.b.")}
     creation = "root.b.auto-queue-creation-v2."
     cluster = Cluster(
@@ -130,7 +130,7 @@ def test_queues_made_on_demand_count_from_their_making_to_their_removal() -> Non
 
 
 def placed_in(cluster: Cluster) -> str:
-    """The name that a container of app1 placed now has of its queue."""
+    """The queue name that a container of app1 placed now carries."""
     cluster.ask("app1", 1)
     cluster.beat("n1")
     return list(cluster.attempt("app1").live_containers.values())[-1].queue

@@ -1,7 +1,7 @@
-"""Victims for reservations of queues with a higher priority: Hadoop's QueuePriorityContainerCandidateSelector.
+"""Takes for the reservations of queues with a higher priority: Hadoop's QueuePriorityContainerCandidateSelector.
 
-A leaf may take of another if, below the lowest queue that both are in, the one's queue has the higher priority. It
-takes for a reservation that has waited for a while, on that node, as long as the leaf is under its guarantee.
+A leaf may take from another one if, just below their lowest common queue, its branch has the higher priority. It takes
+on the node of a reservation that has waited long enough, while the leaf is below its guarantee.
 """
 
 from __future__ import annotations
@@ -12,22 +12,21 @@ from functools import cmp_to_key
 from rm.scheduler.model.node import SchedulerNode
 from rm.scheduler.model.rm_container import RMContainer, RMContainerReserved
 from rm.scheduler.model.usage import NO_LABEL
-from rm.scheduler.preemption.preemption_round import PreemptionRound
-from rm.scheduler.preemption.temp_queue import TempQueue
-from rm.scheduler.preemption.victims import PreemptionReason, Victim, Victims
+from rm.scheduler.preemption.preemption_round import PreemptionReason, PreemptionRound, Victim, Victims
+from rm.scheduler.preemption.temp_queue_per_partition import TempQueuePerPartition
 from yarn.asks import ANY
 from yarn.ids import NodeId
 from yarn.resource import Resource
 
 
 def select_by_queue_priority(the_round: PreemptionRound) -> Victims:
-    """What to take; nothing unless some queue has a higher priority than another one."""
+    """The victims; none unless some queue has a higher priority than another one."""
     above = _priorities(the_round)
-    return _Selection(the_round, above).select() if above else Victims()
+    return _QueuePriorityCandidates(the_round, above).select() if above else Victims()
 
 
 def _priorities(the_round: PreemptionRound) -> set[tuple[str, str]]:
-    """{(leaf, leaf that it may take of)}."""
+    """{(leaf, leaf that it may take from)}."""
     leaves = [the_round.queue_at(path, NO_LABEL) for path in the_round.leaf_paths]
     found: set[tuple[str, str]] = set()
     for first in leaves:
@@ -41,8 +40,10 @@ def _priorities(the_round: PreemptionRound) -> set[tuple[str, str]]:
     return found
 
 
-def _below_common(first: TempQueue, second: TempQueue) -> tuple[TempQueue, TempQueue]:
-    """The two queues on the ways to the root that are just below the lowest common one."""
+def _below_common(
+    first: TempQueuePerPartition, second: TempQueuePerPartition
+) -> tuple[TempQueuePerPartition, TempQueuePerPartition]:
+    """The ancestors of both, or they themselves, just below their lowest common ancestor."""
     one, other = _from_root(first), _from_root(second)
     depth = 0
     while one[depth] is other[depth]:
@@ -50,16 +51,16 @@ def _below_common(first: TempQueue, second: TempQueue) -> tuple[TempQueue, TempQ
     return one[depth], other[depth]
 
 
-def _from_root(queue: TempQueue) -> list[TempQueue]:
+def _from_root(queue: TempQueuePerPartition) -> list[TempQueuePerPartition]:
     path = [queue]
     while (parent := path[-1].parent) is not None:
         path.append(parent)
     return path[::-1]
 
 
-class _Selection:
-    """`above`: who may take of whom. `promised` {(leaf, partition): what is being freed for it already}; `touched`:
-    nodes that were decided on."""
+class _QueuePriorityCandidates:
+    """`above`: {(leaf, leaf that it may take from)}; `promised` {(leaf, partition): what is being freed for it};
+    `touched`: nodes already used in this round."""
 
     __slots__ = ("_above", "_chosen", "_promised", "_round", "_touched")
 
@@ -90,7 +91,7 @@ class _Selection:
         return self._chosen
 
     def _in_order(self, containers: Iterable[RMContainer]) -> list[RMContainer]:
-        """Those of queues of higher priority first, then the older; of one heartbeat in the order of placement."""
+        """Those of queues of higher priority first, then the oldest; of one heartbeat in the order of placement."""
         return sorted(containers, key=cmp_to_key(self._compare))
 
     def _compare(self, a: RMContainer, b: RMContainer) -> int:
@@ -101,7 +102,7 @@ class _Selection:
         return a.started_ms - b.started_ms
 
     def _is_satisfied(self, path: str, partition: str) -> bool:
-        """The leaf has its guarantee, without reservations and with what is being freed for it."""
+        """True if the leaf has its guarantee, not counting reservations but what is being freed for it."""
         queue = self._round.find_queue(path, partition)
         if queue is None:
             return False
@@ -110,7 +111,7 @@ class _Selection:
         return self._round.calculator.greater_or_equal(self._round.cluster, held, queue.guaranteed)
 
     def _enough_on(self, node: SchedulerNode, reserved: RMContainer, *, moving: bool) -> list[RMContainer] | None:
-        """What has to go on the node for the reservation; None if it cannot be had.
+        """The containers to take on the node for the reservation; None if not enough can be taken.
 
         canPreemptEnoughResourceForAsked.
         """
@@ -147,7 +148,7 @@ class _Selection:
             self._round.allowed = self._round.allowed - container.resource
 
     def _move(self, reserved: RMContainer, nodes: list[SchedulerNode]) -> None:
-        """Look for a node where enough could be had, and reserve there (tryToMakeBetterReservationPlacement)."""
+        """Move the reservation to a node where enough could be taken (tryToMakeBetterReservationPlacement)."""
         for node in nodes:
             if not self._may_move(reserved, node) or self._enough_on(node, reserved, moving=True) is None:
                 continue
@@ -155,7 +156,7 @@ class _Selection:
                 self._touched.add(node.node_id)
 
     def _may_move(self, reserved: RMContainer, node: SchedulerNode) -> bool:
-        """Neither a change of a container nor bound to its place, and of the node's partition."""
+        """True if it is not for a container update, may be placed on any host, and asks for the node's partition."""
         attempt = self._round.context.killables.attempt_of(reserved)
         if reserved.key.container_id is not None or attempt is None:
             return False
@@ -166,7 +167,7 @@ class _Selection:
 
 
 def move_reservation(reserved: RMContainer, target: SchedulerNode, the_round: PreemptionRound) -> bool:
-    """Reserve on another node of the partition instead; a reservation moves once only (moveReservedContainer)."""
+    """Move a reservation to another node of its partition; at most once per reservation (moveReservedContainer)."""
     context = the_round.context
     source, attempt = context.nodes.get(reserved.node_id), context.killables.attempt_of(reserved)
     if source is None or attempt is None or reserved.was_moved or source.partition != target.partition:

@@ -1,32 +1,86 @@
-"""A queue as one round of preemption sees it on one partition: a copy to reckon with (TempQueuePerPartition).
+"""Working copies of queues, applications and users on one partition, for one round of preemption.
 
-The copies of a partition hang together as a tree of their own. Nothing in here changes the scheduler, but that asking
-for a user's limit stores it, as in Hadoop.
+The queues of a partition form a tree of their own. Nothing here changes the scheduler, except that computing a user's
+limit stores it, as in Hadoop.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from rm.scheduler.context import RESPECT
+from rm.scheduler.model.application import FiCaSchedulerApp
 from rm.scheduler.model.leaf_queue import LeafQueue
 from rm.scheduler.model.parent_queue import ParentQueue
+from rm.scheduler.model.queue import CSQueue
 from rm.scheduler.model.resource_calculator import ResourceCalculator, multiplied
 from yarn.resource import Resource, componentwise_max, componentwise_min
 
-if TYPE_CHECKING:
-    from rm.scheduler.model.queue import CSQueue
-    from rm.scheduler.preemption.temp_app import TempApp, TempUser
+
+class TempUserPerPartition:
+    """A user in a leaf. `limit`: what the user may use besides AM containers; `ideal`: what of it was distributed.
+
+    `selected`: what earlier selectors chose. `has_paid`: what is above the limit has been claimed.
+    """
+
+    __slots__ = ("am_used", "has_paid", "ideal", "limit", "selected", "used")
+
+    def __init__(self, used: Resource, am_used: Resource, user_limit: Resource, none: Resource) -> None:
+        self.used = used
+        self.am_used = am_used
+        self.limit = user_limit - am_used
+        self.ideal = self.selected = none
+        self.has_paid = False
+
+    @property
+    def used_without_ams(self) -> Resource:
+        return self.used - self.am_used
 
 
-class TempQueue:
-    """`whole` is the partition's resource. `used` and `reserved` are as of the start of the round, `killable` is what
-    of `used` ends as soon as somebody needs the room; `pending` is what its users could still get of what they ask
-    for, `pending_without_reserved` the same without what is reserved for it.
+class TempAppPerPartition:
+    """An application. `ideal`: what it should have; `wanted_of_others`: what it lacks of that; `to_be_preempted`: what
+    it could lose; `to_obtain`: what it is to lose (actuallyToBePreempted)."""
 
-    `ideal` is what it should have, `preemptable_extra` and `untouchable_extra` what it has above its guarantee and may
-    or may not lose, `to_be_preempted` what is above `ideal`, and `to_obtain` what of it this round goes for
-    (actuallyToBePreempted). `share` of each resource type: of what is left over, among those who still want some.
+    __slots__ = (
+        "am_used",
+        "application",
+        "ideal",
+        "pending",
+        "selected",
+        "to_be_preempted",
+        "to_obtain",
+        "used",
+        "user",
+        "wanted_of_others",
+    )
+
+    def __init__(
+        self, application: FiCaSchedulerApp, partition: str, user: TempUserPerPartition, none: Resource
+    ) -> None:
+        has_am = not application.is_waiting_for_master and application.am_partition == partition
+        self.application = application
+        self.user = user
+        self.used = application.usage.used(partition)
+        self.am_used = application.am_resource if has_am else none
+        self.pending = application.asks.pending_on(partition, none)
+        self.ideal = self.selected = self.to_be_preempted = self.to_obtain = self.wanted_of_others = none
+
+    @property
+    def used_without_am(self) -> Resource:
+        return self.used - self.am_used
+
+    def deduct(self, calculator: ResourceCalculator, whole: Resource, amount: Resource) -> None:
+        """Subtract `amount`, which an earlier selector took from some application of the leaf."""
+        if calculator.greater(whole, self.to_obtain, amount):
+            self.to_obtain = self.to_obtain - amount
+
+
+class TempQueuePerPartition:
+    """A queue. `whole`: the partition's resources. `used`, `reserved`: at the start of the round. `killable`: the part
+    of `used` that is killed as soon as it is needed. `pending`: requested and within user limits;
+    `pending_without_reserved`: the same without what is reserved for it.
+
+    `ideal`: what it should have. `preemptable_extra`, `untouchable_extra`: what it has above its guarantee and may,
+    or may not, lose. `to_be_preempted`: what it has above `ideal`. `to_obtain`: how much of that this round takes
+    (actuallyToBePreempted). `share`: of each resource type, its fraction of what is left to distribute.
     """
 
     __slots__ = (
@@ -59,7 +113,7 @@ class TempQueue:
         none = queue.context.none
         whole = queue.context.partition_resource(partition)
         shares = queue.capacities.at(partition)
-        # What is idle of a shared partition may all be used, whatever the maximum.
+        # Idle resources of a non-exclusive partition may all be used, whatever the maximum.
         absolute_maximum = 1.0 if queue.context.labels.is_shared(partition) else shares.absolute_maximum_capacity
         self.queue = queue
         self.path = queue.path
@@ -73,13 +127,13 @@ class TempQueue:
         self.maximum = _amount(shares.effective_maximum, whole, absolute_maximum)
         self.pending = self.pending_without_reserved = none
         self.priority = 0
-        self.parent: TempQueue | None = None
-        self.children: list[TempQueue] = []
+        self.parent: TempQueuePerPartition | None = None
+        self.children: list[TempQueuePerPartition] = []
         self.ideal = self.preemptable_extra = self.untouchable_extra = none
         self.to_be_preempted = self.to_obtain = none
         self.share: list[float] = [0.0] * len(none.values())
-        self.apps: list[TempApp] = []
-        self.users: dict[str, TempUser] = {}
+        self.apps: list[TempAppPerPartition] = []
+        self.users: dict[str, TempUserPerPartition] = {}
         if isinstance(queue, LeafQueue):
             self.pending = pending_within_user_limits(queue, partition, without_reserved=False)
             self.pending_without_reserved = pending_within_user_limits(queue, partition, without_reserved=True)
@@ -94,18 +148,18 @@ class TempQueue:
 
     @property
     def leaf(self) -> LeafQueue | None:
-        """Its queue, if that has applications."""
+        """The queue if it is a leaf."""
         return self.queue if isinstance(self.queue, LeafQueue) else None
 
-    def add_child(self, child: TempQueue) -> None:
-        """A queue below: what is wanted there is wanted here."""
+    def add_child(self, child: TempQueuePerPartition) -> None:
+        """Add a child; its demand counts here too."""
         child.parent = self
         self.children.append(child)
         self.pending = self.pending + child.pending
         self.pending_without_reserved = self.pending_without_reserved + child.pending_without_reserved
 
     def update_extras(self, calculator: ResourceCalculator) -> None:
-        """What it has above its guarantee, and how much of that may go (updatePreemptableExtras)."""
+        """What it has above its guarantee, and how much of that may be taken (updatePreemptableExtras)."""
         none = self.queue.context.none
         extra = self.used - self.guaranteed
         if calculator.less(self.whole, extra, none):
@@ -127,10 +181,10 @@ class TempQueue:
         counts_reserved: bool,
         balances: bool,
     ) -> Resource:
-        """Accept of `available` what it can use; returns what it took.
+        """Accept what the queue can use of `available`; returns what it accepted.
 
-        Unless queues above their guarantees are balanced, a leaf takes no more than it holds or is guaranteed: so
-        nothing is preempted among queues that all have theirs.
+        Unless queues above their guarantees are balanced, a leaf accepts no more than it uses or is guaranteed, so that
+        nothing is preempted among queues that all have their guarantees.
         """
         none = self.queue.context.none
         wanted = self.used + (self.pending if counts_reserved else self.pending_without_reserved) - self.ideal
@@ -144,7 +198,7 @@ class TempQueue:
         return accepted
 
     def assign_preemption(self, scale: float, calculator: ResourceCalculator, total: Resource) -> None:
-        """How much is above what it should have, or is guaranteed and wants, times `scale` (a 32-bit float)."""
+        """What is above both its ideal and its wanted part of the guarantee, times `scale` (a 32-bit float)."""
         running = self.used - self.killable
         wanted = calculator.min_of(total, self.used + self.pending, self.guaranteed)
         kept = calculator.max_of(total, wanted, self.ideal)
@@ -154,16 +208,16 @@ class TempQueue:
             self.to_be_preempted = self.queue.context.none
 
     def deduct(self, calculator: ResourceCalculator, amount: Resource) -> None:
-        """An earlier selector has taken `amount` of it; what would be all that is left or more counts for nothing."""
+        """Subtract `amount`, which an earlier selector took; ignored unless less than what is left, as in Hadoop."""
         if calculator.greater(self.whole, self.to_obtain, amount):
             self.to_obtain = self.to_obtain - amount
         self.to_obtain = calculator.max_of(self.whole, self.to_obtain, self.queue.context.none)
 
 
-def clone_tree(queue: CSQueue, partition: str, *, killable: dict[str, dict[str, Resource]]) -> TempQueue:
-    """The copy of a queue with all below it. `killable` {queue: {partition: resource}}."""
+def clone_tree(queue: CSQueue, partition: str, *, killable: dict[str, dict[str, Resource]]) -> TempQueuePerPartition:
+    """A copy of the queue and all below it. `killable` {queue: {partition: resource}}."""
     none = queue.context.none
-    copy = TempQueue(queue, partition, killable.get(queue.path, {}).get(partition, none))
+    copy = TempQueuePerPartition(queue, partition, killable.get(queue.path, {}).get(partition, none))
     if isinstance(queue, ParentQueue):
         for child in queue.children:
             below = clone_tree(child, partition, killable=killable)
@@ -174,7 +228,7 @@ def clone_tree(queue: CSQueue, partition: str, *, killable: dict[str, dict[str, 
 
 
 def pending_within_user_limits(leaf: LeafQueue, partition: str, *, without_reserved: bool) -> Resource:
-    """What the leaf's active applications ask for, for each user no more than is below the user's limit."""
+    """What the leaf's active applications request, for each user at most what is left below the user's limit."""
     none = leaf.context.none
     total, headrooms = none, dict[str, Resource]()
     for application in leaf.active:

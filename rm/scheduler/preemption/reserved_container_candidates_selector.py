@@ -1,8 +1,8 @@
-"""Victims that let a reservation be filled, node by node: Hadoop's ReservedContainerCandidatesSelector ("surgical").
+"""Takes what a reservation lacks on its node: Hadoop's ReservedContainerCandidatesSelector ("surgical" preemption).
 
-Plain selection frees so much of a queue, wherever it stands; a large container waits for room on one node. Here each
-node with a reservation is tried: what of its containers, newest first, would have to go, within what their queues are
-to lose? The node where least is lost for what is waited for comes first.
+Plain selection frees an amount of a queue, on any nodes; a large container needs it on one node. Here each node with
+a reservation is tried: which of its containers, the newest first, would have to go, within what their queues are to
+lose? The node with the least loss for the amount reserved comes first.
 """
 
 from __future__ import annotations
@@ -11,30 +11,29 @@ from operator import itemgetter
 
 from rm.scheduler.model.node import SchedulerNode
 from rm.scheduler.model.rm_container import RMContainer
-from rm.scheduler.preemption.ideal_assignment import IdealAssignment
-from rm.scheduler.preemption.preemption_round import PreemptionRound
-from rm.scheduler.preemption.victims import PreemptionReason, Victim, Victims
+from rm.scheduler.preemption.preemptable_resource_calculator import PreemptableResourceCalculator
+from rm.scheduler.preemption.preemption_round import PreemptionReason, PreemptionRound, Victim, Victims
 from yarn.resource import Resource
 
 
 def select_for_reservations(the_round: PreemptionRound) -> Victims:
-    """What to take on which nodes; a node for which it does not suffice loses nothing."""
-    IdealAssignment(the_round, counts_reserved=True, balances=False).compute()
+    """The victims. A node on which not enough can be freed loses nothing."""
+    PreemptableResourceCalculator(the_round, counts_reserved=True, balances=False).compute()
     quotas = {path: the_round.obtainable(path) for path in the_round.leaf_paths}
     nodes = [node for node in the_round.context.nodes_in_hash_order() if node.reserved_container is not None]
-    tried = [(cost, node) for node in nodes if (cost := _Node(the_round, node, quotas).cost()) is not None]
+    tried = [(cost, node) for node in nodes if (cost := _NodeCandidates(the_round, node, quotas).cost()) is not None]
     chosen = Victims()
     for _, node in sorted(tried, key=itemgetter(0)):
         reserved = node.reserved_container
         assert reserved is not None
-        for container in _Node(the_round, node, quotas).take():
+        for container in _NodeCandidates(the_round, node, quotas).take():
             victim = Victim(container, PreemptionReason.RESERVATION, reserved.queue)
             the_round.choose(victim, chosen)
     return chosen
 
 
-class _Node:
-    """A node with a reservation. `quotas` {leaf: {partition: what may be taken of it}}."""
+class _NodeCandidates:
+    """A node with a reservation. `quotas` {leaf: {partition: what may be taken from it}}."""
 
     __slots__ = ("_node", "_partition", "_quotas", "_required", "_round")
 
@@ -47,7 +46,7 @@ class _Node:
         self._required = node.reserved_container.resource
 
     def cost(self) -> float | None:
-        """What is lost for what is waited for, a 32-bit float; None if nothing can or need be done."""
+        """Lost / reserved resources, a 32-bit float; None if nothing has to be, or not enough can be, taken."""
         room, lost = self._node.within_reach, self._round.none
         if self._suffices(room):
             return None
@@ -62,9 +61,9 @@ class _Node:
         return None
 
     def take(self) -> list[RMContainer]:
-        """The containers to choose, off the quotas; none if they do not suffice any more.
+        """The containers to choose, subtracted from the quotas; none if they are no longer sufficient.
 
-        Then the queues' quotas are given back, but not what the round allows.
+        Then the quotas of the queues are restored, but not the amount that the round allows, as in Hadoop.
         """
         room, taken = self._node.within_reach, list[RMContainer]()
         if self._suffices(room):
@@ -87,7 +86,7 @@ class _Node:
         return self._round.calculator.fits_in(self._required, room)
 
     def _newest_first(self) -> list[RMContainer]:
-        """All but those that are killable anyway, and masters."""
+        """All but AM containers and those that are killable anyway."""
         containers = sorted(self._node.containers.values(), key=lambda live: live.id, reverse=True)
         return [live for live in containers if live.id not in self._node.killable and not live.is_am]
 

@@ -1,0 +1,130 @@
+"""The policies that run beside placement (Hadoop's SchedulingMonitorManager), and the settings of preemption.
+
+All of it is read again at a refresh, as Hadoop's policies do when the scheduler's configuration changes.
+"""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+from rm.scheduler.config.reader import Reader
+from yarn.settings import preemption as keys
+from yarn.settings import scheduler
+
+IDLE_QUEUE_POLICY = "org.apache.hadoop.yarn.server.resourcemanager.scheduler.capacity.AutoCreatedQueueDeletionPolicy"
+QUEUE_MANAGEMENT_POLICY = (
+    "org.apache.hadoop.yarn.server.resourcemanager.scheduler.capacity.QueueManagementDynamicEditPolicy"
+)
+PREEMPTION_POLICY = (
+    "org.apache.hadoop.yarn.server.resourcemanager.monitor.capacity.ProportionalCapacityPreemptionPolicy"
+)
+"""The only policy that runs unless others are named (yarn-default.xml)."""
+
+USERLIMIT_FIRST = "userlimit_first"
+PRIORITY_FIRST = "priority_first"
+
+
+class IntraQueueSettings(Struct, frozen=True):
+    """Preemption among the applications of one leaf. Both limits are fractions of the leaf's guarantee.
+
+    `minimum_threshold`: a leaf that uses less is left alone; `max_allowable_limit`: most that one round may take.
+    `users_first`: users within their limit lose nothing to other users, whatever the priorities.
+    """
+
+    enabled: bool
+    minimum_threshold: float
+    max_allowable_limit: float
+    users_first: bool
+    conservative: bool
+
+
+class PreemptionSettings(Struct, frozen=True):
+    """Settings of the ProportionalCapacityPreemptionPolicy. Times in ms.
+
+    `enabled`: rounds run; `total_per_round`: fraction of the cluster that a round may take; `queue_priority`: the
+    reservations of queues of higher priority are served with containers of lower ones; `surgical`: nodes with a
+    reservation are examined one by one; `counts_reserved`: reserved resources count as demand; `balances`: queues
+    above their guarantees are balanced too, their victims waiting for `balance_wait_ms`.
+    """
+
+    enabled: bool
+    interval_ms: int
+    wait_before_kill_ms: int
+    total_per_round: float
+    max_ignored_over_capacity: float
+    natural_termination_factor: float
+    observe_only: bool
+    lazy: bool
+    conservative: bool
+    queue_priority: bool
+    queue_priority_delay_ms: int
+    moves_reservations: bool
+    surgical: bool
+    counts_reserved: bool
+    balances: bool
+    balance_wait_ms: int
+    intra_queue: IntraQueueSettings
+
+
+def runs(reader: Reader, policy: str) -> bool:
+    """True if the policy runs."""
+    return policy in _named(reader) and reader.value(scheduler.MONITOR_ENABLE)
+
+
+def refuse_unknown_policies(reader: Reader) -> None:
+    """Add a fault for each policy that is named but not supported."""
+    if not reader.value(scheduler.MONITOR_ENABLE):
+        return
+    for policy in _named(reader):
+        if policy not in (IDLE_QUEUE_POLICY, QUEUE_MANAGEMENT_POLICY, PREEMPTION_POLICY):
+            remedy = f"name {PREEMPTION_POLICY}, {IDLE_QUEUE_POLICY}, {QUEUE_MANAGEMENT_POLICY}, or nothing"
+            reader.fault(scheduler.MONITOR_POLICIES.key, f"the policy {policy} is not supported", remedy)
+
+
+def read_preemption(reader: Reader) -> PreemptionSettings:
+    """The settings of preemption."""
+    return PreemptionSettings(
+        enabled=runs(reader, PREEMPTION_POLICY),
+        interval_ms=_interval_ms(reader),
+        wait_before_kill_ms=reader.value(keys.MAX_WAIT_BEFORE_KILL),
+        total_per_round=reader.value(keys.TOTAL_PER_ROUND),
+        max_ignored_over_capacity=reader.value(keys.MAX_IGNORED_OVER_CAPACITY),
+        natural_termination_factor=reader.value(keys.NATURAL_TERMINATION_FACTOR),
+        observe_only=reader.value(keys.OBSERVE_ONLY),
+        lazy=reader.value(keys.LAZY),
+        conservative=reader.value(keys.CONSERVATIVE),
+        queue_priority=reader.value(keys.UNDERUTILIZED_ENABLED),
+        queue_priority_delay_ms=reader.value(keys.UNDERUTILIZED_DELAY),
+        moves_reservations=reader.value(keys.UNDERUTILIZED_MOVE),
+        surgical=reader.value(keys.SELECT_BASED_ON_RESERVED),
+        counts_reserved=reader.value(keys.ADDITIONAL_BASED_ON_RESERVED),
+        balances=reader.value(keys.BALANCE_ENABLED),
+        balance_wait_ms=reader.value(keys.BALANCE_WAIT),
+        intra_queue=_intra_queue(reader),
+    )
+
+
+def _intra_queue(reader: Reader) -> IntraQueueSettings:
+    order = reader.value(keys.INTRA_ORDER_POLICY).lower()
+    if order not in (USERLIMIT_FIRST, PRIORITY_FIRST):
+        reader.fault(keys.INTRA_ORDER_POLICY.key, "not a valid order", f"write {USERLIMIT_FIRST} or {PRIORITY_FIRST}")
+    return IntraQueueSettings(
+        enabled=reader.value(keys.INTRA_ENABLED),
+        minimum_threshold=reader.value(keys.INTRA_MINIMUM_THRESHOLD),
+        max_allowable_limit=reader.value(keys.INTRA_MAX_ALLOWABLE_LIMIT),
+        users_first=order == USERLIMIT_FIRST,
+        conservative=reader.value(keys.INTRA_CONSERVATIVE),
+    )
+
+
+def _interval_ms(reader: Reader) -> int:
+    value_ms = reader.value(keys.MONITORING_INTERVAL)
+    if value_ms > 0:
+        return value_ms
+    reader.fault(keys.MONITORING_INTERVAL.key, "not above 0", "write a number of ms above 0")
+    return 1
+
+
+def _named(reader: Reader) -> tuple[str, ...]:
+    key = scheduler.MONITOR_POLICIES.key
+    return reader.words(key) if reader.text(key) else (PREEMPTION_POLICY,)

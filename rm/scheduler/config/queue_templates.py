@@ -1,0 +1,138 @@
+"""Templates: keys under a parent from which the queues below it are made that nobody configured.
+
+Two ways. With `auto-queue-creation-v2` (AutoCreatedQueueTemplate):
+
+    root.users.auto-queue-creation-v2.template.capacity = 5w          every queue created below root.users
+    root.users.auto-queue-creation-v2.leaf-template.priority = 3      leaves only; parent-template.: parents only
+    root.*.auto-queue-creation-v2.template.capacity = 1w              below every child of root
+
+Names win over wildcards, a template for the queue's kind over the common one, and keys of the queue's own path over
+both. With `auto-create-child-queue`, the older way, the parent is a managed parent (ManagedParentQueue):
+
+    root.users.auto-create-child-queue.enabled = true
+    root.users.leaf-queue-template.capacity = 25                  of root.users, while the leaf is active
+    root.users.leaf-queue-template.user-limit-factor = 2          any key of a leaf; wins over the leaf's own keys
+
+Hadoop writes what it finds into its configuration, under the queue's path; here it becomes an overlay with which only
+this queue is read.
+"""
+
+from __future__ import annotations
+
+from rm.scheduler.config.reader import Reader
+from yarn.configuration import Configuration, Entry
+from yarn.faults import OVERRIDE
+from yarn.settings import scheduler
+from yarn.settings.scheduler import PREFIX, ROOT, queue_key
+
+QUEUE_CREATION = "auto-queue-creation-v2."
+_COMMON = QUEUE_CREATION + "template."
+_LEAF = QUEUE_CREATION + "leaf-template."
+_PARENT = QUEUE_CREATION + "parent-template."
+
+MANAGED_CREATION = "auto-create-child-queue."
+LEAF_TEMPLATE = "leaf-queue-template."
+
+_SNAPSHOT_ONLY = "user-settings."
+"""UserWeights reads the configuration as it was loaded, so what Hadoop writes into it later has no effect."""
+
+_OF_LEAVES = {"user-limit-factor": "-1", "maximum-am-resource-percent": "1.0"}
+"""Written first, over the queue's own keys (AbstractLeafQueue.parseAndSetDynamicTemplates)."""
+
+_LABELS = "accessible-node-labels."
+
+
+class QueueTemplate:
+    """The templates of the parent at `path`, with auto-queue-creation-v2."""
+
+    __slots__ = ("_common", "_configuration", "_leaf", "_parent", "_path")
+
+    def __init__(self, configuration: Configuration, path: str) -> None:
+        self._configuration = configuration
+        self._path = path
+        self._common: dict[str, Entry] = {}
+        self._leaf: dict[str, Entry] = {}
+        self._parent: dict[str, Entry] = {}
+        for pattern in _patterns(path, queue_depth_max(Reader(configuration), path)):
+            for prefix, found in ((_COMMON, self._common), (_LEAF, self._leaf), (_PARENT, self._parent)):
+                for name, entry in _entries_below(configuration, queue_key(pattern, prefix)).items():
+                    found.setdefault(name, entry)
+
+    def properties(self, *, is_leaf: bool) -> dict[str, Entry]:
+        """{key without a path: entry} for a leaf, or for a parent."""
+        return {**self._common, **(self._leaf if is_leaf else self._parent)}
+
+    def configuration_of(self, path: str, *, is_leaf: bool) -> Configuration:
+        """The configuration with which the child at `path` is read."""
+        entries: dict[str, Entry] = {}
+        if is_leaf:
+            entries = {queue_key(path, name): Entry(value, OVERRIDE) for name, value in _OF_LEAVES.items()}
+        for name, entry in self.properties(is_leaf=is_leaf).items():
+            key = queue_key(path, name)
+            if key not in self._configuration and not name.startswith(_SNAPSHOT_ONLY):
+                entries[key] = entry
+        return self._configuration.with_entries(entries)
+
+    def labels_of(self, path: str) -> tuple[str, ...]:
+        """The labels on which the child at `path` has a capacity (AbstractCSQueue.parseAndSetDynamicTemplates).
+
+        Those of the parent's own common template, else those of the child's own keys.
+        """
+        reader = Reader(self._configuration)
+        return configured_labels(reader, f"{self._path}.{_COMMON[:-1]}") or configured_labels(reader, path)
+
+
+def queue_depth_max(reader: Reader, path: str) -> int:
+    """How many levels of queues may be created below the configured parent at `path`."""
+    own = queue_key(path, QUEUE_CREATION + "maximum-queue-depth")
+    return reader.integer(own, reader.value(scheduler.QUEUE_DEPTH_MAX))
+
+
+def is_managed(reader: Reader, path: str) -> bool:
+    """True if the queue is a managed parent."""
+    return reader.flag(queue_key(path, MANAGED_CREATION + "enabled"), False)
+
+
+def template_entries(configuration: Configuration, parent: str) -> dict[str, Entry]:
+    """{key without a path: entry} of the leaf template of the managed parent at that path."""
+    return _entries_below(configuration, queue_key(parent, LEAF_TEMPLATE))
+
+
+def configuration_of_leaf(configuration: Configuration, path: str) -> Configuration:
+    """The configuration with which a leaf of a managed parent is read (ManagedParentQueue.setLeafQueueConfigs)."""
+    entries = template_entries(configuration, path.rpartition(".")[0])
+    own = {queue_key(path, name): entry for name, entry in entries.items() if not name.startswith(_SNAPSHOT_ONLY)}
+    return configuration.with_entries(own)
+
+
+def configured_labels(reader: Reader, path: str) -> tuple[str, ...]:
+    """The labels on which the queue has a capacity by some key, in the file's order; for root those of all queues.
+
+    QueueNodeLabelsSettings.
+    """
+    prefix = PREFIX if path == ROOT else queue_key(path, _LABELS)
+    labels: dict[str, None] = {}
+    for key in reader.configuration.keys(prefix):
+        _, found, rest = key.partition(_LABELS)
+        label, dot, _ = rest.partition(".")
+        if found and dot:
+            labels[label] = None
+    return tuple(labels)
+
+
+def _entries_below(configuration: Configuration, prefix: str) -> dict[str, Entry]:
+    """{key without the prefix: entry}."""
+    found = ((key[len(prefix) :], configuration.entry(key)) for key in configuration.keys(prefix))
+    return {name: entry for name, entry in found if entry is not None}
+
+
+def _patterns(path: str, depth_max: int) -> list[str]:
+    """The path, then the path with its last one, two, ... parts as wildcards: as many as levels may be created."""
+    parts = path.split(".")
+    found = [path]
+    if path == ROOT:
+        return found
+    for level in range(min(len(parts) - 1, depth_max)):
+        parts[len(parts) - 1 - level] = "*"
+        found.append(".".join(parts))
+    return found
