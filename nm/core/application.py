@@ -6,12 +6,12 @@ from enum import Enum
 
 from msgspec import Struct
 
-from nm.core.container import InitContainer, KillContainer
+from nm.core.container import ApplicationContainerFinished, InitContainer, KillContainer
 from nm.core.context import NodeContext
 from nm.core.diagnostics import APPLICATION_OVER, application_finished
-from nm.core.effects import DeleteApplicationFiles, DeleteApplicationLogs
+from nm.core.effects import DeleteApplicationFiles, DeleteApplicationLogs, ForgetApplicationKeys
 from yarn.ids import ApplicationId, ContainerId
-from yarn.machine import Machine
+from yarn.machine import Lifecycle, Machine, Row
 from yarn.states import ContainerExitStatus
 
 
@@ -137,5 +137,141 @@ class NMApplication:
 
     def finish_logs(self) -> None:
         """Have the logs deleted when they have been kept long enough (NonAggregatingLogHandler)."""
+        self._context.dispatcher.emit(ForgetApplicationKeys(self.id))
         self._context.emit_after(self._context.settings.log_retain_ms, DeleteApplicationLogs(self.id))
         self.send(ApplicationLogHandlingFinished(self.id))
+
+
+ApplicationEvent = (
+    InitApplication
+    | ApplicationLogHandlingInited
+    | ApplicationInited
+    | FinishApplication
+    | ApplicationResourcesCleanedup
+    | ApplicationLogHandlingFinished
+)
+"""The events that an application takes; each carries its `application_id`."""
+
+ContainerOfApplicationEvent = ApplicationContainerInit | ApplicationContainerFinished
+"""Events about one of its containers; each carries the `container_id`, which has the application's."""
+
+S = NMApplicationState
+
+
+def _init(application: NMApplication, _: InitApplication) -> None:
+    application.send(ApplicationLogHandlingInited(application.id))
+
+
+def _init_resources(application: NMApplication, _: ApplicationLogHandlingInited) -> None:
+    application.send(ApplicationInited(application.id))
+
+
+def _container_waits(application: NMApplication, event: ApplicationContainerInit) -> None:
+    application.add(event.container_id)
+
+
+def _inited(application: NMApplication, _: ApplicationInited) -> None:
+    application.init_containers()
+
+
+def _init_container(application: NMApplication, event: ApplicationContainerInit) -> None:
+    application.add(event.container_id)
+    application.send(InitContainer(event.container_id))
+
+
+def _refuse_container(application: NMApplication, event: ApplicationContainerInit) -> None:
+    application.add(event.container_id)
+    application.refuse_container(event.container_id)
+
+
+def _container_finished(application: NMApplication, event: ApplicationContainerFinished) -> None:
+    application.remove(event.container_id)
+
+
+def _finish(application: NMApplication, event: FinishApplication) -> NMApplicationState:
+    if application.containers:
+        application.kill_containers(event.diagnostics)
+        return S.FINISHING_CONTAINERS_WAIT
+    application.clean_up()
+    return S.APPLICATION_RESOURCES_CLEANINGUP
+
+
+def _last_container_finished(application: NMApplication, event: ApplicationContainerFinished) -> NMApplicationState:
+    application.remove(event.container_id)
+    if application.containers:
+        return S.FINISHING_CONTAINERS_WAIT
+    application.clean_up()
+    return S.APPLICATION_RESOURCES_CLEANINGUP
+
+
+def _resources_cleaned_up(application: NMApplication, _: ApplicationResourcesCleanedup) -> None:
+    application.finish_logs()
+
+
+def _forget(application: NMApplication, _: ApplicationLogHandlingFinished) -> None:
+    application.send(ApplicationForgotten(application.id))
+
+
+APPLICATION_LIFECYCLE: Lifecycle[NMApplication, NMApplicationState] = Lifecycle(
+    "NMApplication",
+    S.NEW,
+    [
+        Row(S.NEW, InitApplication, S.INITING, _init, "its first container here was accepted"),
+        Row(S.NEW, ApplicationContainerInit, S.NEW, _container_waits, "a container waits for the application"),
+        Row(S.INITING, ApplicationContainerInit, S.INITING, _container_waits, "a container waits for the application"),
+        Row(S.INITING, ApplicationLogHandlingInited, S.INITING, _init_resources, "its logs have a place"),
+        Row(S.INITING, ApplicationInited, S.RUNNING, _inited, "its directories can be made: containers may go on"),
+        *(
+            Row(
+                state,
+                FinishApplication,
+                (S.FINISHING_CONTAINERS_WAIT, S.APPLICATION_RESOURCES_CLEANINGUP),
+                _finish,
+                "the RM reports that it is over, or the node stops",
+            )
+            for state in (S.INITING, S.RUNNING)
+        ),
+        *(
+            Row(state, ApplicationContainerFinished, state, _container_finished, "a container is over")
+            for state in (S.INITING, S.RUNNING)
+        ),
+        Row(S.RUNNING, ApplicationContainerInit, S.RUNNING, _init_container, "one more container"),
+        Row(
+            S.FINISHING_CONTAINERS_WAIT,
+            ApplicationContainerFinished,
+            (S.FINISHING_CONTAINERS_WAIT, S.APPLICATION_RESOURCES_CLEANINGUP),
+            _last_container_finished,
+            "a killed container is over; the last one frees the directories",
+        ),
+        *(
+            Row(
+                state,
+                ApplicationContainerInit,
+                state,
+                _refuse_container,
+                "started while the application ended",
+            )
+            for state in (S.FINISHING_CONTAINERS_WAIT, S.APPLICATION_RESOURCES_CLEANINGUP, S.FINISHED)
+        ),
+        *(
+            Row(state, FinishApplication, state, None, "ordered a second time")
+            for state in (S.FINISHING_CONTAINERS_WAIT, S.APPLICATION_RESOURCES_CLEANINGUP, S.FINISHED)
+        ),
+        Row(
+            S.APPLICATION_RESOURCES_CLEANINGUP,
+            ApplicationContainerFinished,
+            S.APPLICATION_RESOURCES_CLEANINGUP,
+            _container_finished,
+            "a container that was refused",
+        ),
+        Row(
+            S.APPLICATION_RESOURCES_CLEANINGUP,
+            ApplicationResourcesCleanedup,
+            S.FINISHED,
+            _resources_cleaned_up,
+            "its directories are given up",
+        ),
+        Row(S.FINISHED, ApplicationContainerFinished, S.FINISHED, _container_finished, "a refused container"),
+        Row(S.FINISHED, ApplicationLogHandlingFinished, S.FINISHED, _forget, "the deletion of its logs is planned"),
+    ],
+)

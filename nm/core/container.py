@@ -14,15 +14,20 @@ from nm.core.effects import (
     LaunchContainer,
     MonitorContainer,
     Signal,
-    SignalContainer,
+    SignalProcess,
 )
 from nm.core.resource_cache import ResourceKey, ResourceLocalized
-from nm.core.retries import RetryPolicy
 from nm.core.start_checks import link_parts
-from yarn.containers import ContainerLaunchContext, ContainerStatus, ContainerTokenIdentifier, NMContainerStatus
+from yarn.containers import (
+    ContainerLaunchContext,
+    ContainerRetryContext,
+    ContainerStatus,
+    ContainerTokenIdentifier,
+    NMContainerStatus,
+)
 from yarn.ids import ContainerId
 from yarn.machine import Machine
-from yarn.states import ContainerExitStatus, ContainerState, ContainerSubState, ExecutionType
+from yarn.states import ContainerExitStatus, ContainerRetryPolicy, ContainerState, ContainerSubState, ExecutionType
 
 
 class NMContainerState(Enum):
@@ -148,7 +153,7 @@ class NMContainer:
         self.launch_context = launch
         self.exit_status: int = ContainerExitStatus.INVALID
         self.launches = 0
-        self.retries = RetryPolicy(launch.retry, settings.retry_minimum_interval_ms)
+        self.retries = SlidingWindowRetryPolicy(launch.retry, settings.retry_minimum_interval_ms)
         self.emulation = context.emulation_of(token, launch)
         self.created_ms = context.dispatcher.now_ms
         self.machine = Machine(NMContainerState.NEW)
@@ -294,9 +299,9 @@ class NMContainer:
     def end_processes(self) -> None:
         """TERM to its process group, KILL a moment later."""
         delay_ms = self._context.settings.sigkill_delay_ms
-        kill = SignalContainer(self.id, self.launches, Signal.KILL)
+        kill = SignalProcess(self.id, self.launches, Signal.KILL)
         if delay_ms > 0:
-            self._context.dispatcher.emit(SignalContainer(self.id, self.launches, Signal.TERM))
+            self._context.dispatcher.emit(SignalProcess(self.id, self.launches, Signal.TERM))
             self._context.emit_after(delay_ms, kill)
         else:
             self._context.dispatcher.emit(kill)
@@ -308,7 +313,7 @@ class NMContainer:
 
     def signal(self, signal: Signal, command: str) -> None:
         """A signal that a user ordered."""
-        self._context.dispatcher.emit(SignalContainer(self.id, self.launches, signal, command))
+        self._context.dispatcher.emit(SignalProcess(self.id, self.launches, signal, command))
 
     def clean_up(self) -> None:
         """Give back its files and have its directories deleted."""
@@ -326,3 +331,54 @@ class NMContainer:
         """Start it again, unless it was killed meanwhile."""
         if self._relaunch_waits:
             self.launch()
+
+
+RETRY_FOREVER = -1
+_NEVER_RETRIED = (ContainerExitStatus.SUCCESS, ContainerExitStatus.FORCE_KILLED, ContainerExitStatus.TERMINATED)
+
+
+class SlidingWindowRetryPolicy:
+    """The retries that one container has left.
+
+    With a validity interval only the restarts within it count, so a container that fails rarely never runs out.
+    """
+
+    __slots__ = ("_context", "_remaining", "_restarts_ms", "interval_ms")
+
+    def __init__(self, context: ContainerRetryContext, minimum_interval_ms: int) -> None:
+        """`minimum_interval_ms`: a shorter interval of the AM is raised to it, so that no loop is tight."""
+        self._context = context
+        self._remaining = context.max_retries
+        self._restarts_ms: list[int] = []
+        self.interval_ms = max(context.retry_interval_ms, minimum_interval_ms)
+
+    @property
+    def is_set(self) -> bool:
+        return self._context.policy is not ContainerRetryPolicy.NEVER_RETRY
+
+    def should_retry(self, exit_code: int, now_ms: int) -> bool:
+        """True if a process that ended with `exit_code` is to be started again; TERM and KILL never are."""
+        if exit_code in _NEVER_RETRIED or not self._covers(exit_code):
+            return False
+        return self._context.max_retries == RETRY_FOREVER or self._left(now_ms) > 0
+
+    def count_restart(self, now_ms: int) -> None:
+        """Note a restart; it uses up one retry."""
+        if self._context.failures_validity_interval_ms > 0:
+            self._restarts_ms = [*self._valid_restarts(now_ms), now_ms]
+        else:
+            self._remaining -= 1
+
+    def _covers(self, exit_code: int) -> bool:
+        if self._context.policy is ContainerRetryPolicy.RETRY_ON_SPECIFIC_ERROR_CODES:
+            return exit_code in self._context.error_codes
+        return self.is_set
+
+    def _left(self, now_ms: int) -> int:
+        if self._context.failures_validity_interval_ms > 0:
+            return self._context.max_retries - len(self._valid_restarts(now_ms))
+        return self._remaining
+
+    def _valid_restarts(self, now_ms: int) -> list[int]:
+        oldest_ms = now_ms - self._context.failures_validity_interval_ms
+        return [at_ms for at_ms in self._restarts_ms if at_ms >= oldest_ms]

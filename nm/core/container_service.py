@@ -11,9 +11,9 @@ from nm.core.events import (
     GetContainerStatuses,
     SignalToContainer,
     StartContainers,
-    StartRequest,
     StopContainers,
     UpdateContainers,
+    VerifiedStart,
 )
 from nm.core.start_checks import StartedContainers, check_launch_context, check_owner, check_start, check_user
 from nm.core.status_updater import NodeStatusUpdater
@@ -129,7 +129,7 @@ class ContainerService:
         if container is not None:
             container.signal(_SIGNALS[command], command.name)
 
-    def _start_one(self, caller: NMTokenIdentifier, request: StartRequest) -> None:
+    def _start_one(self, caller: NMTokenIdentifier, request: VerifiedStart) -> None:
         token = request.token
         container_id, application_id = token.container_id, token.container_id.application_id
         context = self._context

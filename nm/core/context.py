@@ -5,7 +5,7 @@ from __future__ import annotations
 from msgspec import Struct
 
 from nm.core.effects import Effect
-from nm.core.emulation.table import ContainerFacts
+from nm.core.emulation import ContainerFacts
 from nm.core.resource_cache import ResourceCaches
 from nm.core.settings import CoreSettings
 from yarn.containers import ContainerLaunchContext, ContainerTokenIdentifier

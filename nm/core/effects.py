@@ -23,14 +23,14 @@ class Signal(Enum):
     TERM = 15
 
 
-class RegisterNode(Struct, frozen=True):
+class SendRegistration(Struct, frozen=True):
     """Send registerNodeManager; answer with NodeRegistered or RegistrationFailed."""
 
     request: RegisterNodeManagerRequest
 
 
 class SendHeartbeat(Struct, frozen=True):
-    """Send nodeHeartbeat; answer with HeartbeatAnswered or HeartbeatFailed. Never two at a time.
+    """Send nodeHeartbeat; answer with NodeHeartbeatAnswered or NodeHeartbeatFailed. Never two at a time.
 
     `at_once`: it is out of turn, as a container has ended.
     """
@@ -39,11 +39,11 @@ class SendHeartbeat(Struct, frozen=True):
     at_once: bool = False
 
 
-class UnregisterNode(Struct, frozen=True):
+class SendUnregistration(Struct, frozen=True):
     """Send unRegisterNodeManager, best effort; answer with UnregisterCompleted."""
 
 
-class Stop(Struct, frozen=True):
+class EndNode(Struct, frozen=True):
     """End the process once the effects before this one are done. `failure` says why, empty if all is well."""
 
     failure: str = ""
@@ -94,7 +94,7 @@ class LaunchContainer(SecretRecord, frozen=True):
     opportunistic: bool = False
 
 
-class SignalContainer(Struct, frozen=True):
+class SignalProcess(Struct, frozen=True):
     """Send a signal to the container's process group; before its process is there, TERM and KILL cancel the start.
 
     `told`: answer with ContainerSignalled (an order of a user), else with nothing.
@@ -145,22 +145,29 @@ class DeleteApplicationLogs(Struct, frozen=True):
     application_id: ApplicationId
 
 
+class ForgetApplicationKeys(Struct, frozen=True):
+    """Drop the keys that the NM tokens of the application's attempts are checked with: it has ended on this node."""
+
+    application_id: ApplicationId
+
+
 Effect: TypeAlias = (
     Reply
     | Refuse
-    | RegisterNode
+    | SendRegistration
     | SendHeartbeat
-    | UnregisterNode
-    | Stop
+    | SendUnregistration
+    | EndNode
     | FetchResource
     | DeleteResource
     | LaunchContainer
-    | SignalContainer
+    | SignalProcess
     | MonitorContainer
     | ChangeMonitoring
     | DeleteContainerFiles
     | DeleteApplicationFiles
     | DeleteApplicationLogs
+    | ForgetApplicationKeys
     | StateChanged
     | Warn
     | InvariantsBroken

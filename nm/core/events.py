@@ -20,7 +20,7 @@ from yarn.protocols.container_management import SignalContainerRequest
 from yarn.protocols.tracker import NodeHeartbeatResponse, RegisterNodeManagerResponse
 
 
-class StartRequest(Struct, frozen=True):
+class VerifiedStart(Struct, frozen=True):
     """One container to start, its token's signature checked."""
 
     launch_context: ContainerLaunchContext
@@ -36,7 +36,7 @@ class StartContainers(Struct, frozen=True):
 
     call: Call
     caller: NMTokenIdentifier
-    requests: tuple[StartRequest, ...]
+    requests: tuple[VerifiedStart, ...]
     forged: YarnException | None = None
 
 
@@ -82,25 +82,25 @@ class Start(Struct, frozen=True):
 
 
 class NodeRegistered(Struct, frozen=True):
-    """The RM's answer to RegisterNode."""
+    """The RM's answer to SendRegistration."""
 
     response: RegisterNodeManagerResponse
 
 
 class RegistrationFailed(Struct, frozen=True):
-    """RegisterNode did not reach the RM within the configured wait, or the RM refused it with an error."""
+    """SendRegistration did not reach the RM within the configured wait, or the RM refused it with an error."""
 
     problem: str
 
 
-class HeartbeatAnswered(Struct, frozen=True):
+class NodeHeartbeatAnswered(Struct, frozen=True):
     """The RM's answer to SendHeartbeat. `updates`: what the tokens of its containers_to_update say."""
 
     response: NodeHeartbeatResponse
     updates: tuple[ContainerTokenIdentifier, ...] = ()
 
 
-class HeartbeatFailed(Struct, frozen=True):
+class NodeHeartbeatFailed(Struct, frozen=True):
     """SendHeartbeat got no answer. `unreachable`: the RM was not reached within the configured wait."""
 
     problem: str
@@ -226,8 +226,8 @@ Event: TypeAlias = (
     | Start
     | NodeRegistered
     | RegistrationFailed
-    | HeartbeatAnswered
-    | HeartbeatFailed
+    | NodeHeartbeatAnswered
+    | NodeHeartbeatFailed
     | ResourceFetched
     | ResourceFetchFailed
     | ContainerLaunched

@@ -18,8 +18,8 @@ from typing import TypeAlias
 
 from nm.core.application import NMApplication
 from nm.core.container import NMContainer, NMContainerState
-from nm.core.effects import Effect, LaunchContainer, RegisterNode, SendHeartbeat
-from nm.core.events import Event, HeartbeatAnswered, HeartbeatFailed, NodeRegistered, RegistrationFailed
+from nm.core.effects import Effect, LaunchContainer, SendHeartbeat, SendRegistration
+from nm.core.events import Event, NodeHeartbeatAnswered, NodeHeartbeatFailed, NodeRegistered, RegistrationFailed
 from nm.core.resource_cache import ResourceCaches
 from yarn.ids import ApplicationId, ContainerId
 from yarn.machine import Refuse, Reply
@@ -27,7 +27,7 @@ from yarn.machine import Refuse, Reply
 _S = NMContainerState
 _LAUNCHED = frozenset({_S.SCHEDULED, _S.RUNNING, _S.RELAUNCHING, _S.EXITED_WITH_SUCCESS})
 
-_Answer: TypeAlias = HeartbeatAnswered | HeartbeatFailed | NodeRegistered | RegistrationFailed
+_Answer: TypeAlias = NodeHeartbeatAnswered | NodeHeartbeatFailed | NodeRegistered | RegistrationFailed
 
 
 class NodeAudit:
@@ -86,7 +86,7 @@ class NodeAudit:
     def _of_calls_to_resource_manager(self, event: Event, effects: list[Effect]) -> Iterator[str]:
         if isinstance(event, _Answer):
             self._outstanding = 0
-        self._outstanding += sum(isinstance(effect, RegisterNode | SendHeartbeat) for effect in effects)
+        self._outstanding += sum(isinstance(effect, SendRegistration | SendHeartbeat) for effect in effects)
         if self._outstanding > 1:
             yield f"I-24: {self._outstanding} calls to the ResourceManager are outstanding after {type(event).__name__}"
 

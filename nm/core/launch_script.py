@@ -49,7 +49,7 @@ _REFERENCE = re.compile(r"\$([A-Za-z_][A-Za-z0-9_]*)")
 
 
 class DebugFiles(Enum):
-    """Who puts a copy of the script and a listing of the work directory beside the logs (nm.launcher.debug_files)."""
+    """Who puts a copy of the script and a listing of the work directory beside the logs (nm.launcher.files)."""
 
     NOBODY = 0
     SCRIPT = 1

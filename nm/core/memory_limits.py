@@ -45,7 +45,7 @@ class MemoryLimits(Struct, frozen=True):
     check_virtual: bool = True
 
 
-class Excess(Struct, frozen=True):
+class MemoryViolation(Struct, frozen=True):
     """A container over a limit: the status it dies with, and the text."""
 
     exit_status: int
@@ -54,7 +54,7 @@ class Excess(Struct, frozen=True):
 
 def check_memory(
     container_id: ContainerId, tree: Sequence[ProcessSample], limits: MemoryLimits, page_bytes: int
-) -> Excess | None:
+) -> MemoryViolation | None:
     """The excess of a process tree, its root first; virtual memory is looked at before physical."""
     virtual = sum(process.virtual_bytes for process in tree)
     physical = sum(process.resident_pages for process in tree) * page_bytes
@@ -67,10 +67,10 @@ def check_memory(
     )
     if limits.check_virtual and _is_over(virtual, aged_virtual, limits.virtual_bytes):
         text = _message(container_id, tree, "VIRTUAL", virtual - limits.virtual_bytes, usage)
-        return Excess(ContainerExitStatus.KILLED_EXCEEDED_VMEM, text)
+        return MemoryViolation(ContainerExitStatus.KILLED_EXCEEDED_VMEM, text)
     if limits.check_physical and _is_over(physical, aged_physical, limits.physical_bytes):
         text = _message(container_id, tree, "PHYSICAL", physical - limits.physical_bytes, usage)
-        return Excess(ContainerExitStatus.KILLED_EXCEEDED_PMEM, text)
+        return MemoryViolation(ContainerExitStatus.KILLED_EXCEEDED_PMEM, text)
     return None
 
 

@@ -1,7 +1,7 @@
 """The NodeManager as a pure core: an event and the time in, effects out.
 
     core = NodeManagerCore(node_id, facts, settings)
-    effects = core.handle(Start(), now_ms)              RegisterNode
+    effects = core.handle(Start(), now_ms)              SendRegistration
     effects = core.handle(NodeRegistered(...), now_ms)  SendHeartbeat
     effects = core.handle(StartContainers(...), now_ms) FetchResource or LaunchContainer, Reply
 
@@ -16,8 +16,14 @@ from typing import get_args
 from msgspec import Struct
 
 from nm.core import diagnostics
-from nm.core.application import ApplicationForgotten, FinishApplication, NMApplication
-from nm.core.application_lifecycle import APPLICATION_LIFECYCLE, ApplicationEvent, ContainerOfApplicationEvent
+from nm.core.application import (
+    APPLICATION_LIFECYCLE,
+    ApplicationEvent,
+    ApplicationForgotten,
+    ContainerOfApplicationEvent,
+    FinishApplication,
+    NMApplication,
+)
 from nm.core.container import (
     ContainerDone,
     ContainerExitedWithFailure,
@@ -31,7 +37,7 @@ from nm.core.container import (
 from nm.core.container_lifecycle import CONTAINER_LIFECYCLE, ContainerEvent
 from nm.core.container_service import ContainerService
 from nm.core.context import NodeContext
-from nm.core.effects import Effect, Stop, UnregisterNode
+from nm.core.effects import Effect, EndNode, SendUnregistration
 from nm.core.events import (
     ContainerExited,
     ContainerLaunched,
@@ -39,11 +45,11 @@ from nm.core.events import (
     Event,
     GetContainerStatuses,
     HealthChecked,
-    HeartbeatAnswered,
-    HeartbeatFailed,
     LaunchCancelled,
     LaunchFailed,
     MemoryExceeded,
+    NodeHeartbeatAnswered,
+    NodeHeartbeatFailed,
     NodeRegistered,
     RegistrationFailed,
     ResourceFetched,
@@ -130,8 +136,8 @@ class NodeManagerCore:
         on(Start, self._start)
         on(NodeRegistered, self._registered)
         on(RegistrationFailed, self._registration_failed)
-        on(HeartbeatAnswered, self._heartbeat_answered)
-        on(HeartbeatFailed, self._heartbeat_failed)
+        on(NodeHeartbeatAnswered, self._heartbeat_answered)
+        on(NodeHeartbeatFailed, self._heartbeat_failed)
         on(HeartbeatDue, self.status.beat_if_due)
         on(ResourceFetched, lambda event: self.context.resources.fetched(event.fetch_id, event.path, event.size_bytes))
         on(ResourceFetchFailed, lambda event: self.context.resources.failed(event.fetch_id, event.diagnostics))
@@ -269,14 +275,14 @@ class NodeManagerCore:
         problem = f"the ResourceManager was not reached to register: {event.problem}"
         self._shut_down(unregister=False, failure=problem)
 
-    def _heartbeat_failed(self, event: HeartbeatFailed) -> None:
+    def _heartbeat_failed(self, event: NodeHeartbeatFailed) -> None:
         if event.unreachable:
             problem = f"the ResourceManager is not reached any more: {event.problem}"
             self._shut_down(unregister=False, failure=problem)
         else:
             self.status.failed(event.problem)
 
-    def _heartbeat_answered(self, event: HeartbeatAnswered) -> None:
+    def _heartbeat_answered(self, event: NodeHeartbeatAnswered) -> None:
         response = event.response
         if self.status.answered(response):
             self._follow(response)
@@ -332,7 +338,7 @@ class NodeManagerCore:
         unregisters = unregister and self.status.state in (Conversation.IDLE, Conversation.WAITING)
         self.status.stop()
         if unregisters:
-            self._dispatcher.emit(UnregisterNode())
+            self._dispatcher.emit(SendUnregistration())
             self._dispatcher.send_after(UNREGISTER_TIMEOUT_MS, UnregisterCompleted())
         else:
             self._end_applications()
@@ -356,4 +362,4 @@ class NodeManagerCore:
     def _finish(self) -> None:
         if not self._finished:
             self._finished = True
-            self._dispatcher.emit(Stop(self._failure))
+            self._dispatcher.emit(EndNode(self._failure))

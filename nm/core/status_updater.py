@@ -16,7 +16,7 @@ from msgspec import Struct
 from nm.core.application import NMApplication
 from nm.core.container import NMContainer
 from nm.core.context import NodeContext
-from nm.core.effects import RegisterNode, SendHeartbeat
+from nm.core.effects import SendHeartbeat, SendRegistration
 from nm.core.settings import NodeFacts
 from yarn.containers import Container, ContainerStatus, NMContainerStatus
 from yarn.ids import ApplicationId, ContainerId, NodeId
@@ -97,7 +97,7 @@ class NodeStatusUpdater:
         self.state = Conversation.REGISTERING
         facts = self._facts
         self._context.dispatcher.emit(
-            RegisterNode(
+            SendRegistration(
                 RegisterNodeManagerRequest(
                     self.node_id,
                     facts.http_port,

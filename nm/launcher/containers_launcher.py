@@ -16,7 +16,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final
 
-from nm.core.effects import ChangeMonitoring, LaunchContainer, Signal, SignalContainer
+from nm.core.effects import ChangeMonitoring, LaunchContainer, Signal, SignalProcess
 from nm.core.events import (
     ContainerExited,
     ContainerLaunched,
@@ -27,6 +27,8 @@ from nm.core.events import (
     LaunchFailed,
 )
 from nm.core.launch_script import Directories, NodeEnvironment
+from nm.core.memory_limits import ProcessSample
+from nm.emulation.launcher import EmulatedLauncher
 from nm.launcher.cgroups import CpuCgroups
 from nm.launcher.directories import DisksFailed, NodeDirectories
 from nm.launcher.files import PreparedLaunch, prepare_launch, read_error_logs, read_pid
@@ -62,7 +64,7 @@ class LaunchedContainer:
     pid: int | None = None
     exited: bool = False
     killed: bool = False
-    wanted: list[SignalContainer] = field(default_factory=list)
+    wanted: list[SignalProcess] = field(default_factory=list)
 
 
 class ContainersLauncher:
@@ -105,7 +107,7 @@ class ContainersLauncher:
         self._pending[effect.container_id] = effect
         asyncio.get_running_loop().call_soon(self._launch, effect)
 
-    def signal(self, effect: SignalContainer) -> None:
+    def signal(self, effect: SignalProcess) -> None:
         """Send a signal to the container's group, or keep it until there is one."""
         pending = self._pending.get(effect.container_id)
         if pending is not None and pending.launch == effect.launch:
@@ -144,7 +146,7 @@ class ContainersLauncher:
             if launched.exited:
                 self._end_leftovers(launched, Signal.KILL)
             else:
-                launched.wanted.append(SignalContainer(launched.container_id, launched.launch, Signal.KILL))
+                launched.wanted.append(SignalProcess(launched.container_id, launched.launch, Signal.KILL))
                 self._signal_wanted(launched)
 
     # Start
@@ -320,3 +322,51 @@ def _drain(descriptor: int) -> str:
 
 def _describe(error: OSError) -> str:
     return f"{error.filename}: {error.strerror}" if error.filename and error.strerror else str(error)
+
+
+class Launchers:
+    """Hands each container to the launcher that it belongs to."""
+
+    def __init__(self, real: ContainersLauncher, emulated: EmulatedLauncher) -> None:
+        self.real = real
+        self.emulated = emulated
+
+    @property
+    def has_launched(self) -> bool:
+        """True once a process was started."""
+        return self.real.has_launched
+
+    def launch(self, effect: LaunchContainer) -> None:
+        if effect.emulation:
+            self.emulated.launch(effect)
+        else:
+            self.real.launch(effect)
+
+    def signal(self, effect: SignalProcess) -> None:
+        if self.emulated.has(effect.container_id):
+            self.emulated.signal(effect)
+        else:
+            self.real.signal(effect)
+
+    def change_cpu(self, effect: ChangeMonitoring) -> None:
+        self.real.change_cpu(effect)
+
+    def is_running(self, container_id: ContainerId) -> bool:
+        return self.real.is_running(container_id) or container_id in self.emulated.running
+
+    def pid_of(self, container_id: ContainerId) -> int | None:
+        """The session leader's process id, None while there is none (yet, any more)."""
+        return self.real.pid_of(container_id)
+
+    def emulated_sample(self, container_id: ContainerId) -> ProcessSample | None:
+        """What an emulated container uses; None if it is none."""
+        return self.emulated.sample(container_id)
+
+    def kill_all(self) -> None:
+        self.real.kill_all()
+        self.emulated.kill_all()
+
+    async def wait_idle(self) -> None:
+        """Return once nothing runs."""
+        await self.real.idle.wait()
+        await self.emulated.idle.wait()

@@ -58,7 +58,7 @@ class Limits:
             raise BadArchive(f"more than {self.bytes_max} bytes unpacked")
 
 
-class _Reader(Protocol):
+class _Readable(Protocol):
     def read(self, size: int, /) -> bytes: ...
 
 
@@ -167,7 +167,7 @@ class _Bounded:
         return self._file.tell()
 
 
-def _write_file(root: int, parts: tuple[str, ...], content: _Reader, limits: Limits) -> None:
+def _write_file(root: int, parts: tuple[str, ...], content: _Readable, limits: Limits) -> None:
     if not parts:
         raise BadArchive("a file without a name")
     flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC

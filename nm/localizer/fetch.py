@@ -10,13 +10,17 @@ beside its place and renamed, so that a copy is whole when it is there.
 
 from __future__ import annotations
 
+import asyncio
+import logging
 import os
 import re
 import shutil
 import stat
+from collections.abc import Callable
 from datetime import UTC, datetime
 
 from nm.core.effects import FetchResource
+from nm.core.events import Event, ResourceFetched, ResourceFetchFailed
 from nm.launcher.directories import PLAIN_MODE, DisksFailed, NodeDirectories, cache_dir, make_dir, make_user_dirs
 from nm.localizer.archives import TAR_SUFFIXES, ZIP_SUFFIXES, BadArchive, unpack
 from yarn.containers import LocalResource
@@ -24,12 +28,46 @@ from yarn.ids import ContainerId
 from yarn.states import LocalResourceType, LocalResourceVisibility
 from yarn.times import format_iso8601
 
+_logger = logging.getLogger(__name__)
+
+
+class Localizer:
+    """Answers each FetchResource with one event. `width`: how many are copied at once."""
+
+    def __init__(self, directories: NodeDirectories, send: Callable[[Event], None], width: int) -> None:
+        self._directories = directories
+        self._send = send
+        self._room = asyncio.Semaphore(width)
+        self._tasks: asyncio.TaskGroup | None = None
+
+    def use(self, tasks: asyncio.TaskGroup) -> None:
+        """Fetch in these tasks from now on."""
+        self._tasks = tasks
+
+    def fetch(self, request: FetchResource) -> None:
+        assert self._tasks is not None, "use() comes first"
+        self._tasks.create_task(self._fetch(request))
+
+    async def _fetch(self, request: FetchResource) -> None:
+        event: Event
+        try:
+            async with self._room:
+                path, size_bytes = await asyncio.to_thread(fetch, request, self._directories)
+            event = ResourceFetched(request.fetch_id, path, size_bytes)
+        except DownloadFailed as failed:
+            event = ResourceFetchFailed(request.fetch_id, diagnostics(failed, request.resource, request.container_id))
+        except Exception as bug:
+            _logger.exception("fetch failed url=%s", request.resource.url)
+            event = ResourceFetchFailed(request.fetch_id, f"{type(bug).__name__}: {bug}")
+        self._send(event)
+
+
 _URL = re.compile(r"(?:(?P<scheme>[A-Za-z][A-Za-z0-9+.-]*):)?(?://(?P<host>[^/]*))?(?P<path>/.*)?")
 _IO_EXCEPTION = "java.io.IOException"
 _COPY_BYTES = 1 << 20
 
 
-class FetchFailed(Exception):
+class DownloadFailed(Exception):
     """A resource that could not be had: `java_class` and the sentence, as an AM reads them."""
 
     def __init__(self, java_class: str, sentence: str) -> None:
@@ -39,7 +77,7 @@ class FetchFailed(Exception):
 
 
 def fetch(request: FetchResource, directories: NodeDirectories) -> tuple[str, int]:
-    """(path of the copy, its size in bytes). Raises FetchFailed and removes any partial copy."""
+    """(path of the copy, its size in bytes). Raises DownloadFailed and removes any partial copy."""
     resource = request.resource
     source = source_path(resource.url)
     directories.begin()
@@ -53,9 +91,9 @@ def fetch(request: FetchResource, directories: NodeDirectories) -> tuple[str, in
             # By its descriptor: no link that a container puts into its name meanwhile leads elsewhere.
             size_bytes = _fetch_into(f"/proc/self/fd/{home_fd}/{request.number}", resource, source)
     except DisksFailed as error:
-        raise FetchFailed("org.apache.hadoop.util.DiskChecker$DiskErrorException", str(error)) from None
+        raise DownloadFailed("org.apache.hadoop.util.DiskChecker$DiskErrorException", str(error)) from None
     except (OSError, BadArchive, RecursionError) as error:
-        raise FetchFailed(_IO_EXCEPTION, f"Download and unpack failed: {resource.url}: {error}") from None
+        raise DownloadFailed(_IO_EXCEPTION, f"Download and unpack failed: {resource.url}: {error}") from None
     return f"{home}/{request.number}/{os.path.basename(source)}", size_bytes
 
 
@@ -75,7 +113,7 @@ def _fetch_into(final: str, resource: LocalResource, source: str) -> int:
     return size_bytes
 
 
-def diagnostics(failed: FetchFailed, resource: LocalResource, container_id: ContainerId) -> str:
+def diagnostics(failed: DownloadFailed, resource: LocalResource, container_id: ContainerId) -> str:
     """What the container's AM reads. A public resource is fetched by the NM itself and told in one line."""
     if resource.visibility is LocalResourceVisibility.PUBLIC:
         request = (
@@ -90,12 +128,14 @@ def diagnostics(failed: FetchFailed, resource: LocalResource, container_id: Cont
 
 
 def source_path(url: str) -> str:
-    """The path that a `file:` URL names, taken as it is (no %-escapes, as in Hadoop's Path). Raises FetchFailed."""
+    """The path that a `file:` URL names, taken as it is (no %-escapes, as in Hadoop's Path). Raises DownloadFailed."""
     match = _URL.fullmatch(url)
     scheme = "" if match is None else (match["scheme"] or "file")
     if scheme != "file":
         name = scheme or url.partition(":")[0]
-        raise FetchFailed("org.apache.hadoop.fs.UnsupportedFileSystemException", f'No FileSystem for scheme "{name}"')
+        raise DownloadFailed(
+            "org.apache.hadoop.fs.UnsupportedFileSystemException", f'No FileSystem for scheme "{name}"'
+        )
     path = os.path.normpath(match["path"] or "/") if match is not None else "/"
     return "/" + path.lstrip("/")
 
@@ -111,16 +151,16 @@ def _check(resource: LocalResource, source: str) -> None:
         modified_ms = os.stat(source).st_mtime_ns // 1_000_000
     except (FileNotFoundError, ValueError):
         # ValueError: a name with a NUL, which no file has.
-        raise FetchFailed("java.io.FileNotFoundException", f"File {shown} does not exist") from None
+        raise DownloadFailed("java.io.FileNotFoundException", f"File {shown} does not exist") from None
     if modified_ms != resource.timestamp_ms:
         now_ms = int(datetime.now(UTC).timestamp() * 1000)
-        raise FetchFailed(
+        raise DownloadFailed(
             _IO_EXCEPTION,
             f"Resource {shown} changed on src filesystem - expected: {_iso(resource.timestamp_ms)}, "
             f"was: {_iso(modified_ms)}, current time: {_iso(now_ms)}",
         )
     if resource.visibility is LocalResourceVisibility.PUBLIC and not is_public(source):
-        raise FetchFailed(
+        raise DownloadFailed(
             _IO_EXCEPTION,
             f"Resource {shown} is not publicly accessible and as such cannot be part of the public cache.",
         )

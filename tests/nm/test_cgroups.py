@@ -12,8 +12,7 @@ import pytest
 from msgspec.structs import replace
 
 from nm.core.cpu_limits import NodeCpu
-from nm.launcher.cgroup_mounts import CgroupSettings, CgroupsUnusable, Mount, find_mount
-from nm.launcher.cgroups import CpuCgroups
+from nm.launcher.cgroups import CgroupSettings, CgroupsUnusable, CpuCgroups, Mount, find_mount
 from tests.nm.nodes import container_id
 from tests.nm.waiting import until
 from yarn.configuration import Configuration

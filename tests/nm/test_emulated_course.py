@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from nm.core.emulation.course import Amount, Course, Draw, Stage, Use
+from nm.core.emulation import Amount, Course, Draw, Stage, Use
 from yarn.resource import Resource
 
 SIZE = Resource(1000, 2)

@@ -8,12 +8,11 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from nm.core.effects import LaunchContainer, Signal, SignalContainer
-from nm.core.emulation.course import Stage
-from nm.core.emulation.table import EmulationTable, Match, Rule
+from nm.core.effects import LaunchContainer, Signal, SignalProcess
+from nm.core.emulation import EmulationTable, Match, Rule, Stage
 from nm.core.events import ContainerExited, ContainerLaunched, Event
+from nm.emulation.launcher import EmulatedLauncher
 from nm.emulation.master import MASTER_FAILED, EmulatedMasters
-from nm.launcher.emulated_launcher import EmulatedLauncher
 from tests.am.played_servers import PlayedManager, served
 from tests.nm.nodes import container_id
 from wire.channel import Channels
@@ -53,7 +52,7 @@ class Node:
         )
 
     def kill(self) -> None:
-        self.launcher.signal(SignalContainer(container_id(1), 1, Signal.KILL))
+        self.launcher.signal(SignalProcess(container_id(1), 1, Signal.KILL))
 
     async def exit_code(self) -> int:
         """Waits for the container's end."""

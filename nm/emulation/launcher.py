@@ -16,9 +16,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from nm.core.effects import LaunchContainer, Signal, SignalContainer
-from nm.core.emulation.course import Course
-from nm.core.emulation.table import EmulationTable, Rule
+from nm.core.effects import LaunchContainer, Signal, SignalProcess
+from nm.core.emulation import Course, EmulationTable, Rule
 from nm.core.events import ContainerExited, ContainerLaunched, ContainerSignalled, Event, LaunchCancelled
 from nm.core.memory_limits import ProcessSample
 from yarn.ids import EPOCH_BITS, ContainerId
@@ -79,7 +78,7 @@ class EmulatedLauncher:
         self._starting[effect.container_id] = effect
         self._soon(lambda: self._start(effect))
 
-    def signal(self, effect: SignalContainer) -> None:
+    def signal(self, effect: SignalProcess) -> None:
         """TERM and KILL end it with 143 and 137, QUIT does nothing to it."""
         starting = self._starting.get(effect.container_id)
         if starting is not None and starting.launch == effect.launch:
@@ -100,7 +99,7 @@ class EmulatedLauncher:
     def kill_all(self) -> None:
         """KILL what runs: the node stops."""
         for container in list(self.running.values()):
-            self.signal(SignalContainer(container.effect.container_id, container.effect.launch, Signal.KILL))
+            self.signal(SignalProcess(container.effect.container_id, container.effect.launch, Signal.KILL))
 
     def has(self, container_id: ContainerId) -> bool:
         """True if it runs, or is about to."""
