@@ -1,4 +1,8 @@
-"""One application on a node: its containers here, and what is done at its end. Transitions: application_lifecycle."""
+"""One application on a node: its containers here, its states, and the cleanup at its end (ApplicationImpl).
+
+An application ends on a node only when the RM reports its end, or with the node. That all its containers have ended
+means nothing: more may be started.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +12,7 @@ from msgspec import Struct
 
 from nm.core.container import ApplicationContainerFinished, InitContainer, KillContainer
 from nm.core.context import NodeContext
-from nm.core.diagnostics import APPLICATION_OVER, application_finished
+from nm.core.diagnostics import APPLICATION_NOT_RUNNING, application_finished
 from nm.core.effects import DeleteApplicationFiles, DeleteApplicationLogs, ForgetApplicationKeys
 from yarn.ids import ApplicationId, ContainerId
 from yarn.machine import Lifecycle, Machine, Row
@@ -33,7 +37,7 @@ STOPPED = frozenset(
         NMApplicationState.FINISHED,
     }
 )
-"""States in which no container of the application is started any more."""
+"""States in which containers of the application are refused."""
 
 
 class InitApplication(Struct, frozen=True):
@@ -49,7 +53,7 @@ class ApplicationContainerInit(Struct, frozen=True):
 
 
 class ApplicationLogHandlingInited(Struct, frozen=True):
-    """Its logs have a place."""
+    """The directory of its logs is known."""
 
     application_id: ApplicationId
 
@@ -61,34 +65,34 @@ class ApplicationInited(Struct, frozen=True):
 
 
 class FinishApplication(Struct, frozen=True):
-    """The RM reports that it is over, or the node stops: end its containers, and say why."""
+    """The RM reports its end, or the node stops: kill its containers, with the reason in their diagnostics."""
 
     application_id: ApplicationId
     diagnostics: str
 
 
 class ApplicationResourcesCleanedup(Struct, frozen=True):
-    """Its directories are given up."""
+    """The deletion of its directories is scheduled."""
 
     application_id: ApplicationId
 
 
 class ApplicationLogHandlingFinished(Struct, frozen=True):
-    """The deletion of its logs is planned."""
+    """The deletion of its logs is scheduled."""
 
     application_id: ApplicationId
 
 
 class ApplicationForgotten(Struct, frozen=True):
-    """The node is to drop it."""
+    """The node can drop it."""
 
     application_id: ApplicationId
 
 
 class NMApplication:
-    """In the node's applications from its first accepted container until the deletion of its logs is planned.
+    """In the node's applications from its first accepted container until the deletion of its logs is scheduled.
 
-    `containers` are the ids of those that are not DONE, in the order they came.
+    `containers` are the ids of its containers that are not DONE, in the order of their starts.
     """
 
     def __init__(self, application_id: ApplicationId, user: str, context: NodeContext) -> None:
@@ -103,10 +107,10 @@ class NMApplication:
 
     @property
     def is_stopped(self) -> bool:
-        """True once its end was ordered: none of its containers is started here any more."""
+        """True once its end was ordered: new containers of it are refused."""
         return self.machine.state in STOPPED
 
-    # What the transitions do
+    # Actions of the transitions
 
     def send(self, event: object) -> None:
         self._context.dispatcher.send(event)
@@ -122,7 +126,7 @@ class NMApplication:
             self.send(InitContainer(container_id))
 
     def refuse_container(self, container_id: ContainerId) -> None:
-        self.send(KillContainer(container_id, ContainerExitStatus.KILLED_AFTER_APP_COMPLETION, APPLICATION_OVER))
+        self.send(KillContainer(container_id, ContainerExitStatus.KILLED_AFTER_APP_COMPLETION, APPLICATION_NOT_RUNNING))
 
     def kill_containers(self, reason: str) -> None:
         text = application_finished(reason)
@@ -130,13 +134,13 @@ class NMApplication:
             self.send(KillContainer(container_id, ContainerExitStatus.KILLED_AFTER_APP_COMPLETION, text))
 
     def clean_up(self) -> None:
-        """Give up the application's directories and its part of the cache."""
+        """Delete the application's directories and drop its cache."""
         self._context.resources.forget_application(self.id)
         self._context.delete_later(DeleteApplicationFiles(self.id, self.user))
         self.send(ApplicationResourcesCleanedup(self.id))
 
     def finish_logs(self) -> None:
-        """Have the logs deleted when they have been kept long enough (NonAggregatingLogHandler)."""
+        """Schedule the deletion of its logs, after the configured retention (NonAggregatingLogHandler)."""
         self._context.dispatcher.emit(ForgetApplicationKeys(self.id))
         self._context.emit_after(self._context.settings.log_retain_ms, DeleteApplicationLogs(self.id))
         self.send(ApplicationLogHandlingFinished(self.id))
@@ -150,10 +154,10 @@ ApplicationEvent = (
     | ApplicationResourcesCleanedup
     | ApplicationLogHandlingFinished
 )
-"""The events that an application takes; each carries its `application_id`."""
+"""The events that an application handles; each carries its `application_id`."""
 
 ContainerOfApplicationEvent = ApplicationContainerInit | ApplicationContainerFinished
-"""Events about one of its containers; each carries the `container_id`, which has the application's."""
+"""Events about one of its containers; each carries the `container_id`, of which the application's id is part."""
 
 S = NMApplicationState
 
@@ -219,20 +223,20 @@ APPLICATION_LIFECYCLE: Lifecycle[NMApplication, NMApplicationState] = Lifecycle(
         Row(S.NEW, InitApplication, S.INITING, _init, "its first container here was accepted"),
         Row(S.NEW, ApplicationContainerInit, S.NEW, _container_waits, "a container waits for the application"),
         Row(S.INITING, ApplicationContainerInit, S.INITING, _container_waits, "a container waits for the application"),
-        Row(S.INITING, ApplicationLogHandlingInited, S.INITING, _init_resources, "its logs have a place"),
-        Row(S.INITING, ApplicationInited, S.RUNNING, _inited, "its directories can be made: containers may go on"),
+        Row(S.INITING, ApplicationLogHandlingInited, S.INITING, _init_resources, "the directory of its logs is known"),
+        Row(S.INITING, ApplicationInited, S.RUNNING, _inited, "its directories can be made: its containers continue"),
         *(
             Row(
                 state,
                 FinishApplication,
                 (S.FINISHING_CONTAINERS_WAIT, S.APPLICATION_RESOURCES_CLEANINGUP),
                 _finish,
-                "the RM reports that it is over, or the node stops",
+                "the RM reports its end, or the node stops",
             )
             for state in (S.INITING, S.RUNNING)
         ),
         *(
-            Row(state, ApplicationContainerFinished, state, _container_finished, "a container is over")
+            Row(state, ApplicationContainerFinished, state, _container_finished, "a container has ended")
             for state in (S.INITING, S.RUNNING)
         ),
         Row(S.RUNNING, ApplicationContainerInit, S.RUNNING, _init_container, "one more container"),
@@ -241,7 +245,7 @@ APPLICATION_LIFECYCLE: Lifecycle[NMApplication, NMApplicationState] = Lifecycle(
             ApplicationContainerFinished,
             (S.FINISHING_CONTAINERS_WAIT, S.APPLICATION_RESOURCES_CLEANINGUP),
             _last_container_finished,
-            "a killed container is over; the last one frees the directories",
+            "a killed container has ended; after the last one the directories are deleted",
         ),
         *(
             Row(
@@ -249,7 +253,7 @@ APPLICATION_LIFECYCLE: Lifecycle[NMApplication, NMApplicationState] = Lifecycle(
                 ApplicationContainerInit,
                 state,
                 _refuse_container,
-                "started while the application ended",
+                "a container is started after the end of the application",
             )
             for state in (S.FINISHING_CONTAINERS_WAIT, S.APPLICATION_RESOURCES_CLEANINGUP, S.FINISHED)
         ),
@@ -262,16 +266,16 @@ APPLICATION_LIFECYCLE: Lifecycle[NMApplication, NMApplicationState] = Lifecycle(
             ApplicationContainerFinished,
             S.APPLICATION_RESOURCES_CLEANINGUP,
             _container_finished,
-            "a container that was refused",
+            "a refused container has ended",
         ),
         Row(
             S.APPLICATION_RESOURCES_CLEANINGUP,
             ApplicationResourcesCleanedup,
             S.FINISHED,
             _resources_cleaned_up,
-            "its directories are given up",
+            "the deletion of its directories is scheduled",
         ),
-        Row(S.FINISHED, ApplicationContainerFinished, S.FINISHED, _container_finished, "a refused container"),
-        Row(S.FINISHED, ApplicationLogHandlingFinished, S.FINISHED, _forget, "the deletion of its logs is planned"),
+        Row(S.FINISHED, ApplicationContainerFinished, S.FINISHED, _container_finished, "a refused container has ended"),
+        Row(S.FINISHED, ApplicationLogHandlingFinished, S.FINISHED, _forget, "the deletion of its logs is scheduled"),
     ],
 )

@@ -1,7 +1,15 @@
-"""Which containers are emulated, and how: a list of rules, of which the first that matches decides.
+"""Which containers are emulated, and what each of them uses: rules, of which the first that matches decides.
 
-A rule sees what a NodeManager knows of a container: its token and its launch context. The name and the type of an
-application are not among that: no NodeManager of YARN is told them.
+A rule sees what a NodeManager knows of a container: its token and its launch context. The name and the type of the
+application are not part of them.
+
+    profile = ResourceProfile.draw(stages, resource, random.random)
+    profile.ends_after_ms             2140, None if only a signal ends the container
+    profile.exit_code                 0
+    profile.usage_at(1200)            Usage(memory_bytes=..., cpu_ms=...)
+
+All random numbers are drawn at the start. So a profile is a function of time and needs one timer, for its end, however
+many stages it has, and the same draws give the same profile.
 """
 
 from __future__ import annotations
@@ -21,7 +29,7 @@ _BYTES_PER_MB = 1 << 20
 
 
 class Amount(Struct, frozen=True):
-    """So much of something: `value` MB or vcores, or (`relative`) a fraction of what the container was given."""
+    """`value` MB, vcores or ms; if `relative`, a fraction of the amount passed to `of`."""
 
     value: float = 0.0
     relative: bool = False
@@ -31,10 +39,10 @@ class Amount(Struct, frozen=True):
 
 
 class Stage(Struct, frozen=True):
-    """A part of a container's life. `lasts_ms` None: until a signal ends it; `jitter_ms` is drawn to both sides.
+    """One part of a container's run. Its length is `lasts_ms` +- `jitter_ms`; None: it ends only by a signal.
 
-    Memory goes evenly from `memory_first` to `memory_last`. At its end the container exits with `exit_code`, with
-    `exit_probability`; else the next stage begins, and after the last one it exits with 0.
+    Memory use changes linearly from `memory_first` to `memory_last`. At the end of the stage the container exits with
+    `exit_code`, with `exit_probability`; otherwise the next stage starts, and after the last one it exits with 0.
     """
 
     lasts_ms: int | None
@@ -47,19 +55,22 @@ class Stage(Struct, frozen=True):
 
     @property
     def is_drawn(self) -> bool:
-        """True if chance decides anything of it."""
+        """True if the stage needs random numbers."""
         return self.jitter_ms > 0 or 0 < self.exit_probability < 1
 
 
-class Use(NamedTuple):
-    """What a container uses: memory at a moment, CPU time from its start to that moment."""
+class Usage(NamedTuple):
+    """Memory used at a moment, and CPU time used from the container's start to that moment."""
 
     memory_bytes: int
     cpu_ms: int
 
 
-class Course(Struct, frozen=True):
-    """`lengths_ms` are those of the stages that are reached, without the one that never ends."""
+class ResourceProfile(Struct, frozen=True):
+    """How long an emulated container runs, with which exit code it ends, and what it uses at each moment.
+
+    `lengths_ms` are the lengths of the stages that are reached, without one that ends only by a signal.
+    """
 
     stages: tuple[Stage, ...]
     resource: Resource
@@ -68,21 +79,21 @@ class Course(Struct, frozen=True):
     exit_code: int
 
     @staticmethod
-    def draw(stages: tuple[Stage, ...], resource: Resource, draw: Draw) -> Course:
-        """A course for a container of that size. Each stage draws its length first, then whether it is the last."""
+    def draw(stages: tuple[Stage, ...], resource: Resource, draw: Draw) -> ResourceProfile:
+        """A profile for a container of that size. Each stage draws its length, then whether the container exits."""
         lengths: list[int] = []
         for stage in stages:
             if stage.lasts_ms is None:
-                return Course(stages, resource, tuple(lengths), None, 0)
+                return ResourceProfile(stages, resource, tuple(lengths), None, 0)
             jitter = stage.jitter_ms
             lengths.append(stage.lasts_ms if jitter == 0 else stage.lasts_ms - jitter + int(draw() * (2 * jitter + 1)))
             probability = stage.exit_probability
             if probability >= 1 or (probability > 0 and draw() < probability):
-                return Course(stages, resource, tuple(lengths), sum(lengths), stage.exit_code)
-        return Course(stages, resource, tuple(lengths), sum(lengths), 0)
+                return ResourceProfile(stages, resource, tuple(lengths), sum(lengths), stage.exit_code)
+        return ResourceProfile(stages, resource, tuple(lengths), sum(lengths), 0)
 
-    def use_at(self, elapsed_ms: int) -> Use:
-        """What it uses so long after its start; after its end what it used last."""
+    def usage_at(self, elapsed_ms: int) -> Usage:
+        """The usage `elapsed_ms` after the start; after the end, the usage at the end."""
         cpu_ms, memory_mb, left_ms = 0.0, 0.0, float(elapsed_ms)
         for stage, length_ms in zip(self.stages, (*self.lengths_ms, None), strict=False):
             within_ms = left_ms if length_ms is None else min(left_ms, length_ms)
@@ -91,7 +102,7 @@ class Course(Struct, frozen=True):
             if length_ms is None or left_ms < length_ms:
                 break
             left_ms -= length_ms
-        return Use(int(memory_mb * _BYTES_PER_MB), int(cpu_ms))
+        return Usage(int(memory_mb * _BYTES_PER_MB), int(cpu_ms))
 
     def _memory_mb(self, stage: Stage, done: float) -> float:
         first, last = (amount.of(self.resource.memory_mb) for amount in (stage.memory_first, stage.memory_last))
@@ -99,7 +110,7 @@ class Course(Struct, frozen=True):
 
 
 class ContainerFacts(Struct, frozen=True):
-    """What a node knows of a container that is to start. `command`: its commands, joined by spaces."""
+    """What a node knows of a container that is to be launched. `command`: its commands, joined by spaces."""
 
     is_master: bool
     user: str
@@ -111,17 +122,17 @@ class ContainerFacts(Struct, frozen=True):
 
 
 class Bounds(Struct, frozen=True):
-    """Numbers from `least` to `most`, both included; None is no bound."""
+    """Numbers from `least` to `most`, both included; None: unbounded."""
 
     least: int | None = None
     most: int | None = None
 
-    def hold(self, value: int) -> bool:
+    def contain(self, value: int) -> bool:
         return (self.least is None or value >= self.least) and (self.most is None or value <= self.most)
 
 
 class Match(Struct, frozen=True):
-    """What a container must be; None and empty ask nothing. Texts are regular expressions, searched for anywhere."""
+    """The conditions of a rule; None and empty match any container. Texts are regular expressions (re.search)."""
 
     is_master: bool | None = None
     user: str | None = None
@@ -132,13 +143,13 @@ class Match(Struct, frozen=True):
     memory_mb: Bounds = Bounds()
     vcores: Bounds = Bounds()
 
-    def holds(self, facts: ContainerFacts) -> bool:
-        """True if the container is all of that; a variable that it does not have never matches."""
+    def matches(self, facts: ContainerFacts) -> bool:
+        """True if the container meets all conditions; a condition on a variable that it does not have is not met."""
         return (
             self.is_master in (None, facts.is_master)
-            and self.priority.hold(facts.priority)
-            and self.memory_mb.hold(facts.resource.memory_mb)
-            and self.vcores.hold(facts.resource.vcores)
+            and self.priority.contain(facts.priority)
+            and self.memory_mb.contain(facts.resource.memory_mb)
+            and self.vcores.contain(facts.resource.vcores)
             and _found(self.user, facts.user)
             and _found(self.node, facts.node)
             and _found(self.command, facts.command)
@@ -147,8 +158,11 @@ class Match(Struct, frozen=True):
 
 
 class Rule(Struct, frozen=True):
-    """`stages` None: a container that matches runs as a real process. `registers`: a master that registers with the
-    ResourceManager, sends heartbeats while its stages last, and unregisters if they end with 0."""
+    """Which containers it matches, and their stages; None: they run as real processes.
+
+    `registers`: an AM registers with the ResourceManager, sends heartbeats while its stages last, and unregisters if
+    they end with exit code 0.
+    """
 
     name: str
     match: Match = Match()
@@ -161,19 +175,19 @@ class Rule(Struct, frozen=True):
 
 
 class EmulationTable(Struct, frozen=True):
-    """Rules by rank, each with a name of its own. What none of them matches runs as a real process."""
+    """Rules, the first that matches wins, each with a unique name. Containers that match none run as real processes."""
 
     rules: tuple[Rule, ...] = ()
     seed: int = 0
 
     @property
     def has_masters(self) -> bool:
-        """True if any master is emulated that registers."""
+        """True if any rule has AMs that register."""
         return any(rule.registers for rule in self.rules)
 
     def rule_for(self, facts: ContainerFacts) -> Rule | None:
-        """The rule by which the container is emulated, None if it is to be a real process."""
-        rule = next((rule for rule in self.rules if rule.match.holds(facts)), None)
+        """The rule by which the container is emulated, None if it is to run as a real process."""
+        rule = next((rule for rule in self.rules if rule.match.matches(facts)), None)
         return None if rule is None or rule.stages is None else rule
 
 

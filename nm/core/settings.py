@@ -1,4 +1,7 @@
-"""What the core of a node reads of the configuration; the shell's parts read their own settings where they use them."""
+"""What the core of a node reads from the configuration: its settings, and how much it offers to containers.
+
+(NodeManagerHardwareUtils.) The parts of the shell read their own settings where they use them.
+"""
 
 from __future__ import annotations
 
@@ -13,15 +16,20 @@ from yarn.settings import nodemanager, resourcemanager, yarnling
 _BYTES_PER_MB = 1 << 20
 _SHUTDOWN_SLACK_MS = 1000
 """ContainerManagerImpl.SHUTDOWN_CLEANUP_SLOP_MS."""
+DEFAULT_MEMORY_MB = 8192
+DEFAULT_VCORES = 8
+_SHARE_FOR_CONTAINERS = 0.8
+"""Share of the detected memory for containers, if the configuration reserves no amount for the system. Hadoop subtracts
+twice the NM's heap before; the heap of this NM is too small to matter."""
 
 
 class CoreSettings(Struct, frozen=True):
-    """Limits and delays of one node, with Hadoop's defaults. `deletion_delay_ms` negative: nothing is deleted.
+    """Limits and delays of one node, with Hadoop's defaults.
 
-    `utc_offset_ms`: the zone in which diagnostics give times. `auxiliary_services` ((name, what startContainers
-    returns for it), ...). `work_preserving`: a resync keeps the containers. `shutdown_wait_ms`: how long a node that
-    stops waits for its containers' ends. `emulation` None: every container is run as a process. `check_invariants`:
-    check nm.core.invariants after each step.
+    `utc_offset_ms`: the time zone of the times in diagnostics. `shutdown_wait_ms`: how long a stopping node waits for
+    its containers to end. `deletion_delay_ms` negative: nothing is deleted. `work_preserving`: a resync keeps the
+    containers. `auxiliary_services`: ((name, what startContainers returns for it), ...). `emulation` None: every
+    container runs as a process. `check_invariants`: check nm.core.invariants after each step.
     """
 
     utc_offset_ms: int = 0
@@ -44,7 +52,7 @@ class CoreSettings(Struct, frozen=True):
 
 
 class NodeFacts(Struct, frozen=True):
-    """What a node says of itself when it registers; `physical` is what the machine has."""
+    """What a node reports about itself in its registration; `physical` is what the machine has."""
 
     resource: Resource
     physical: Resource
@@ -79,13 +87,6 @@ def _shutdown_wait_ms(conf: Configuration) -> int:
     return kill_ms + _SHUTDOWN_SLACK_MS
 
 
-DEFAULT_MEMORY_MB = 8192
-DEFAULT_VCORES = 8
-_SHARE_FOR_CONTAINERS = 0.8
-"""Of the detected memory, if nothing says how much the system needs. Hadoop takes twice its own heap off before;
-this NM has no heap worth taking off."""
-
-
 class Hardware(Struct, frozen=True):
     """What the machine has: memory in MiB, cores, and threads that the cores run at once."""
 
@@ -107,7 +108,7 @@ def node_resource(conf: Configuration, hardware: Hardware) -> Resource:
 
 
 def physical_resource(hardware: Hardware) -> Resource:
-    """What the machine has, as a registration tells it beside what the node offers."""
+    """What the machine has, which a registration contains beside what the node offers."""
     return Resource(hardware.memory_mb, hardware.threads)
 
 

@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 from functools import partial
 from typing import Any, Protocol
 
-from nm.emulation.master import EmulatedMasters
+from nm.emulation.application_master import EmulatedApplicationMasters
 from nm.launcher.processes import kill_orphans
 from nm.shell.disks import DiskLoop
 from nm.shell.host_environment import HostEnvironment
@@ -139,7 +139,7 @@ class NodeHost:
 
     @asynccontextmanager
     async def _run(
-        self, connection: TrackerConnection, masters: EmulatedMasters | None, tasks: asyncio.TaskGroup
+        self, connection: TrackerConnection, masters: EmulatedApplicationMasters | None, tasks: asyncio.TaskGroup
     ) -> AsyncIterator[None]:
         """Start the nodes and the loops; when the context closes, kill what is left of containers and end them."""
         deleter = self._environment.deleter
@@ -170,12 +170,14 @@ class NodeHost:
             await asyncio.to_thread(kill_orphans, self._environment.local_dirs)
 
 
-def _emulated_masters(shared: SharedServices, channels: Channels, tasks: asyncio.TaskGroup) -> EmulatedMasters | None:
-    """What emulates AMs, if the table has any that register with the RM."""
+def _emulated_masters(
+    shared: SharedServices, channels: Channels, tasks: asyncio.TaskGroup
+) -> EmulatedApplicationMasters | None:
+    """The emulated AMs, None if no rule of the table has AMs that register with the RM."""
     table = shared.settings.emulation
     if table is None or not table.has_masters:
         return None
-    return EmulatedMasters(shared.environment.conf, channels, tasks)
+    return EmulatedApplicationMasters(shared.environment.conf, channels, tasks)
 
 
 async def _close(node: NodeManager) -> None:

@@ -17,8 +17,8 @@ from nm.core.events import Event, ShutDown, Start
 from nm.core.launch_script import NodeEnvironment
 from nm.core.settings import CoreSettings, NodeFacts, core_settings, node_resource, physical_resource
 from nm.core.status_updater import RM_INVALID_IDENTIFIER
+from nm.emulation.application_master import EmulatedApplicationMasters
 from nm.emulation.launcher import EmulatedLauncher
-from nm.emulation.master import EmulatedMasters
 from nm.launcher.cgroups import CgroupsUnusable, CpuCgroups
 from nm.launcher.containers_launcher import ContainersLauncher, Launchers
 from nm.launcher.deletion import DeletionService
@@ -108,7 +108,7 @@ class NodeManager:
         self._deletion = DeletionService(directories, environment.deleter)
         self._started_before = environment.started_before(node_id.host)
 
-    def start(self, calls: TrackerCalls, tasks: asyncio.TaskGroup, masters: EmulatedMasters | None) -> None:
+    def start(self, calls: TrackerCalls, tasks: asyncio.TaskGroup, masters: EmulatedApplicationMasters | None) -> None:
         """Serve, and register by `calls`. `masters` is needed if the emulation table has AMs that register."""
         self.launcher.emulated.masters = masters
         self._localizer.use(tasks)

@@ -227,8 +227,8 @@ def resources(*links: str) -> ContainerLaunchContext:
 @pytest.mark.parametrize(
     ("link", "problem"),
     [
-        ("", "has no part that names a file"),
-        ("./.", "has no part that names a file"),
+        ("", "it does not name a file"),
+        ("./.", "it does not name a file"),
         ("/etc/x", "is absolute"),
         ("../x", "has a `..` part"),
         ("a/../../x", "has a `..` part"),

@@ -265,8 +265,8 @@ def test_a_signal_that_a_user_ordered_is_kept_in_the_diagnostics(node: Node) -> 
     node.after(1000, Tick())
     node.answer(containers_to_signal=((container_id(1), SignalContainerCommand.OUTPUT_THREAD_DUMP),))
     signal = node.one(SignalProcess)
-    assert (signal.signal, signal.told) == (Signal.QUIT, "OUTPUT_THREAD_DUMP")
-    node.step(ContainerSignalled(container_id(1), signal.told, signal.signal, 4711, True))
+    assert (signal.signal, signal.command) == (Signal.QUIT, "OUTPUT_THREAD_DUMP")
+    node.step(ContainerSignalled(container_id(1), signal.command, signal.signal, 4711, True))
     assert (
         "Sent signal OUTPUT_THREAD_DUMP (SIGQUIT) to pid 4711 as user alice for container "
         f"{container_id(1)}, result=success\n"

@@ -219,7 +219,7 @@ async def length_ms(seed: int, container: ContainerId, launch: int = 1) -> int |
     effect = LaunchContainer(container, launch, "alice", (), {}, {}, "", Resource(100, 1), "drawn")
     heard.launcher.launch(effect)
     await heard.until(1)
-    return heard.launcher.running[container].course.ends_after_ms
+    return heard.launcher.running[container].profile.ends_after_ms
 
 
 async def test_the_same_container_has_the_same_course_whichever_run_and_node_it_is() -> None:

@@ -210,7 +210,7 @@ def test_a_broken_archive_leaves_nothing(directories: NodeDirectories, tmp_path:
     told = resource(broken, APPLICATION, LocalResourceType.ARCHIVE)
     with pytest.raises(DownloadFailed) as failed:
         fetch(request(told), directories)
-    assert "not a tar archive that can be read" in failed.value.sentence
+    assert "not a readable tar archive" in failed.value.sentence
     assert not list(Path(directories.local_dirs[0]).rglob("10*"))
 
 
