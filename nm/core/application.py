@@ -1,4 +1,8 @@
-"""One application on a node: its containers here, and what is done at its end. Transitions: application_lifecycle."""
+"""One application on a node: its containers here, its states, and the cleanup at its end (ApplicationImpl).
+
+An application ends on a node only when the RM reports its end, or with the node. That all its containers have ended
+means nothing: more may be started.
+"""
 
 from __future__ import annotations
 
@@ -6,12 +10,12 @@ from enum import Enum
 
 from msgspec import Struct
 
-from nm.core.container import InitContainer, KillContainer
+from nm.core.container import ApplicationContainerFinished, InitContainer, KillContainer
 from nm.core.context import NodeContext
-from nm.core.diagnostics import APPLICATION_OVER, application_finished
-from nm.core.effects import DeleteApplicationFiles, DeleteApplicationLogs
+from nm.core.diagnostics import APPLICATION_NOT_RUNNING, application_finished
+from nm.core.effects import DeleteApplicationFiles, DeleteApplicationLogs, ForgetApplicationKeys
 from yarn.ids import ApplicationId, ContainerId
-from yarn.machine import Machine
+from yarn.machine import Lifecycle, Machine, Row
 from yarn.states import ContainerExitStatus
 
 
@@ -33,7 +37,7 @@ STOPPED = frozenset(
         NMApplicationState.FINISHED,
     }
 )
-"""States in which no container of the application is started any more."""
+"""States in which containers of the application are refused."""
 
 
 class InitApplication(Struct, frozen=True):
@@ -49,7 +53,7 @@ class ApplicationContainerInit(Struct, frozen=True):
 
 
 class ApplicationLogHandlingInited(Struct, frozen=True):
-    """Its logs have a place."""
+    """The directory of its logs is known."""
 
     application_id: ApplicationId
 
@@ -61,34 +65,34 @@ class ApplicationInited(Struct, frozen=True):
 
 
 class FinishApplication(Struct, frozen=True):
-    """The RM reports that it is over, or the node stops: end its containers, and say why."""
+    """The RM reports its end, or the node stops: kill its containers, with the reason in their diagnostics."""
 
     application_id: ApplicationId
     diagnostics: str
 
 
 class ApplicationResourcesCleanedup(Struct, frozen=True):
-    """Its directories are given up."""
+    """The deletion of its directories is scheduled."""
 
     application_id: ApplicationId
 
 
 class ApplicationLogHandlingFinished(Struct, frozen=True):
-    """The deletion of its logs is planned."""
+    """The deletion of its logs is scheduled."""
 
     application_id: ApplicationId
 
 
 class ApplicationForgotten(Struct, frozen=True):
-    """The node is to drop it."""
+    """The node can drop it."""
 
     application_id: ApplicationId
 
 
 class NMApplication:
-    """In the node's applications from its first accepted container until the deletion of its logs is planned.
+    """In the node's applications from its first accepted container until the deletion of its logs is scheduled.
 
-    `containers` are the ids of those that are not DONE, in the order they came.
+    `containers` are the ids of its containers that are not DONE, in the order of their starts.
     """
 
     def __init__(self, application_id: ApplicationId, user: str, context: NodeContext) -> None:
@@ -103,10 +107,10 @@ class NMApplication:
 
     @property
     def is_stopped(self) -> bool:
-        """True once its end was ordered: none of its containers is started here any more."""
+        """True once its end was ordered: new containers of it are refused."""
         return self.machine.state in STOPPED
 
-    # What the transitions do
+    # Actions of the transitions
 
     def send(self, event: object) -> None:
         self._context.dispatcher.send(event)
@@ -122,7 +126,7 @@ class NMApplication:
             self.send(InitContainer(container_id))
 
     def refuse_container(self, container_id: ContainerId) -> None:
-        self.send(KillContainer(container_id, ContainerExitStatus.KILLED_AFTER_APP_COMPLETION, APPLICATION_OVER))
+        self.send(KillContainer(container_id, ContainerExitStatus.KILLED_AFTER_APP_COMPLETION, APPLICATION_NOT_RUNNING))
 
     def kill_containers(self, reason: str) -> None:
         text = application_finished(reason)
@@ -130,12 +134,148 @@ class NMApplication:
             self.send(KillContainer(container_id, ContainerExitStatus.KILLED_AFTER_APP_COMPLETION, text))
 
     def clean_up(self) -> None:
-        """Give up the application's directories and its part of the cache."""
+        """Delete the application's directories and drop its cache."""
         self._context.resources.forget_application(self.id)
         self._context.delete_later(DeleteApplicationFiles(self.id, self.user))
         self.send(ApplicationResourcesCleanedup(self.id))
 
     def finish_logs(self) -> None:
-        """Have the logs deleted when they have been kept long enough (NonAggregatingLogHandler)."""
+        """Schedule the deletion of its logs, after the configured retention (NonAggregatingLogHandler)."""
+        self._context.dispatcher.emit(ForgetApplicationKeys(self.id))
         self._context.emit_after(self._context.settings.log_retain_ms, DeleteApplicationLogs(self.id))
         self.send(ApplicationLogHandlingFinished(self.id))
+
+
+ApplicationEvent = (
+    InitApplication
+    | ApplicationLogHandlingInited
+    | ApplicationInited
+    | FinishApplication
+    | ApplicationResourcesCleanedup
+    | ApplicationLogHandlingFinished
+)
+"""The events that an application handles; each carries its `application_id`."""
+
+ContainerOfApplicationEvent = ApplicationContainerInit | ApplicationContainerFinished
+"""Events about one of its containers; each carries the `container_id`, of which the application's id is part."""
+
+S = NMApplicationState
+
+
+def _init(application: NMApplication, _: InitApplication) -> None:
+    application.send(ApplicationLogHandlingInited(application.id))
+
+
+def _init_resources(application: NMApplication, _: ApplicationLogHandlingInited) -> None:
+    application.send(ApplicationInited(application.id))
+
+
+def _container_waits(application: NMApplication, event: ApplicationContainerInit) -> None:
+    application.add(event.container_id)
+
+
+def _inited(application: NMApplication, _: ApplicationInited) -> None:
+    application.init_containers()
+
+
+def _init_container(application: NMApplication, event: ApplicationContainerInit) -> None:
+    application.add(event.container_id)
+    application.send(InitContainer(event.container_id))
+
+
+def _refuse_container(application: NMApplication, event: ApplicationContainerInit) -> None:
+    application.add(event.container_id)
+    application.refuse_container(event.container_id)
+
+
+def _container_finished(application: NMApplication, event: ApplicationContainerFinished) -> None:
+    application.remove(event.container_id)
+
+
+def _finish(application: NMApplication, event: FinishApplication) -> NMApplicationState:
+    if application.containers:
+        application.kill_containers(event.diagnostics)
+        return S.FINISHING_CONTAINERS_WAIT
+    application.clean_up()
+    return S.APPLICATION_RESOURCES_CLEANINGUP
+
+
+def _last_container_finished(application: NMApplication, event: ApplicationContainerFinished) -> NMApplicationState:
+    application.remove(event.container_id)
+    if application.containers:
+        return S.FINISHING_CONTAINERS_WAIT
+    application.clean_up()
+    return S.APPLICATION_RESOURCES_CLEANINGUP
+
+
+def _resources_cleaned_up(application: NMApplication, _: ApplicationResourcesCleanedup) -> None:
+    application.finish_logs()
+
+
+def _forget(application: NMApplication, _: ApplicationLogHandlingFinished) -> None:
+    application.send(ApplicationForgotten(application.id))
+
+
+APPLICATION_LIFECYCLE: Lifecycle[NMApplication, NMApplicationState] = Lifecycle(
+    "NMApplication",
+    S.NEW,
+    [
+        Row(S.NEW, InitApplication, S.INITING, _init, "its first container here was accepted"),
+        Row(S.NEW, ApplicationContainerInit, S.NEW, _container_waits, "a container waits for the application"),
+        Row(S.INITING, ApplicationContainerInit, S.INITING, _container_waits, "a container waits for the application"),
+        Row(S.INITING, ApplicationLogHandlingInited, S.INITING, _init_resources, "the directory of its logs is known"),
+        Row(S.INITING, ApplicationInited, S.RUNNING, _inited, "its directories can be made: its containers continue"),
+        *(
+            Row(
+                state,
+                FinishApplication,
+                (S.FINISHING_CONTAINERS_WAIT, S.APPLICATION_RESOURCES_CLEANINGUP),
+                _finish,
+                "the RM reports its end, or the node stops",
+            )
+            for state in (S.INITING, S.RUNNING)
+        ),
+        *(
+            Row(state, ApplicationContainerFinished, state, _container_finished, "a container has ended")
+            for state in (S.INITING, S.RUNNING)
+        ),
+        Row(S.RUNNING, ApplicationContainerInit, S.RUNNING, _init_container, "one more container"),
+        Row(
+            S.FINISHING_CONTAINERS_WAIT,
+            ApplicationContainerFinished,
+            (S.FINISHING_CONTAINERS_WAIT, S.APPLICATION_RESOURCES_CLEANINGUP),
+            _last_container_finished,
+            "a killed container has ended; after the last one the directories are deleted",
+        ),
+        *(
+            Row(
+                state,
+                ApplicationContainerInit,
+                state,
+                _refuse_container,
+                "a container is started after the end of the application",
+            )
+            for state in (S.FINISHING_CONTAINERS_WAIT, S.APPLICATION_RESOURCES_CLEANINGUP, S.FINISHED)
+        ),
+        *(
+            Row(state, FinishApplication, state, None, "ordered a second time")
+            for state in (S.FINISHING_CONTAINERS_WAIT, S.APPLICATION_RESOURCES_CLEANINGUP, S.FINISHED)
+        ),
+        Row(
+            S.APPLICATION_RESOURCES_CLEANINGUP,
+            ApplicationContainerFinished,
+            S.APPLICATION_RESOURCES_CLEANINGUP,
+            _container_finished,
+            "a refused container has ended",
+        ),
+        Row(
+            S.APPLICATION_RESOURCES_CLEANINGUP,
+            ApplicationResourcesCleanedup,
+            S.FINISHED,
+            _resources_cleaned_up,
+            "the deletion of its directories is scheduled",
+        ),
+        Row(S.FINISHED, ApplicationContainerFinished, S.FINISHED, _container_finished, "a refused container has ended"),
+        Row(S.FINISHED, ApplicationLogHandlingFinished, S.FINISHED, _forget, "the deletion of its logs is scheduled"),
+    ],
+)

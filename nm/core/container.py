@@ -1,4 +1,4 @@
-"""One container on a node: what is to run, how far it is, how it ended. Its transitions are in container_lifecycle."""
+"""One container on a node: its launch context, progress and exit. Its transitions are in container_lifecycle."""
 
 from __future__ import annotations
 
@@ -14,15 +14,24 @@ from nm.core.effects import (
     LaunchContainer,
     MonitorContainer,
     Signal,
-    SignalContainer,
+    SignalProcess,
 )
 from nm.core.resource_cache import ResourceKey, ResourceLocalized
-from nm.core.retries import RetryPolicy
 from nm.core.start_checks import link_parts
-from yarn.containers import ContainerLaunchContext, ContainerStatus, ContainerTokenIdentifier, NMContainerStatus
+from yarn.containers import (
+    ContainerLaunchContext,
+    ContainerRetryContext,
+    ContainerStatus,
+    ContainerTokenIdentifier,
+    NMContainerStatus,
+)
 from yarn.ids import ContainerId
 from yarn.machine import Machine
-from yarn.states import ContainerExitStatus, ContainerState, ContainerSubState, ExecutionType
+from yarn.states import ContainerExitStatus, ContainerRetryPolicy, ContainerState, ContainerSubState, ExecutionType
+
+RETRY_FOREVER = -1
+_NEVER_RETRIED = (ContainerExitStatus.SUCCESS, ContainerExitStatus.FORCE_KILLED, ContainerExitStatus.TERMINATED)
+_BYTES_PER_MB = 1 << 20
 
 
 class NMContainerState(Enum):
@@ -48,7 +57,7 @@ class InitContainer(Struct, frozen=True):
 
 
 class KillContainer(Struct, frozen=True):
-    """End it; why, as an exit status and as a text."""
+    """Kill it, with an exit status and diagnostics that name the reason."""
 
     container_id: ContainerId
     exit_status: int
@@ -56,7 +65,7 @@ class KillContainer(Struct, frozen=True):
 
 
 class UpdateDiagnosticsMsg(Struct, frozen=True):
-    """Add a text to its diagnostics."""
+    """Append to its diagnostics."""
 
     container_id: ContainerId
     text: str
@@ -91,7 +100,7 @@ class ContainerKilledOnRequest(Struct, frozen=True):
 
 
 class UpdateContainerToken(Struct, frozen=True):
-    """Its size, or its execution type, is that of another token from now on."""
+    """Its size or execution type changes to that of `token`."""
 
     container_id: ContainerId
     token: ContainerTokenIdentifier
@@ -104,7 +113,7 @@ class ContainerRelaunchDue(Struct, frozen=True):
 
 
 class ContainerDone(Struct, frozen=True):
-    """It has reached its final state: the ResourceManager is to be told soon."""
+    """It has reached its final state: report it to the ResourceManager at once."""
 
     container_id: ContainerId
 
@@ -114,8 +123,6 @@ class ApplicationContainerFinished(Struct, frozen=True):
 
     container_id: ContainerId
 
-
-_BYTES_PER_MB = 1 << 20
 
 _S = NMContainerState
 _SUB_STATES = {
@@ -134,10 +141,10 @@ _SUB_STATES = {
 
 
 class NMContainer:
-    """In the node's containers from its accepted start until the RM has seen its end.
+    """In the node's containers from its accepted start until the RM has acknowledged its end.
 
-    `exit_status` is INVALID (-1000) until something ends it; `launches` counts the starts of its process.
-    `emulation` names the rule by which it is emulated, empty if it is run.
+    `exit_status` is INVALID (-1000) until it ends or is killed; `launches` counts the launches of its process.
+    `emulation` names the rule by which it is emulated, empty if it runs as a process.
     """
 
     def __init__(self, token: ContainerTokenIdentifier, launch: ContainerLaunchContext, context: NodeContext) -> None:
@@ -148,7 +155,7 @@ class NMContainer:
         self.launch_context = launch
         self.exit_status: int = ContainerExitStatus.INVALID
         self.launches = 0
-        self.retries = RetryPolicy(launch.retry, settings.retry_minimum_interval_ms)
+        self.retries = SlidingWindowRetryPolicy(launch.retry, settings.retry_minimum_interval_ms)
         self.emulation = context.emulation_of(token, launch)
         self.created_ms = context.dispatcher.now_ms
         self.machine = Machine(NMContainerState.NEW)
@@ -171,7 +178,7 @@ class NMContainer:
         return self.machine.state is NMContainerState.DONE
 
     def status(self) -> ContainerStatus:
-        """As heartbeats and AMs see it: RUNNING from the accepted start, COMPLETE once DONE."""
+        """Its status in heartbeats and for AMs: RUNNING from the accepted start, COMPLETE once DONE."""
         return ContainerStatus(
             self.id,
             ContainerState.COMPLETE if self.is_done else ContainerState.RUNNING,
@@ -183,7 +190,7 @@ class NMContainer:
         )
 
     def registration_status(self) -> NMContainerStatus:
-        """As a registration lists it."""
+        """Its status in a registration."""
         token = self.token
         return NMContainerStatus(
             self.id,
@@ -199,18 +206,18 @@ class NMContainer:
             token.allocation_request_id,
         )
 
-    # What the transitions do
+    # Actions of the transitions
 
     def add_diagnostics(self, text: str) -> None:
-        """Add a stamped piece; what is over the limit goes at the front."""
+        """Append a text with a time stamp; above the limit, the oldest characters are dropped."""
         settings = self._context.settings
         stamp = time_stamp(self._context.dispatcher.now_ms, settings.utc_offset_ms)
         self._diagnostics = (self._diagnostics + stamp + text)[-settings.diagnostics_max_chars :]
 
     def request_resources(self) -> bool:
-        """Ask the caches for every file; False if there is none. An emulated container needs none of its files.
+        """Request every file from the caches; False if there are none. An emulated container needs no files.
 
-        A file under two link names gets one link, the last named (ResourceSet keys by the file).
+        A file under two link names gets one link, the last one (ResourceSet is keyed by the file).
         """
         if self.emulation:
             return False
@@ -225,7 +232,7 @@ class NMContainer:
         return bool(self._pending)
 
     def take_resource(self, localized: ResourceLocalized) -> bool:
-        """Note where a file is; True if it was the last one that was waited for."""
+        """Store the path of a file; True if it was the last one that is needed."""
         link = self._pending.pop(localized.key, None)
         if link is None:
             return False
@@ -238,7 +245,7 @@ class NMContainer:
         return True
 
     def launch(self) -> None:
-        """Have its process started, or started again."""
+        """Launch or relaunch its process."""
         self.launches += 1
         self._relaunch_waits = False
         self._context.dispatcher.emit(
@@ -261,20 +268,20 @@ class NMContainer:
         self._context.dispatcher.emit(MonitorContainer(self.id, self.launches, *self._memory_limits()))
 
     def change_monitoring(self) -> None:
-        """Its size is another: what it may use changes with it."""
+        """Apply its new size: change its memory limits and CPU share."""
         self._context.dispatcher.emit(ChangeMonitoring(self.id, *self._memory_limits(), *self._cpu()))
 
     def _memory_limits(self) -> tuple[int, int]:
-        """Bytes of physical and of virtual memory."""
+        """(physical, virtual) memory limits in bytes."""
         physical = self.token.resource.memory_mb * _BYTES_PER_MB
         return physical, int(self._context.settings.virtual_memory_ratio * physical)
 
     def _cpu(self) -> tuple[int, bool]:
-        """Vcores, and whether it makes way for others."""
+        """(vcores, True if it is opportunistic)."""
         return self.token.resource.vcores, self.token.execution_type is ExecutionType.OPPORTUNISTIC
 
     def maybe_relaunch_later(self, exit_code: int) -> bool:
-        """Plan another start after the retry interval, if the retry context has one left for this code."""
+        """Schedule a relaunch after the retry interval, if the retry context allows one for this exit code."""
         now_ms = self._context.dispatcher.now_ms
         if not self.retries.should_retry(exit_code, now_ms):
             return False
@@ -284,7 +291,7 @@ class NMContainer:
         return True
 
     def cancel_relaunch(self) -> None:
-        """Killed between two tries: there is no process whose end could be waited for."""
+        """Cancel the scheduled relaunch of a killed container: no process is left whose exit would end it."""
         if self._relaunch_waits:
             self._relaunch_waits = False
             self._context.dispatcher.send(
@@ -292,37 +299,84 @@ class NMContainer:
             )
 
     def end_processes(self) -> None:
-        """TERM to its process group, KILL a moment later."""
+        """Send TERM to its process group, and KILL after the configured delay."""
         delay_ms = self._context.settings.sigkill_delay_ms
-        kill = SignalContainer(self.id, self.launches, Signal.KILL)
+        kill = SignalProcess(self.id, self.launches, Signal.KILL)
         if delay_ms > 0:
-            self._context.dispatcher.emit(SignalContainer(self.id, self.launches, Signal.TERM))
+            self._context.dispatcher.emit(SignalProcess(self.id, self.launches, Signal.TERM))
             self._context.emit_after(delay_ms, kill)
         else:
             self._context.dispatcher.emit(kill)
 
-    def end_leftovers(self) -> None:
-        """End what its process has left behind, which has ended itself; an emulated one leaves nothing."""
+    def end_orphans(self) -> None:
+        """End the processes that its own process, which has exited, left behind; an emulated container has none."""
         if not self.emulation:
             self.end_processes()
 
     def signal(self, signal: Signal, command: str) -> None:
-        """A signal that a user ordered."""
-        self._context.dispatcher.emit(SignalContainer(self.id, self.launches, signal, command))
+        """Send a signal that a user ordered."""
+        self._context.dispatcher.emit(SignalProcess(self.id, self.launches, signal, command))
 
     def clean_up(self) -> None:
-        """Give back its files and have its directories deleted."""
+        """Release its files and delete its directories."""
         self._context.resources.release(self.id)
         if not self.emulation:
             self._context.delete_later(DeleteContainerFiles(self.id, self.user))
         self._context.dispatcher.send(ContainerResourcesCleanedup(self.id))
 
     def finished(self) -> None:
-        """It is DONE: report that to its application and to the RM."""
+        """Report to its application and to the RM that it is DONE."""
         self._context.dispatcher.send(ApplicationContainerFinished(self.id))
         self._context.dispatcher.send(ContainerDone(self.id))
 
     def relaunch_if_due(self) -> None:
-        """Start it again, unless it was killed meanwhile."""
+        """Relaunch it, unless it was killed meanwhile."""
         if self._relaunch_waits:
             self.launch()
+
+
+class SlidingWindowRetryPolicy:
+    """Whether a failed container is relaunched, by the retry context of its AM (Hadoop's SlidingWindowRetryPolicy).
+
+    With a validity interval only the restarts within it count, so that a container that fails rarely is always retried.
+    """
+
+    __slots__ = ("_context", "_remaining", "_restarts_ms", "interval_ms")
+
+    def __init__(self, context: ContainerRetryContext, minimum_interval_ms: int) -> None:
+        """`minimum_interval_ms`: a shorter retry interval of the AM is raised to this."""
+        self._context = context
+        self._remaining = context.max_retries
+        self._restarts_ms: list[int] = []
+        self.interval_ms = max(context.retry_interval_ms, minimum_interval_ms)
+
+    @property
+    def is_set(self) -> bool:
+        return self._context.policy is not ContainerRetryPolicy.NEVER_RETRY
+
+    def should_retry(self, exit_code: int, now_ms: int) -> bool:
+        """True if a process that ended with `exit_code` is to be relaunched; never after TERM or KILL."""
+        if exit_code in _NEVER_RETRIED or not self._applies_to(exit_code):
+            return False
+        return self._context.max_retries == RETRY_FOREVER or self._retries_left(now_ms) > 0
+
+    def count_restart(self, now_ms: int) -> None:
+        """Count a restart, which uses up one retry."""
+        if self._context.failures_validity_interval_ms > 0:
+            self._restarts_ms = [*self._valid_restarts(now_ms), now_ms]
+        else:
+            self._remaining -= 1
+
+    def _applies_to(self, exit_code: int) -> bool:
+        if self._context.policy is ContainerRetryPolicy.RETRY_ON_SPECIFIC_ERROR_CODES:
+            return exit_code in self._context.error_codes
+        return self.is_set
+
+    def _retries_left(self, now_ms: int) -> int:
+        if self._context.failures_validity_interval_ms > 0:
+            return self._context.max_retries - len(self._valid_restarts(now_ms))
+        return self._remaining
+
+    def _valid_restarts(self, now_ms: int) -> list[int]:
+        oldest_ms = now_ms - self._context.failures_validity_interval_ms
+        return [at_ms for at_ms in self._restarts_ms if at_ms >= oldest_ms]

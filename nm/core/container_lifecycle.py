@@ -1,11 +1,11 @@
 """NMContainer: from the accepted start to the last file deleted (ContainerImpl).
 
-The idea to keep in mind is who decides the exit status. A kill writes its reason first (-105 from the AM, -104 from the
-monitor...) and the process's own code does not overwrite it, unless the process, asked to stop, ends by itself with
-some other code: then the process has won and the reason is lost, though its text stays in the diagnostics.
+The main question is what sets the exit status. A kill stores its reason first (-105 from the AM, -104 from the
+monitor...). The exit code of the process overwrites it only if the process, after TERM, exits by itself with some other
+code; the text of the kill stays in the diagnostics.
 
-Not here, because nothing of ours can ask for it yet: pausing and resuming (opportunistic containers) and the
-re-initialisation of a running container, with their six states.
+Missing, because no call can request it yet: pausing and resuming (opportunistic containers) and the re-initialisation
+of a running container, with their six states.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ ContainerEvent = (
     | ContainerKilledOnRequest
     | UpdateContainerToken
 )
-"""The events that a container takes; each carries its `container_id`."""
+"""The events that a container handles; each carries its `container_id`."""
 
 S = NMContainerState
 
@@ -71,14 +71,14 @@ def _launched(container: NMContainer, _: ContainerLaunched) -> None:
 
 def _exited_with_success(container: NMContainer, _: ContainerExitedWithSuccess) -> None:
     container.exit_status = ContainerExitStatus.SUCCESS
-    container.end_leftovers()
+    container.end_orphans()
     container.clean_up()
 
 
 def _exited_with_failure(container: NMContainer, event: ContainerExitedWithFailure | ContainerKilledOnRequest) -> None:
     container.exit_status = event.exit_code
     container.add_diagnostics(event.diagnostics + "\n")
-    container.end_leftovers()
+    container.end_orphans()
     container.clean_up()
 
 
@@ -162,19 +162,19 @@ CONTAINER_LIFECYCLE: Lifecycle[NMContainer, NMContainerState] = Lifecycle(
     "NMContainer",
     S.NEW,
     [
-        Row(S.NEW, InitContainer, (S.LOCALIZING, S.SCHEDULED), _request_resources, "its application runs here"),
+        Row(S.NEW, InitContainer, (S.LOCALIZING, S.SCHEDULED), _request_resources, "its application is running"),
         Row(S.NEW, UpdateDiagnosticsMsg, S.NEW, _update_diagnostics, "more diagnostics"),
-        Row(S.NEW, KillContainer, S.DONE, _kill_on_new, "killed before its application was there"),
+        Row(S.NEW, KillContainer, S.DONE, _kill_on_new, "killed before its application was initialised"),
         Row(
             S.LOCALIZING,
             ResourceLocalized,
             (S.LOCALIZING, S.SCHEDULED),
             _resource_localized,
-            "one more file is there; the last one starts the launch",
+            "one more file was fetched; after the last one it is launched",
         ),
         Row(S.LOCALIZING, ResourceFailed, S.LOCALIZATION_FAILED, _resource_failed, "a file could not be fetched"),
         Row(S.LOCALIZING, UpdateDiagnosticsMsg, S.LOCALIZING, _update_diagnostics, "more diagnostics"),
-        Row(S.LOCALIZING, KillContainer, S.KILLING, _kill_before_running, "killed while its files are fetched"),
+        Row(S.LOCALIZING, KillContainer, S.KILLING, _kill_before_running, "killed while its files are being fetched"),
         Row(S.LOCALIZATION_FAILED, ContainerResourcesCleanedup, S.DONE, _done, "its files are released"),
         Row(
             S.LOCALIZATION_FAILED,
@@ -183,8 +183,10 @@ CONTAINER_LIFECYCLE: Lifecycle[NMContainer, NMContainerState] = Lifecycle(
             _update_diagnostics,
             "more diagnostics",
         ),
-        Row(S.LOCALIZATION_FAILED, KillContainer, S.LOCALIZATION_FAILED, None, "nothing runs that could be killed"),
-        Row(S.LOCALIZATION_FAILED, ResourceLocalized, S.LOCALIZATION_FAILED, None, "another file came, too late"),
+        Row(S.LOCALIZATION_FAILED, KillContainer, S.LOCALIZATION_FAILED, None, "it has no process to kill"),
+        Row(
+            S.LOCALIZATION_FAILED, ResourceLocalized, S.LOCALIZATION_FAILED, None, "another file was fetched, too late"
+        ),
         Row(S.LOCALIZATION_FAILED, ResourceFailed, S.LOCALIZATION_FAILED, None, "another file failed as well"),
         Row(S.SCHEDULED, ContainerLaunched, S.RUNNING, _launched, "its process runs"),
         Row(
@@ -192,7 +194,7 @@ CONTAINER_LIFECYCLE: Lifecycle[NMContainer, NMContainerState] = Lifecycle(
             ContainerExitedWithFailure,
             S.EXITED_WITH_FAILURE,
             _exited_with_failure,
-            "the process could not be started: no good disk, no work directory",
+            "its process could not be started: all disks are bad, or the work directory cannot be made",
         ),
         Row(S.SCHEDULED, UpdateDiagnosticsMsg, S.SCHEDULED, _update_diagnostics, "more diagnostics"),
         Row(S.SCHEDULED, KillContainer, S.KILLING, _kill, "killed while its process is being started"),
@@ -202,16 +204,22 @@ CONTAINER_LIFECYCLE: Lifecycle[NMContainer, NMContainerState] = Lifecycle(
             ContainerExitedWithFailure,
             (S.RELAUNCHING, S.EXITED_WITH_FAILURE),
             _failed_maybe_retry,
-            "a code that is not 0; its retry context says whether it starts again",
+            "an exit code other than 0; its retry context decides whether it is relaunched",
         ),
         Row(S.RUNNING, UpdateDiagnosticsMsg, S.RUNNING, _update_diagnostics, "more diagnostics"),
-        Row(S.RUNNING, KillContainer, S.KILLING, _kill, "the AM, the RM, the monitor or its application's end"),
+        Row(
+            S.RUNNING,
+            KillContainer,
+            S.KILLING,
+            _kill,
+            "killed by the AM, the RM or the monitor, or with its application",
+        ),
         Row(
             S.RUNNING,
             ContainerKilledOnRequest,
             S.EXITED_WITH_FAILURE,
             _killed_externally,
-            "TERM or KILL that was not ours, or an exit with 143 or 137",
+            "killed by a signal from outside, or exited with 143 or 137",
         ),
         Row(S.RELAUNCHING, ContainerLaunched, S.RUNNING, _launched, "its process runs again"),
         Row(
@@ -219,10 +227,10 @@ CONTAINER_LIFECYCLE: Lifecycle[NMContainer, NMContainerState] = Lifecycle(
             ContainerExitedWithFailure,
             S.EXITED_WITH_FAILURE,
             _exited_with_failure,
-            "the process could not be started again",
+            "its process could not be relaunched",
         ),
         Row(S.RELAUNCHING, UpdateDiagnosticsMsg, S.RELAUNCHING, _update_diagnostics, "more diagnostics"),
-        Row(S.RELAUNCHING, KillContainer, S.KILLING, _kill_between_launches, "killed between two tries"),
+        Row(S.RELAUNCHING, KillContainer, S.KILLING, _kill_between_launches, "killed between two launches"),
         Row(S.EXITED_WITH_SUCCESS, ContainerResourcesCleanedup, S.DONE, _done, "its files are released"),
         Row(
             S.EXITED_WITH_SUCCESS,
@@ -248,25 +256,25 @@ CONTAINER_LIFECYCLE: Lifecycle[NMContainer, NMContainerState] = Lifecycle(
             ContainerKilledOnRequest,
             S.CONTAINER_CLEANEDUP_AFTER_KILL,
             _killed,
-            "the signal did it: the reason of the kill stays the status",
+            "ended by the signal: the reason of the kill stays the exit status",
         ),
-        Row(S.KILLING, ResourceLocalized, S.KILLING, None, "killed while localizing: the file was fetched"),
-        Row(S.KILLING, ResourceFailed, S.KILLING, None, "killed while localizing: the file failed"),
+        Row(S.KILLING, ResourceLocalized, S.KILLING, None, "killed while localizing; a file was fetched"),
+        Row(S.KILLING, ResourceFailed, S.KILLING, None, "killed while localizing; a file could not be fetched"),
         Row(S.KILLING, UpdateDiagnosticsMsg, S.KILLING, _update_diagnostics, "more diagnostics"),
-        Row(S.KILLING, KillContainer, S.KILLING, None, "the first reason counts"),
+        Row(S.KILLING, KillContainer, S.KILLING, None, "killed a second time: the first reason stays"),
         Row(
             S.KILLING,
             ContainerExitedWithSuccess,
             S.EXITED_WITH_SUCCESS,
             _exited_with_success_while_killed,
-            "the process ended by itself, or made exit 0 of the signal: its code wins",
+            "the process exited with 0 on its own, or on the signal: its exit code counts",
         ),
         Row(
             S.KILLING,
             ContainerExitedWithFailure,
             S.EXITED_WITH_FAILURE,
             _exited_with_failure_while_killed,
-            "the process ended by itself, or made another code of the signal: its code wins",
+            "the process exited with a code of its own, or on the signal: its exit code counts",
         ),
         Row(S.KILLING, ContainerResourcesCleanedup, S.DONE, _done, "it was never launched"),
         Row(S.KILLING, ContainerLaunched, S.KILLING, None, "the process started after the kill was ordered"),

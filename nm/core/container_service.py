@@ -1,4 +1,4 @@
-"""ContainerManagementProtocol in the core: what an AM orders about containers of its own (ContainerManagerImpl)."""
+"""ContainerManagementProtocol in the core: the calls of AMs about their own containers (ContainerManagerImpl)."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from nm.core.events import (
     GetContainerStatuses,
     SignalToContainer,
     StartContainers,
-    StartRequest,
     StopContainers,
     UpdateContainers,
+    VerifiedStart,
 )
 from nm.core.start_checks import StartedContainers, check_launch_context, check_owner, check_start, check_user
 from nm.core.status_updater import NodeStatusUpdater
@@ -37,7 +37,7 @@ _SIGNALS = {
 
 
 class ContainerService:
-    """Answers AMs. A call over several containers does each for itself: one's error does not touch the others."""
+    """Answers AMs. A call for several containers handles each separately: one's error does not affect the others."""
 
     def __init__(
         self,
@@ -55,7 +55,7 @@ class ContainerService:
         self._auxiliary_services = dict(context.settings.auxiliary_services)
 
     def note_started_before(self, container_ids: tuple[ContainerId, ...]) -> None:
-        """These ran under an earlier NM: refuse an AM that got no answer then and asks again."""
+        """Refuse to start what an earlier NM started: an AM that got no answer may repeat its call."""
         self._started.note_started_before(container_ids)
 
     def start(self, event: StartContainers) -> StartContainersResponse:
@@ -97,7 +97,7 @@ class ContainerService:
         return GetContainerStatusesResponse(tuple(statuses), failed)
 
     def update(self, event: UpdateContainers) -> UpdateContainersResponse:
-        """Take other sizes that the RM has promised."""
+        """Change containers to the sizes in tokens of the RM."""
         succeeded: list[ContainerId] = []
         failed: dict[ContainerId, YarnException] = {}
         for token in event.tokens:
@@ -112,7 +112,7 @@ class ContainerService:
         return UpdateContainersResponse(tuple(succeeded), failed)
 
     def order_update(self, token: ContainerTokenIdentifier) -> None:
-        """A change that the RM orders itself; a failure is only logged."""
+        """Change a container as the RM orders in a heartbeat; a failure is only logged."""
         try:
             self._update_one(token)
         except YarnException as error:
@@ -124,12 +124,12 @@ class ContainerService:
         self.order_signal(event.request.container_id, event.request.command)
 
     def order_signal(self, container_id: ContainerId, command: SignalContainerCommand) -> None:
-        """Have a signal sent to a container; an unknown one is passed over, as in Hadoop."""
+        """Send a signal to a container; an unknown container is ignored, as in Hadoop."""
         container = self._containers.get(container_id)
         if container is not None:
             container.signal(_SIGNALS[command], command.name)
 
-    def _start_one(self, caller: NMTokenIdentifier, request: StartRequest) -> None:
+    def _start_one(self, caller: NMTokenIdentifier, request: VerifiedStart) -> None:
         token = request.token
         container_id, application_id = token.container_id, token.container_id.application_id
         context = self._context
@@ -154,9 +154,9 @@ class ContainerService:
         self._started.add(token)
 
     def _update_one(self, token: ContainerTokenIdentifier) -> None:
-        """Only a newer promise counts, and one increase a heartbeat (updateContainerInternal)."""
+        """Apply a token with a newer version; at most one increase between two heartbeats (updateContainerInternal)."""
         container_id = token.container_id
-        container = self._handled(container_id)
+        container = self._container(container_id)
         old = container.token
         if token.version <= old.version:
             raise YarnException(
@@ -182,7 +182,7 @@ class ContainerService:
             )
         self._context.dispatcher.send(UpdateContainerToken(container_id, token))
 
-    def _handled(self, container_id: ContainerId) -> NMContainer:
+    def _container(self, container_id: ContainerId) -> NMContainer:
         container = self._containers.get(container_id)
         if container is not None:
             return container
@@ -194,10 +194,10 @@ class ContainerService:
         check_owner(caller, container_id, stop=True)
         if container_id in self._containers:
             status = ContainerExitStatus.KILLED_BY_APPMASTER
-            self._context.dispatcher.send(KillContainer(container_id, status, diagnostics.KILLED_BY_MASTER))
+            self._context.dispatcher.send(KillContainer(container_id, status, diagnostics.KILLED_BY_APPLICATION_MASTER))
         elif not self._status.is_recently_stopped(container_id):
             raise YarnException(f"Container {container_id} is not handled by this NodeManager")
 
     def _status_of(self, caller: NMTokenIdentifier, container_id: ContainerId) -> ContainerStatus:
         check_owner(caller, container_id, stop=False)
-        return self._handled(container_id).status()
+        return self._container(container_id).status()

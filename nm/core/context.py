@@ -1,11 +1,11 @@
-"""What the objects of a node share: its settings, its dispatcher, its caches (Hadoop's NMContext)."""
+"""What the objects of a node share: settings, dispatcher, resource caches (Hadoop's NMContext)."""
 
 from __future__ import annotations
 
 from msgspec import Struct
 
 from nm.core.effects import Effect
-from nm.core.emulation.table import ContainerFacts
+from nm.core.emulation import ContainerFacts
 from nm.core.resource_cache import ResourceCaches
 from nm.core.settings import CoreSettings
 from yarn.containers import ContainerLaunchContext, ContainerTokenIdentifier
@@ -14,7 +14,7 @@ from yarn.states import ContainerType
 
 
 class EffectDue(Struct, frozen=True):
-    """The time of an effect that was planned has come."""
+    """The time of a scheduled effect has come."""
 
     effect: Effect
 
@@ -29,7 +29,7 @@ class NodeContext:
         self.dispatcher.on(EffectDue, lambda due: self.dispatcher.emit(due.effect))
 
     def emulation_of(self, token: ContainerTokenIdentifier, launch: ContainerLaunchContext) -> str:
-        """The name of the rule by which a container is emulated, empty if it is to be run as a process."""
+        """The name of the rule by which a container is emulated, empty if it is to run as a process."""
         table = self.settings.emulation
         if table is None:
             return ""

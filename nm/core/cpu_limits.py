@@ -1,9 +1,9 @@
-"""How much CPU a container gets, as the numbers that the kernel is told (CGroupsCpuResourceHandlerImpl).
+"""How much CPU a container gets, as the contents of cgroup files (CGroupsCpuResourceHandlerImpl).
 
-A weight always: vcores share what the machine has, and idle CPU is anyone's. A quota only where use is strict: then
-a container gets its vcores' part of the node's cores, and no more however idle the machine is.
+Always a weight: containers share the CPU in proportion to their vcores, and may use what is idle. A quota only with
+strict resource usage: a container then gets at most its share of the node's cores, however idle the machine is.
 
-Hadoop 3.4.1 knows cgroups of version 1; the weights of version 2 are those of its later releases.
+Hadoop 3.4.1 supports cgroups of version 1; the weights of version 2 are those of its later releases.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ _LEAST_CORES = 0.01
 
 
 class Quota(Struct, frozen=True):
-    """`quota_us` of CPU time in each `period_us`, of all cores together; NO_QUOTA: as much as there is."""
+    """`quota_us` of CPU time, on all cores together, in each `period_us`; NO_QUOTA: unlimited."""
 
     period_us: int
     quota_us: int
 
 
 class NodeCpu(Struct, frozen=True):
-    """What a node's containers have together: vcores to divide, and `percentage` of the machine's `cores`."""
+    """What all containers of a node share: `vcores`, and `percentage` of the machine's `cores`."""
 
     vcores: int
     cores: int
@@ -57,7 +57,7 @@ class NodeCpu(Struct, frozen=True):
 
 
 class ContainerCpu(Struct, frozen=True):
-    """What one container is to get; without a quota it may use what nobody else wants."""
+    """The CPU share of one container; without a quota it may use all idle CPU."""
 
     vcores: int
     opportunistic: bool = False
@@ -65,7 +65,7 @@ class ContainerCpu(Struct, frozen=True):
 
 
 def quota_of(cores: float) -> Quota:
-    """The quota that is `cores` cores (getOverallLimits); the kernel takes no period above a second, none below 1 ms.
+    """The quota for `cores` cores (getOverallLimits); the kernel accepts periods from 1 ms to 1 s.
 
     Raises ValueError below a hundredth of a core.
     """
@@ -80,14 +80,14 @@ def quota_of(cores: float) -> Quota:
 
 
 def node_quota(node: NodeCpu) -> Quota | None:
-    """What all containers have together; None if they may have the whole machine."""
+    """The quota of all containers together; None if they may use the whole machine."""
     if node.cores == int(node.container_cores):
         return None
     return quota_of(node.container_cores)
 
 
 def container_cpu(node: NodeCpu, vcores: int, *, opportunistic: bool = False) -> ContainerCpu:
-    """What a container of `vcores` gets; one that has all the node's vcores needs no quota of its own."""
+    """The share of a container of `vcores`; one that has all vcores of the node needs no quota of its own."""
     if not node.strict or vcores == node.vcores:
         return ContainerCpu(vcores, opportunistic)
     cores = to_float32(to_float32(vcores * node.container_cores) / node.vcores)

@@ -1,8 +1,8 @@
-"""How a container's end is told: the texts that an AM or a person reads, word for word as Hadoop's NM words them.
+"""The diagnostics of a container, which AMs and people read: word for word those of Hadoop's NM.
 
-Each piece is stamped with the time and the pieces are simply put one after the other, the newest last; what is over
-the limit is cut at the front. A failure's piece comes twice (ContainerImpl adds it on the event and again in the
-transition that ends the container): surprising, and kept, because tools read it.
+Each text gets a time stamp and is appended to the earlier ones; above the limit the oldest characters are dropped. The
+text of a failure appears twice (ContainerImpl adds it on the event and again in the transition that ends the
+container): surprising, but kept, because tools read it.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ KILLED_EXTERNALLY = "Killed by external signal\n"
 KILLED_BEFORE_LAUNCH = "Container is killed before being launched.\n"
 ATTEMPT_MESSAGE = "Diagnostic message from attempt : \n"
 TERMINATED_BEFORE_LAUNCH = "Container terminated before launch."
-KILLED_BY_MASTER = "Container killed by the ApplicationMaster."
+KILLED_BY_APPLICATION_MASTER = "Container killed by the ApplicationMaster."
 KILLED_BY_RESOURCE_MANAGER = "Container Killed by ResourceManager"
-APPLICATION_OVER = "Application no longer running.\n"
+APPLICATION_NOT_RUNNING = "Application no longer running.\n"
 APPLICATION_FINISHED = "Application killed by ResourceManager"
 APPLICATION_SHUT_DOWN = "Application killed on shutdown"
 
@@ -35,7 +35,7 @@ def time_stamp(wall_ms: int, utc_offset_ms: int = 0) -> str:
 
 
 def launch_exception(container_id: ContainerId, exited: ContainerExited) -> str:
-    """The piece for a failed process (DefaultContainerExecutor.launchContainer)."""
+    """The first text for a failed process (DefaultContainerExecutor.launchContainer)."""
     text = f"Exception from container-launch.\nContainer id: {container_id}\nExit code: {exited.exit_code}\n"
     if exited.wrapper_error:
         text += f"Exception message: {exited.wrapper_error}\n"
@@ -45,17 +45,17 @@ def launch_exception(container_id: ContainerId, exited: ContainerExited) -> str:
 
 
 def killed_on_request(exit_code: int) -> str:
-    """The piece for a process that ended by TERM or KILL, or with their codes."""
+    """The text for a process that ended by TERM or KILL, or with their exit codes."""
     return f"Container killed on request. Exit code is {exit_code}"
 
 
 def non_zero_exit(exit_code: int) -> str:
-    """The sentence that opens the second piece, and is all of it for TERM and KILL."""
+    """The first sentence of the second text; for TERM and KILL the whole of it."""
     return f"Container exited with a non-zero exit code {exit_code}. "
 
 
 def failed_exit(exit_code: int, logs: ErrorLogs, tail_bytes: int) -> str:
-    """The second piece of a failure, with the ends of its error logs (ContainerLaunch)."""
+    """The second text for a failed process, with the ends of its error logs (ContainerLaunch)."""
     text = non_zero_exit(exit_code)
     if logs.prelaunch_tail is not None:
         text += f"Error file: prelaunch.err.\nLast {tail_bytes} bytes of prelaunch.err :\n{logs.prelaunch_tail}"
@@ -67,12 +67,12 @@ def failed_exit(exit_code: int, logs: ErrorLogs, tail_bytes: int) -> str:
 
 
 def application_finished(reason: str) -> str:
-    """Why a container dies with its application."""
+    """The text for a container that is killed because its application ended."""
     return f"Container killed on application-finish event: {reason}"
 
 
 def signal_sent(container_id: ContainerId, user: str, *, command: str, signal: str, pid: int, delivered: bool) -> str:
-    """What a container keeps of a signal that a user ordered."""
+    """The text for a signal that a user ordered."""
     result = "success" if delivered else "failed"
     return f"Sent signal {command} ({signal}) to pid {pid} as user {user} for container {container_id}, result={result}"
 

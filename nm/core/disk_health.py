@@ -1,7 +1,7 @@
-"""Which directories are good enough to work in, and what is said of the others (DirectoryCollection).
+"""Which directories can be used, and the health report on the others (DirectoryCollection).
 
-A directory that cannot be written is in error; one whose disk is too full is full: it can still be read. Both are left
-out until a later look finds them good again, for which a full one has to come down to a lower mark.
+A directory that cannot be written is in error. A directory whose disk is too full is full: it can still be read. Both
+are left out until a later check finds them good again; a full one must first fall below a lower threshold.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ _FULL = "{kind} usable space is below configured utilization percentage/no more 
 
 
 class DiskLimits(Struct, frozen=True):
-    """From where on a disk is full: use in percent, free space in MB; the second mark is to be good again."""
+    """When a disk is full: use in percent, free space in MB. The `_good` limits apply to a disk that was not good."""
 
     used_percent_max: float = 90.0
     used_percent_good: float = 90.0
@@ -24,7 +24,7 @@ class DiskLimits(Struct, frozen=True):
 
 
 class DiskSample(Struct, frozen=True):
-    """One look at a directory: `problem` if it cannot be used at all, else the room on its disk."""
+    """The result of checking a directory: `problem` if it cannot be used, else the space on its disk."""
 
     problem: str = ""
     total_bytes: int = 1
@@ -32,7 +32,7 @@ class DiskSample(Struct, frozen=True):
 
 
 class DirectoryHealth(Struct, frozen=True):
-    """A set of directories sorted by what is wrong: `errors` and `full` {directory: message}."""
+    """A set of directories by health: `errors` and `full` are {directory: message}."""
 
     good: tuple[str, ...]
     errors: Mapping[str, str]
@@ -46,7 +46,7 @@ class DirectoryHealth(Struct, frozen=True):
 def check_directories(
     samples: Mapping[str, DiskSample], before: DirectoryHealth, limits: DiskLimits
 ) -> DirectoryHealth:
-    """Sort the directories by their samples; one that was not good `before` must pass the lower marks."""
+    """The health of the directories, from their samples; those not good `before` must meet the `_good` limits."""
     good, errors, full = [], {}, {}
     for directory, sample in samples.items():
         problem = _fullness(sample, limits, was_good=directory in before.good)
@@ -60,12 +60,12 @@ def check_directories(
 
 
 def is_healthy(local: DirectoryHealth, logs: DirectoryHealth, limits: DiskLimits) -> bool:
-    """True if enough of both kinds of directory are good."""
+    """True if enough local and enough log directories are good."""
     return all(len(kind.good) / kind.total >= limits.healthy_fraction_min for kind in (local, logs))
 
 
 def health_report(local: DirectoryHealth, logs: DirectoryHealth) -> str:
-    """What the RM and people read of directories that are not good; empty if all are."""
+    """The text about directories that are not good, for the RM and for people; empty if all are good."""
     parts = [
         _part(local, local.errors, "local-dirs have errors: "),
         _part(local, local.full, _FULL.format(kind="local-dirs")),

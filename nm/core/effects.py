@@ -1,4 +1,4 @@
-"""Everything that the NodeManager's core wants done. The shell carries effects out in order."""
+"""The effects of the NodeManager's core. The shell carries them out in order."""
 
 from __future__ import annotations
 
@@ -16,35 +16,35 @@ from yarn.resource import Resource
 
 
 class Signal(Enum):
-    """The signals that an NM sends, by name; `value` is the number."""
+    """The signals that an NM sends; `value` is the number."""
 
     QUIT = 3
     KILL = 9
     TERM = 15
 
 
-class RegisterNode(Struct, frozen=True):
+class SendRegistration(Struct, frozen=True):
     """Send registerNodeManager; answer with NodeRegistered or RegistrationFailed."""
 
     request: RegisterNodeManagerRequest
 
 
 class SendHeartbeat(Struct, frozen=True):
-    """Send nodeHeartbeat; answer with HeartbeatAnswered or HeartbeatFailed. Never two at a time.
+    """Send nodeHeartbeat; answer with NodeHeartbeatAnswered or NodeHeartbeatFailed. At most one is in progress.
 
-    `at_once`: it is out of turn, as a container has ended.
+    `at_once`: a container has ended, so it is sent before the interval is over.
     """
 
     request: NodeHeartbeatRequest
     at_once: bool = False
 
 
-class UnregisterNode(Struct, frozen=True):
+class SendUnregistration(Struct, frozen=True):
     """Send unRegisterNodeManager, best effort; answer with UnregisterCompleted."""
 
 
-class Stop(Struct, frozen=True):
-    """End the process once the effects before this one are done. `failure` says why, empty if all is well."""
+class EndNode(Struct, frozen=True):
+    """End the node, after the earlier effects. `failure` says why it cannot go on; empty for an orderly end."""
 
     failure: str = ""
 
@@ -52,8 +52,8 @@ class Stop(Struct, frozen=True):
 class FetchResource(Struct, frozen=True):
     """Copy (and unpack) a file into a cache; answer with ResourceFetched or ResourceFetchFailed.
 
-    The copy goes to directory `number` of the cache that `resource.visibility` names for `user` and
-    `application_id`. `container_id` is the one that asked first.
+    The copy goes to directory `number` of the cache for `resource.visibility`, `user` and `application_id`.
+    `container_id` is the first container that requested it.
     """
 
     fetch_id: int
@@ -65,7 +65,7 @@ class FetchResource(Struct, frozen=True):
 
 
 class DeleteResource(Struct, frozen=True):
-    """Delete a cached copy, with the numbered directory that holds it."""
+    """Delete a cached copy, with the numbered directory that contains it."""
 
     path: str
 
@@ -73,10 +73,10 @@ class DeleteResource(Struct, frozen=True):
 class LaunchContainer(SecretRecord, frozen=True):
     """Start the container's process; answer with ContainerLaunched, then ContainerExited, or with LaunchFailed.
 
-    `links` {link name below the work directory: path of the copy}. `launch` counts the starts of this container:
-    above 1 it starts again in its work and log directory, and every answer carries the number back. `resource` and
-    `opportunistic` say how much CPU it gets beside others. `emulation` names the rule by which it is emulated; empty:
-    it is run as a process.
+    `links` {link name below the work directory: path of the copy}. `launch` counts the launches of this container:
+    above 1 it is relaunched in its work and log directory; every answer repeats the number. `resource` and
+    `opportunistic` set its share of the CPU. `emulation` names the rule by which it is emulated; empty: it runs as a
+    process.
     """
 
     secret_fields: ClassVar = ("tokens",)
@@ -94,20 +94,20 @@ class LaunchContainer(SecretRecord, frozen=True):
     opportunistic: bool = False
 
 
-class SignalContainer(Struct, frozen=True):
-    """Send a signal to the container's process group; before its process is there, TERM and KILL cancel the start.
+class SignalProcess(Struct, frozen=True):
+    """Send a signal to the container's process group; TERM and KILL cancel a launch that has not happened yet.
 
-    `told`: answer with ContainerSignalled (an order of a user), else with nothing.
+    `command` is set if a user ordered the signal: answer with ContainerSignalled then.
     """
 
     container_id: ContainerId
     launch: int
     signal: Signal
-    told: str = ""
+    command: str = ""
 
 
 class MonitorContainer(Struct, frozen=True):
-    """Watch the container's process tree; answer with MemoryExceeded if it is above a limit (bytes)."""
+    """Monitor the container's process tree; send MemoryExceeded if it uses more memory than a limit (bytes)."""
 
     container_id: ContainerId
     launch: int
@@ -116,7 +116,7 @@ class MonitorContainer(Struct, frozen=True):
 
 
 class ChangeMonitoring(Struct, frozen=True):
-    """The container's limits (bytes) and vcores are others from now on; of no effect if it has ended."""
+    """Change the container's memory limits (bytes) and vcores; ignored if it has ended."""
 
     container_id: ContainerId
     physical_memory_limit_bytes: int
@@ -126,21 +126,27 @@ class ChangeMonitoring(Struct, frozen=True):
 
 
 class DeleteContainerFiles(Struct, frozen=True):
-    """Delete the container's work directories and its private one, on every local directory."""
+    """Delete the container's work and private directories, below every local directory."""
 
     container_id: ContainerId
     user: str
 
 
 class DeleteApplicationFiles(Struct, frozen=True):
-    """Delete the application's directories (caches and work), on every local directory."""
+    """Delete the application's directories (caches and work), below every local directory."""
 
     application_id: ApplicationId
     user: str
 
 
 class DeleteApplicationLogs(Struct, frozen=True):
-    """Delete the application's log directories, on every log directory."""
+    """Delete the application's log directories, below every log directory."""
+
+    application_id: ApplicationId
+
+
+class ForgetApplicationKeys(Struct, frozen=True):
+    """Drop the keys that NM tokens of the application's attempts are checked with: it has ended on this node."""
 
     application_id: ApplicationId
 
@@ -148,19 +154,20 @@ class DeleteApplicationLogs(Struct, frozen=True):
 Effect: TypeAlias = (
     Reply
     | Refuse
-    | RegisterNode
+    | SendRegistration
     | SendHeartbeat
-    | UnregisterNode
-    | Stop
+    | SendUnregistration
+    | EndNode
     | FetchResource
     | DeleteResource
     | LaunchContainer
-    | SignalContainer
+    | SignalProcess
     | MonitorContainer
     | ChangeMonitoring
     | DeleteContainerFiles
     | DeleteApplicationFiles
     | DeleteApplicationLogs
+    | ForgetApplicationKeys
     | StateChanged
     | Warn
     | InvariantsBroken

@@ -1,7 +1,7 @@
-"""Everything that can happen to a NodeManager: a call of an AM, an answer of the RM, a process that ended, the time.
+"""The events that a NodeManager's core handles: calls of AMs, answers of the RM, exits of processes, timers.
 
 An event that is an RPC carries `call`, the shell's number for it; the core answers each such event with exactly one
-`Reply` or `Refuse` of that number, in the same step. Signatures were checked by the shell, which alone has the keys.
+`Reply` or `Refuse` of that number, in the same step. The shell, which has the keys, has checked all signatures.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from yarn.protocols.container_management import SignalContainerRequest
 from yarn.protocols.tracker import NodeHeartbeatResponse, RegisterNodeManagerResponse
 
 
-class StartRequest(Struct, frozen=True):
-    """One container to start, its token's signature checked."""
+class VerifiedStart(Struct, frozen=True):
+    """One container to start; the signature of its token has been verified."""
 
     launch_context: ContainerLaunchContext
     token: ContainerTokenIdentifier
@@ -30,13 +30,13 @@ class StartRequest(Struct, frozen=True):
 class StartContainers(Struct, frozen=True):
     """ContainerManagementProtocol.startContainers; answered with StartContainersResponse.
 
-    `forged` is the error of the first request whose token's signature is not good: the requests before it are
-    started, those after it are not here, and the whole call is refused with it (as Hadoop does).
+    `forged` is the error of the first request whose token has a wrong signature. The requests before it are started,
+    those after it were dropped, and the whole call is refused with it (as Hadoop does).
     """
 
     call: Call
     caller: NMTokenIdentifier
-    requests: tuple[StartRequest, ...]
+    requests: tuple[VerifiedStart, ...]
     forged: YarnException | None = None
 
 
@@ -57,7 +57,7 @@ class GetContainerStatuses(Struct, frozen=True):
 
 
 class UpdateContainers(Struct, frozen=True):
-    """ContainerManagementProtocol.updateContainer; answered with UpdateContainersResponse. The seals are checked."""
+    """ContainerManagementProtocol.updateContainer; answered with UpdateContainersResponse."""
 
     call: Call
     caller: NMTokenIdentifier
@@ -75,33 +75,33 @@ class SignalToContainer(Struct, frozen=True):
 class Start(Struct, frozen=True):
     """The node is ready to serve: register it.
 
-    `started_before`: containers that an earlier NM on the same directories started.
+    `started_before`: containers that an earlier NM over the same directories started.
     """
 
     started_before: tuple[ContainerId, ...] = ()
 
 
 class NodeRegistered(Struct, frozen=True):
-    """The RM's answer to RegisterNode."""
+    """The RM's answer to SendRegistration."""
 
     response: RegisterNodeManagerResponse
 
 
 class RegistrationFailed(Struct, frozen=True):
-    """RegisterNode did not reach the RM within the configured wait, or the RM refused it with an error."""
+    """SendRegistration could not reach the RM within the configured wait, or the RM refused it with an error."""
 
     problem: str
 
 
-class HeartbeatAnswered(Struct, frozen=True):
-    """The RM's answer to SendHeartbeat. `updates`: what the tokens of its containers_to_update say."""
+class NodeHeartbeatAnswered(Struct, frozen=True):
+    """The RM's answer to SendHeartbeat. `updates`: the contents of the verified tokens in its containers_to_update."""
 
     response: NodeHeartbeatResponse
     updates: tuple[ContainerTokenIdentifier, ...] = ()
 
 
-class HeartbeatFailed(Struct, frozen=True):
-    """SendHeartbeat got no answer. `unreachable`: the RM was not reached within the configured wait."""
+class NodeHeartbeatFailed(Struct, frozen=True):
+    """SendHeartbeat failed. `unreachable`: the RM could not be reached within the configured wait."""
 
     problem: str
     unreachable: bool
@@ -116,7 +116,7 @@ class ResourceFetched(Struct, frozen=True):
 
 
 class ResourceFetchFailed(Struct, frozen=True):
-    """FetchResource failed; `diagnostics` is what the container's AM gets to read."""
+    """FetchResource failed; the container's AM receives `diagnostics`."""
 
     fetch_id: int
     diagnostics: str
@@ -130,7 +130,7 @@ class ContainerLaunched(Struct, frozen=True):
 
 
 class LaunchFailed(Struct, frozen=True):
-    """LaunchContainer could not start the process; `exit_status` is -1, or -101 if no disk is good."""
+    """LaunchContainer could not start the process; `exit_status` is -1, or -101 if every disk is bad."""
 
     container_id: ContainerId
     launch: int
@@ -146,10 +146,10 @@ class LaunchCancelled(Struct, frozen=True):
 
 
 class ErrorLogs(Struct, frozen=True):
-    """What a failed container left on its error streams.
+    """The ends of a failed container's error logs.
 
-    `prelaunch_tail`: the end of prelaunch.err, None if there is no such file. `names`: the files named like a stderr,
-    sorted; `newest` is the one last written, `newest_tail` its end.
+    `prelaunch_tail`: the end of prelaunch.err, None if the file does not exist. `names`: the files whose name matches
+    the stderr pattern, sorted; `newest` is the one last written, `newest_tail` its end.
     """
 
     prelaunch_tail: str | None = None
@@ -161,8 +161,8 @@ class ErrorLogs(Struct, frozen=True):
 class ContainerExited(Struct, frozen=True):
     """The container's process ended with `exit_code` (128 + the number for a signal).
 
-    `wrapper_error`, `wrapper_output`: what the wrapper itself printed, normally nothing. `logs` are read only for a
-    code that is a failure.
+    `wrapper_error`, `wrapper_output`: the output of the wrapper script itself, normally empty. `logs` are read only if
+    the code is a failure.
     """
 
     container_id: ContainerId
@@ -174,7 +174,7 @@ class ContainerExited(Struct, frozen=True):
 
 
 class ContainerSignalled(Struct, frozen=True):
-    """A signal that a user ordered was sent to `pid`, or could not be."""
+    """A signal that a user ordered was sent to `pid`; `delivered` is False if that failed."""
 
     container_id: ContainerId
     command: str
@@ -184,7 +184,7 @@ class ContainerSignalled(Struct, frozen=True):
 
 
 class MemoryExceeded(Struct, frozen=True):
-    """The container's process tree is above a limit; `diagnostics` has the numbers and the processes."""
+    """The container's process tree uses more memory than a limit; `diagnostics` lists the amounts and the processes."""
 
     container_id: ContainerId
     launch: int
@@ -193,28 +193,28 @@ class MemoryExceeded(Struct, frozen=True):
 
 
 class UtilizationSampled(Struct, frozen=True):
-    """What the containers, and the whole node, really use now."""
+    """The measured usage of all containers together, and of the whole node."""
 
     containers: ResourceUtilization
     node: ResourceUtilization
 
 
 class HealthChecked(Struct, frozen=True):
-    """The node's health as of now."""
+    """The node's health, as just checked."""
 
     health: NodeHealth
 
 
 class Tick(Struct, frozen=True):
-    """A deadline of `next_deadline_ms` has come."""
+    """The time of `next_deadline_ms` has come."""
 
 
 class ShutDown(Struct, frozen=True):
-    """The operator stops the node (SIGTERM): unregister, end every container, stop."""
+    """The operator stops the node (SIGTERM): unregister, end all containers, stop."""
 
 
 class UnregisterCompleted(Struct, frozen=True):
-    """The RM has answered unRegisterNodeManager, or is not waited for any longer."""
+    """The RM has acknowledged unRegisterNodeManager, or did not in time."""
 
 
 Event: TypeAlias = (
@@ -226,8 +226,8 @@ Event: TypeAlias = (
     | Start
     | NodeRegistered
     | RegistrationFailed
-    | HeartbeatAnswered
-    | HeartbeatFailed
+    | NodeHeartbeatAnswered
+    | NodeHeartbeatFailed
     | ResourceFetched
     | ResourceFetchFailed
     | ContainerLaunched

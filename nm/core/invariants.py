@@ -1,14 +1,14 @@
-"""What must hold of a node after every step, checked without regard to how it came about.
+"""The invariants of a node, checked after every step on its state alone.
 
 N-01  a container that is not DONE is listed by its application
 N-02  an application lists only containers of the node that are not DONE
-N-03  a container that is LOCALIZING waits for a file
-N-04  a container whose process was started, or is to be started, has a launch number
+N-03  a container that is LOCALIZING is waiting for a file
+N-04  a container whose process was or is being launched has a launch number
 N-05  a container that is DONE holds no cached files
 N-06  a cached file is held only by containers of the node
 I-24  at most one call to the ResourceManager is outstanding: a late answer never starts a second heartbeat loop
 N-08  every call of an AM is answered exactly once, in its own step
-N-09  a launch has a number of its own, and is ordered once
+N-09  the launches of a container are numbered 1, 2, 3..., each ordered once
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from typing import TypeAlias
 
 from nm.core.application import NMApplication
 from nm.core.container import NMContainer, NMContainerState
-from nm.core.effects import Effect, LaunchContainer, RegisterNode, SendHeartbeat
-from nm.core.events import Event, HeartbeatAnswered, HeartbeatFailed, NodeRegistered, RegistrationFailed
+from nm.core.effects import Effect, LaunchContainer, SendHeartbeat, SendRegistration
+from nm.core.events import Event, NodeHeartbeatAnswered, NodeHeartbeatFailed, NodeRegistered, RegistrationFailed
 from nm.core.resource_cache import ResourceCaches
 from yarn.ids import ApplicationId, ContainerId
 from yarn.machine import Refuse, Reply
@@ -27,11 +27,11 @@ from yarn.machine import Refuse, Reply
 _S = NMContainerState
 _LAUNCHED = frozenset({_S.SCHEDULED, _S.RUNNING, _S.RELAUNCHING, _S.EXITED_WITH_SUCCESS})
 
-_Answer: TypeAlias = HeartbeatAnswered | HeartbeatFailed | NodeRegistered | RegistrationFailed
+_Answer: TypeAlias = NodeHeartbeatAnswered | NodeHeartbeatFailed | NodeRegistered | RegistrationFailed
 
 
 class NodeAudit:
-    """Checks the steps of one node, in order. Its cost grows with all that the node has, at each step."""
+    """Checks the steps of one node, in order. Each check costs time in proportion to what the node has."""
 
     def __init__(
         self,
@@ -63,9 +63,9 @@ class NodeAudit:
             application = self._applications.get(container.id.application_id)
             listed = application is not None and container.id in application.containers
             if state is not _S.DONE and not listed:
-                yield f"N-01: {container} is {state.name}, and its application does not list it"
+                yield f"N-01: {container} is {state.name}, but its application does not list it"
             if state is _S.LOCALIZING and not container.is_waiting_for_files:
-                yield f"N-03: {container} is LOCALIZING and waits for no file"
+                yield f"N-03: {container} is LOCALIZING, but is not waiting for a file"
             if state in _LAUNCHED and container.launches == 0:
                 yield f"N-04: {container} is {state.name} without a launch"
             if state is _S.DONE and self._resources.held_by(container.id):
@@ -81,12 +81,12 @@ class NodeAudit:
     def _of_caches(self) -> Iterator[str]:
         for container_id in self._resources.holders():
             if container_id not in self._containers:
-                yield f"N-06: {container_id} holds cached files, and the node does not have it"
+                yield f"N-06: {container_id} holds cached files, but is not on the node"
 
     def _of_calls_to_resource_manager(self, event: Event, effects: list[Effect]) -> Iterator[str]:
         if isinstance(event, _Answer):
             self._outstanding = 0
-        self._outstanding += sum(isinstance(effect, RegisterNode | SendHeartbeat) for effect in effects)
+        self._outstanding += sum(isinstance(effect, SendRegistration | SendHeartbeat) for effect in effects)
         if self._outstanding > 1:
             yield f"I-24: {self._outstanding} calls to the ResourceManager are outstanding after {type(event).__name__}"
 

@@ -4,10 +4,10 @@
       default_container_executor_session.sh   writes its process id to a file, becomes a session of its own
         launch_container.sh                     exports, links, debug copies, then becomes bash -c "<command>"
 
-The command is the user's own shell text and is not escaped: it stands between double quotes as it came, so that bash
-replaces variables in it, and then `bash -c` reads the result. AMs written for YARN rely on that
-("{{JAVA_HOME}}/bin/java"). All the rest is data and runs nothing: paths, link names and the node's variables are
-quoted, and the values that an AM sets can only refer to variables (nm.core.shell_text).
+The command is the user's own shell text and is not escaped: it is put between double quotes unchanged, so that bash
+expands variables in it, and `bash -c` then reads the result. AMs written for YARN rely on that
+("{{JAVA_HOME}}/bin/java"). Everything else is data and runs no command: paths, link names and the node's variables are
+quoted, and values set by an AM can only refer to variables (nm.core.shell_text).
 
 (ContainerLaunch, ContainerExecutor.)
 """
@@ -34,22 +34,22 @@ LS_TITLE = "ls -l:"
 TREE_TITLE = "find -L . -maxdepth 5 -ls:"
 BROKEN_LINKS_TITLE = "broken symlinks(find -L . -maxdepth 5 -type l -ls):"
 JVM_PID = "JVM_PID"
-"""The process id of the script, which the command takes over."""
+"""Set to the process id of the script, which becomes that of the command."""
 JAVA_17_OPTIONS = (
     "--add-opens=java.base/java.lang=ALL-UNNAMED "
     "--add-exports=java.base/sun.net.dns=ALL-UNNAMED "
     "--add-exports=java.base/sun.net.util=ALL-UNNAMED"
 )
-"""What `<ADD_OPENS>` stands for from Java 17 on, which closes these packages to reflection."""
+"""What replaces `<ADD_OPENS>` from Java 17 on, which closes these packages to reflection."""
 WRITE_CGROUP_FAILED = 27
-"""What Hadoop's container-executor ends with."""
+"""The exit code of Hadoop's container-executor in this case."""
 
 _ADMIN_VARIABLE = re.compile(r"(?:^|,)\s*([A-Za-z_][A-Za-z0-9_]*)=([^,]*)")
 _REFERENCE = re.compile(r"\$([A-Za-z_][A-Za-z0-9_]*)")
 
 
 class DebugFiles(Enum):
-    """Who puts a copy of the script and a listing of the work directory beside the logs (nm.launcher.debug_files)."""
+    """Who writes a copy of the script and a listing of the work directory beside the logs (nm.launcher.files)."""
 
     NOBODY = 0
     SCRIPT = 1
@@ -57,9 +57,9 @@ class DebugFiles(Enum):
 
 
 class Directories(Struct, frozen=True):
-    """Where one launch happens: the directories of all good disks, and the two that were chosen to work and log in.
+    """The directories of one launch: the chosen work and log directory, and those on all good disks.
 
-    `application_dirs`, `user_dirs` (each with a slash at its end) and `log_dirs` are what the container is told.
+    The container gets `application_dirs`, `user_dirs` (each ends in a slash) and `log_dirs` in its environment.
     """
 
     work_dir: str
@@ -70,10 +70,11 @@ class Directories(Struct, frozen=True):
 
 
 class NodeEnvironment(Struct, frozen=True):
-    """What containers get of their node. `inherited` {variable: value}: the whitelisted ones that the NM has.
+    """What a node adds to the environment of its containers.
 
-    `admin_env` is yarn.nodemanager.admin-env; `nm_variables` are the NM's own, for `$X` in it. `java_version` is the
-    major version of the node's Java, 0 if there is none.
+    `inherited` {variable: value}: the NM's variables that are whitelisted. `admin_env` is yarn.nodemanager.admin-env;
+    `nm_variables` are all of the NM's, for `$X` in it. `java_version` is the major version of the node's Java, 0 if
+    there is none.
     """
 
     node_id: NodeId
@@ -86,10 +87,10 @@ class NodeEnvironment(Struct, frozen=True):
 
 
 class Environment(Struct, frozen=True):
-    """A container's variables: `of_node` in the order in which they are exported, then the `other` ones.
+    """A container's variables, in the order of their exports: first `of_node`, then `other`.
 
-    Those of the node are literal, the other ones may refer to variables. The processes that run before the script's
-    exports have `of_node` only: bash would act on some of the other ones (BASH_ENV).
+    Values in `of_node` are literal; those in `other` may refer to variables. The scripts run with `of_node` alone until
+    the exports, because bash acts on some variables (BASH_ENV).
     """
 
     of_node: dict[str, str]
@@ -98,12 +99,12 @@ class Environment(Struct, frozen=True):
 
 def expand_command(command: str, log_dir: str, java_version: int) -> str:
     """Replace `<LOG_DIR>`, `<CPS>`, `<ADD_OPENS>` and `{{VAR}}` in a command (ContainerLaunch.expandEnvironment)."""
-    return _with_marks_replaced(command, quote_in_command(log_dir), java_version)
+    return _expand(command, quote_in_command(log_dir), java_version)
 
 
 def expand_value(value: str, log_dir: str, java_version: int) -> str:
-    """Replace the same marks in an environment value."""
-    return _with_marks_replaced(value, literal(log_dir), java_version)
+    """Replace the same placeholders in an environment value."""
+    return _expand(value, literal(log_dir), java_version)
 
 
 def environment(
@@ -115,7 +116,7 @@ def environment(
     directories: Directories,
     localization_counters: str,
 ) -> Environment:
-    """The variables of a container: the AM's, over which the node's own ones cannot be changed."""
+    """The variables of a container: the AM's, and the node's, which an AM cannot change."""
     other = dict(given)
     for name, value in _ADMIN_VARIABLE.findall(node.admin_env):
         text = _REFERENCE.sub(lambda match: other.get(match[1], node.nm_variables.get(match[1], "")), value)
@@ -177,23 +178,23 @@ def launch_script(
 
 
 def wrapper_script(session: str, exit_code_file: str) -> str:
-    """default_container_executor.sh: its second line is the one that bash names when a signal ends the container."""
+    """default_container_executor.sh; bash reports its second line when a signal ends the container."""
     return f"#!/bin/bash\n/bin/bash {quote(session)}\nrc=$?\necho $rc > {quote(exit_code_file)}\nexit $rc\n"
 
 
 def session_script(script: str, pid_file: str, cgroup_procs: str = "") -> str:
-    """default_container_executor_session.sh: the pid file is whole once it ends in a line's end.
+    """default_container_executor_session.sh; the pid file is complete once its line ends.
 
-    Hadoop renames this file and that of the exit code into place, with a program each.
-    `cgroup_procs`: the file by which it goes into its cgroup before anything of the container runs.
+    Hadoop renames the pid file and the exit code file into place instead, by running `mv` for each.
+    `cgroup_procs`: the cgroup file to which the script writes its process id, before the container's command runs.
     """
     enter = f"echo $$ > {quote(cgroup_procs)} || exit {WRITE_CGROUP_FAILED}\n" if cgroup_procs else ""
     return f"#!/bin/bash\n\n{enter}echo $$ > {quote(pid_file)}\nexec setsid /bin/bash {quote(script)}\n"
 
 
-def _with_marks_replaced(text: str, log_dir: str, java_version: int) -> str:
+def _expand(text: str, log_dir: str, java_version: int) -> str:
     text = text.replace("<CPS>", ":").replace("<ADD_OPENS>", JAVA_17_OPTIONS if java_version >= 17 else "")
-    # The log directory comes last: nothing in its name is a mark.
+    # The log directory comes last: a placeholder in its name must stay.
     return text.replace("{{", "$").replace("}}", "").replace("<LOG_DIR>", log_dir)
 
 
@@ -224,7 +225,7 @@ def _debug_lines(log_dir: str) -> list[str]:
 
 
 def _in_order_of_reference(variables: Mapping[str, str]) -> list[str]:
-    """The names, each after those that its value refers to; where they refer in a circle, as they come."""
+    """The names, each after those that its value refers to; within a reference cycle, in the given order."""
     ordered: dict[str, None] = {}
     resolved: set[str] = set()
 

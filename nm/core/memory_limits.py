@@ -1,7 +1,7 @@
-"""When a container's processes are over its memory, and what is said then (ContainersMonitorImpl).
+"""When a container's process tree exceeds its memory limits, and the diagnostics for it (ContainersMonitorImpl).
 
-A process that forks is for a moment counted twice, parent and copy. So a tree over its limit is let pass once: only
-processes seen on an earlier look count against the limit itself, all of them only against twice the limit.
+A process that forks is counted twice for a moment, as parent and copy. So a tree may exceed its limit once: only
+processes that were seen before count against the limit, and all processes together against twice the limit.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _HEADER = (
 
 
 class ProcessSample(Struct, frozen=True):
-    """One process of a container at one look. `age` counts the looks at which it was there, from 1."""
+    """One measurement of a process of a container. `age` counts its measurements, from 1."""
 
     pid: int
     parent: int
@@ -37,7 +37,7 @@ class ProcessSample(Struct, frozen=True):
 
 
 class MemoryLimits(Struct, frozen=True):
-    """What a container may use, and which of the two is looked at."""
+    """How much memory a container may use, and which of the limits are checked."""
 
     physical_bytes: int
     virtual_bytes: int
@@ -45,8 +45,8 @@ class MemoryLimits(Struct, frozen=True):
     check_virtual: bool = True
 
 
-class Excess(Struct, frozen=True):
-    """A container over a limit: the status it dies with, and the text."""
+class MemoryViolation(Struct, frozen=True):
+    """A container exceeds a limit: the exit status and diagnostics with which it is killed."""
 
     exit_status: int
     diagnostics: str
@@ -54,8 +54,8 @@ class Excess(Struct, frozen=True):
 
 def check_memory(
     container_id: ContainerId, tree: Sequence[ProcessSample], limits: MemoryLimits, page_bytes: int
-) -> Excess | None:
-    """The excess of a process tree, its root first; virtual memory is looked at before physical."""
+) -> MemoryViolation | None:
+    """Check a process tree, its root first; virtual memory is checked before physical memory."""
     virtual = sum(process.virtual_bytes for process in tree)
     physical = sum(process.resident_pages for process in tree) * page_bytes
     aged = [process for process in tree if process.age > 1]
@@ -67,15 +67,15 @@ def check_memory(
     )
     if limits.check_virtual and _is_over(virtual, aged_virtual, limits.virtual_bytes):
         text = _message(container_id, tree, "VIRTUAL", virtual - limits.virtual_bytes, usage)
-        return Excess(ContainerExitStatus.KILLED_EXCEEDED_VMEM, text)
+        return MemoryViolation(ContainerExitStatus.KILLED_EXCEEDED_VMEM, text)
     if limits.check_physical and _is_over(physical, aged_physical, limits.physical_bytes):
         text = _message(container_id, tree, "PHYSICAL", physical - limits.physical_bytes, usage)
-        return Excess(ContainerExitStatus.KILLED_EXCEEDED_PMEM, text)
+        return MemoryViolation(ContainerExitStatus.KILLED_EXCEEDED_PMEM, text)
     return None
 
 
 def binary(amount: int) -> str:
-    """An amount with a binary prefix and one decimal, none if it divides evenly: `207.2 M`, `128 M`, `512`."""
+    """An amount with a binary prefix and at most one decimal: `207.2 M`, `128 M`, `512`."""
     if amount < 1024:
         return str(amount)
     power = min((amount.bit_length() - 1) // 10, len(_PREFIXES))

@@ -1,12 +1,12 @@
 """The NodeManager as a pure core: an event and the time in, effects out.
 
     core = NodeManagerCore(node_id, facts, settings)
-    effects = core.handle(Start(), now_ms)              RegisterNode
+    effects = core.handle(Start(), now_ms)              SendRegistration
     effects = core.handle(NodeRegistered(...), now_ms)  SendHeartbeat
     effects = core.handle(StartContainers(...), now_ms) FetchResource or LaunchContainer, Reply
 
-One step is one event and everything that it sets off among the node's own objects, first in, first out. The time is
-wall-clock milliseconds that never go back (the shell's steady clock): tokens are compared with it, timers run on it.
+One step handles one event and the events that follow from it among the node's own objects, first in, first out. Time is
+wall-clock milliseconds that never go back (the shell's WallClock): expiry of tokens and timers use it.
 """
 
 from __future__ import annotations
@@ -16,8 +16,14 @@ from typing import get_args
 from msgspec import Struct
 
 from nm.core import diagnostics
-from nm.core.application import ApplicationForgotten, FinishApplication, NMApplication
-from nm.core.application_lifecycle import APPLICATION_LIFECYCLE, ApplicationEvent, ContainerOfApplicationEvent
+from nm.core.application import (
+    APPLICATION_LIFECYCLE,
+    ApplicationEvent,
+    ApplicationForgotten,
+    ContainerOfApplicationEvent,
+    FinishApplication,
+    NMApplication,
+)
 from nm.core.container import (
     ContainerDone,
     ContainerExitedWithFailure,
@@ -31,7 +37,7 @@ from nm.core.container import (
 from nm.core.container_lifecycle import CONTAINER_LIFECYCLE, ContainerEvent
 from nm.core.container_service import ContainerService
 from nm.core.context import NodeContext
-from nm.core.effects import Effect, Stop, UnregisterNode
+from nm.core.effects import Effect, EndNode, SendUnregistration
 from nm.core.events import (
     ContainerExited,
     ContainerLaunched,
@@ -39,11 +45,11 @@ from nm.core.events import (
     Event,
     GetContainerStatuses,
     HealthChecked,
-    HeartbeatAnswered,
-    HeartbeatFailed,
     LaunchCancelled,
     LaunchFailed,
     MemoryExceeded,
+    NodeHeartbeatAnswered,
+    NodeHeartbeatFailed,
     NodeRegistered,
     RegistrationFailed,
     ResourceFetched,
@@ -71,18 +77,18 @@ UNREGISTER_TIMEOUT_MS = 500
 
 
 class ShrinkCaches(Struct, frozen=True):
-    """The interval between two cleanups of the resource caches is over."""
+    """It is time for the next cleanup of the resource caches."""
 
 
 class ShutdownTimeout(Struct, frozen=True):
-    """The containers of a stopping node had their time to end."""
+    """The containers of a stopping node did not end in time."""
 
 
 class NodeManagerCore:
     """One node. `stopping` is True from the order to stop until the process ends.
 
     `containers` holds each container from its accepted start until the RM has acknowledged its end, `applications` each
-    application until the deletion of its logs is planned; both in the order they came.
+    application until the deletion of its logs is scheduled; both in the order of their starts.
     """
 
     def __init__(self, node_id: NodeId, facts: NodeFacts, settings: CoreSettings) -> None:
@@ -102,9 +108,9 @@ class NodeManagerCore:
         self._register_handlers()
 
     def handle(self, event: Event, now_ms: int) -> list[Effect]:
-        """Take `event` at `now_ms` (never less than at the last call); carry the effects out before the next one.
+        """Handle `event` at `now_ms` (never less than in the last call); carry out the effects before the next call.
 
-        Raises InternalError for what cannot happen; the core is then not to be used any more.
+        Raises InternalError for an illegal transition; do not use the core after that.
         """
         self._dispatcher.begin(now_ms)
         self._dispatcher.deliver(event)
@@ -116,7 +122,7 @@ class NodeManagerCore:
         return effects
 
     def next_deadline_ms(self) -> int | None:
-        """When the shell is to send a Tick, None if nothing is planned."""
+        """When the shell must send a Tick, None if nothing is scheduled."""
         return self._dispatcher.next_deadline_ms()
 
     def _register_handlers(self) -> None:
@@ -130,9 +136,9 @@ class NodeManagerCore:
         on(Start, self._start)
         on(NodeRegistered, self._registered)
         on(RegistrationFailed, self._registration_failed)
-        on(HeartbeatAnswered, self._heartbeat_answered)
-        on(HeartbeatFailed, self._heartbeat_failed)
-        on(HeartbeatDue, self.status.beat_if_due)
+        on(NodeHeartbeatAnswered, self._heartbeat_answered)
+        on(NodeHeartbeatFailed, self._heartbeat_failed)
+        on(HeartbeatDue, self.status.send_if_due)
         on(ResourceFetched, lambda event: self.context.resources.fetched(event.fetch_id, event.path, event.size_bytes))
         on(ResourceFetchFailed, lambda event: self.context.resources.failed(event.fetch_id, event.diagnostics))
         on(LaunchFailed, self._launch_failed)
@@ -142,7 +148,7 @@ class NodeManagerCore:
         on(MemoryExceeded, self._memory_exceeded)
         on(UtilizationSampled, self._utilization_sampled)
         on(HealthChecked, self._health_checked)
-        on(ContainerDone, lambda _: self.status.beat_soon())
+        on(ContainerDone, lambda _: self.status.send_soon())
         on(ContainerRelaunchDue, self._relaunch)
         on(ApplicationForgotten, lambda event: self.applications.pop(event.application_id, None))
         on(ShrinkCaches, self._shrink_caches)
@@ -196,7 +202,7 @@ class NodeManagerCore:
     # Processes of containers
 
     def _is_current(self, container_id: ContainerId, launch: int) -> bool:
-        """False for a report on an earlier start of the container's process, or on a container that is forgotten."""
+        """False for an event of an earlier launch, or of a container that the node has dropped."""
         container = self.containers.get(container_id)
         return container is not None and container.launches == launch
 
@@ -266,24 +272,24 @@ class NodeManagerCore:
             self._shut_down(unregister=False, failure=failure)
 
     def _registration_failed(self, event: RegistrationFailed) -> None:
-        problem = f"the ResourceManager was not reached to register: {event.problem}"
+        problem = f"cannot register with the ResourceManager: {event.problem}"
         self._shut_down(unregister=False, failure=problem)
 
-    def _heartbeat_failed(self, event: HeartbeatFailed) -> None:
+    def _heartbeat_failed(self, event: NodeHeartbeatFailed) -> None:
         if event.unreachable:
-            problem = f"the ResourceManager is not reached any more: {event.problem}"
+            problem = f"lost the connection to the ResourceManager: {event.problem}"
             self._shut_down(unregister=False, failure=problem)
         else:
             self.status.failed(event.problem)
 
-    def _heartbeat_answered(self, event: HeartbeatAnswered) -> None:
+    def _heartbeat_answered(self, event: NodeHeartbeatAnswered) -> None:
         response = event.response
         if self.status.answered(response):
             self._follow(response)
             for token in event.updates:
                 self.service.order_update(token)
             self._dispatcher.drain()
-            self.status.next_beat()
+            self.status.schedule_next()
         elif self.status.state is Conversation.WAITING:
             self._dispatcher.emit(Warn(f"Message from ResourceManager: {response.diagnostics}"))
             if response.action is NodeAction.SHUTDOWN:
@@ -306,7 +312,7 @@ class NodeManagerCore:
             self._dispatcher.send(KillContainer(container_id, status, text))
 
     def _resync(self) -> None:
-        """Register again; with containers kept, or (not work-preserving) once all of them are killed."""
+        """Register again: at once, keeping the containers, or (if not work-preserving) after killing all of them."""
         self.status.resync()
         if self.context.settings.work_preserving:
             self.status.register()
@@ -318,12 +324,12 @@ class NodeManagerCore:
     # Shutdown
 
     def _shut_down(self, *, unregister: bool, failure: str = "") -> None:
-        """Unregister, end every application, then stop. A second order changes nothing.
+        """Unregister, end every application, then stop. A second call has no effect.
 
         Unregistering comes first, as in Hadoop (NodeManager.serviceStop stops the status updater before all others):
-        the RM gives the containers up at once, whatever they still do. Until it has answered, AMs may start more
-        containers: one that is given up is requested again, one whose start is refused has failed. A node that the RM
-        has sent away, or that cannot reach it, does not unregister.
+        the RM then considers the containers lost at once. Until the RM has answered, AMs may start more containers:
+        a lost container is requested again, but one whose start is refused has failed. A node that the RM shut down,
+        or that cannot reach it, does not unregister.
         """
         if self.stopping:
             return
@@ -332,13 +338,13 @@ class NodeManagerCore:
         unregisters = unregister and self.status.state in (Conversation.IDLE, Conversation.WAITING)
         self.status.stop()
         if unregisters:
-            self._dispatcher.emit(UnregisterNode())
+            self._dispatcher.emit(SendUnregistration())
             self._dispatcher.send_after(UNREGISTER_TIMEOUT_MS, UnregisterCompleted())
         else:
             self._end_applications()
 
     def _end_applications(self) -> None:
-        """Start nothing any more, and end what runs (ContainerManagerImpl.serviceStop)."""
+        """Refuse new containers, and end those that run (ContainerManagerImpl.serviceStop)."""
         if self.service.stopping:
             return
         self.service.stopping = True
@@ -356,4 +362,4 @@ class NodeManagerCore:
     def _finish(self) -> None:
         if not self._finished:
             self._finished = True
-            self._dispatcher.emit(Stop(self._failure))
+            self._dispatcher.emit(EndNode(self._failure))

@@ -1,8 +1,9 @@
-"""The node's copies of files that containers asked for: who shares which, and when one may go.
+"""The node's copies of files that containers requested: which containers share a copy, and when it is deleted.
 
-There is a cache for everybody (PUBLIC), one for each user (PRIVATE) and one for each application on the node
-(APPLICATION). A copy is known by source, time stamp, type and pattern, so a changed file is another copy. A container
-holds the copies it uses; one that nobody holds stays, until its application ends or the caches grow over their target.
+There is one cache for all users (PUBLIC), one for each user (PRIVATE) and one for each application on the node
+(APPLICATION). A copy is identified by source, time stamp, type and pattern, so a changed file is another copy. A
+container holds the copies that it uses. A copy without holders stays until its application ends or the caches exceed
+their target size.
 (ResourceLocalizationService, LocalResourcesTrackerImpl, LocalizedResource.)
 """
 
@@ -20,11 +21,11 @@ from yarn.machine import Dispatcher
 from yarn.states import LocalResourceType, LocalResourceVisibility
 
 FIRST_NUMBER = 10
-"""The first numbered directory of a cache: Hadoop keeps 0-9 for levels of its own."""
+"""The first numbered directory of a cache: Hadoop reserves 0-9 for nested directories."""
 
 
 class ResourceKey(NamedTuple):
-    """What makes two requests mean one copy (LocalResourceRequest)."""
+    """Requests with equal keys share a copy (LocalResourceRequest)."""
 
     url: str
     timestamp_ms: int
@@ -37,7 +38,7 @@ class ResourceKey(NamedTuple):
 
 
 class ResourceLocalized(Struct, frozen=True):
-    """To a container: a copy of one of its files is at `path`. `cached`: it was there before."""
+    """To a container: a copy of one of its files is at `path`. `cached`: it existed before the request."""
 
     container_id: ContainerId
     key: ResourceKey
@@ -47,23 +48,23 @@ class ResourceLocalized(Struct, frozen=True):
 
 
 class ResourceFailed(Struct, frozen=True):
-    """To a container: a copy of one of its files could not be made."""
+    """To a container: one of its files could not be fetched."""
 
     container_id: ContainerId
     diagnostics: str
 
 
 class CacheKey(NamedTuple):
-    """Which cache: `user` None is the public one, `application_id` None the user's own."""
+    """Identifies a cache: `user` None is the public one, `application_id` None the user's."""
 
     user: str | None
     application_id: ApplicationId | None
 
 
 class CachedResource:
-    """One copy. `path` is None while it is fetched; `holders` are the containers that use or wait for it.
+    """One copy. `path` is None while it is being fetched; `holders` are the containers that use or wait for it.
 
-    `last_use_ms` is when it came or was last given back.
+    `last_use_ms` is when it was fetched or last released.
     """
 
     __slots__ = ("holders", "key", "last_use_ms", "path", "size_bytes")
@@ -77,7 +78,7 @@ class CachedResource:
 
 
 class ResourceCache:
-    """The copies of one scope by key, and the number that the next one's directory gets."""
+    """The copies of one cache by key, and the number of the directory for the next copy."""
 
     __slots__ = ("entries", "next_number")
 
@@ -87,7 +88,7 @@ class ResourceCache:
 
 
 class _Request(NamedTuple):
-    """Who asked for a file first."""
+    """The first request for a file."""
 
     container_id: ContainerId
     user: str
@@ -95,7 +96,7 @@ class _Request(NamedTuple):
 
 
 class ResourceCaches:
-    """All caches of a node. A cache lives as long as it has had a copy; an application's until that ends."""
+    """All caches of a node. A cache exists from its first copy on; an application's until the application ends."""
 
     def __init__(self, dispatcher: Dispatcher[Effect], target_bytes: int) -> None:
         self._dispatcher = dispatcher
@@ -128,7 +129,7 @@ class ResourceCaches:
         return self._held.keys()
 
     def fetched(self, fetch_id: int, path: str, size_bytes: int) -> None:
-        """A copy is there. If its application has ended meanwhile it is deleted again."""
+        """A file was fetched. If its application has ended meanwhile, the copy is deleted."""
         found = self._fetches.pop(fetch_id, None)
         if found is None:
             self._dispatcher.emit(DeleteResource(path))
@@ -140,7 +141,7 @@ class ResourceCaches:
             self._send_localized(container_id, entry, path, cached=False)
 
     def failed(self, fetch_id: int, diagnostics: str) -> None:
-        """A copy could not be made: fail the containers that wait for it; a later request tries again."""
+        """A file could not be fetched: fail the containers that wait for it; a later request fetches it again."""
         found = self._fetches.pop(fetch_id, None)
         if found is None:
             return
@@ -156,16 +157,16 @@ class ResourceCaches:
             entry.last_use_ms = self._dispatcher.now_ms
 
     def forget_application(self, application_id: ApplicationId) -> None:
-        """Drop the application's cache; its files go with the application's directory."""
+        """Drop the application's cache; its files are deleted with the application's directory."""
         gone = [key for key in self._caches if key.application_id == application_id]
         for key in gone:
             del self._caches[key]
         self._fetches = {number: found for number, found in self._fetches.items() if found[0] not in gone}
 
     def shrink(self) -> None:
-        """Delete copies that nobody holds, the longest unused first, while all together are over the target.
+        """Delete copies without holders, least recently used first, until the caches are at their target size.
 
-        Counted are all copies of the public and the users' caches, those in use too (LocalCacheCleaner).
+        All copies of the public and the users' caches count, also those in use (LocalCacheCleaner).
         """
         shared = [cache for key, cache in self._caches.items() if key.application_id is None]
         entries = [(cache, entry) for cache in shared for entry in cache.entries.values() if entry.path is not None]

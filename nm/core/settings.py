@@ -1,26 +1,35 @@
-"""What the core of a node reads of the configuration; the shell's parts read their own settings where they use them."""
+"""What the core of a node reads from the configuration: its settings, and how much it offers to containers.
+
+(NodeManagerHardwareUtils.) The parts of the shell read their own settings where they use them.
+"""
 
 from __future__ import annotations
 
 from msgspec import Struct
 
-from nm.core.emulation.table import EmulationTable
+from nm.core.emulation import EmulationTable
 from yarn.configuration import Configuration
+from yarn.faults import ConfigurationException
 from yarn.resource import Resource
 from yarn.settings import nodemanager, resourcemanager, yarnling
 
 _BYTES_PER_MB = 1 << 20
 _SHUTDOWN_SLACK_MS = 1000
 """ContainerManagerImpl.SHUTDOWN_CLEANUP_SLOP_MS."""
+DEFAULT_MEMORY_MB = 8192
+DEFAULT_VCORES = 8
+_SHARE_FOR_CONTAINERS = 0.8
+"""Share of the detected memory for containers, if the configuration reserves no amount for the system. Hadoop subtracts
+twice the NM's heap before; the heap of this NM is too small to matter."""
 
 
 class CoreSettings(Struct, frozen=True):
-    """Limits and delays of one node, with Hadoop's defaults. `deletion_delay_ms` negative: nothing is deleted.
+    """Limits and delays of one node, with Hadoop's defaults.
 
-    `utc_offset_ms`: the zone in which diagnostics give times. `auxiliary_services` ((name, what startContainers
-    returns for it), ...). `work_preserving`: a resync keeps the containers. `shutdown_wait_ms`: how long a node that
-    stops waits for its containers' ends. `emulation` None: every container is run as a process. `check_invariants`:
-    check nm.core.invariants after each step.
+    `utc_offset_ms`: the time zone of the times in diagnostics. `shutdown_wait_ms`: how long a stopping node waits for
+    its containers to end. `deletion_delay_ms` negative: nothing is deleted. `work_preserving`: a resync keeps the
+    containers. `auxiliary_services`: ((name, what startContainers returns for it), ...). `emulation` None: every
+    container runs as a process. `check_invariants`: check nm.core.invariants after each step.
     """
 
     utc_offset_ms: int = 0
@@ -43,7 +52,7 @@ class CoreSettings(Struct, frozen=True):
 
 
 class NodeFacts(Struct, frozen=True):
-    """What a node says of itself when it registers; `physical` is what the machine has."""
+    """What a node reports about itself in its registration; `physical` is what the machine has."""
 
     resource: Resource
     physical: Resource
@@ -76,3 +85,48 @@ def core_settings(conf: Configuration, utc_offset_ms: int, emulation: EmulationT
 def _shutdown_wait_ms(conf: Configuration) -> int:
     kill_ms = nodemanager.SLEEP_DELAY_BEFORE_SIGKILL.of(conf) + nodemanager.PROCESS_KILL_WAIT.of(conf)
     return kill_ms + _SHUTDOWN_SLACK_MS
+
+
+class Hardware(Struct, frozen=True):
+    """What the machine has: memory in MiB, cores, and threads that the cores run at once."""
+
+    memory_mb: int
+    cores: int
+    threads: int
+
+
+def node_resource(conf: Configuration, hardware: Hardware) -> Resource:
+    """What the node registers with. Raises ConfigurationException if detection leaves nothing for containers."""
+    detect = nodemanager.DETECT_HARDWARE_CAPABILITIES.of(conf)
+    memory_mb = nodemanager.RESOURCE_MEMORY_MB.of(conf)
+    vcores = nodemanager.RESOURCE_CPU_VCORES.of(conf)
+    if memory_mb < 0:
+        memory_mb = _detected_memory_mb(conf, hardware) if detect else DEFAULT_MEMORY_MB
+    if vcores < 0:
+        vcores = _detected_vcores(conf, hardware) if detect else DEFAULT_VCORES
+    return Resource(memory_mb, vcores)
+
+
+def physical_resource(hardware: Hardware) -> Resource:
+    """What the machine has, which a registration contains beside what the node offers."""
+    return Resource(hardware.memory_mb, hardware.threads)
+
+
+def _detected_memory_mb(conf: Configuration, hardware: Hardware) -> int:
+    setting = nodemanager.SYSTEM_RESERVED_MEMORY_MB
+    reserved_mb = setting.of(conf)
+    if reserved_mb < 0:
+        return int(hardware.memory_mb * _SHARE_FOR_CONTAINERS)
+    left_mb = hardware.memory_mb - reserved_mb
+    if left_mb <= 0:
+        problem = f"leaves no memory of the machine's {hardware.memory_mb} MB for containers"
+        raise ConfigurationException([setting.fault(conf, problem)])
+    return left_mb
+
+
+def _detected_vcores(conf: Configuration, hardware: Hardware) -> int:
+    by_threads = nodemanager.COUNT_LOGICAL_PROCESSORS_AS_CORES.of(conf)
+    processors = hardware.threads if by_threads else hardware.cores
+    share = min(100, nodemanager.PERCENTAGE_PHYSICAL_CPU_LIMIT.of(conf)) / 100
+    vcores = processors * share * nodemanager.PCORES_VCORES_MULTIPLIER.of(conf)
+    return 1 if vcores < 1 else int(vcores + 0.5)

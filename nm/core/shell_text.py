@@ -1,18 +1,18 @@
-"""Text that goes into a container's launch script: what bash may replace in it, and what it must not.
+"""Quotes text for a container's launch script, so that bash expands variables in it and runs no commands.
 
-Hadoop writes `export NAME="value"` with the value as it came. Programs rely on what bash then does with references
-(`$HADOOP_HOME`, `{{PWD}}`) and with quotes, so both keep their meaning here. But bash also runs commands that it finds
-in a value (backquotes, `$(...)`, what follows a `"` that ends the quotes), and values often come from somebody other
-than the author of the command: a job's name, a setting. So a value is read here as bash reads a word that begins
-between double quotes, and written again as literal text and references, with everything else escaped.
+Hadoop writes `export NAME="value"` with the value unchanged. Programs rely on how bash then expands references
+(`$HADOOP_HOME`, `{{PWD}}`) and removes quotes, so both keep their meaning here. But bash also runs commands that it
+finds in a value (backquotes, `$(...)`, text after a `"` that ends the quotes), and values often come from someone other
+than the author of the command: a job's name, a setting. So a value is parsed as bash parses a word that starts within
+double quotes, and written as literal text and references, with everything else escaped.
 
     value                   written                         in the container
     {{PWD}}/lib:$CP         "${PWD}/lib:${CP}"              /nm/c_1/lib:...
     it's "quoted"           "it's quoted"                   it's quoted
     `id` $(id) ";id;"       "\\`id\\` \\$(id) ;id;"        `id` $(id) ;id;
 
-Refused: to single-quote every value (references would be lost), and to refuse values with commands in them (a value
-that holds a backquote is usually text).
+Rejected: single-quoting every value (references would be lost), and refusing values with commands in them (a value
+with a backquote is usually text).
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _UNSAFE_IN_WORD = re.compile(r"[^A-Za-z0-9_@%+=:,./-]")
 _REFERENCE = re.compile(
     # $NAME, or one of the special parameters: $1, $$ and so on
     r"\$(?:(?P<plain>[A-Za-z_][A-Za-z0-9_]*)|[0-9$?#@*!-]"
-    # ${NAME}, ${#NAME}, and ${NAME:-default} or ${NAME+instead} where that is plain text. No other form is taken:
+    # ${NAME}, ${#NAME}, and ${NAME:-default} or ${NAME+instead} with plain text. No other form is accepted:
     # subscripts, ${NAME@P} and nested text can run commands.
     r"|\{\#?(?P<braced>[A-Za-z_][A-Za-z0-9_]*)(?:(?<!#):?[-+][^$`\"'\\{}]*)?\})"
 )
@@ -43,12 +43,12 @@ class Reference(Struct, frozen=True):
 
 
 def quote(text: str) -> str:
-    """`text` as one word between double quotes, in which bash replaces nothing."""
+    """`text` as one double-quoted word, in which bash expands nothing."""
     return f'"{literal(text)}"'
 
 
 def quote_value(value: str) -> str:
-    """An environment value as one word between double quotes, in which bash replaces references and nothing else."""
+    """An environment value as one double-quoted word, in which bash expands references and nothing else."""
     if _PLAIN.fullmatch(value):
         return f'"{value}"'
     return '"' + "".join(literal(part) if isinstance(part, str) else part.text for part in parts_of(value)) + '"'
@@ -60,7 +60,7 @@ def quote_in_command(path: str) -> str:
 
 
 def literal(text: str) -> str:
-    """The environment value that stands for exactly this text; between double quotes bash reads it so as well."""
+    """The environment value whose expansion is exactly this text, also between double quotes."""
     return _SPECIAL.sub(r"\\\g<0>", text)
 
 
@@ -95,14 +95,14 @@ def parts_of(value: str) -> Iterator[str | Reference]:
             yield _reference(reference)
             index = reference.end()
         else:
-            # From here to the next character that may mean something.
+            # Literal text up to the next special character.
             end = _PLAIN.match(value, index + 1).end()  # type: ignore[union-attr]
             yield value[index:end]
             index = end
 
 
 def _escaped(pair: str, *, quoted: bool) -> str:
-    """What bash makes of a backslash and the character after it; at the end of a value there is none."""
+    """The text of a backslash and the character after it; at the end of a value that character is missing."""
     if len(pair) == 2 and pair[1] == "\n":
         return ""
     if len(pair) == 2 and (not quoted or pair[1] in _ESCAPED_IN_QUOTES):
@@ -111,7 +111,7 @@ def _escaped(pair: str, *, quoted: bool) -> str:
 
 
 def _reference(match: re.Match[str]) -> Reference:
-    """`$NAME` gets braces: text that a quote kept apart from it may follow."""
+    """The reference with braces, because text that was separated from it by a quote may follow."""
     name = match["plain"]
     return Reference(f"${{{name}}}", name) if name else Reference(match[0], match["braced"] or "")
 

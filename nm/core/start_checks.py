@@ -1,6 +1,6 @@
-"""What an AM may do with which container: the checks behind ContainerManagementProtocol, in Hadoop's order.
+"""What an AM may do with which container: the checks of ContainerManagementProtocol, in Hadoop's order.
 
-Signatures are checked before, by who has the keys; here identities are compared (ContainerManagerImpl).
+The shell, which has the keys, has checked the signatures; here identities are compared (ContainerManagerImpl).
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from yarn.errors import InvalidAuxServiceException, InvalidContainerException, Y
 from yarn.ids import ContainerId
 
 LINK_NAME_BYTES_MAX = 1024
-"""The name of a link: a path has at most 4096 bytes, and the work directory comes before it."""
+"""Size of a link name: a path has at most 4096 bytes, of which the work directory takes some."""
 LINK_PART_BYTES_MAX = 255
-"""One part of such a name, as file systems have it."""
+"""Size of one part of a link name: the limit of file systems."""
 ENVIRONMENT_STRING_BYTES_MAX = 128 * 1024
-"""`NAME=value` and the byte that ends it: Linux takes no longer one (MAX_ARG_STRLEN)."""
+"""Size of `NAME=value` with the NUL that ends it: the limit of Linux (MAX_ARG_STRLEN)."""
 _FAULTS_NAMED_MAX = 20
 _SHOWN_CHARS_MAX = 80
 
@@ -29,9 +29,9 @@ _CHANGING = "increase container resource", "increasing resource of"
 
 
 class StartedContainers:
-    """Containers whose token was used, until it expires: a token starts one container once.
+    """Containers whose token was used and has not expired: a token starts its container only once.
 
-    Also across NMs over the same directories: what an earlier one started is known for as long as this one lives.
+    Containers that an earlier NM started over the same directories are remembered for as long as this NM runs.
     """
 
     def __init__(self) -> None:
@@ -45,7 +45,7 @@ class StartedContainers:
         self._expiry_ms[token.container_id] = token.expiry_ms
 
     def has(self, container_id: ContainerId, now_ms: int) -> bool:
-        # Tokens come nearly in the order in which they expire: what is behind a good one is looked at later.
+        # Tokens arrive nearly in the order of their expiry, so it is enough to look at the oldest.
         while self._expiry_ms:
             oldest = next(iter(self._expiry_ms))
             if self._expiry_ms[oldest] >= now_ms:
@@ -62,7 +62,7 @@ def check_start(
     rm_identifier: int,
     now_ms: int,
 ) -> None:
-    """Raise what Hadoop says of a start that is not authorised; of a change of one that runs if `started` is None."""
+    """Raise Hadoop's error for an unauthorised start; or, if `started` is None, for an unauthorised update."""
     container_id = token.container_id
     reason = ""
     what, doing = ("start container", "starting") if started is not None else _CHANGING
@@ -85,7 +85,7 @@ def check_start(
 
 
 def check_user(user: str) -> None:
-    """Raise for a name that the RM would not take: it becomes a directory, and commands may refer to it."""
+    """Raise for a user name that the RM would refuse: it becomes a directory name, and commands may refer to it."""
     if _USER.fullmatch(user) is None:
         raise YarnException(
             f"invalid user name {_shown(user)}: use letters, digits and _ . @ $ - (at most 128), "
@@ -94,7 +94,7 @@ def check_user(user: str) -> None:
 
 
 def check_launch_context(launch: ContainerLaunchContext, auxiliary_services: dict[str, bytes]) -> None:
-    """Raise if the context names a service that the node does not have, or holds what no container can be given."""
+    """Raise if the context names an unknown auxiliary service, or has values that no container can have."""
     for name in launch.service_data:
         if name not in auxiliary_services:
             raise InvalidAuxServiceException(f"The auxService:{name[:_SHOWN_CHARS_MAX]} does not exist")
@@ -118,7 +118,7 @@ def check_launch_context(launch: ContainerLaunchContext, auxiliary_services: dic
 
 
 def link_parts(link: str) -> tuple[str, ...]:
-    """The parts of a link's name: `./a//b/` and `a/b` are the same place in the work directory."""
+    """The parts of a link name: `./a//b/` and `a/b` are the same place in the work directory."""
     return tuple(part for part in link.split("/") if part not in ("", "."))
 
 
@@ -136,16 +136,16 @@ def _variable_faults(environment: Mapping[str, str]) -> Iterator[str]:
 
 
 def _link_faults(links: tuple[str, ...]) -> list[str]:
-    """Why links would not all be made in the work directory."""
+    """Why some links cannot be made in the work directory."""
     problems = {link: _link_problem(link) for link in links}
     faults = [f"invalid link name {_shown(link)}: {problem}" for link, problem in problems.items() if problem]
     above: str = ""
     above_parts: tuple[str, ...] = ("",)
-    # In this order a name is followed by all that are below it.
+    # Sorted this way, a name is followed by the names below it.
     for link in sorted((link for link, problem in problems.items() if not problem), key=link_parts):
         parts = link_parts(link)
         if parts[: len(above_parts)] == above_parts:
-            # A link may be to a directory that others use as well: nothing may be made in there.
+            # The upper link may point to a directory that other containers use: nothing may be made inside it.
             faults.append(f"link {_shown(link)} is in the same place or below link {_shown(above)}: rename one")
         else:
             above, above_parts = link, parts
@@ -161,7 +161,7 @@ def _link_problem(link: str) -> str:
     if ".." in parts:
         return "it has a `..` part (give a name below the work directory)"
     if not parts:
-        return "it has no part that names a file"
+        return "it does not name a file"
     if (size := len(link.encode())) > LINK_NAME_BYTES_MAX:
         return f"it has {size} bytes, a link name may have at most {LINK_NAME_BYTES_MAX} bytes"
     if (size := max(len(part.encode()) for part in parts)) > LINK_PART_BYTES_MAX:
@@ -170,7 +170,7 @@ def _link_problem(link: str) -> str:
 
 
 def _shown(text: str) -> str:
-    """A value as a message shows it, cut if it is long."""
+    """A value for a message, shortened if it is long."""
     return repr(text) if len(text) <= _SHOWN_CHARS_MAX else f"{text[:_SHOWN_CHARS_MAX]!r}..."
 
 

@@ -1,9 +1,9 @@
-"""The node's conversation with the RM: one registration, then heartbeats, one at a time (NodeStatusUpdaterImpl).
+"""The node's calls to the RM: one registration, then heartbeats, one at a time (NodeStatusUpdaterImpl).
 
-A heartbeat carries the response id of the last answer; the RM answers a repeated id with its last answer again, so a
-lost answer costs nothing and no order is lost. What needs care is the end of a container. It is told once, in
-`_pending_completed`, which is emptied only by an answer whose heartbeat the RM surely took: not by the first answer
-after a heartbeat that failed, as the RM may have taken the failed one and this one for its repetition.
+A heartbeat carries the response id of the last answer. To a repeated id the RM repeats its last answer, so no order is
+lost with an answer. The status of an ended container needs care: it is sent until the RM has surely received it, and
+is kept in `_pending_completed` until then. The first answer after a failed heartbeat does not prove that, because the
+RM may have received the failed one and taken this one for its repetition.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from msgspec import Struct
 from nm.core.application import NMApplication
 from nm.core.container import NMContainer
 from nm.core.context import NodeContext
-from nm.core.effects import RegisterNode, SendHeartbeat
+from nm.core.effects import SendHeartbeat, SendRegistration
 from nm.core.settings import NodeFacts
 from yarn.containers import Container, ContainerStatus, NMContainerStatus
 from yarn.ids import ApplicationId, ContainerId, NodeId
@@ -32,11 +32,11 @@ from yarn.resource import Resource
 from yarn.states import NodeAction
 
 RM_INVALID_IDENTIFIER = -1
-"""No RM's start time: while a node resyncs, every container is one of an earlier RM (ResourceManagerConstants)."""
+"""Never the start time of an RM: a node that resyncs refuses all container tokens (ResourceManagerConstants)."""
 
 
 class Conversation(Enum):
-    """Where the conversation with the RM stands. In WAITING and REGISTERING one call is on its way."""
+    """The state of the calls to the RM. In WAITING and REGISTERING one call is in progress."""
 
     SILENT = 1
     REGISTERING = 2
@@ -46,17 +46,17 @@ class Conversation(Enum):
 
 
 class HeartbeatDue(Struct, frozen=True):
-    """The interval after heartbeat `number` is over."""
+    """The interval after heartbeat `number` has passed."""
 
     number: int
 
 
 class NodeStatusUpdater:
-    """What the RM was told, what it has still to be told, and what it last said.
+    """What the node has to report to the RM, and the RM's last answer.
 
-    `rm_identifier` is the start time of the RM whose containers are taken. `resource` is what the RM takes the node
-    for: the configured one until the RM overrides it. `increased`: containers that have grown since the last heartbeat,
-    which is told once; if that heartbeat is lost, the RM takes the increase back in the end (as in Hadoop).
+    `rm_identifier` is the start time of the RM whose container tokens are accepted. `resource` is the node's size: the
+    configured one until the RM overrides it. `increased`: containers that have grown since the last heartbeat; an
+    increase is reported once, and if that heartbeat is lost, the RM rolls the increase back (as in Hadoop).
     """
 
     def __init__(
@@ -80,8 +80,8 @@ class NodeStatusUpdater:
         self._applications = applications
         self._response_id = 0
         self._interval_ms = context.settings.heartbeat_interval_ms
-        self._beat_number = 0
-        self._beat_wanted = False
+        self._heartbeat_number = 0
+        self._heartbeat_wanted = False
         self._missed = False
         self._pending_completed: dict[ContainerId, ContainerStatus] = {}
         self._to_forget: dict[ContainerId, None] = {}
@@ -91,13 +91,13 @@ class NodeStatusUpdater:
     # Registration
 
     def register(self) -> None:
-        """Register, with every container that the node has: the RM may be a new one."""
+        """Register, with the status of every container: the RM may have restarted."""
         if self.state is Conversation.STOPPED:
             return
         self.state = Conversation.REGISTERING
         facts = self._facts
         self._context.dispatcher.emit(
-            RegisterNode(
+            SendRegistration(
                 RegisterNodeManagerRequest(
                     self.node_id,
                     facts.http_port,
@@ -112,7 +112,7 @@ class NodeStatusUpdater:
         )
 
     def registered(self, response: RegisterNodeManagerResponse) -> str:
-        """Take the answer to a registration; the first heartbeat follows at once. Returns why the RM refuses, or ""."""
+        """Handle the answer to a registration, and send the first heartbeat. Returns why the RM refuses, or ""."""
         if self.state is not Conversation.REGISTERING:
             return ""
         if response.action is NodeAction.SHUTDOWN:
@@ -124,30 +124,30 @@ class NodeStatusUpdater:
         self.resource = response.resource or self.resource
         self._response_id = 0
         self._missed = False
-        self._beat()
+        self._send()
         return ""
 
     def resync(self) -> None:
-        """The RM does not know the node (any more): refuse new containers until it is registered again."""
+        """The RM does not know the node: refuse new containers until it is registered again."""
         self.rm_identifier = RM_INVALID_IDENTIFIER
         self.state = Conversation.SILENT
         self._pending_completed.clear()
 
     def stop(self) -> None:
-        """Say nothing more."""
+        """Send nothing more."""
         self.state = Conversation.STOPPED
 
     # Heartbeats
 
-    def beat_soon(self) -> None:
-        """Beat at once; if a beat is on its way, as soon as its answer is there."""
+    def send_soon(self) -> None:
+        """Send a heartbeat at once or, if one is in progress, as soon as it is answered."""
         if self.state is Conversation.IDLE:
-            self._beat(at_once=True)
+            self._send(at_once=True)
         elif self.state is Conversation.WAITING:
-            self._beat_wanted = True
+            self._heartbeat_wanted = True
 
     def answered(self, response: NodeHeartbeatResponse) -> bool:
-        """Take the answer to a heartbeat; False if it is no such answer, or orders a resync or the end."""
+        """Handle the answer to a heartbeat; False if none is awaited, or if it orders a resync or a shutdown."""
         if self.state is not Conversation.WAITING:
             return False
         self._interval_ms = response.next_heartbeat_ms if response.next_heartbeat_ms > 0 else self._interval_ms
@@ -163,34 +163,32 @@ class NodeStatusUpdater:
         return True
 
     def failed(self, problem: str) -> None:
-        """No answer to a heartbeat: go on at the last interval, with the same response id."""
+        """A heartbeat failed: send the next one after the last known interval, with the same response id."""
         if self.state is Conversation.WAITING:
             self._context.dispatcher.emit(Warn(f"Caught exception in status-updater: {problem}"))
             self._missed = True
-            self.next_beat()
+            self.schedule_next()
 
-    def next_beat(self) -> None:
-        """Plan the beat after one that is over."""
+    def schedule_next(self) -> None:
+        """Schedule the next heartbeat, or send it if one is wanted at once."""
         self.state = Conversation.IDLE
-        if self._beat_wanted and not self._missed:
-            self._beat(at_once=True)
+        if self._heartbeat_wanted and not self._missed:
+            self._send(at_once=True)
             return
-        self._context.dispatcher.send_after(self._interval_ms, HeartbeatDue(self._beat_number))
+        self._context.dispatcher.send_after(self._interval_ms, HeartbeatDue(self._heartbeat_number))
 
-    def beat_if_due(self, due: HeartbeatDue) -> None:
-        """Beat, unless one was sent out of turn since the timer was set."""
-        if self.state is Conversation.IDLE and self._beat_number == due.number:
-            self._beat()
-
-    # Containers that ended
+    def send_if_due(self, due: HeartbeatDue) -> None:
+        """Send a heartbeat, unless one was sent since the timer was set."""
+        if self.state is Conversation.IDLE and self._heartbeat_number == due.number:
+            self._send()
 
     def is_recently_stopped(self, container_id: ContainerId) -> bool:
         return container_id in self._recently_stopped
 
-    def _beat(self, *, at_once: bool = False) -> None:
+    def _send(self, *, at_once: bool = False) -> None:
         self.state = Conversation.WAITING
-        self._beat_number += 1
-        self._beat_wanted = False
+        self._heartbeat_number += 1
+        self._heartbeat_wanted = False
         increased = tuple(self.increased.values())
         self.increased.clear()
         self._context.dispatcher.emit(
@@ -210,7 +208,7 @@ class NodeStatusUpdater:
         )
 
     def _container_statuses(self) -> tuple[ContainerStatus, ...]:
-        """Every live container, and each end until a heartbeat with it was surely taken."""
+        """The status of every running container, and of ended ones until the RM has surely received it."""
         live = []
         for container in list(self._containers.values()):
             if not container.is_done:
@@ -244,16 +242,16 @@ class NodeStatusUpdater:
 
     def _remember_stopped(self, container: NMContainer) -> None:
         now_ms = self._context.dispatcher.now_ms
-        # Nearly always none, of many thousands that are kept.
-        over = list(takewhile(lambda stopped: stopped[1] < now_ms, self._recently_stopped.items()))
-        for container_id, _ in over:
+        # Nearly always empty, while thousands are kept.
+        expired = list(takewhile(lambda stopped: stopped[1] < now_ms, self._recently_stopped.items()))
+        for container_id, _ in expired:
             gone = container_id not in self._containers
             if gone and self._is_application_stopped(container_id.application_id):
                 del self._recently_stopped[container_id]
         self._recently_stopped.setdefault(container.id, now_ms + self._context.settings.stopped_containers_kept_ms)
 
     def _forget(self, container_ids: tuple[ContainerId, ...]) -> None:
-        """Drop the containers whose end the RM has handed on; one that is not DONE yet as soon as it is."""
+        """Drop the containers whose end the RM has passed on to the AM; one that is not DONE yet, as soon as it is."""
         self._to_forget.update(dict.fromkeys(container_ids))
         for container_id in list(self._to_forget):
             container = self._containers.get(container_id)

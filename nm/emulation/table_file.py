@@ -11,8 +11,7 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field, PlainValidator, ValidationInfo, field_validator
 
-from nm.core.emulation.course import Amount, Stage
-from nm.core.emulation.table import Bounds, EmulationTable, Match, Rule
+from nm.core.emulation import Amount, Bounds, EmulationTable, Match, Rule, Stage
 from wire import yaml_file
 from wire.yaml_file import PAIR, Probability, Section, refusal, scalar, sections, short_for
 from yarn.configuration import Configuration

@@ -1,8 +1,8 @@
-"""Containers' cgroups: made before the process starts, which goes into its own by itself, removed after it.
+"""Cgroups of containers: made before a container's process starts and moves itself into its own, and removed after it.
 
-(CGroupsHandlerImpl, CGroupsCpuResourceHandlerImpl.) Nothing is mounted here, and no process is moved but the
-container's own: whoever may write the hierarchy can hold containers to their vcores, root or not. Whether that is so
-is tried once, at the node's start, with a real process.
+(CGroupsHandlerImpl, CGroupsCpuResourceHandlerImpl, CGroupsMountConfig.) Nothing is mounted, and only the container's
+own process moves: any user who can write the hierarchy can limit containers to their vcores, also without being root.
+Whether that works is tested once, at the node's start, with a real process.
 """
 
 from __future__ import annotations
@@ -14,6 +14,8 @@ import subprocess
 import time
 from collections.abc import Callable, Mapping
 
+from msgspec import Struct
+
 from nm.core.cpu_limits import (
     ContainerCpu,
     NodeCpu,
@@ -24,22 +26,114 @@ from nm.core.cpu_limits import (
     quota_files_of_version_1,
     quota_files_of_version_2,
 )
-from nm.launcher.cgroup_mounts import CONTROLLER, CgroupSettings, CgroupsUnusable, Mount, find_mount, read_text
 from yarn.configuration import Configuration
 from yarn.ids import ContainerId
 from yarn.settings import nodemanager
 
-_logger = logging.getLogger(__name__)
-
+MOUNTS = "/proc/mounts"
+CONTROLLER = "cpu"
+_CONTROLLERS = "cgroup.controllers"
+_TEXT_MAX = 64 * 1024
 PROCS = "cgroup.procs"
 _SUBTREE = "cgroup.subtree_control"
 _STALE_S = 60.0
-"""A container's cgroup that is empty for so long was left by an NM that was killed: a new one is filled in moments."""
+"""An empty cgroup of this age was left by an NM that was killed: a process enters a new one within moments."""
 _PROBE_S = 10.0
+
+_logger = logging.getLogger(__name__)
+
+
+class CgroupsUnusable(Exception):
+    """Containers cannot be limited to their vcores on this machine; the text names the reason and a remedy."""
+
+
+class Mount(Struct, frozen=True):
+    """Where the cpu controller is mounted, and whether its files are those of version 2."""
+
+    path: str
+    version_2: bool
+
+
+class CgroupSettings(Struct, frozen=True):
+    """Whether containers are limited to their vcores, and where cgroups are."""
+
+    enabled: bool = False
+    hierarchy: str = "hadoop-yarn"
+    mount: bool = False
+    mount_path: str = ""
+    delete_delay_s: float = 0.02
+    delete_timeout_s: float = 2.25
+
+    @staticmethod
+    def read(conf: Configuration) -> CgroupSettings:
+        by_handler = nodemanager.RESOURCES_HANDLER.of(conf).rpartition(".")[2] == "CgroupsLCEResourcesHandler"
+        timeout_ms = nodemanager.CGROUPS_DELETE_TIMEOUT.of(conf) + nodemanager.SLEEP_DELAY_BEFORE_SIGKILL.of(conf)
+        return CgroupSettings(
+            nodemanager.RESOURCE_CPU_ENABLED.of(conf) or by_handler,
+            nodemanager.CGROUPS_HIERARCHY.of(conf).strip("/"),
+            nodemanager.CGROUPS_MOUNT.of(conf),
+            nodemanager.CGROUPS_MOUNT_PATH.maybe_of(conf) or "",
+            nodemanager.CGROUPS_DELETE_DELAY.of(conf) / 1000,
+            timeout_ms / 1000 + 1.0,
+        )
+
+
+def find_mount(settings: CgroupSettings, mounts_file: str = MOUNTS) -> Mount:
+    """Where the cpu controller is mounted: below the configured path, or by /proc/mounts. Raises CgroupsUnusable."""
+    if settings.mount_path and not settings.mount:
+        found = _below(settings.mount_path)
+        where = settings.mount_path
+    else:
+        found = _of_mounts(read_text(mounts_file))
+        where = mounts_file
+    if found is None:
+        hint = "yarnling does not mount cgroups; " if settings.mount else ""
+        raise CgroupsUnusable(
+            f"{where}: no cgroup with the cpu controller ({hint}mount one, or set "
+            f"{nodemanager.RESOURCE_CPU_ENABLED.key} to false)"
+        )
+    return found
+
+
+def _below(path: str) -> Mount | None:
+    """The mount at `path`, a mount of version 2 or a directory with the mounts of version 1; None if it is neither."""
+    if _has_controller(path):
+        return Mount(path, version_2=True)
+    try:
+        names = sorted(os.listdir(path))
+    except OSError:
+        return None
+    found = next((name for name in names if CONTROLLER in name.split(",")), None)
+    return None if found is None else Mount(f"{path.rstrip('/')}/{found}", version_2=False)
+
+
+def _of_mounts(text: str) -> Mount | None:
+    """The mount in a list of mounts; version 1 first, as in Hadoop. A controller is only ever in one version."""
+    rows = [fields for line in text.splitlines() if len(fields := line.split()) >= 4]
+    for _, path, kind, options, *_ in rows:
+        if kind == "cgroup" and CONTROLLER in options.split(","):
+            return Mount(path, version_2=False)
+    for _, path, kind, *_ in rows:
+        if kind == "cgroup2" and _has_controller(path):
+            return Mount(path, version_2=True)
+    return None
+
+
+def _has_controller(path: str) -> bool:
+    return CONTROLLER in read_text(f"{path}/{_CONTROLLERS}").split()
+
+
+def read_text(path: str) -> str:
+    """The file's text; empty if it cannot be read."""
+    try:
+        with open(path, encoding="utf-8") as file:
+            return file.read(_TEXT_MAX)
+    except OSError:
+        return ""
 
 
 class CpuCgroups:
-    """The cgroups of a node's containers, below `directory`. Raises CgroupsUnusable where that does not work."""
+    """The cgroups of a node's containers, below `directory`. Raises CgroupsUnusable if they cannot be written."""
 
     def __init__(
         self,
@@ -64,14 +158,14 @@ class CpuCgroups:
 
     @staticmethod
     def open(conf: Configuration, node: NodeCpu) -> CpuCgroups | None:
-        """None if the configuration does not ask for it; raises CgroupsUnusable if it does and cannot have it."""
+        """None if they are not configured. Raises CgroupsUnusable if they are, but do not work."""
         settings = CgroupSettings.read(conf)
         if not settings.enabled:
             return None
         return CpuCgroups(settings, node, find_mount(settings))
 
     def enter(self, container_id: ContainerId, vcores: int, *, opportunistic: bool = False) -> str:
-        """Make the container's cgroup; the file by which its process goes into it."""
+        """Make the container's cgroup; the file to which its process writes its id to enter it."""
         path = self.path_of(container_id)
         self._removing.pop(container_id, None)
         self._made.add(container_id)
@@ -80,27 +174,27 @@ class CpuCgroups:
         return f"{path}/{PROCS}"
 
     def change(self, container_id: ContainerId, vcores: int, *, opportunistic: bool = False) -> None:
-        """Its vcores are others; a container that has no cgroup (any more) stays as it is."""
+        """Change the container's share; ignored if it has no cgroup."""
         if container_id not in self._made:
             return
         try:
             cpu = container_cpu(self._node, vcores, opportunistic=opportunistic)
             self._write(self.path_of(container_id), self._files(cpu))
         except OSError as error:
-            _logger.warning("cannot change cgroup container=%s problem=%s", container_id, error)
+            _logger.warning("cannot change the cgroup of container=%s: %s", container_id, error)
 
     def leave(self, container_id: ContainerId) -> None:
-        """Remove the container's cgroup as soon as its last process is gone, which may take the kernel a moment."""
+        """Remove the container's cgroup, once the kernel has removed its last process, which may take a moment."""
         if container_id in self._made:
             self._made.discard(container_id)
             self._removing[container_id] = time.monotonic() + self._settings.delete_timeout_s
             self._try_remove(container_id)
 
     def close(self) -> None:
-        """Remove what is left, at the node's end; what still has processes stays."""
+        """Remove the remaining cgroups at the node's end; the kernel keeps those that still have processes."""
         for container_id in [*self._made, *self._removing]:
             if not self._removed(self.path_of(container_id)):
-                _logger.warning("cgroup stays, processes are left in it path=%s", self.path_of(container_id))
+                _logger.warning("cannot remove cgroup, it still has processes path=%s", self.path_of(container_id))
         self._made.clear()
         self._removing.clear()
 
@@ -115,7 +209,7 @@ class CpuCgroups:
             del self._removing[container_id]
         elif time.monotonic() > deadline_s:
             del self._removing[container_id]
-            _logger.warning("cannot remove cgroup, processes are left in it path=%s", self.path_of(container_id))
+            _logger.warning("cannot remove cgroup, it still has processes path=%s", self.path_of(container_id))
         else:
             delay_s = self._settings.delete_delay_s
             asyncio.get_running_loop().call_later(delay_s, self._try_remove, container_id)
@@ -134,14 +228,14 @@ class CpuCgroups:
     def _set_up(self, mount: Mount, *, probe: bool) -> None:
         _make(self.directory)
         if self._version_2:
-            self._hand_down(mount)
+            self._enable_controller(mount)
         self._write(self.directory, self._overall_files())
         self._sweep()
         if probe:
             self._probe()
 
-    def _hand_down(self, mount: Mount) -> None:
-        """Have the cpu controller in the containers' cgroups: each level has to hand it to the next."""
+    def _enable_controller(self, mount: Mount) -> None:
+        """Enable the cpu controller for the containers' cgroups: each level must enable it for the next."""
         levels = [mount.path]
         for part in self._settings.hierarchy.split("/"):
             levels.append(f"{levels[-1]}/{part}")
@@ -150,17 +244,17 @@ class CpuCgroups:
                 self._write(level, {_SUBTREE: f"+{CONTROLLER}"})
 
     def _overall_files(self) -> dict[str, str]:
-        """The node's own limit, or none where an earlier start has left one."""
+        """The files with the limit of all containers together; with "no limit", if an earlier NM left one."""
         quota = node_quota(self._node)
         if quota is not None:
-            _logger.info("containers have %g of %d cores", self._node.container_cores, self._node.cores)
+            _logger.info("containers may use %g of %d cores", self._node.container_cores, self._node.cores)
             return quota_files_of_version_2(quota) if self._version_2 else quota_files_of_version_1(quota)
         name, none = ("cpu.max", "max") if self._version_2 else ("cpu.cfs_quota_us", "-1")
         before = read_text(f"{self.directory}/{name}").split()
         return {} if not before or before[0] == none else {name: none}
 
     def _sweep(self) -> None:
-        """Remove what NMs have left that were killed; the kernel refuses what has processes."""
+        """Remove cgroups that killed NMs left; the kernel keeps those that have processes."""
         for name in os.listdir(self.directory):
             path = f"{self.directory}/{name}"
             try:
@@ -171,7 +265,7 @@ class CpuCgroups:
                 self._removed(path)
 
     def _probe(self) -> None:
-        """Have a process go into a cgroup as a container's does: rights on directories do not tell everything."""
+        """Let a process enter a cgroup, as a container's does: file permissions alone do not show that it can."""
         path = f"{self.directory}/probe_{os.getpid()}"
         _make(path)
         try:
@@ -179,7 +273,7 @@ class CpuCgroups:
             command = ["/bin/bash", "-c", f'echo $$ > "{path}/{PROCS}"']
             tried = subprocess.run(command, capture_output=True, text=True, timeout=_PROBE_S, check=False)
             if tried.returncode != 0:
-                raise PermissionError(0, "a process cannot go into it", path)
+                raise PermissionError(0, "a process cannot enter this cgroup", path)
         finally:
             self._remove(path)
 
@@ -192,13 +286,14 @@ class CpuCgroups:
 
     def _remedy(self) -> str:
         return (
-            f"run as root, or have {self.directory} made and given to you, or set {nodemanager.CGROUPS_HIERARCHY.key} "
-            f"to a cgroup that is yours, or {nodemanager.RESOURCE_CPU_ENABLED.key} to false"
+            f"run as root, or have an administrator make {self.directory} yours, or set "
+            f"{nodemanager.CGROUPS_HIERARCHY.key} to a cgroup that is yours, or "
+            f"{nodemanager.RESOURCE_CPU_ENABLED.key} to false"
         )
 
 
 def _make(path: str) -> None:
-    """Make a cgroup, and those above it that are missing."""
+    """Make a cgroup and its missing parents."""
     os.makedirs(path, mode=0o755, exist_ok=True)
 
 

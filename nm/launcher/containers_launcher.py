@@ -1,8 +1,8 @@
-"""Starts containers' processes, hears of their ends, sends them signals (ContainersLauncher, DefaultContainerExecutor).
+"""Runs containers as processes: launches, signals, exits (ContainersLauncher, DefaultContainerExecutor).
 
-One child of the NM a container: the wrapper, a bash that waits for the container's own session and ends with its code.
-The NM keeps a descriptor of that child (pidfd) in its event loop, so that a thousand containers cost neither a thread
-nor a poll each.
+Each container is one child process of the NM: the wrapper, a bash that waits for the container's own session and exits
+with its exit code. The NM watches a descriptor of that child (pidfd) in its event loop, so containers need no thread
+and no polling.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final
 
-from nm.core.effects import ChangeMonitoring, LaunchContainer, Signal, SignalContainer
+from nm.core.effects import ChangeMonitoring, LaunchContainer, Signal, SignalProcess
 from nm.core.events import (
     ContainerExited,
     ContainerLaunched,
@@ -27,6 +27,8 @@ from nm.core.events import (
     LaunchFailed,
 )
 from nm.core.launch_script import Directories, NodeEnvironment
+from nm.core.memory_limits import ProcessSample
+from nm.emulation.launcher import EmulatedLauncher
 from nm.launcher.cgroups import CpuCgroups
 from nm.launcher.directories import DisksFailed, NodeDirectories
 from nm.launcher.files import PreparedLaunch, prepare_launch, read_error_logs, read_pid
@@ -44,10 +46,10 @@ _SIGNAL_BASE = 128
 
 @dataclass(slots=True)
 class LaunchedContainer:
-    """One start of a container's process, from the wrapper's birth until nothing of it can be left.
+    """One launch of a container's process, kept until KILL was sent to everything that it started.
 
-    `pid` is the session leader's, None until it is known. `wanted` are signals that wait for that. `killed`: KILL
-    was sent, none will follow.
+    `pid` is the session leader's, None until it is known; `pending_signals` wait for that. `killed`: KILL was sent, no
+    other signal will follow.
     """
 
     container_id: ContainerId
@@ -62,13 +64,13 @@ class LaunchedContainer:
     pid: int | None = None
     exited: bool = False
     killed: bool = False
-    wanted: list[SignalContainer] = field(default_factory=list)
+    pending_signals: list[SignalProcess] = field(default_factory=list)
 
 
 class ContainersLauncher:
-    """The node's running containers by id. `send` takes the events; it is never called from within launch or signal.
+    """The node's running containers, by id. `send` takes the events; `launch` and `signal` never call it themselves.
 
-    `idle` is set while no process runs; `has_launched` is True once one did.
+    `idle` is set while no process runs; `has_launched` is True once one was started.
     """
 
     def __init__(
@@ -101,15 +103,15 @@ class ContainersLauncher:
         self._pending: dict[ContainerId, LaunchContainer] = {}
 
     def launch(self, effect: LaunchContainer) -> None:
-        """Start the process in the loop's next turn; until then a signal cancels it."""
+        """Start the process in the loop's next turn; a signal that comes earlier cancels the launch."""
         self._pending[effect.container_id] = effect
         asyncio.get_running_loop().call_soon(self._launch, effect)
 
-    def signal(self, effect: SignalContainer) -> None:
-        """Send a signal to the container's group, or keep it until there is one."""
+    def signal(self, effect: SignalProcess) -> None:
+        """Send a signal to the container's process group, at the latest when it exists."""
         pending = self._pending.get(effect.container_id)
         if pending is not None and pending.launch == effect.launch:
-            if effect.signal is not Signal.QUIT and not effect.told:
+            if effect.signal is not Signal.QUIT and not effect.command:
                 del self._pending[effect.container_id]
                 self._send_soon(LaunchCancelled(effect.container_id, effect.launch))
             return
@@ -117,13 +119,13 @@ class ContainersLauncher:
         if launched is None or launched.launch != effect.launch:
             return
         if launched.exited:
-            self._end_leftovers(launched, effect.signal)
+            self._signal_orphans(launched, effect.signal)
         else:
-            launched.wanted.append(effect)
-            self._signal_wanted(launched)
+            launched.pending_signals.append(effect)
+            self._send_pending(launched)
 
     def change_cpu(self, effect: ChangeMonitoring) -> None:
-        """Give a container that runs the CPU of its new size."""
+        """Change the CPU share of a running container to that of its new size."""
         if self._cgroups is not None:
             self._cgroups.change(effect.container_id, effect.vcores, opportunistic=effect.opportunistic)
 
@@ -132,20 +134,20 @@ class ContainersLauncher:
         return launched is not None and not launched.exited
 
     def pid_of(self, container_id: ContainerId) -> int | None:
-        """The session leader's process id, None while there is none (yet, any more)."""
+        """The session leader's process id, None before it has started and after it has exited."""
         launched = self.launched.get(container_id)
         if launched is None or launched.exited:
             return None
         return self._find_pid(launched)
 
     def kill_all(self) -> None:
-        """KILL every group that is left: the node stops."""
+        """Send KILL to every process group: the node stops."""
         for launched in list(self.launched.values()):
             if launched.exited:
-                self._end_leftovers(launched, Signal.KILL)
+                self._signal_orphans(launched, Signal.KILL)
             else:
-                launched.wanted.append(SignalContainer(launched.container_id, launched.launch, Signal.KILL))
-                self._signal_wanted(launched)
+                launched.pending_signals.append(SignalProcess(launched.container_id, launched.launch, Signal.KILL))
+                self._send_pending(launched)
 
     # Start
 
@@ -160,8 +162,8 @@ class ContainersLauncher:
         except OSError as error:
             self._fail(effect, _LAUNCH_FAILED, _describe(error))
         except Exception as bug:
-            # Nobody waits for this call: the container must not wait for ever.
-            _logger.exception("launch failed container=%s", effect.container_id)
+            # Nothing awaits this callback: without an answer the container would never end.
+            _logger.exception("cannot launch container=%s", effect.container_id)
             self._fail(effect, _LAUNCH_FAILED, f"{type(bug).__name__}: {bug}")
         else:
             self.launched[effect.container_id] = launched
@@ -177,7 +179,7 @@ class ContainersLauncher:
             raise DisksFailed(f"Most of the disks failed. {problem}")
         earlier = self.launched.pop(effect.container_id, None)
         if earlier is not None:
-            self._end_leftovers(earlier, Signal.KILL)
+            self._signal_orphans(earlier, Signal.KILL)
         chosen = self._chosen.get(effect.container_id)
         if chosen is None:
             chosen = self._directories.for_launch(effect.container_id, effect.user)
@@ -207,7 +209,7 @@ class ContainersLauncher:
     def _exited(self, launched: LaunchedContainer) -> None:
         asyncio.get_running_loop().remove_reader(launched.wrapper_fd)
         code = launched.wrapper.wait()
-        # The pid is read for the last time: what the container left behind is found by its group.
+        # The last chance to read the pid: orphans of the container are found by its process group.
         if launched.pid is None:
             launched.pid = read_pid(launched.prepared.pid_file)
         launched.exited = True
@@ -218,11 +220,11 @@ class ContainersLauncher:
         failed = exit_code not in (0, ContainerExitStatus.FORCE_KILLED, ContainerExitStatus.TERMINATED)
         log_dir = launched.prepared.directories.log_dir
         logs = self._error_logs(log_dir) if failed else ErrorLogs()
-        for effect in launched.wanted:
-            self._end_leftovers(launched, effect.signal)
-        launched.wanted.clear()
+        for effect in launched.pending_signals:
+            self._signal_orphans(launched, effect.signal)
+        launched.pending_signals.clear()
         if launched.killed:
-            self._end_leftovers(launched, Signal.KILL)
+            self._signal_orphans(launched, Signal.KILL)
         if all(other.exited for other in self.launched.values()):
             self.idle.set()
         self._send(ContainerExited(launched.container_id, launched.launch, exit_code, error, output, logs))
@@ -230,8 +232,8 @@ class ContainersLauncher:
     def _error_logs(self, log_dir: str) -> ErrorLogs:
         return read_error_logs(self._directories, log_dir, self._stderr_pattern, self._stderr_tail_bytes)
 
-    def _end_leftovers(self, launched: LaunchedContainer, sent: Signal) -> None:
-        """Signal what an ended container left in its group; with KILL nothing of it needs to be kept."""
+    def _signal_orphans(self, launched: LaunchedContainer, sent: Signal) -> None:
+        """Signal the processes that an exited container left in its group. After KILL, forget the container."""
         group = launched.pid
         if group is not None and group_exists(group) and is_group_of(group, str(launched.container_id)):
             signal_group(group, sent.value)
@@ -246,27 +248,27 @@ class ContainersLauncher:
 
     # Signals
 
-    def _signal_wanted(self, launched: LaunchedContainer) -> None:
-        """Send what waits, once the container has its session; try again a little later until then."""
-        if launched.exited or not launched.wanted:
+    def _send_pending(self, launched: LaunchedContainer) -> None:
+        """Send the pending signals once the container has its session; until then, try again a little later."""
+        if launched.exited or not launched.pending_signals:
             return
         pid = self._find_pid(launched)
         if pid is None and time.monotonic() - launched.started_s > self._kill_wait_s:
-            # It never got as far as a session: the wrapper has one of its own and is surely ours.
+            # It never made its session. The wrapper leads a group of its own and is known to be the NM's child.
             pid = launched.wrapper.pid
         if pid is None:
-            asyncio.get_running_loop().call_later(_PID_POLL_S, self._signal_wanted, launched)
+            asyncio.get_running_loop().call_later(_PID_POLL_S, self._send_pending, launched)
             return
-        wanted, launched.wanted = launched.wanted, []
-        for effect in wanted:
+        pending, launched.pending_signals = launched.pending_signals, []
+        for effect in pending:
             delivered = signal_group(pid, effect.signal.value)
             launched.killed = launched.killed or effect.signal is Signal.KILL
-            if effect.told:
-                event = ContainerSignalled(launched.container_id, effect.told, effect.signal, pid, delivered)
+            if effect.command:
+                event = ContainerSignalled(launched.container_id, effect.command, effect.signal, pid, delivered)
                 self._send_soon(event)
 
     def _find_pid(self, launched: LaunchedContainer) -> int | None:
-        """The session leader, known by the pid file and by being the wrapper's child in a session of its own."""
+        """The session leader: the process in the pid file, if it is the wrapper's child and leads a session."""
         pid = launched.pid if launched.pid is not None else read_pid(launched.prepared.pid_file)
         if pid is None:
             return None
@@ -278,7 +280,7 @@ class ContainersLauncher:
 
 
 def _start_wrapper(effect: LaunchContainer, prepared: PreparedLaunch) -> LaunchedContainer:
-    """Start the wrapper in a session of its own, so that no Ctrl-C of a terminal reaches it; stdin never ends."""
+    """Start the wrapper in its own session, so that a terminal's Ctrl-C does not reach it; stdin stays open."""
     read_fd, stdin_fd = os.pipe()
     error_fd, output_fd = os.memfd_create("wrapper-error"), os.memfd_create("wrapper-output")
     try:
@@ -320,3 +322,51 @@ def _drain(descriptor: int) -> str:
 
 def _describe(error: OSError) -> str:
     return f"{error.filename}: {error.strerror}" if error.filename and error.strerror else str(error)
+
+
+class Launchers:
+    """Hands each container to one of two launchers: it runs as a process or is emulated, as the core decides."""
+
+    def __init__(self, real: ContainersLauncher, emulated: EmulatedLauncher) -> None:
+        self.real = real
+        self.emulated = emulated
+
+    @property
+    def has_launched(self) -> bool:
+        """True once a process was started."""
+        return self.real.has_launched
+
+    def launch(self, effect: LaunchContainer) -> None:
+        if effect.emulation:
+            self.emulated.launch(effect)
+        else:
+            self.real.launch(effect)
+
+    def signal(self, effect: SignalProcess) -> None:
+        if self.emulated.has(effect.container_id):
+            self.emulated.signal(effect)
+        else:
+            self.real.signal(effect)
+
+    def change_cpu(self, effect: ChangeMonitoring) -> None:
+        self.real.change_cpu(effect)
+
+    def is_running(self, container_id: ContainerId) -> bool:
+        return self.real.is_running(container_id) or container_id in self.emulated.running
+
+    def pid_of(self, container_id: ContainerId) -> int | None:
+        """The session leader's process id, None before it has started and after it has exited."""
+        return self.real.pid_of(container_id)
+
+    def emulated_sample(self, container_id: ContainerId) -> ProcessSample | None:
+        """The usage of an emulated container; None for any other."""
+        return self.emulated.sample(container_id)
+
+    def kill_all(self) -> None:
+        self.real.kill_all()
+        self.emulated.kill_all()
+
+    async def wait_idle(self) -> None:
+        """Wait until no container runs."""
+        await self.real.idle.wait()
+        await self.emulated.idle.wait()

@@ -1,4 +1,4 @@
-"""Deletes what containers and applications leave behind, one after the other and never in the event loop's way."""
+"""Deletes files of containers and applications, one tree after the other, in a thread beside the event loop."""
 
 from __future__ import annotations
 
@@ -24,25 +24,25 @@ from nm.launcher.directories import (
 _logger = logging.getLogger(__name__)
 
 TREE_DEPTH_MAX = 64
-"""Levels of a tree that are deleted in one go: Python's functions recurse, with an open descriptor for each level."""
+"""Levels of a tree deleted at once: shutil.rmtree recurses, with an open descriptor for each level."""
 _NAME_CHARS_KEPT = 100
-"""Of the name of a tree, in the names of what is cut from it."""
+"""Characters of a tree's name that are kept in the names of the trees cut from it."""
 
 Deletion = DeleteContainerFiles | DeleteApplicationFiles | DeleteApplicationLogs | DeleteResource
 
 
 class TreeDeleter:
-    """A queue of trees to delete, for all nodes of a process. What cannot be deleted is warned of and left."""
+    """A queue of trees to delete, for all nodes of a process. A tree that cannot be deleted is logged and stays."""
 
     def __init__(self) -> None:
         self._queue: asyncio.Queue[tuple[str, str]] = asyncio.Queue()
 
     def delete_tree(self, root: str, path: str) -> None:
-        """Delete `path` below `root` after what was asked for before."""
+        """Delete `path` below `root`, after the deletions requested earlier."""
         self._queue.put_nowait((root, path))
 
     async def run(self) -> None:
-        """Delete for ever."""
+        """Delete one tree after the other."""
         while True:
             root, path = await self._queue.get()
             try:
@@ -52,28 +52,28 @@ class TreeDeleter:
                 self._queue.task_done()
 
     async def join(self) -> None:
-        """Wait until nothing is left to delete."""
+        """Wait until the queue is empty."""
         await self._queue.join()
 
 
 class DeletionService:
-    """Knows where what a node is to delete lies."""
+    """Finds the paths that a deletion of the core names, and queues them."""
 
     def __init__(self, directories: NodeDirectories, deleter: TreeDeleter) -> None:
         self._directories = directories
         self._deleter = deleter
 
     def delete(self, deletion: Deletion) -> None:
-        """Have a deletion done after those asked for before."""
+        """Queue a deletion, after those requested earlier."""
         for root, path in self._paths(deletion):
             self._deleter.delete_tree(root, path)
 
     async def join(self) -> None:
-        """Wait until nothing is left to delete."""
+        """Wait until the queue is empty."""
         await self._deleter.join()
 
     def _paths(self, deletion: Deletion) -> Sequence[tuple[str, str]]:
-        # Every disk, good or not: one that is full can still be emptied.
+        # On every disk, good or bad: files on a full disk can be deleted.
         disks, logs = self._directories.local_dirs, self._directories.log_dirs
         match deletion:
             case DeleteContainerFiles(container_id, user):
@@ -93,9 +93,9 @@ class DeletionService:
 
 
 def delete_tree(root: str, path: str) -> None:
-    """Delete a file or a tree below `root` without following links; a directory that its owner closed is opened first.
+    """Delete a file or a tree below `root`, without following links and despite missing permissions of its owner.
 
-    What cannot be deleted is logged and left.
+    A path that cannot be deleted is logged and stays.
     """
     *parents, name = path[len(root) + 1 :].split("/")
     try:
@@ -107,11 +107,11 @@ def delete_tree(root: str, path: str) -> None:
     except FileNotFoundError:
         return
     except OSError as error:
-        _logger.warning("cannot delete path=%s problem=%s", path, error)
+        _logger.warning("cannot delete path=%s: %s", path, error)
 
 
 def _exists(path: str) -> bool:
-    """Looked up here, as most of what is asked for is not on this disk and a thread for it would be dearer."""
+    """Checked in the event loop: most paths are not on this disk, and a thread for each would cost more."""
     return os.path.lexists(path)
 
 
@@ -120,7 +120,7 @@ def _delete_entry(name: str, parent: int) -> None:
     while waiting:
         entry = waiting.pop()
         if stat.S_ISDIR(os.stat(entry, dir_fd=parent, follow_symlinks=False).st_mode):
-            _open_directory(entry, parent)
+            _make_writable(entry, parent)
             waiting += _cut_deep_trees(entry, parent)
             shutil.rmtree(entry, dir_fd=parent)
         else:
@@ -128,11 +128,11 @@ def _delete_entry(name: str, parent: int) -> None:
 
 
 def _cut_deep_trees(name: str, parent: int) -> list[str]:
-    """Move what is TREE_DEPTH_MAX levels below `name` beside it, and open the directories above; the new names."""
+    """Move trees TREE_DEPTH_MAX levels below `name` beside it, and make directories writable; the new names."""
     moved = []
     for path, names, _, directory in os.fwalk(name, dir_fd=parent):
         for below in names:
-            _open_directory(below, directory)
+            _make_writable(below, directory)
         if path.count("/") >= TREE_DEPTH_MAX:
             for below in names:
                 moved.append(f"{name[:_NAME_CHARS_KEPT]}.{secrets.token_hex(8)}")
@@ -141,8 +141,8 @@ def _cut_deep_trees(name: str, parent: int) -> list[str]:
     return moved
 
 
-def _open_directory(name: str, parent: int) -> None:
-    """Let its owner read, change and enter a directory; of no effect on a link to one."""
+def _make_writable(name: str, parent: int) -> None:
+    """Give the owner of a directory all permissions; a link to a directory is left alone."""
     if os.access(name, os.R_OK | os.W_OK | os.X_OK, dir_fd=parent, follow_symlinks=False):
         return
     try:

@@ -1,10 +1,10 @@
-"""The directories of a node on its disks: where things lie, which disks are good, which one is taken next.
+"""The directories of a node on its disks: their layout, which disks are good, which one is used next.
 
-<local>/filecache/<n>/                                        copies for everybody
-<local>/usercache/<user>/filecache/<n>/                       copies for one user
-<local>/usercache/<user>/appcache/<application>/filecache/<n>/  copies for one application
+<local>/filecache/<n>/                                        files for all users
+<local>/usercache/<user>/filecache/<n>/                       files for one user
+<local>/usercache/<user>/appcache/<application>/filecache/<n>/  files for one application
 <local>/usercache/<user>/appcache/<application>/<container>/   work
-<local>/nmPrivate/<application>/<container>/                   what containers may not touch
+<local>/nmPrivate/<application>/<container>/                   scripts and tokens; containers have no access
 <logs>/<application>/<container>/                              logs
 """
 
@@ -34,13 +34,13 @@ PLAIN_MODE = 0o755
 
 
 class DisksFailed(Exception):
-    """No directory is good enough to write in; the text says what is wrong with them."""
+    """All directories are bad; the text says why."""
 
 
 class NodeDirectories:
     """The local and the log directories of a node.
 
-    `local_health`, `log_health` are those of the last look; work goes only to the good ones, deletion to all.
+    `local_health` and `log_health` are from the last check; containers use the good directories only.
     """
 
     def __init__(self, local_dirs: Sequence[str], log_dirs: Sequence[str], choice: random.Random) -> None:
@@ -49,30 +49,30 @@ class NodeDirectories:
         self.local_health = DirectoryHealth(self.local_dirs, {}, {})
         self.log_health = DirectoryHealth(self.log_dirs, {}, {})
         self._choice = choice
-        self._begun: set[str] = set()
+        self._made: set[str] = set()
 
     def choose_local(self) -> str:
-        """A good local directory: the more room its disk has, the likelier. Raises DisksFailed if there is none."""
+        """A good local directory, chosen at random in proportion to free space. Raises DisksFailed if all are bad."""
         return self._choose(self.local_health.good, "local")
 
     def choose_log(self) -> str:
-        """A good log directory, chosen likewise."""
+        """A good log directory, chosen the same way."""
         return self._choose(self.log_health.good, "log")
 
-    def begin(self) -> None:
-        """Make what a local directory starts with, in the good ones; to be called before anything is put there.
+    def make_first(self) -> None:
+        """Make the caches and the private directory in the good local directories, before the first use of each.
 
-        Not at the node's start: on most nodes of a large cluster nothing ever is, and that is work for a file system.
-        What cannot be made now is told by whoever needs it.
+        This is not done at the node's start: most nodes of a large cluster never use them. An error shows when the
+        directory is used.
         """
         for local in self.local_health.good:
-            if local not in self._begun:
+            if local not in self._made:
                 with suppress(OSError):
                     make_node_dirs(local)
-                    self._begun.add(local)
+                    self._made.add(local)
 
     def for_launch(self, container_id: ContainerId, user: str) -> Directories:
-        """The directories of a launch that is to begin: names only, none is made. Raises DisksFailed."""
+        """The directories of a launch: only names, none is made. Raises DisksFailed."""
         application_id = container_id.application_id
         local = self.choose_local()
         return Directories(
@@ -87,7 +87,7 @@ class NodeDirectories:
     def open(self, path: str, mode: int | None = None) -> Iterator[int]:
         """A descriptor of a directory below one of the node's; no symbolic link on the way is followed.
 
-        With a `mode` it is made if it is missing. Raises OSError if it is not there, or if a part of its name is a link
+        With a `mode` it is made if it is missing. Raises OSError if it is missing, or if a part of its path is a link
         or a file.
         """
         descriptor = self._descend(path, mode)
@@ -101,7 +101,7 @@ class NodeDirectories:
         os.close(self._descend(path, mode))
 
     def root_of(self, path: str) -> str:
-        """The directory of the node that `path` is below. Raises ValueError if there is none."""
+        """The directory of the node that `path` is below. Raises ValueError if it is below none."""
         for root in (*self.local_dirs, *self.log_dirs):
             if path.startswith(f"{root}/"):
                 return root
@@ -139,7 +139,7 @@ def log_dir(logs: str, container_id: ContainerId) -> str:
 
 
 def cache_dir(local: str, visibility: LocalResourceVisibility, user: str, application_id: ApplicationId) -> str:
-    """The cache that holds a copy of this visibility."""
+    """The directory of the cache for files of this visibility."""
     if visibility is LocalResourceVisibility.PUBLIC:
         return f"{local}/{FILECACHE}"
     if visibility is LocalResourceVisibility.PRIVATE:
@@ -150,8 +150,8 @@ def cache_dir(local: str, visibility: LocalResourceVisibility, user: str, applic
 def descend(root: str, parts: Sequence[str], mode: int | None = None) -> int:
     """A descriptor of the directory `parts` below `root`, to be closed by the caller.
 
-    `root` itself may be a link (the administrator's), nothing below it. With a `mode` missing directories are made, the
-    last one with exactly this mode, the others with 0755. Raises OSError.
+    `root` itself may be a link (made by the administrator), but nothing below it. With a `mode`, missing directories
+    are made, the last one with exactly this mode, the others with 0755. Raises OSError.
     """
     if mode is not None and not os.path.isdir(root):
         make_dir(root, PLAIN_MODE)
@@ -165,9 +165,7 @@ def descend(root: str, parts: Sequence[str], mode: int | None = None) -> int:
         os.close(current)
         path = os.path.join(root, *parts)
         if error.errno in (errno.ELOOP, errno.ENOTDIR):
-            raise OSError(
-                error.errno, "a part of it is a symbolic link or a file where a directory must be", path
-            ) from None
+            raise OSError(error.errno, "a part of it is a symbolic link or a file, not a directory", path) from None
         raise OSError(error.errno, os.strerror(error.errno or 0), path) from None
     except ValueError:
         os.close(current)
@@ -207,7 +205,7 @@ def _enter(parent: int, part: str, mode: int | None) -> int:
 
 
 def make_dir(path: str, mode: int) -> bool:
-    """Make a directory with exactly this mode, its missing parents with 0755; False if it is there, and stays so."""
+    """Make a directory with exactly this mode, missing parents with 0755; False, without a change, if it exists."""
     if os.path.lexists(path):
         return False
     parent = os.path.dirname(path)
@@ -222,9 +220,9 @@ def make_dir(path: str, mode: int) -> bool:
 
 
 def make_user_dirs(directories: NodeDirectories, user: str, application_id: ApplicationId) -> None:
-    """The directories that a localizer makes before it fetches for a user, stricter than those made otherwise.
+    """Make the directories that a localizer needs to fetch for a user; their modes are stricter than those of others.
 
-    (DefaultContainerExecutor.startLocalizer, ContainerLocalizer.initDirs.) Those that exist keep their mode.
+    (DefaultContainerExecutor.startLocalizer, ContainerLocalizer.initDirs.) Existing ones keep their modes.
     """
     for local in directories.local_health.good:
         home = f"{local}/{USERCACHE}/{user}"
@@ -241,7 +239,7 @@ def make_user_dirs(directories: NodeDirectories, user: str, application_id: Appl
 
 
 def make_node_dirs(local: str) -> None:
-    """The three directories that a local directory starts with."""
+    """Make the caches and the private directory in a local directory."""
     make_dir(f"{local}/{FILECACHE}", PLAIN_MODE)
     make_dir(f"{local}/{USERCACHE}", PLAIN_MODE)
     make_dir(f"{local}/{NM_PRIVATE}", PRIVATE_MODE)

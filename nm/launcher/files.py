@@ -1,12 +1,16 @@
-"""What is written before a container's process starts, and read after it has ended."""
+"""The files that the NM writes before a container's process starts, and reads after it has exited."""
 
 from __future__ import annotations
 
 import errno
 import fnmatch
+import grp
 import os
+import pwd
 import stat
+import time
 from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
 from typing import IO
 
 from msgspec import Struct
@@ -14,10 +18,14 @@ from msgspec import Struct
 from nm.core.effects import LaunchContainer
 from nm.core.events import ErrorLogs
 from nm.core.launch_script import (
+    BROKEN_LINKS_TITLE,
+    DIRECTORY_INFO,
+    LS_TITLE,
     PRELAUNCH_ERR,
     SCRIPT,
     SESSION,
     TOKENS,
+    TREE_TITLE,
     WRAPPER,
     DebugFiles,
     Directories,
@@ -28,19 +36,19 @@ from nm.core.launch_script import (
     session_script,
     wrapper_script,
 )
-from nm.launcher.debug_files import debug_files
 from nm.launcher.directories import CONTAINER_MODE, PLAIN_MODE, NodeDirectories, check_part, make_below, private_dir
 
 _SCRIPT_MODE = 0o700
 _READABLE_MODE = 0o644
+_SCRIPT_COPY_MODE = 0o640
 _PID_BYTES_MAX = 32
-"""A process id and the end of its line."""
+"""Size of a process id with the end of its line."""
 NO_CREDENTIALS = b"HDTS\x00\x00\x00"
-"""A file of credentials that holds none (Hadoop's container_tokens without tokens)."""
+"""A credentials file without credentials (Hadoop's container_tokens without tokens)."""
 
 
 class PreparedLaunch(Struct, frozen=True):
-    """Everything is in place: what to run, where, in which environment, and the file that will name its process."""
+    """The files of a launch are written: `wrapper` is the script to run, `pid_file` will contain the process id."""
 
     wrapper: str
     directories: Directories
@@ -57,13 +65,13 @@ def prepare_launch(
     debug: bool,
     cgroup_procs: str = "",
 ) -> PreparedLaunch:
-    """Make the container's directories and write its scripts; a start in the same place finds its old links gone.
+    """Make the container's directories and write its scripts; remove the links of an earlier launch.
 
-    Raises OSError if a disk does not let it, DisksFailed if none is good.
+    Raises OSError if a directory or file cannot be written, DisksFailed if all disks are bad.
     """
     container_id, work_dir = launch.container_id, chosen.work_dir
     debug_by = _debug_by(launch, work_dir) if debug else DebugFiles.NOBODY
-    directories.begin()
+    directories.make_first()
     private = private_dir(directories.choose_local(), container_id)
     for application_dir in chosen.application_dirs:
         directories.make(f"{application_dir}/{container_id}", CONTAINER_MODE)
@@ -106,7 +114,7 @@ def prepare_launch(
 
 
 def _debug_by(launch: LaunchContainer, work_dir: str) -> DebugFiles:
-    """Links are made by the script, and what an earlier start left may be anything: listing that takes its programs."""
+    """The script, if it makes links or an earlier launch left files: only programs can list those."""
     return DebugFiles.SCRIPT if launch.links or os.path.lexists(work_dir) else DebugFiles.NODE_MANAGER
 
 
@@ -119,9 +127,9 @@ def _write_scripts(work_fd: int, work_dir: str, script: bytes, pid_file: str, cg
 
 
 def read_error_logs(directories: NodeDirectories, log_dir: str, pattern: str, tail_bytes: int) -> ErrorLogs:
-    """The ends of what a failed container wrote to its error streams, as far as it can be read.
+    """The ends of a failed container's error logs; empty if they cannot be read.
 
-    No symbolic link is followed: it may point at what those who read the diagnostics may not see.
+    Symbolic links are not followed: they may point to files that readers of the diagnostics must not see.
     """
     try:
         with directories.open(log_dir) as log_fd:
@@ -149,7 +157,7 @@ def _error_logs(log_fd: int, pattern: str, tail_bytes: int) -> ErrorLogs:
 
 
 def read_pid(pid_file: str) -> int | None:
-    """The process that the session script wrote there; None if it has not, or not all of it yet."""
+    """The process id in the pid file; None if the session script has not written it completely yet."""
     try:
         text = _read_file(pid_file, lambda file: file.read(_PID_BYTES_MAX)).decode("ascii")
         return int(text) if text.endswith("\n") else None
@@ -158,7 +166,7 @@ def read_pid(pid_file: str) -> int | None:
 
 
 def alternatives(pattern: str) -> Sequence[str]:
-    """The plain patterns of one with braces: `{*stderr*,*STDERR*}` -> `*stderr*`, `*STDERR*`."""
+    """Expand braces in a pattern: `{*stderr*,*STDERR*}` -> `*stderr*`, `*STDERR*`."""
     start, end = pattern.find("{"), pattern.find("}")
     if start < 0 or end < start:
         return [pattern]
@@ -182,7 +190,7 @@ def _tail(name: str, directory: int, tail_bytes: int) -> str | None:
 
 
 def _read_file(path: str, read: Callable[[IO[bytes]], bytes], directory: int | None = None) -> bytes:
-    """Read a file that a container's processes may have replaced. Raises OSError for a link, a pipe, a directory."""
+    """Read a file that a container may have replaced. Raises OSError for a link, a pipe or a directory."""
     descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=directory)
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
@@ -192,7 +200,7 @@ def _read_file(path: str, read: Callable[[IO[bytes]], bytes], directory: int | N
 
 
 def _write(name: str, directory: int, content: bytes, mode: int) -> None:
-    """Replace a file: what a container may have put in its place is not written through."""
+    """Replace a file, without writing through a link that a container may have put in its place."""
     _remove(name, directory)
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
     descriptor = os.open(name, flags, mode, dir_fd=directory)
@@ -209,9 +217,9 @@ def _remove(name: str, directory: int) -> None:
 
 
 def _remove_links(work_fd: int, links: Mapping[str, str]) -> None:
-    """Remove the links of an earlier start: `ln -sf` onto a link to a directory makes the new link in that directory.
+    """Remove the links of an earlier launch: `ln -sf` onto a link to a directory makes the new link in that directory.
 
-    Where the name of a directory on the way is a link now, that is removed as well, and not what it leads to.
+    A parent directory that has become a link is removed as well, but not what the link points to.
     """
     for link in links:
         current = os.dup(work_fd)
@@ -231,8 +239,84 @@ def _remove_links(work_fd: int, links: Mapping[str, str]) -> None:
 
 
 def _kind_of(name: str, directory: int) -> int:
-    """The mode of an entry; 0 if there is none."""
+    """The mode of an entry; 0 if it does not exist."""
     try:
         return os.stat(name, dir_fd=directory, follow_symlinks=False).st_mode
     except FileNotFoundError:
         return 0
+
+
+# Debug files
+
+
+def debug_files(work_dir: int, script: bytes) -> list[tuple[str, bytes, int]]:
+    """(name, content, mode) of a copy of the script and a listing of the work directory, to be written beside the logs.
+
+    In Hadoop the launch script makes both, with four programs that take longer than many a container runs. The files
+    are the same here, but in a new work directory without links the NM knows all entries, and writes them itself.
+    `work_dir` is a descriptor of a directory with files and empty directories, and without links.
+    """
+    return [
+        (SCRIPT, script, _SCRIPT_COPY_MODE),
+        (DIRECTORY_INFO, listing(work_dir).encode(errors="surrogateescape"), _READABLE_MODE),
+    ]
+
+
+def listing(directory: str | int) -> str:
+    """The output of `ls -l`, `find -L . -maxdepth 5 -ls` and `find -L . -maxdepth 5 -type l -ls`, with titles."""
+    with os.scandir(directory) as entries:
+        found = [(entry.name, entry.stat(follow_symlinks=False)) for entry in entries]
+    tree = [(".", os.stat(directory)), *((f"./{name}", status) for name, status in found)]
+    lines = [LS_TITLE, *_ls(found), TREE_TITLE, *(_find(name, status) for name, status in tree), BROKEN_LINKS_TITLE]
+    return "\n".join(lines) + "\n"
+
+
+def _ls(found: list[tuple[str, os.stat_result]]) -> list[str]:
+    visible = sorted(entry for entry in found if not entry[0].startswith("."))
+    rows = [(name, status, _user(status.st_uid), _group(status.st_gid)) for name, status in visible]
+    links, users, groups, sizes = (
+        max((len(str(value)) for value in column), default=0)
+        for column in (
+            [status.st_nlink for _, status, _, _ in rows],
+            [user for _, _, user, _ in rows],
+            [group for _, _, _, group in rows],
+            [status.st_size for _, status, _, _ in rows],
+        )
+    )
+    blocks = sum(status.st_blocks for _, status, _, _ in rows)
+    return [
+        f"total {blocks // 2}",
+        *(
+            f"{stat.filemode(status.st_mode)} {status.st_nlink:>{links}} {user:<{users}} {group:<{groups}} "
+            f"{status.st_size:>{sizes}} {_moment(status)} {name}"
+            for name, status, user, group in rows
+        ),
+    ]
+
+
+def _find(name: str, status: os.stat_result) -> str:
+    return (
+        f"{status.st_ino:>9} {status.st_blocks // 2:>6} {stat.filemode(status.st_mode)} {status.st_nlink:>3} "
+        f"{_user(status.st_uid):<8} {_group(status.st_gid):<8} {status.st_size:>8} {_moment(status)} {name}"
+    )
+
+
+def _moment(status: os.stat_result) -> str:
+    """Without the year, as `ls` prints times of the last six months: the files have just been made."""
+    return time.strftime("%b %e %H:%M", time.localtime(status.st_mtime))
+
+
+@lru_cache(maxsize=64)
+def _user(number: int) -> str:
+    try:
+        return pwd.getpwuid(number).pw_name
+    except KeyError:
+        return str(number)
+
+
+@lru_cache(maxsize=64)
+def _group(number: int) -> str:
+    try:
+        return grp.getgrgid(number).gr_name
+    except KeyError:
+        return str(number)

@@ -1,21 +1,29 @@
-"""Processes of containers by the kernel's own word: who they are, and signals to the right ones only.
+"""Processes of containers as the kernel shows them, and signals that reach no other process.
 
-A process id alone says nothing: it may have been given to another process meanwhile. So nothing here is signalled
-before it is known again: by its parent (the wrapper that the NM holds), or by the tag in its environment.
+A process id alone proves nothing: the kernel may have given it to another process meanwhile. So a process is
+identified before it is signalled: by its parent (the wrapper, which is the NM's own child), or by its tag, the
+variables that a container's processes carry in their environment.
 """
 
 from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Iterator
+import time
+from collections.abc import Iterator, Sequence
+from operator import attrgetter
 from typing import NamedTuple
 
+from nm.launcher.directories import is_below
+
 _PROC = "/proc"
+_ROUNDS_MAX = 50
+"""A process that forks while it is killed is found in the next round; what survives all rounds cannot be killed."""
+_ROUND_S = 0.02
 
 
 class ProcessStat(NamedTuple):
-    """What /proc/<pid>/stat tells. `started_ticks` counts from the boot: with the pid it names a process for good."""
+    """From /proc/<pid>/stat. `started_ticks` counts from the boot: pid and start together identify a process."""
 
     pid: int
     parent: int
@@ -25,13 +33,13 @@ class ProcessStat(NamedTuple):
 
 
 def stat_of(pid: int) -> ProcessStat | None:
-    """The process with this id, None if there is none (any more)."""
+    """The process with this id, None if it does not exist."""
     try:
         with open(f"{_PROC}/{pid}/stat", "rb") as file:
             text = file.read()
     except OSError:
         return None
-    # The name stands in parentheses and may hold anything: the last one ends it.
+    # The name stands in parentheses and may hold anything: the last parenthesis ends it.
     fields = text[text.rfind(b")") + 2 :].split()
     return ProcessStat(pid, int(fields[1]), int(fields[2]), int(fields[3]), int(fields[19]))
 
@@ -48,7 +56,7 @@ def environment_of(pid: int) -> dict[str, str]:
 
 
 def all_processes() -> Iterator[ProcessStat]:
-    """Every process of the machine that can be seen."""
+    """Every process of the machine that is visible to this one."""
     for name in os.listdir(_PROC):
         if name.isdecimal():
             found = stat_of(int(name))
@@ -68,7 +76,7 @@ def group_exists(group: int) -> bool:
 
 
 def signal_group(group: int, number: int) -> bool:
-    """Send a signal to every process of a group that is known to be ours; False if none is left or none may be."""
+    """Send a signal to every process of a container's group; False if no process received it."""
     try:
         os.killpg(group, number)
     except (ProcessLookupError, PermissionError):
@@ -77,9 +85,9 @@ def signal_group(group: int, number: int) -> bool:
 
 
 def is_group_of(group: int, container_id: str) -> bool:
-    """True if every process of the group that shows its environment carries the container's tag, and one does.
+    """True if the processes of the group whose environment can be read, at least one, all carry the container's tag.
 
-    For a group whose leader is gone: its members were started by the container and have its environment, unless they
+    For a group whose leader has exited: the container started its members, which keep its environment unless they
     replaced it.
     """
     tags = {
@@ -89,13 +97,13 @@ def is_group_of(group: int, container_id: str) -> bool:
 
 
 def kill_process(process: ProcessStat) -> bool:
-    """KILL one process, through a descriptor that cannot come to mean another one; False if it is gone already."""
+    """Send KILL to one process through a pidfd, which cannot come to mean another one; False if it has exited."""
     try:
         descriptor = os.pidfd_open(process.pid)
     except OSError:
         return False
     try:
-        # Not its parent: that may have ended since, then it has another one.
+        # The parent is not compared: a process whose parent has exited since has another one.
         now = stat_of(process.pid)
         if now is None or now.started_ticks != process.started_ticks:
             return False
@@ -105,3 +113,33 @@ def kill_process(process: ProcessStat) -> bool:
     finally:
         os.close(descriptor)
     return True
+
+
+def kill_orphans(local_dirs: Sequence[str]) -> list[ProcessStat]:
+    """Send KILL to every process of a container that ran in these directories; the processes found.
+
+    A container's processes carry CONTAINER_ID in their environment, and HADOOP_TOKEN_FILE_LOCATION below one of its
+    NM's directories, which no other NM uses. Returns when none is left, or after a second: what is left then cannot be
+    killed.
+    """
+    found: dict[tuple[int, int], ProcessStat] = {}
+    for _ in range(_ROUNDS_MAX):
+        # Parents first: a parent that saw its child killed would report to its AM that the child has failed.
+        alive = sorted(_container_processes(local_dirs), key=attrgetter("started_ticks", "pid"))
+        if not alive:
+            break
+        for process in alive:
+            found[process.pid, process.started_ticks] = process
+            kill_process(process)
+        time.sleep(_ROUND_S)
+    return list(found.values())
+
+
+def _container_processes(local_dirs: Sequence[str]) -> Iterator[ProcessStat]:
+    for process in all_processes():
+        variables = environment_of(process.pid)
+        token_file = variables.get("HADOOP_TOKEN_FILE_LOCATION", "")
+        if variables.get("CONTAINER_ID", "").startswith("container_") and any(
+            is_below(token_file, directory) for directory in local_dirs
+        ):
+            yield process

@@ -1,10 +1,10 @@
-"""Unpacks archives that strangers made.
+"""Unpacks archives that are not trusted.
 
-An archive is a list of paths and contents that somebody else wrote, and every unpacker that trusted it was broken: by
-`../`, by absolute names, by a link that leads outside and a file written through it, by a few kilobytes that become a
-disk full. So nothing of an archive is taken but regular files and directories, under names that stay below the target,
-written through descriptors that do not follow links, within bounds on number and size. An archive that has anything
-else is refused as a whole. No shell, no system tar, none of the standard library's own extraction.
+An archive is a list of paths and contents that someone else wrote, and unpackers that trust it have been exploited: by
+`../`, by absolute names, by a link that leads outside and a file written through it, by a few kilobytes that unpack to
+a full disk. So only regular files and directories are unpacked, under names that stay below the target, through
+descriptors that do not follow links, within limits on number and size. An archive with anything else is refused as a
+whole. No shell, no system tar, and none of the standard library's own extraction is used.
 """
 
 from __future__ import annotations
@@ -19,27 +19,27 @@ from contextlib import contextmanager, suppress
 from typing import IO, Protocol
 
 ENTRIES_MAX = 10_000
-"""Members of one archive; a Python or Java distribution has some thousands."""
+"""Members of one archive; a Python or Java distribution has several thousand."""
 UNPACKED_BYTES_MAX = 1 << 30
-"""All that comes out of one archive: a gigabyte."""
+"""Total unpacked size of one archive: a gigabyte."""
 NAME_BYTES_MAX = 255
-"""One part of a name, as file systems have it."""
+"""Size of one part of a name: the limit of file systems."""
 DEPTH_MAX = 64
-"""Directories on the way to a member."""
+"""Directories above a member."""
 _CHUNK_BYTES = 1 << 16
 _READ_BYTES_MAX = 1 << 20
-"""One read that the tar reader asks for: a header that claims more is an attack on memory."""
+"""Size of one read by the tar reader: a header that claims more would exhaust memory."""
 
 TAR_SUFFIXES = (".tar", ".tgz", ".tar.gz")
 ZIP_SUFFIXES = (".zip", ".jar")
 
 
 class BadArchive(Exception):
-    """An archive that is broken, or that has what is not taken; the text names the member."""
+    """An archive is damaged, or has a member that is refused; the text names the member."""
 
 
 class Limits:
-    """What one archive has used of its bounds."""
+    """The limits for one archive, and how much of them it has used."""
 
     def __init__(self, entries_max: int = ENTRIES_MAX, bytes_max: int = UNPACKED_BYTES_MAX) -> None:
         self.entries_max = entries_max
@@ -58,14 +58,14 @@ class Limits:
             raise BadArchive(f"more than {self.bytes_max} bytes unpacked")
 
 
-class _Reader(Protocol):
+class _Readable(Protocol):
     def read(self, size: int, /) -> bytes: ...
 
 
 def unpack(source: IO[bytes], name: str, target: str, limits: Limits | None = None) -> None:
-    """Unpack the archive `source`, whose kind its `name` tells, into the new directory `target`.
+    """Unpack the archive `source` into the new directory `target`; the suffix of `name` gives its format.
 
-    Raises BadArchive, or OSError for a disk; what was written until then is the caller's to delete.
+    Raises BadArchive, or OSError for a disk error; the caller then deletes what was written.
     """
     os.mkdir(target, 0o700)
     root = os.open(target, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
@@ -79,9 +79,9 @@ def unpack(source: IO[bytes], name: str, target: str, limits: Limits | None = No
 
 
 def parts_of(name: str) -> tuple[str, ...]:
-    """The parts of a member's name. Raises BadArchive for one that is not surely below the target."""
+    """The parts of a member's name. Raises BadArchive for a name that may lead outside the target."""
     if name.startswith("/") or "\0" in name:
-        raise BadArchive(f"{name!r} is no relative name")
+        raise BadArchive(f"{name!r} is not a relative name")
     parts = tuple(part for part in name.split("/") if part not in ("", "."))
     if ".." in parts:
         raise BadArchive(f"{name!r} leads out of the archive")
@@ -105,7 +105,7 @@ def _unzip(source: IO[bytes], root: int, limits: Limits) -> None:
                 with archive.open(member) as content:
                     _write_file(root, parts_of(member.filename), content, limits)
     except (zipfile.BadZipFile, NotImplementedError, RuntimeError, EOFError, ValueError, LookupError) as error:
-        raise BadArchive(f"not a zip archive that can be read: {error}") from None
+        raise BadArchive(f"not a readable zip archive: {error}") from None
     except Exception as error:
         raise _unpacking_failed(error) from None
 
@@ -130,32 +130,32 @@ def _untar(source: IO[bytes], root: int, limits: Limits, *, zipped: bool) -> Non
                     _write_file(root, parts_of(member.name), content, limits)
                 else:
                     raise BadArchive(f"{member.name!r} is neither a file nor a directory")
-                # Members that are behind us are not needed again: a list of them is memory.
+                # tarfile keeps a list of the members read so far: empty it to save memory.
                 archive.members = []
     except (tarfile.TarError, gzip.BadGzipFile, EOFError, ValueError, LookupError) as error:
-        raise BadArchive(f"not a tar archive that can be read: {error}") from None
+        raise BadArchive(f"not a readable tar archive: {error}") from None
     except Exception as error:
         raise _unpacking_failed(error) from None
 
 
 def _unpacking_failed(error: Exception) -> Exception:
-    """zlib's error is no part of any module's interface, and a broken archive may raise nearly anything."""
+    """The error to raise: a damaged archive may raise nearly any exception (zlib's is not documented)."""
     if isinstance(error, (BadArchive, OSError, MemoryError)):
         return error
     return BadArchive(f"cannot be unpacked: {type(error).__name__}: {error}")
 
 
 class _Bounded:
-    """A file whose reads are small and whose position stays below a bound: tar headers may claim any size."""
+    """A file with limits on the size of a read and on its position, because tar headers may claim any size."""
 
     def __init__(self, file: IO[bytes], bytes_max: int) -> None:
         self._file = file
-        # Headers and padding come to what members hold: a kilobyte each at the most.
+        # The contents of members, with headers and padding of at most a kilobyte each.
         self._end = bytes_max + 2 * tarfile.RECORDSIZE + ENTRIES_MAX * 4 * tarfile.BLOCKSIZE
 
     def read(self, size: int = -1) -> bytes:
         if size < 0 or size > _READ_BYTES_MAX:
-            raise BadArchive(f"a header of {size} bytes")
+            raise BadArchive(f"a header claims {size} bytes")
         return self._file.read(size)
 
     def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
@@ -167,9 +167,9 @@ class _Bounded:
         return self._file.tell()
 
 
-def _write_file(root: int, parts: tuple[str, ...], content: _Reader, limits: Limits) -> None:
+def _write_file(root: int, parts: tuple[str, ...], content: _Readable, limits: Limits) -> None:
     if not parts:
-        raise BadArchive("a file without a name")
+        raise BadArchive("a file has no name")
     flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
     with _directory(root, parts[:-1]) as parent:
         try:
@@ -189,7 +189,7 @@ def _make_directory(root: int, parts: tuple[str, ...]) -> None:
 
 @contextmanager
 def _directory(root: int, parts: tuple[str, ...]) -> Iterator[int]:
-    """A descriptor of the directory `parts` below `root`, made as far as it is missing, no link on the way."""
+    """A descriptor of the directory `parts` below `root`; missing directories are made, links are not followed."""
     current = os.dup(root)
     try:
         for part in parts:

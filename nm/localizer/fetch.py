@@ -1,22 +1,26 @@
-"""Copies one resource into a cache, with the checks of Hadoop's FSDownload.
+"""Copies resources into the node's caches, a few at a time, with the checks of Hadoop's FSDownload.
 
-The source must have the modification time that the AM told, to the millisecond; its size is told but not compared, as
-in Hadoop, where the time alone decides. A public resource must be readable by everybody, on its whole way. It is made
-beside its place and renamed, so that a copy is whole when it is there.
+(ResourceLocalizationService's public fetchers, ContainerLocalizer.) The source must have the modification time that the
+AM gave, to the millisecond; its size is not compared, as in Hadoop. A public resource, and every directory above it,
+must be readable by all users. A copy is made in a temporary directory and renamed, so that it is complete when it
+appears.
 
-    diagnostics        Hadoop's sentence, then the Java exception that it comes in; the stack that a Java NM prints
-                       below has no meaning here and is left out
+Diagnostics are Hadoop's sentence and the name of its Java exception, without the Java stack trace.
 """
 
 from __future__ import annotations
 
+import asyncio
+import logging
 import os
 import re
 import shutil
 import stat
+from collections.abc import Callable
 from datetime import UTC, datetime
 
 from nm.core.effects import FetchResource
+from nm.core.events import Event, ResourceFetched, ResourceFetchFailed
 from nm.launcher.directories import PLAIN_MODE, DisksFailed, NodeDirectories, cache_dir, make_dir, make_user_dirs
 from nm.localizer.archives import TAR_SUFFIXES, ZIP_SUFFIXES, BadArchive, unpack
 from yarn.containers import LocalResource
@@ -24,13 +28,47 @@ from yarn.ids import ContainerId
 from yarn.states import LocalResourceType, LocalResourceVisibility
 from yarn.times import format_iso8601
 
+_logger = logging.getLogger(__name__)
+
+
+class Localizer:
+    """Answers each FetchResource with one event. `width`: how many resources are copied at once."""
+
+    def __init__(self, directories: NodeDirectories, send: Callable[[Event], None], width: int) -> None:
+        self._directories = directories
+        self._send = send
+        self._slots = asyncio.Semaphore(width)
+        self._tasks: asyncio.TaskGroup | None = None
+
+    def use(self, tasks: asyncio.TaskGroup) -> None:
+        """Use this task group for fetches; call it before `fetch`."""
+        self._tasks = tasks
+
+    def fetch(self, request: FetchResource) -> None:
+        assert self._tasks is not None, "use() comes first"
+        self._tasks.create_task(self._fetch(request))
+
+    async def _fetch(self, request: FetchResource) -> None:
+        event: Event
+        try:
+            async with self._slots:
+                path, size_bytes = await asyncio.to_thread(fetch, request, self._directories)
+            event = ResourceFetched(request.fetch_id, path, size_bytes)
+        except DownloadFailed as failed:
+            event = ResourceFetchFailed(request.fetch_id, diagnostics(failed, request.resource, request.container_id))
+        except Exception as bug:
+            _logger.exception("cannot fetch url=%s", request.resource.url)
+            event = ResourceFetchFailed(request.fetch_id, f"{type(bug).__name__}: {bug}")
+        self._send(event)
+
+
 _URL = re.compile(r"(?:(?P<scheme>[A-Za-z][A-Za-z0-9+.-]*):)?(?://(?P<host>[^/]*))?(?P<path>/.*)?")
 _IO_EXCEPTION = "java.io.IOException"
 _COPY_BYTES = 1 << 20
 
 
-class FetchFailed(Exception):
-    """A resource that could not be had: `java_class` and the sentence, as an AM reads them."""
+class DownloadFailed(Exception):
+    """A resource could not be fetched; its AM gets `java_class` and `sentence`."""
 
     def __init__(self, java_class: str, sentence: str) -> None:
         super().__init__(sentence)
@@ -39,10 +77,10 @@ class FetchFailed(Exception):
 
 
 def fetch(request: FetchResource, directories: NodeDirectories) -> tuple[str, int]:
-    """(path of the copy, its size in bytes). Raises FetchFailed and removes any partial copy."""
+    """(path of the copy, its size in bytes). Raises DownloadFailed and removes any partial copy."""
     resource = request.resource
     source = source_path(resource.url)
-    directories.begin()
+    directories.make_first()
     try:
         if resource.visibility is not LocalResourceVisibility.PUBLIC:
             make_user_dirs(directories, request.user, request.application_id)
@@ -50,17 +88,17 @@ def fetch(request: FetchResource, directories: NodeDirectories) -> tuple[str, in
         home = cache_dir(local, resource.visibility, request.user, request.application_id)
         directories.make(home, PLAIN_MODE)
         with directories.open(home) as home_fd:
-            # By its descriptor: no link that a container puts into its name meanwhile leads elsewhere.
+            # By its descriptor, so that a link that a container puts in its place meanwhile is not followed.
             size_bytes = _fetch_into(f"/proc/self/fd/{home_fd}/{request.number}", resource, source)
     except DisksFailed as error:
-        raise FetchFailed("org.apache.hadoop.util.DiskChecker$DiskErrorException", str(error)) from None
+        raise DownloadFailed("org.apache.hadoop.util.DiskChecker$DiskErrorException", str(error)) from None
     except (OSError, BadArchive, RecursionError) as error:
-        raise FetchFailed(_IO_EXCEPTION, f"Download and unpack failed: {resource.url}: {error}") from None
+        raise DownloadFailed(_IO_EXCEPTION, f"Download and unpack failed: {resource.url}: {error}") from None
     return f"{home}/{request.number}/{os.path.basename(source)}", size_bytes
 
 
 def _fetch_into(final: str, resource: LocalResource, source: str) -> int:
-    """Copy to the new directory `final`, which is there once the copy is whole; the copy's size in bytes."""
+    """Copy to the new directory `final`, which appears when the copy is complete; the copy's size in bytes."""
     beside = f"{final}_tmp"
     try:
         make_dir(beside, 0o755)
@@ -75,8 +113,8 @@ def _fetch_into(final: str, resource: LocalResource, source: str) -> int:
     return size_bytes
 
 
-def diagnostics(failed: FetchFailed, resource: LocalResource, container_id: ContainerId) -> str:
-    """What the container's AM reads. A public resource is fetched by the NM itself and told in one line."""
+def diagnostics(failed: DownloadFailed, resource: LocalResource, container_id: ContainerId) -> str:
+    """The diagnostics for the container's AM; one line for a public resource, which in Hadoop the NM itself fetches."""
     if resource.visibility is LocalResourceVisibility.PUBLIC:
         request = (
             f"{{ {hadoop_path(resource.url)}, {resource.timestamp_ms}, {resource.type.name}, {resource.pattern} }}"
@@ -90,12 +128,14 @@ def diagnostics(failed: FetchFailed, resource: LocalResource, container_id: Cont
 
 
 def source_path(url: str) -> str:
-    """The path that a `file:` URL names, taken as it is (no %-escapes, as in Hadoop's Path). Raises FetchFailed."""
+    """The path in a `file:` URL, without decoding %-escapes, as in Hadoop's Path. Raises DownloadFailed."""
     match = _URL.fullmatch(url)
     scheme = "" if match is None else (match["scheme"] or "file")
     if scheme != "file":
         name = scheme or url.partition(":")[0]
-        raise FetchFailed("org.apache.hadoop.fs.UnsupportedFileSystemException", f'No FileSystem for scheme "{name}"')
+        raise DownloadFailed(
+            "org.apache.hadoop.fs.UnsupportedFileSystemException", f'No FileSystem for scheme "{name}"'
+        )
     path = os.path.normpath(match["path"] or "/") if match is not None else "/"
     return "/" + path.lstrip("/")
 
@@ -110,24 +150,24 @@ def _check(resource: LocalResource, source: str) -> None:
     try:
         modified_ms = os.stat(source).st_mtime_ns // 1_000_000
     except (FileNotFoundError, ValueError):
-        # ValueError: a name with a NUL, which no file has.
-        raise FetchFailed("java.io.FileNotFoundException", f"File {shown} does not exist") from None
+        # ValueError: a name with a NUL character; no file has one.
+        raise DownloadFailed("java.io.FileNotFoundException", f"File {shown} does not exist") from None
     if modified_ms != resource.timestamp_ms:
         now_ms = int(datetime.now(UTC).timestamp() * 1000)
-        raise FetchFailed(
+        raise DownloadFailed(
             _IO_EXCEPTION,
             f"Resource {shown} changed on src filesystem - expected: {_iso(resource.timestamp_ms)}, "
             f"was: {_iso(modified_ms)}, current time: {_iso(now_ms)}",
         )
     if resource.visibility is LocalResourceVisibility.PUBLIC and not is_public(source):
-        raise FetchFailed(
+        raise DownloadFailed(
             _IO_EXCEPTION,
             f"Resource {shown} is not publicly accessible and as such cannot be part of the public cache.",
         )
 
 
 def is_public(source: str) -> bool:
-    """True if everybody may read it, all below it if it is a directory, and enter every directory above it."""
+    """True if all users may read it, with everything below a directory, and may enter every directory above it."""
     if not _is_readable_by_all(source):
         return False
     parent = os.path.dirname(source)
@@ -149,7 +189,7 @@ def _is_readable_by_all(path: str) -> bool:
 
 
 def _copy(resource: LocalResource, source: str, copy: str) -> None:
-    """The file, its unpacked content, or both (PATTERN of a jar); an archive of no known kind as it is."""
+    """Copy a file, or unpack an archive, or both (PATTERN of a jar); an archive of unknown type is copied."""
     if os.path.isdir(source):
         shutil.copytree(source, copy)
         return
@@ -161,7 +201,7 @@ def _copy(resource: LocalResource, source: str, copy: str) -> None:
     with open(_open_file(source), "rb") as archive:
         unpack(archive, name, copy)
     if resource.type is LocalResourceType.PATTERN and name.endswith(".jar"):
-        # Hadoop unpacks only what the pattern matches; a jar beside all of its content serves the same program.
+        # Hadoop unpacks only what the pattern matches; the jar with all of its content serves the same programs.
         _copy_file(source, os.path.join(copy, os.path.basename(source)))
 
 
@@ -171,7 +211,7 @@ def _copy_file(source: str, target: str) -> None:
 
 
 def _open_file(source: str) -> int:
-    """A descriptor of a regular file. Opening a pipe would wait for a writer, and hold up what is fetched after it."""
+    """A descriptor of a regular file. Opening a pipe would block until it has a writer, and delay other fetches."""
     descriptor = os.open(source, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
@@ -180,7 +220,7 @@ def _open_file(source: str) -> int:
 
 
 def _restrict(path: str, *, public: bool) -> int:
-    """Take away the right to change the copy: r-x for its owner, for all if it is public. Its size in bytes."""
+    """Make the copy read-only: r-x for its owner, and for all users if it is public. Its size in bytes."""
     file_mode, directory_mode = (0o555, 0o755) if public else (0o500, 0o700)
     if not os.path.isdir(path):
         os.chmod(path, file_mode)

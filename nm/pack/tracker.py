@@ -1,33 +1,37 @@
-"""Carries the calls of nodes that share a process to the RM: registrations, heartbeats and good-byes, many in a call.
+"""Sends the calls of a pack's nodes to the RM: registrations, heartbeats and unregistrations, many nodes in a call.
 
-A node that has nothing to say but that it lives is a number and a response id in the call. That it has nothing new is
-told against the heartbeat that was answered last: after one that may have been lost, it is told in full.
+A node without changes is only a number and a response id in a heartbeat call. "Without changes" means: compared with
+the heartbeat that was answered last. After a heartbeat that may have been lost, the node is sent in full.
 """
 
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections.abc import Callable, Coroutine, Sequence
 from typing import Any
 
 from msgspec.structs import replace
 
-from nm.core.effects import RegisterNode, SendHeartbeat, UnregisterNode
 from nm.core.events import (
     Event,
-    HeartbeatAnswered,
-    HeartbeatFailed,
+    NodeHeartbeatAnswered,
+    NodeHeartbeatFailed,
     NodeRegistered,
     RegistrationFailed,
     UnregisterCompleted,
 )
-from nm.pack.gathering import NODES_A_CALL, Beats, Gathering
-from nm.shell.resource_tracker import UNREGISTER_TIMEOUT_S, good_bye_over, registered_until_answered, updates_of
+from nm.pack.batcher import NODES_PER_CALL, HeartbeatBatcher, Heartbeats
+from nm.shell.resource_tracker import (
+    UNREGISTER_TIMEOUT_S,
+    heartbeat_failed,
+    registered_until_answered,
+    unregistered_or_timed_out,
+    verified_updates,
+)
 from wire.protocols.pack import PackTrackerProtocol
 from wire.retry import RetryPolicy
 from wire.tokens import ContainerTokenSecretManager, KeyRing
-from yarn.errors import ServerUnavailable, YarnException
+from yarn.errors import YarnException
 from yarn.ids import NodeId
 from yarn.nodes import ResourceUtilization
 from yarn.protocols.pack import PackHeartbeat, PackHeartbeatReply, RegisterOutcome
@@ -40,11 +44,12 @@ from yarn.protocols.tracker import (
 )
 from yarn.states import NodeAction
 
-_logger = logging.getLogger(__name__)
-
 
 class PackTracker:
-    """The calls of all nodes of a pack. A node has one call on its way at the most, as with ResourceTrackerCalls."""
+    """The connection of a pack to the RM. Each node has at most one call in progress, as in ResourceTrackerCalls.
+
+    `calls` has the calls of each node, in the order of `add`; a node's number is its place there.
+    """
 
     def __init__(
         self,
@@ -57,41 +62,39 @@ class PackTracker:
         tasks: asyncio.TaskGroup,
         utilization: Callable[[], ResourceUtilization | None],
     ) -> None:
-        """`interval_ms` is that between two heartbeats; `utilization` the machine's, None if each node has its own."""
+        """`interval_ms` between heartbeats; `utilization` returns the machine's, None if each node reports its own."""
+        self.calls: list[PackedCalls] = []
         self._proxy = proxy
         self._retry = retry
         self._container_keys, self._nm_keys = container_keys, nm_keys
         self._interval_s = interval_ms / 1000
-        self._gathering = Gathering(self._interval_s, lambda beats: self._start(self._beat_all(beats)))
+        self._batcher = HeartbeatBatcher(self._interval_s, lambda heartbeats: self._start(self._heartbeat(heartbeats)))
         self._tasks = tasks
         self._utilization = utilization
-        self._nodes: list[PackedCalls] = []
         self._running: set[asyncio.Task[None]] = set()
         self._registrations: dict[int, RegisterNodeManagerRequest] = {}
         self._answered: dict[int, NodeHeartbeatRequest] = {}
-        self._fresh: set[int] = set()
-        self._goodbyes: list[int] = []
+        self._newly_registered: set[int] = set()
+        self._unregistrations: list[int] = []
 
     def add(
         self, node_id: NodeId, container_tokens: ContainerTokenSecretManager, send: Callable[[Event], None]
     ) -> PackedCalls:
-        """The way of the pack's next node; `send` takes the answers."""
-        calls = PackedCalls(self, len(self._nodes), node_id, container_tokens, send)
-        self._nodes.append(calls)
+        """The calls of the pack's next node; `send` takes the answers."""
+        calls = PackedCalls(self, len(self.calls), node_id, container_tokens, send)
+        self.calls.append(calls)
         return calls
 
     def cancel(self) -> None:
-        """Send no more heartbeats, and wait for no more answers."""
-        self._gathering.cancel()
+        self._batcher.cancel()
         for task in self._running:
             task.cancel()
 
     async def join(self) -> None:
-        """Wait for the calls that are under way, a moment at the most."""
         if self._running:
             await asyncio.wait(tuple(self._running), timeout=UNREGISTER_TIMEOUT_S)
 
-    # Called by the nodes, from within their steps
+    # Called by the nodes, within a step of their cores
 
     def register(self, number: int, request: RegisterNodeManagerRequest) -> None:
         self._answered.pop(number, None)
@@ -99,22 +102,22 @@ class PackTracker:
             asyncio.get_running_loop().call_soon(self._send_registrations)
         self._registrations[number] = request
 
-    def beat(self, number: int, request: NodeHeartbeatRequest, *, at_once: bool) -> None:
-        """Send it with those of other nodes that are due. The first one after a registration waits for its turn.
+    def heartbeat(self, number: int, request: NodeHeartbeatRequest, *, at_once: bool) -> None:
+        """Send it with those of other nodes. The first one after a registration is delayed.
 
-        So the nodes of a pack beat spread over the interval, and the RM's load is even.
+        So the heartbeats of a pack are spread over the interval, and the RM's load is even.
         """
-        if number in self._fresh:
-            self._fresh.discard(number)
-            delay_s = first_beat_after_s(number, len(self._nodes), self._interval_s)
-            asyncio.get_running_loop().call_later(delay_s, self._gathering.put, number, request)
+        if number in self._newly_registered:
+            self._newly_registered.discard(number)
+            delay_s = first_heartbeat_after_s(number, len(self.calls), self._interval_s)
+            asyncio.get_running_loop().call_later(delay_s, self._batcher.put, number, request)
         else:
-            self._gathering.put(number, request, at_once=at_once)
+            self._batcher.put(number, request, at_once=at_once)
 
     def unregister(self, number: int) -> None:
-        if not self._goodbyes:
-            asyncio.get_running_loop().call_soon(self._send_goodbyes)
-        self._goodbyes.append(number)
+        if not self._unregistrations:
+            asyncio.get_running_loop().call_soon(self._send_unregistrations)
+        self._unregistrations.append(number)
 
     def _start(self, work: Coroutine[Any, Any, None]) -> None:
         task = self._tasks.create_task(work)
@@ -125,8 +128,8 @@ class PackTracker:
 
     def _send_registrations(self) -> None:
         waiting, self._registrations = list(self._registrations.items()), {}
-        for first in range(0, len(waiting), NODES_A_CALL):
-            self._start(self._register(dict(waiting[first : first + NODES_A_CALL])))
+        for first in range(0, len(waiting), NODES_PER_CALL):
+            self._start(self._register(dict(waiting[first : first + NODES_PER_CALL])))
 
     async def _register(self, requests: dict[int, RegisterNodeManagerRequest]) -> None:
         async def register() -> tuple[RegisterOutcome, ...]:
@@ -137,75 +140,71 @@ class PackTracker:
         except YarnException as error:
             outcomes = (error,) * len(requests)
         for number, outcome in zip(requests, outcomes, strict=True):
-            node = self._nodes[number]
+            node = self.calls[number]
             if isinstance(outcome, RegisterNodeManagerResponse):
-                self._take_keys(outcome.container_token_key, outcome.nm_token_key)
-                self._fresh.add(number)
+                self._accept_keys(outcome.container_token_key, outcome.nm_token_key)
+                self._newly_registered.add(number)
                 node.send(NodeRegistered(outcome))
             else:
                 node.send(RegistrationFailed(outcome.message))
 
     # Heartbeats
 
-    async def _beat_all(self, beats: Beats) -> None:
+    async def _heartbeat(self, heartbeats: Heartbeats) -> None:
         machine = self._utilization()
         container_key, nm_key = self._container_keys.current, self._nm_keys.current
         key_ids = container_key.key_id if container_key else 0, nm_key.key_id if nm_key else 0
-        told = {
+        in_full = {
             number: _completed(request, machine, *key_ids)
-            for number, request in beats.items()
-            if not _is_as(request, self._answered.get(number), with_machine=machine is None)
+            for number, request in heartbeats.items()
+            if not _is_unchanged(request, self._answered.get(number), with_machine=machine is None)
         }
-        call = PackHeartbeat(
-            tuple(beats), tuple([request.response_id for request in beats.values()]), told, machine, *key_ids
-        )
+        response_ids = tuple([request.response_id for request in heartbeats.values()])
+        call = PackHeartbeat(tuple(heartbeats), response_ids, in_full, machine, *key_ids)
         try:
             reply = await self._proxy.pack_heartbeat(call)
         except YarnException as error:
-            unreachable = isinstance(error, ServerUnavailable) and error.definite
-            for number in beats:
+            for number in heartbeats:
                 self._answered.pop(number, None)
-                self._nodes[number].send(HeartbeatFailed(error.message, unreachable))
+                self.calls[number].send(heartbeat_failed(error))
         else:
-            self._take_reply(beats, reply)
+            self._take_reply(heartbeats, reply)
 
-    def _take_reply(self, beats: Beats, reply: PackHeartbeatReply) -> None:
-        self._gathering.expect(beats.keys() - reply.unknown - reply.failed.keys(), len(self._nodes))
-        for (number, request), response_id in zip(beats.items(), reply.response_ids, strict=True):
-            node, told = self._nodes[number], reply.told.get(number)
+    def _take_reply(self, heartbeats: Heartbeats, reply: PackHeartbeatReply) -> None:
+        self._batcher.expect(heartbeats.keys() - reply.unknown - reply.failed.keys(), len(self.calls))
+        for (number, request), response_id in zip(heartbeats.items(), reply.response_ids, strict=True):
+            node, in_full = self.calls[number], reply.told.get(number)
             if number in reply.unknown:
                 self._answered.pop(number, None)
-                self._gathering.put(number, request, at_once=True)
+                self._batcher.put(number, request, at_once=True)
             elif number in reply.failed:
                 self._answered.pop(number, None)
-                node.send(HeartbeatFailed(reply.failed[number].message, unreachable=False))
-            elif told is None:
+                node.send(NodeHeartbeatFailed(reply.failed[number].message, unreachable=False))
+            elif in_full is None:
                 self._answered[number] = request
-                node.send(
-                    HeartbeatAnswered(
-                        NodeHeartbeatResponse(response_id, NodeAction.NORMAL, reply.next_heartbeat_ms), ()
-                    )
-                )
+                quiet = NodeHeartbeatResponse(response_id, NodeAction.NORMAL, reply.next_heartbeat_ms)
+                node.send(NodeHeartbeatAnswered(quiet, ()))
             else:
                 self._answered[number] = request
-                self._take_keys(told.container_token_key, told.nm_token_key)
-                node.send(HeartbeatAnswered(told, updates_of(told, node.container_tokens, node.node_id)))
+                self._accept_keys(in_full.container_token_key, in_full.nm_token_key)
+                updates = verified_updates(in_full, node.container_tokens, node.node_id)
+                node.send(NodeHeartbeatAnswered(in_full, updates))
 
     # The end
 
-    def _send_goodbyes(self) -> None:
-        numbers, self._goodbyes = tuple(self._goodbyes), []
-        if len(numbers) == len(self._nodes):
-            # Whatever else waits for an answer of the RM waits for nothing.
+    def _send_unregistrations(self) -> None:
+        numbers, self._unregistrations = tuple(self._unregistrations), []
+        if len(numbers) == len(self.calls):
+            # All nodes are stopping: no answer to an earlier call is needed any more.
             self.cancel()
         self._start(self._unregister(numbers))
 
     async def _unregister(self, numbers: Sequence[int]) -> None:
-        await good_bye_over(self._proxy.unregister_nodes(tuple(numbers)))
+        await unregistered_or_timed_out(self._proxy.unregister_nodes(tuple(numbers)))
         for number in numbers:
-            self._nodes[number].send(UnregisterCompleted())
+            self.calls[number].send(UnregisterCompleted())
 
-    def _take_keys(self, container_key: MasterKey | None, nm_key: MasterKey | None) -> None:
+    def _accept_keys(self, container_key: MasterKey | None, nm_key: MasterKey | None) -> None:
         if container_key is not None:
             self._container_keys.accept(container_key)
         if nm_key is not None:
@@ -213,7 +212,7 @@ class PackTracker:
 
 
 class PackedCalls:
-    """The way of one node of a pack to the RM (nm.shell.node_parts.TrackerCalls)."""
+    """The calls of one node of a pack (nm.shell.resource_tracker.TrackerCalls). `send` takes the answers."""
 
     def __init__(
         self,
@@ -229,23 +228,24 @@ class PackedCalls:
         self.container_tokens = container_tokens
         self.send = send
 
-    def call(self, effect: RegisterNode | SendHeartbeat | UnregisterNode) -> None:
-        if isinstance(effect, SendHeartbeat):
-            self._tracker.beat(self._number, effect.request, at_once=effect.at_once)
-        elif isinstance(effect, RegisterNode):
-            self._tracker.register(self._number, effect.request)
-        else:
-            self._tracker.unregister(self._number)
+    def send_registration(self, request: RegisterNodeManagerRequest) -> None:
+        self._tracker.register(self._number, request)
+
+    def send_heartbeat(self, request: NodeHeartbeatRequest, *, at_once: bool) -> None:
+        self._tracker.heartbeat(self._number, request, at_once=at_once)
+
+    def send_unregistration(self) -> None:
+        self._tracker.unregister(self._number)
 
 
-def first_beat_after_s(number: int, count: int, interval_s: float) -> float:
-    """When node `number` of `count` beats for the first time: a hundred together, calls evenly over the interval."""
-    turns = max(1, count // NODES_A_CALL)
+def first_heartbeat_after_s(number: int, count: int, interval_s: float) -> float:
+    """When node `number` of `count` first sends a heartbeat: a hundred together, calls evenly over the interval."""
+    turns = max(1, count // NODES_PER_CALL)
     return interval_s * (number % turns) / turns
 
 
-def _is_as(request: NodeHeartbeatRequest, answered: NodeHeartbeatRequest | None, *, with_machine: bool) -> bool:
-    """Whether the node has nothing to say that its answered heartbeat did not say, but what is said for all nodes."""
+def _is_unchanged(request: NodeHeartbeatRequest, answered: NodeHeartbeatRequest | None, *, with_machine: bool) -> bool:
+    """True if the heartbeat says what the answered one said, apart from what the call says for all nodes."""
     return answered is not None and (
         request.containers == answered.containers
         and request.containers_utilization == answered.containers_utilization
@@ -260,6 +260,7 @@ def _is_as(request: NodeHeartbeatRequest, answered: NodeHeartbeatRequest | None,
 def _completed(
     request: NodeHeartbeatRequest, machine: ResourceUtilization | None, container_key_id: int, nm_key_id: int
 ) -> NodeHeartbeatRequest:
+    """The heartbeat with what only the shell knows: the machine's utilization and the ids of the keys."""
     return replace(
         request,
         node_utilization=machine or request.node_utilization,

@@ -1,6 +1,7 @@
-"""The NodeManager as a process: one server, one core, containers beside it.
+"""The NodeManager as a process: one server, a core a node, containers beside it.
 
-await serve(conf, ready)      until SIGTERM or SIGINT, or the RM's order; `ready` is called once, when registered
+await serve(conf, ready)      until SIGTERM or SIGINT, or until the RM shuts it down; `ready` is called once, when
+                              the node has registered
 """
 
 from __future__ import annotations
@@ -11,10 +12,11 @@ import os
 import signal
 from collections.abc import Callable, Mapping
 
-from nm.shell.node_host import NodeHost
+from nm.shell.node_host import Hosting, NodeHost, OneNode
 from wire.daemon import ended_by_signal
 from yarn.configuration import Configuration
 from yarn.errors import YarnException
+from yarn.settings.yarnling import PACK
 
 ROLE = "nodemanager"
 _logger = logging.getLogger(__name__)
@@ -29,20 +31,20 @@ async def serve(
     stop: asyncio.Event | None = None,
     environ: Mapping[str, str] | None = None,
 ) -> int:
-    """Be a NodeManager until told to stop; the exit status: 1 if it lost the RM, 0 else (sent away by it, too).
+    """Run a NodeManager until it is stopped; the exit status: 1 if it lost the RM, else 0.
 
-    `stop` given: signals are left alone, it ends the node. `environ`: the NM's variables, of which containers get the
-    whitelisted ones. Raises YarnException, naming key and remedy, for what keeps it from starting.
+    `stop` ends the node when it is set; signals are then not handled. `environ` are the NM's variables, of which
+    containers get the whitelisted ones. Raises YarnException, naming key and remedy, if it cannot start.
     """
     stopping = stop or asyncio.Event()
     variables = dict(os.environ if environ is None else environ)
     if stop is None:
-        # Containers inherit it: OUTPUT_THREAD_DUMP is for programs that want it (a JVM), and must not end the others.
-        # Hadoop's daemons have it from the shell that starts them in the background.
+        # Containers inherit that SIGQUIT is ignored: OUTPUT_THREAD_DUMP is for programs that handle it (a JVM), and
+        # must not end the others. Hadoop daemons inherit this from the shell that starts them in the background.
         signal.signal(signal.SIGQUIT, signal.SIG_IGN)
     async with (
         ended_by_signal(stopping, use_signals=stop is None),
-        NodeHost.start(conf, variables, stopping) as host,
+        NodeHost.start(hosting(conf), variables, stopping) as host,
     ):
         registered = await host.wait_registered()
         if registered:
@@ -55,8 +57,18 @@ async def serve(
     return 1 if failure else 0
 
 
+def hosting(conf: Configuration) -> Hosting:
+    """One node, or a pack of them. Raises YarnException if the configuration does not allow the pack."""
+    if PACK.of(conf) == 1:
+        return OneNode(conf)
+    # The one place that knows of packs: without nm/pack, processes of one node go on working.
+    from nm.pack.host import NodePack
+
+    return NodePack(conf)
+
+
 def facts(host: NodeHost) -> dict[str, object]:
-    """What the ready line tells; `node_id` is that of the first of `nodes`, whose hosts follow one another."""
+    """The contents of the ready line; `node_id` is that of the first of `nodes` nodes, whose hosts are consecutive."""
     first = host.nodes[0]
     return {
         "role": ROLE,

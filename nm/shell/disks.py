@@ -1,4 +1,4 @@
-"""Looks at the disks below the node's directories (LocalDirsHandlerService)."""
+"""Checks the disks below a node's directories (LocalDirsHandlerService)."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _REPORTS_JOINED_BY = ";"
 
 
 class DiskSettings(Struct, frozen=True):
-    """How often is looked, if at all, and from where on a disk is full."""
+    """Whether and how often the disks are checked, and the limits above which a disk is full."""
 
     interval_ms: int = 120_000
     enabled: bool = True
@@ -45,9 +45,9 @@ class DiskSettings(Struct, frozen=True):
 
 
 class DiskChecker:
-    """Sorts the node's directories at each look and tells the core how the node is. `now_ms` is the core's clock.
+    """Sorts a node's directories into good and bad ones and sends the core the node's health.
 
-    `notice`: what else the node says of itself in its health report, for as long as it lives.
+    `now_ms` is the core's clock. `notice` is added to every health report.
     """
 
     def __init__(
@@ -59,7 +59,7 @@ class DiskChecker:
         sampled: Callable[[str], DiskSample] | None = None,
         notice: str = "",
     ) -> None:
-        """`sampled` tells how a directory is; without it each is looked at."""
+        """`sampled` returns the sample of a directory; without it each directory is sampled."""
         self._sampled = sampled or sample
         self._directories = directories
         self._settings = settings
@@ -68,14 +68,14 @@ class DiskChecker:
         self._notice = notice
 
     def problem(self) -> str:
-        """What is wrong if too few disks are good; empty else."""
+        """The health report if too few disks are good, else an empty text."""
         local, logs = self._directories.local_health, self._directories.log_health
         if not self._settings.enabled or is_healthy(local, logs, self._settings.limits):
             return ""
         return health_report(local, logs)
 
-    def look(self) -> None:
-        """One look at all directories, made first if they are missing."""
+    def check(self) -> None:
+        """Check all directories once, and make those that are missing."""
         if not self._settings.enabled:
             self._send(HealthChecked(NodeHealth(True, self._notice, self._now_ms())))
             return
@@ -94,28 +94,24 @@ class DiskChecker:
 
 
 class DiskLoop:
-    """Has the disks of a process's nodes looked at. `shared`: what their directories stand in is looked at instead."""
+    """Has the disks of a process's nodes checked. `checkers` returns those of the nodes that still run."""
 
-    def __init__(self, checkers: Sequence[DiskChecker], interval_ms: int, shared: SharedSamples) -> None:
+    def __init__(self, checkers: Callable[[], Sequence[DiskChecker]], interval_ms: int, shared: SharedSamples) -> None:
         self._checkers = checkers
         self._interval_s = interval_ms / 1000
         self._shared = shared
 
-    def look(self) -> None:
-        """One look for every node."""
-        self._shared.forget()
-        for checker in tuple(self._checkers):
-            checker.look()
-
     async def run(self) -> None:
-        """Look for ever."""
+        """Check the disks at every interval."""
         while True:
             await asyncio.sleep(self._interval_s)
-            self.look()
+            self._shared.forget()
+            for checker in self._checkers():
+                checker.check()
 
 
 class SharedSamples:
-    """How the directories are that those of packed nodes stand in: looked at once for all of the nodes."""
+    """Samples of the directories above those of packed nodes: one sample serves all nodes of the process."""
 
     def __init__(self) -> None:
         self._samples: dict[str, DiskSample] = {}
@@ -124,6 +120,7 @@ class SharedSamples:
         self._samples.clear()
 
     def of(self, directory: str) -> DiskSample:
+        """The sample of the parent of a packed node's directory."""
         shared = os.path.dirname(directory)
         if shared not in self._samples:
             self._samples[shared] = sample(shared)
@@ -131,7 +128,7 @@ class SharedSamples:
 
 
 def sample(directory: str) -> DiskSample:
-    """Whether a directory can be made, entered and written, and the room on its disk."""
+    """Whether a directory can be made, entered and written, and the free space on its disk."""
     try:
         made = make_dir(directory, 0o755)
     except OSError as error:
@@ -142,7 +139,7 @@ def sample(directory: str) -> DiskSample:
         if not os.access(directory, right):
             return DiskSample(f"Directory is not {name}: {directory}")
     try:
-        # Rights say nothing to root, nor of a disk mounted for reading only: write. Who made it now has written.
+        # Permissions do not bind root, and do not show a disk mounted read-only: so write. Making it was a write.
         with nullcontext() if made else tempfile.TemporaryFile(dir=directory):
             stats = os.statvfs(directory)
     except OSError as error:

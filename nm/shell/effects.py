@@ -1,14 +1,13 @@
-"""The NodeManager's effects: calls to the RM, fetches, launches, signals, deletions, the log.
-
-Who carries an effect out sends its answer in a later turn of the loop, never from within.
-"""
+"""Carries out the effects of a NodeManager's core, each by one call of the part that it is for."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
 from collections.abc import Callable
-from typing import Protocol, assert_never
+from typing import assert_never
+
+from msgspec import Struct
 
 from nm.core.effects import (
     ChangeMonitoring,
@@ -17,16 +16,23 @@ from nm.core.effects import (
     DeleteContainerFiles,
     DeleteResource,
     Effect,
+    EndNode,
     FetchResource,
+    ForgetApplicationKeys,
     LaunchContainer,
     MonitorContainer,
-    RegisterNode,
     SendHeartbeat,
-    SignalContainer,
-    Stop,
-    UnregisterNode,
+    SendRegistration,
+    SendUnregistration,
+    SignalProcess,
 )
 from nm.core.events import Event, Tick
+from nm.launcher.containers_launcher import Launchers
+from nm.launcher.deletion import DeletionService
+from nm.localizer.fetch import Localizer
+from nm.shell.monitor import ContainersMonitor
+from nm.shell.resource_tracker import TrackerCalls
+from nm.shell.services import ContainerManagementService
 from wire.core_shell import Core, CoreShell
 from wire.event_log import EventLog
 from yarn.machine import InvariantsBroken, Refuse, Reply, StateChanged, Warn
@@ -34,61 +40,70 @@ from yarn.machine import InvariantsBroken, Refuse, Reply, StateChanged, Warn
 _logger = logging.getLogger(__name__)
 
 
-class NodeParts(Protocol):
-    """Who carries effects out, by kind; none of them sends an event before it has returned."""
+class NodeParts(Struct, frozen=True):
+    """The parts that carry out a node's effects.
 
-    def call_resource_manager(self, effect: RegisterNode | SendHeartbeat | UnregisterNode) -> None: ...
-    def fetch(self, effect: FetchResource) -> None: ...
-    def launch(self, effect: LaunchContainer) -> None: ...
-    def signal(self, effect: SignalContainer) -> None: ...
-    def monitor(self, effect: MonitorContainer) -> None: ...
-    def change_monitoring(self, effect: ChangeMonitoring) -> None: ...
-    def delete(
-        self, effect: DeleteResource | DeleteContainerFiles | DeleteApplicationFiles | DeleteApplicationLogs
-    ) -> None: ...
-    def application_finished(self, application_id: str) -> None: ...
+    A part sends its answer, an event, in a later turn of the event loop: never before the call has returned.
+    """
+
+    tracker: TrackerCalls
+    localizer: Localizer
+    launcher: Launchers
+    monitor: ContainersMonitor
+    deletion: DeletionService
+    service: ContainerManagementService
 
 
 class NodeShell(CoreShell[Event, Effect]):
-    """Feeds one core. `stopped` is done with the core's last word: why the node failed, or ""."""
+    """Runs one core. `stopped` is done when the core has ended the node: with the failure, or "" if there is none.
+
+    Set `parts` before the first event; set `state_changed` to be called at each transition.
+    """
 
     def __init__(self, core: Core[Event, Effect], clock: Callable[[], int], event_log: EventLog | None = None) -> None:
         super().__init__(core, clock, tick=Tick(), event_log=event_log)
         self.parts: NodeParts | None = None
-        self.state_changed: Callable[[StateChanged], None] = _unwatched
+        self.state_changed: Callable[[StateChanged], None] | None = None
         self.stopped: asyncio.Future[str] = asyncio.get_running_loop().create_future()
 
     def carry_out(self, effect: Effect) -> None:
         parts = self.parts
         assert parts is not None, "set before the first event"
         match effect:
-            case SendHeartbeat() | RegisterNode() | UnregisterNode():
-                parts.call_resource_manager(effect)
+            case SendHeartbeat(request, at_once):
+                parts.tracker.send_heartbeat(request, at_once=at_once)
+            case SendRegistration(request):
+                parts.tracker.send_registration(request)
+            case SendUnregistration():
+                parts.tracker.send_unregistration()
             case Reply(call, value):
                 self.answer(call, value)
             case Refuse(call, error):
                 self.refuse(call, error)
             case FetchResource():
-                parts.fetch(effect)
+                parts.localizer.fetch(effect)
             case LaunchContainer():
-                parts.launch(effect)
-            case SignalContainer():
-                parts.signal(effect)
+                parts.launcher.launch(effect)
+            case SignalProcess():
+                parts.launcher.signal(effect)
             case MonitorContainer():
-                parts.monitor(effect)
+                parts.monitor.watch(effect)
             case ChangeMonitoring():
-                parts.change_monitoring(effect)
+                parts.monitor.change(effect)
+                parts.launcher.change_cpu(effect)
             case DeleteResource() | DeleteContainerFiles() | DeleteApplicationFiles() | DeleteApplicationLogs():
-                parts.delete(effect)
+                parts.deletion.delete(effect)
+            case ForgetApplicationKeys(application_id):
+                parts.service.forget_keys(application_id)
             case StateChanged():
-                self._note_change(effect, parts)
+                self._log_change(effect)
             case Warn(text):
                 _logger.warning("%s", text)
             case InvariantsBroken(violations):
                 for violation in violations:
                     _logger.critical("invariant broken: %s", violation)
                 self._stop(f"invariants are broken: {'; '.join(violations)}")
-            case Stop(failure):
+            case EndNode(failure):
                 self._stop(failure)
             case _:
                 assert_never(effect)
@@ -97,14 +112,9 @@ class NodeShell(CoreShell[Event, Effect]):
         if not self.stopped.done():
             self.stopped.set_result(failure)
 
-    def _note_change(self, change: StateChanged, parts: NodeParts) -> None:
+    def _log_change(self, change: StateChanged) -> None:
         _logger.info(
             "%s=%s event=%s from=%s to=%s", change.kind, change.subject, change.event, change.source, change.target
         )
-        self.state_changed(change)
-        if change.kind == "NMApplication" and change.target == "FINISHED":
-            parts.application_finished(change.subject)
-
-
-def _unwatched(change: StateChanged) -> None:
-    """Nobody but the log is interested."""
+        if self.state_changed is not None:
+            self.state_changed(change)

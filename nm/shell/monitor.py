@@ -1,8 +1,8 @@
-"""Looks at what containers' processes and the node really use (ContainersMonitorImpl, NodeResourceMonitorImpl).
+"""Measures the memory and CPU that containers and the node use (ContainersMonitorImpl, NodeResourceMonitorImpl).
 
-One pass over the processes of the machine serves all containers of a look; a container's tree is its session leader
-with all that descends from it, and orphans that are still in its session. An emulated container is asked of its
-launcher instead, as one process; a node that emulates containers uses what they use, not what the machine does.
+One pass over the processes of the machine serves all containers. A container's process tree is its session leader with
+all descendants, and the orphans that are still in its session. An emulated container counts as one process, whose usage
+its launcher computes; a node that emulates containers reports their usage as its own, not the machine's.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ import os
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache
 
 import psutil
 from msgspec import Struct
@@ -22,8 +21,7 @@ from msgspec.structs import replace
 from nm.core.effects import ChangeMonitoring, MonitorContainer
 from nm.core.events import Event, MemoryExceeded, UtilizationSampled
 from nm.core.memory_limits import MemoryLimits, ProcessSample, check_memory
-from nm.core.node_resources import Hardware
-from nm.launcher.launchers import Launchers
+from nm.launcher.containers_launcher import Launchers
 from nm.launcher.processes import ProcessStat, all_processes
 from yarn.configuration import Configuration
 from yarn.ids import ContainerId
@@ -37,7 +35,7 @@ _MB = 20
 
 
 class MonitorSettings(Struct, frozen=True):
-    """How often is looked, and what a container over its memory gets."""
+    """How often containers are measured, and which memory limits are enforced."""
 
     interval_ms: int = 3000
     check_physical: bool = True
@@ -46,7 +44,7 @@ class MonitorSettings(Struct, frozen=True):
 
     @staticmethod
     def read(conf: Configuration) -> MonitorSettings:
-        """With memory.enforced true nothing is checked: Hadoop leaves it to cgroups then, which hold only CPU here."""
+        """With memory.enforced true no limit is checked: Hadoop leaves memory to cgroups then (here they limit CPU)."""
         checked = not nodemanager.RESOURCE_MEMORY_ENFORCED.of(conf)
         return MonitorSettings(
             nodemanager.CONTAINER_MONITOR_INTERVAL.of(conf),
@@ -57,20 +55,23 @@ class MonitorSettings(Struct, frozen=True):
 
 
 @dataclass(slots=True)
-class _Watched:
-    """A container's limits, and what the last look saw of it: ages {pid: looks}, CPU seconds and when."""
+class _MonitoredContainer:
+    """A container's limits, and its last measurement: `ages` {pid: times seen}, `cpu_s` {pid: CPU seconds}, and when.
+
+    `measured_s` is monotonic time; 0 before the first measurement.
+    """
 
     launch: int
     limits: MemoryLimits
     ages: dict[int, int] = field(default_factory=dict)
     cpu_s: dict[int, float] = field(default_factory=dict)
-    looked_s: float = 0.0
+    measured_s: float = 0.0
 
 
 class ContainersMonitor:
-    """The watched containers of a node. `vcores` are those that the node offers; `emulating`: it has a table for it.
+    """The monitored containers of a node. `vcores` are those that the node offers to containers.
 
-    `packed`: what the machine uses is told for all nodes of the process at once.
+    `emulating`: the node emulates containers. `packed`: the machine's usage is reported once for all nodes of a pack.
     """
 
     def __init__(
@@ -90,15 +91,15 @@ class ContainersMonitor:
         self._processors = psutil.cpu_count() or 1
         self._emulating = emulating
         self._packed = packed
-        self._idle_told = False
-        self._watched: dict[ContainerId, _Watched] = {}
+        self._idle_reported = False
+        self._watched: dict[ContainerId, _MonitoredContainer] = {}
 
     def watch(self, effect: MonitorContainer) -> None:
-        """Look at this container from now on, until its process is gone."""
-        self._watched[effect.container_id] = _Watched(effect.launch, self._limits(effect))
+        """Monitor this container from now on, until its process has exited."""
+        self._watched[effect.container_id] = _MonitoredContainer(effect.launch, self._limits(effect))
 
     def change(self, effect: ChangeMonitoring) -> None:
-        """Hold a container that is looked at to other limits."""
+        """Change the limits of a container that is monitored."""
         watched = self._watched.get(effect.container_id)
         if watched is not None:
             watched.limits = self._limits(effect)
@@ -111,21 +112,21 @@ class ContainersMonitor:
             self._settings.check_virtual,
         )
 
-    def look(self, processes: Processes, machine: ResourceUtilization) -> None:
-        """One look at all: MemoryExceeded for each container over a limit, then UtilizationSampled.
+    def measure(self, processes: Processes, machine: ResourceUtilization) -> None:
+        """Measure all containers: send MemoryExceeded for each one over a limit, then UtilizationSampled.
 
-        An emulating or packed node without containers has nothing new to say after it has said so once.
+        An emulating or packed node without containers reports its usage, zero, only once.
         """
         idle = (self._emulating or self._packed) and not self._watched
-        if idle and self._idle_told:
+        if idle and self._idle_reported:
             return
-        self._idle_told = idle
+        self._idle_reported = idle
         total = ResourceUtilization()
         if self._settings.watch_containers and self._watched:
-            total = self._look_at_containers(processes)
+            total = self._measure_containers(processes)
         self._send(UtilizationSampled(total, total if self._emulating else machine))
 
-    def _look_at_containers(self, processes: Processes) -> ResourceUtilization:
+    def _measure_containers(self, processes: Processes) -> ResourceUtilization:
         emulated: dict[ContainerId, ProcessSample] = {}
         roots: dict[int, ContainerId] = {}
         for container_id in list(self._watched):
@@ -136,36 +137,36 @@ class ContainersMonitor:
                 del self._watched[container_id]
             elif (pid := self._launcher.pid_of(container_id)) is not None:
                 roots[pid] = container_id
-        used = [self._look_at_emulated(container_id, sample) for container_id, sample in emulated.items()]
+        used = [self._measure_emulated(container_id, sample) for container_id, sample in emulated.items()]
         trees = processes.trees(roots) if roots else {}
-        used += [self._look_at_processes(container_id, trees.get(pid, [])) for pid, container_id in roots.items()]
+        used += [self._measure_processes(container_id, trees.get(pid, [])) for pid, container_id in roots.items()]
         return _sum([use for use in used if use is not None])
 
-    def _look_at_emulated(self, container_id: ContainerId, sample: ProcessSample) -> ResourceUtilization | None:
-        """An emulated container's vcores are those of its node: it uses so much of them, not of the machine."""
+    def _measure_emulated(self, container_id: ContainerId, sample: ProcessSample) -> ResourceUtilization | None:
+        """An emulated container uses vcores of its node, not processors of the machine."""
         ages = self._watched[container_id].ages
-        return self._look_at(container_id, [replace(sample, age=ages.get(sample.pid, 0) + 1)], processors=self._vcores)
+        return self._record(container_id, [replace(sample, age=ages.get(sample.pid, 0) + 1)], processors=self._vcores)
 
-    def _look_at_processes(self, container_id: ContainerId, tree: list[int]) -> ResourceUtilization | None:
+    def _measure_processes(self, container_id: ContainerId, tree: list[int]) -> ResourceUtilization | None:
         ages = self._watched[container_id].ages
         samples = [sample for pid in tree if (sample := _sample(pid, ages)) is not None]
-        return self._look_at(container_id, samples, processors=self._processors)
+        return self._record(container_id, samples, processors=self._processors)
 
-    def _look_at(
+    def _record(
         self, container_id: ContainerId, samples: list[ProcessSample], *, processors: int
     ) -> ResourceUtilization | None:
-        """What one container uses; None if it is gone, or seen for the first time (its CPU is not known then)."""
+        """The usage of one container; None if it has exited, or at its first measurement (CPU usage needs two)."""
         watched = self._watched[container_id]
         watched.ages = {sample.pid: sample.age for sample in samples}
         now_s = time.monotonic()
-        earlier_s, watched.looked_s = watched.looked_s, now_s
+        earlier_s, watched.measured_s = watched.measured_s, now_s
         before, watched.cpu_s = watched.cpu_s, {s.pid: (s.user_ms + s.system_ms) / 1000 for s in samples}
         if not samples or not earlier_s:
             return None
-        excess = check_memory(container_id, samples, watched.limits, _PAGE_BYTES)
-        if excess is not None:
+        violation = check_memory(container_id, samples, watched.limits, _PAGE_BYTES)
+        if violation is not None:
             del self._watched[container_id]
-            self._send(MemoryExceeded(container_id, watched.launch, excess.exit_status, excess.diagnostics))
+            self._send(MemoryExceeded(container_id, watched.launch, violation.exit_status, violation.diagnostics))
         used_s = sum(cpu_s - before.get(pid, 0.0) for pid, cpu_s in watched.cpu_s.items())
         cores = max(0.0, used_s) / max(now_s - earlier_s, 0.001)
         return ResourceUtilization(
@@ -184,7 +185,7 @@ def _sum(parts: list[ResourceUtilization]) -> ResourceUtilization:
 
 
 class Processes:
-    """The machine's processes at one moment: that of the first question, if there is one."""
+    """The machine's processes at one moment. They are read at the first call of `trees`, not before."""
 
     def __init__(self) -> None:
         self._children: dict[int, list[int]] | None = None
@@ -208,50 +209,46 @@ def _children(alive: Mapping[int, ProcessStat]) -> dict[int, list[int]]:
     children: dict[int, list[int]] = {}
     for process in alive.values():
         parent = alive.get(process.parent)
-        # An orphan belongs to init (or to who takes orphans here), and still to its session.
+        # An orphan is a child of init (or of the local subreaper), but still belongs to its session.
         is_orphan = process.session != process.pid and (parent is None or parent.session != process.session)
         children.setdefault(process.session if is_orphan else process.parent, []).append(process.pid)
     return children
 
 
 class MonitorLoop:
-    """Has the monitors of a process's nodes look, with one look at the machine for all of them."""
+    """Has the monitors of a process's nodes measure their containers, and measures the machine once for all of them.
 
-    def __init__(self, monitors: Sequence[ContainersMonitor], interval_ms: int) -> None:
+    `monitors` returns those of the nodes that still run; `machine` is the machine's last measured usage.
+    """
+
+    def __init__(self, monitors: Callable[[], Sequence[ContainersMonitor]], interval_ms: int) -> None:
         self._monitors = monitors
         self._interval_s = interval_ms / 1000
         self._processors = psutil.cpu_count() or 1
         self.machine = ResourceUtilization()
 
     async def run(self) -> None:
-        """Look for ever."""
+        """Measure at every interval."""
         psutil.cpu_percent()
         while True:
             await asyncio.sleep(self._interval_s)
-            self._look()
+            self._measure()
 
-    def _look(self) -> None:
+    def _measure(self) -> None:
         processes, self.machine = Processes(), node_utilization(self._processors)
-        for monitor in tuple(self._monitors):
+        for monitor in self._monitors():
             try:
-                monitor.look(processes, self.machine)
+                monitor.measure(processes, self.machine)
             except Exception:
-                # A look that fails must not end the node: the next one may not.
-                _logger.exception("a look at the containers failed")
+                # One failed measurement must not end the node: the next one may succeed.
+                _logger.exception("cannot measure what the containers use")
 
 
 def node_utilization(processors: int) -> ResourceUtilization:
-    """What the whole machine uses: memory that is not available, with swap for the virtual one, and busy cores."""
+    """What the whole machine uses: memory that is not available, plus swap for virtual memory, and busy processors."""
     memory, swap = psutil.virtual_memory(), psutil.swap_memory()
     physical = memory.total - memory.available
     return ResourceUtilization(physical >> _MB, (physical + swap.used) >> _MB, psutil.cpu_percent() / 100 * processors)
-
-
-@cache
-def hardware() -> Hardware:
-    """What psutil says that the machine has; looked at once, and by who forks NodeManagers for all of them."""
-    threads = psutil.cpu_count() or 1
-    return Hardware(psutil.virtual_memory().total >> _MB, psutil.cpu_count(logical=False) or threads, threads)
 
 
 def _sample(pid: int, ages: dict[int, int]) -> ProcessSample | None:

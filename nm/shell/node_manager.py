@@ -1,4 +1,4 @@
-"""One NodeManager: its core and its parts, put together and taken apart again. Its process is nm.shell.node_host's."""
+"""One NodeManager: its core and the parts around it. nm.shell.node_host runs it in a process."""
 
 from __future__ import annotations
 
@@ -7,32 +7,28 @@ import logging
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
 from nm.core import NodeManagerCore
 from nm.core.cpu_limits import NodeCpu
-from nm.core.emulation.table import EmulationTable
+from nm.core.emulation import EmulationTable
 from nm.core.events import Event, ShutDown, Start
 from nm.core.launch_script import NodeEnvironment
-from nm.core.node_resources import node_resource, physical_resource
-from nm.core.settings import CoreSettings, NodeFacts, core_settings
+from nm.core.settings import CoreSettings, NodeFacts, core_settings, node_resource, physical_resource
 from nm.core.status_updater import RM_INVALID_IDENTIFIER
-from nm.launcher.cgroup_mounts import CgroupsUnusable
-from nm.launcher.cgroups import CpuCgroups
-from nm.launcher.containers_launcher import ContainersLauncher
+from nm.emulation.application_master import EmulatedApplicationMasters
+from nm.emulation.launcher import EmulatedLauncher
+from nm.launcher.cgroups import CgroupsUnusable, CpuCgroups
+from nm.launcher.containers_launcher import ContainersLauncher, Launchers
 from nm.launcher.deletion import DeletionService
 from nm.launcher.directories import NodeDirectories
-from nm.launcher.emulated_launcher import EmulatedLauncher
-from nm.launcher.java_version import java_version
-from nm.launcher.launchers import Launchers
-from nm.localizer.service import Localizer
+from nm.localizer.fetch import Localizer
 from nm.shell.disks import DiskChecker, DiskSettings, SharedSamples
-from nm.shell.effects import NodeShell
-from nm.shell.monitor import ContainersMonitor, MonitorSettings, hardware
-from nm.shell.node_parts import RunningParts, TrackerCalls
-from nm.shell.resources import Ground
+from nm.shell.effects import NodeParts, NodeShell
+from nm.shell.host_environment import HostEnvironment, hardware, java_version
+from nm.shell.monitor import ContainersMonitor, MonitorSettings
+from nm.shell.resource_tracker import TrackerCalls
 from nm.shell.services import ContainerManagementService
 from wire.core_shell import WallClock
 from wire.event_log import open_event_log
@@ -41,29 +37,29 @@ from yarn.ids import NodeId
 from yarn.settings import nodemanager
 from yarn.settings.yarnling import EMULATION_TABLE
 
-if TYPE_CHECKING:
-    from nm.emulation.master import EmulatedMasters
-
 _EXITS_WAIT_S = 1.0
-"""What killed containers' wrappers get to end, at the node's end."""
+"""How long the wrappers of killed containers may take to exit, when the node ends."""
 
 _logger = logging.getLogger(__name__)
 
 
-class CoreStart(Struct, frozen=True):
-    """What the core was made of: the first line of its event log."""
+class NodeCoreStart(Struct, frozen=True):
+    """The arguments of the core's constructor: the first line of its event log."""
 
     node_id: NodeId
     facts: NodeFacts
     settings: CoreSettings
 
 
-class Common:
-    """What the nodes of a process have in common: configuration, clock, what the machine has, the NM's variables."""
+class SharedServices:
+    """What the nodes of a process share: settings, clock, what the machine has, the NM's variables.
 
-    def __init__(self, ground: Ground, environ: Mapping[str, str]) -> None:
-        conf, machine = ground.conf, hardware()
-        self.ground = ground
+    `notice` is added to the nodes' health reports, `inherited` {variable: value} to their containers' environments.
+    """
+
+    def __init__(self, environment: HostEnvironment, environ: Mapping[str, str]) -> None:
+        conf, machine = environment.conf, hardware()
+        self.environment = environment
         self.clock: Callable[[], int] = WallClock()
         self.facts = NodeFacts(node_resource(conf, machine), physical_resource(machine))
         zone_ms = (time.localtime().tm_gmtoff or 0) * 1000
@@ -72,69 +68,67 @@ class Common:
         self.monitor_settings = MonitorSettings.read(conf)
         self.samples = SharedSamples()
         node_cpu = NodeCpu.read(conf, self.facts.resource.vcores, machine.cores, machine.threads)
-        self.cgroups, self.notice = _cgroups(conf, node_cpu)
+        self.cgroups, self.notice = _open_cgroups(conf, node_cpu)
         self.environ = environ
-        self.whitelisted = {name: environ[name] for name in nodemanager.ENV_WHITELIST.of(conf) if name in environ}
+        self.inherited = {name: environ[name] for name in nodemanager.ENV_WHITELIST.of(conf) if name in environ}
         self.java_version = java_version(environ)
 
     @property
     def conf(self) -> Configuration:
-        return self.ground.conf
+        return self.environment.conf
 
 
 class NodeManager:
-    """A node that serves. `registered` is done once the RM has taken it, `shell.stopped` when it is to end."""
+    """A node that serves. `registered` is done once it has registered, `shell.stopped` when it is to end."""
 
-    def __init__(self, common: Common, node_id: NodeId, service: ContainerManagementService) -> None:
+    def __init__(self, shared: SharedServices, node_id: NodeId, service: ContainerManagementService) -> None:
         self.node_id = node_id
-        self.facts, self.settings, self.clock = common.facts, common.settings, common.clock
+        self.service = service
+        self.facts, self.settings, self.clock = shared.facts, shared.settings, shared.clock
         self.core = NodeManagerCore(node_id, self.facts, self.settings)
-        start = CoreStart(node_id, self.facts, self.settings)
-        self.shell = NodeShell(self.core, self.clock, open_event_log(common.conf, f"nodemanager-{node_id}", start))
+        start = NodeCoreStart(node_id, self.facts, self.settings)
+        self.shell = NodeShell(self.core, self.clock, open_event_log(shared.conf, f"nodemanager-{node_id}", start))
         self.registered: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._service = service
-        directories, send = common.ground.directories(node_id.host), self.shell.send
-        sampled = common.samples.of if common.ground.is_pack else None
-        self.disks = DiskChecker(directories, common.disk_settings, send, self.clock, sampled, common.notice)
+        environment, send = shared.environment, self.shell.send
+        directories = environment.directories[node_id.host]
+        sampled = shared.samples.of if environment.is_pack else None
+        self.disks = DiskChecker(directories, shared.disk_settings, send, self.clock, sampled, shared.notice)
         table = self.settings.emulation
         emulated = EmulatedLauncher(table or EmulationTable(), send)
-        self.launcher = Launchers(self._make_launcher(common, directories), emulated)
-        vcores = self.facts.resource.vcores
+        self.launcher = Launchers(self._make_launcher(shared, directories), emulated)
         self.monitor = ContainersMonitor(
             self.launcher,
             send,
-            common.monitor_settings,
-            vcores,
+            shared.monitor_settings,
+            self.facts.resource.vcores,
             emulating=table is not None,
-            packed=common.ground.is_pack,
+            packed=environment.is_pack,
         )
-        self._localizer = Localizer(directories, send, nodemanager.LOCALIZER_FETCH_THREAD_COUNT.of(common.conf))
-        self._deletion = DeletionService(directories, common.ground.deleter)
-        self._begun = common.ground.begun(node_id.host)
+        self._localizer = Localizer(directories, send, nodemanager.LOCALIZER_FETCH_THREAD_COUNT.of(shared.conf))
+        self._deletion = DeletionService(directories, environment.deleter)
+        self._started_before = environment.started_before(node_id.host)
 
-    def begin(self, calls: TrackerCalls, tasks: asyncio.TaskGroup, masters: EmulatedMasters | None) -> None:
-        """Serve, and register. `masters` is needed if the table has masters that register."""
+    def start(self, calls: TrackerCalls, tasks: asyncio.TaskGroup, masters: EmulatedApplicationMasters | None) -> None:
+        """Serve, and register by `calls`. `masters` is needed if the emulation table has AMs that register."""
         self.launcher.emulated.masters = masters
         self._localizer.use(tasks)
-        self.shell.parts = RunningParts(
-            calls, self._localizer, self.launcher, self.monitor, self._deletion, self._service
-        )
-        self._service.open(self.node_id, self.shell)
-        self.disks.look()
-        self.shell.send(Start(self._begun))
+        self.shell.parts = NodeParts(calls, self._localizer, self.launcher, self.monitor, self._deletion, self.service)
+        self.service.open(self.node_id, self.shell)
+        self.disks.check()
+        self.shell.send(Start(self._started_before))
 
-    def heard_of_resource_manager(self, event: Event) -> None:
-        """Take an answer of the RM."""
+    def take_answer(self, event: Event) -> None:
+        """Pass an answer of the RM to the core."""
         self.shell.send(event)
         if not self.registered.done() and self.core.status.rm_identifier != RM_INVALID_IDENTIFIER:
             self.registered.set_result(None)
 
     def shut_down(self) -> None:
-        """End the containers and take leave; `shell.stopped` is done when it has."""
+        """Unregister and end the containers; `shell.stopped` is done when that has happened."""
         self.shell.send(ShutDown())
 
-    async def end_processes(self) -> None:
-        """KILL what is left of containers in their groups."""
+    async def kill_processes(self) -> None:
+        """Send KILL to the process groups that are left of containers."""
         if self.launcher.has_launched:
             self.launcher.kill_all()
             with suppress(TimeoutError):
@@ -142,20 +136,20 @@ class NodeManager:
                     await self.launcher.wait_idle()
 
     def close(self) -> None:
-        """Let nobody in any more."""
-        self._service.close()
+        """Refuse calls from now on, and stop the core's timers."""
+        self.service.close()
         self.shell.close()
 
-    def _make_launcher(self, common: Common, directories: NodeDirectories) -> ContainersLauncher:
-        conf = common.conf
+    def _make_launcher(self, shared: SharedServices, directories: NodeDirectories) -> ContainersLauncher:
+        conf = shared.conf
         environment = NodeEnvironment(
             self.node_id,
             self.facts.http_port,
             nodemanager.USER_HOME_DIR.of(conf),
-            common.whitelisted,
+            shared.inherited,
             nodemanager.ADMIN_ENV.of(conf),
-            common.environ,
-            common.java_version,
+            shared.environ,
+            shared.java_version,
         )
         return ContainersLauncher(
             environment,
@@ -166,12 +160,12 @@ class NodeManager:
             debug=nodemanager.LOG_CONTAINER_DEBUG_INFO.of(conf),
             kill_wait_ms=nodemanager.PROCESS_KILL_WAIT.of(conf),
             disks_problem=self.disks.problem,
-            cgroups=common.cgroups,
+            cgroups=shared.cgroups,
         )
 
 
-def _cgroups(conf: Configuration, node: NodeCpu) -> tuple[CpuCgroups | None, str]:
-    """What holds containers to their vcores, or what the nodes have to say where it was asked for and cannot be."""
+def _open_cgroups(conf: Configuration, node: NodeCpu) -> tuple[CpuCgroups | None, str]:
+    """The cgroups that limit containers to their vcores, and a notice if they are configured but cannot be used."""
     try:
         cgroups = CpuCgroups.open(conf, node)
     except CgroupsUnusable as error:
@@ -186,10 +180,10 @@ def _cgroups(conf: Configuration, node: NodeCpu) -> tuple[CpuCgroups | None, str
 
 
 def emulation_of(conf: Configuration) -> EmulationTable | None:
-    """The table of emulated containers, if the nodes are to emulate any; a process and those it forks read it once."""
+    """The table of emulated containers, None if all are to be real; a process and those it forks read it once."""
     if EMULATION_TABLE.maybe_of(conf) is None:
         return None
-    # Imported here: few nodes want it, and every idle one would have the YAML library in its memory.
+    # Imported here: few nodes emulate containers, and every other one would have the YAML library in its memory.
     from nm.emulation.table_file import read_emulation
 
     return read_emulation(conf)

@@ -1,27 +1,29 @@
-"""Carries the node's calls to the RM, and keeps the keys that come with the answers (they never enter the core)."""
+"""Sends the node's calls to the RM, and stores the keys that come with the answers (they never enter the core)."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
 import time
-from collections.abc import Awaitable, Callable
-from typing import TypeVar
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Protocol, TypeVar
 
+from msgspec import Struct
 from msgspec.structs import replace
 
-from nm.core.effects import RegisterNode, SendHeartbeat, UnregisterNode
 from nm.core.events import (
     Event,
-    HeartbeatAnswered,
-    HeartbeatFailed,
+    NodeHeartbeatAnswered,
+    NodeHeartbeatFailed,
     NodeRegistered,
     RegistrationFailed,
     UnregisterCompleted,
 )
+from wire.cluster_secret import read_cluster_secret
 from wire.protocols.tracker import ResourceTracker
 from wire.retry import FOR_EVER, RetryPolicy
 from wire.tokens import ContainerTokenSecretManager, KeyRing
+from yarn.configuration import Configuration
 from yarn.containers import ContainerTokenIdentifier
 from yarn.errors import CallOutcomeUnknown, InvalidToken, ServerUnavailable, YarnException
 from yarn.ids import NodeId
@@ -31,17 +33,53 @@ from yarn.protocols.tracker import (
     NodeHeartbeatResponse,
     RegisterNodeManagerRequest,
 )
+from yarn.settings import nodemanager, resourcemanager
 
 T = TypeVar("T")
 
 _logger = logging.getLogger(__name__)
 
 UNREGISTER_TIMEOUT_S = 1.0
-"""A node that stops does not wait longer for a RM that does not answer."""
+"""A stopping node waits at most this long for the RM to acknowledge the unregistration; it may be down."""
+
+
+class TrackerCalls(Protocol):
+    """The calls of one node to the RM. Each returns at once, and an event with the answer follows."""
+
+    def send_registration(self, request: RegisterNodeManagerRequest) -> None: ...
+    def send_heartbeat(self, request: NodeHeartbeatRequest, *, at_once: bool) -> None: ...
+    def send_unregistration(self) -> None: ...
+
+
+class TrackerConnection(Protocol):
+    """The connection of a process to the RM. `calls` has the calls of each node, in the order of the nodes."""
+
+    @property
+    def calls(self) -> Sequence[TrackerCalls]: ...
+    async def join(self) -> None:
+        """Wait until the calls in progress are answered, at most UNREGISTER_TIMEOUT_S."""
+
+    def cancel(self) -> None:
+        """Send nothing more, and stop waiting for answers."""
+
+
+class TrackerAccess(Struct, frozen=True):
+    """Where the RM's tracker is, how long to try to reach it, and the secret that proves membership of the cluster."""
+
+    target: str
+    retry: RetryPolicy
+    cluster_secret: bytes
+
+    @staticmethod
+    def read(conf: Configuration) -> TrackerAccess:
+        """Raises YarnException if there is no usable secret."""
+        host, port = resourcemanager.RESOURCE_TRACKER_ADDRESS.of(conf)
+        retry = RetryPolicy.read(conf, nodemanager.NM_CONNECT_MAX_WAIT, nodemanager.NM_CONNECT_RETRY_INTERVAL)
+        return TrackerAccess(f"{host}:{port}", retry, read_cluster_secret(conf))
 
 
 class ResourceTrackerCalls:
-    """One call at a time, as the core orders them; each but the last is answered with an event."""
+    """The connection of a single node: one call at a time, as the core orders them."""
 
     def __init__(
         self,
@@ -63,22 +101,26 @@ class ResourceTrackerCalls:
         self._send = send
         self._running: asyncio.Task[None] | None = None
 
-    def call(self, effect: RegisterNode | SendHeartbeat | UnregisterNode) -> None:
-        """Send a call in the background. A good-bye takes the place of a call that still waits."""
-        if isinstance(effect, UnregisterNode):
-            self.cancel()
-            self._running = self._tasks.create_task(self._unregister())
-        elif isinstance(effect, RegisterNode):
-            self._running = self._tasks.create_task(self._register(effect.request))
-        else:
-            self._running = self._tasks.create_task(self._beat(effect.request))
+    @property
+    def calls(self) -> Sequence[TrackerCalls]:
+        return (self,)
+
+    def send_registration(self, request: RegisterNodeManagerRequest) -> None:
+        self._running = self._tasks.create_task(self._register(request))
+
+    def send_heartbeat(self, request: NodeHeartbeatRequest, *, at_once: bool) -> None:
+        self._running = self._tasks.create_task(self._heartbeat(request))
+
+    def send_unregistration(self) -> None:
+        """Unregister in place of a call that is still waiting for its answer."""
+        self.cancel()
+        self._running = self._tasks.create_task(self._unregister())
 
     def cancel(self) -> None:
         if self._running is not None:
             self._running.cancel()
 
     async def join(self) -> None:
-        """Wait for the call that is under way, a moment at the most."""
         if self._running is not None:
             await asyncio.wait([self._running], timeout=UNREGISTER_TIMEOUT_S)
 
@@ -88,10 +130,10 @@ class ResourceTrackerCalls:
         except YarnException as error:
             self._send(RegistrationFailed(error.message))
         else:
-            self._take_keys(response.container_token_key, response.nm_token_key)
+            self._accept_keys(response.container_token_key, response.nm_token_key)
             self._send(NodeRegistered(response))
 
-    async def _beat(self, request: NodeHeartbeatRequest) -> None:
+    async def _heartbeat(self, request: NodeHeartbeatRequest) -> None:
         container_key, nm_key = self._container_tokens.keys.current, self._nm_keys.current
         request = replace(
             request,
@@ -101,54 +143,58 @@ class ResourceTrackerCalls:
         try:
             response = await self._proxy.node_heartbeat(request)
         except YarnException as error:
-            unreachable = isinstance(error, ServerUnavailable) and error.definite
-            self._send(HeartbeatFailed(error.message, unreachable))
+            self._send(heartbeat_failed(error))
         else:
-            self._take_keys(response.container_token_key, response.nm_token_key)
-            updates = updates_of(response, self._container_tokens, self._node_id)
-            self._send(HeartbeatAnswered(response, updates))
+            self._accept_keys(response.container_token_key, response.nm_token_key)
+            updates = verified_updates(response, self._container_tokens, self._node_id)
+            self._send(NodeHeartbeatAnswered(response, updates))
 
     async def _unregister(self) -> None:
-        await good_bye_over(self._proxy.unregister_node_manager(self._node_id))
+        await unregistered_or_timed_out(self._proxy.unregister_node_manager(self._node_id))
         self._send(UnregisterCompleted())
 
-    def _take_keys(self, container_key: MasterKey | None, nm_key: MasterKey | None) -> None:
+    def _accept_keys(self, container_key: MasterKey | None, nm_key: MasterKey | None) -> None:
         if container_key is not None:
             self._container_tokens.keys.accept(container_key)
         if nm_key is not None:
             self._nm_keys.accept(nm_key)
 
 
-async def good_bye_over(unregistering: Awaitable[None]) -> None:
-    """Wait for the answer, a moment at the most. Without one the RM will miss the heartbeats."""
+def heartbeat_failed(error: YarnException) -> NodeHeartbeatFailed:
+    return NodeHeartbeatFailed(error.message, unreachable=isinstance(error, ServerUnavailable) and error.definite)
+
+
+async def unregistered_or_timed_out(unregistering: Awaitable[None]) -> None:
+    """Wait for the RM to acknowledge. If it does not, it expires the node by its missing heartbeats."""
     try:
         async with asyncio.timeout(UNREGISTER_TIMEOUT_S):
             await unregistering
     except (YarnException, TimeoutError) as error:
-        _logger.warning("the good-bye was not answered: %s", str(error) or "no time left")
+        reason = str(error) or f"no answer in {UNREGISTER_TIMEOUT_S:g} s"
+        _logger.warning("the ResourceManager did not acknowledge the unregistration: %s", reason)
 
 
 async def registered_until_answered(register: Callable[[], Awaitable[T]], retry: RetryPolicy) -> T:
-    """Register until there is an answer: to register twice does no harm, so a lost answer is asked for again."""
+    """Register until there is an answer. After a lost answer the call is repeated: registering twice does no harm."""
     started_s = time.monotonic()
     while True:
         try:
             return await register()
         except CallOutcomeUnknown:
             waited_ms = (time.monotonic() - started_s) * 1000
-            if retry.max_wait_ms not in (FOR_EVER,) and waited_ms > retry.max_wait_ms:
+            if retry.max_wait_ms != FOR_EVER and waited_ms > retry.max_wait_ms:
                 raise
             await asyncio.sleep(retry.interval_ms / 1000)
 
 
-def updates_of(
+def verified_updates(
     response: NodeHeartbeatResponse, container_tokens: ContainerTokenSecretManager, node_id: NodeId
 ) -> tuple[ContainerTokenIdentifier, ...]:
-    """What the RM orders of containers; an order without its seal is none."""
+    """The updates of containers that the RM orders; one whose token is not signed by the RM is left out."""
     updates = []
     for container in response.containers_to_update:
         try:
             updates.append(container_tokens.check_for(container.token, node_id))
         except InvalidToken as error:
-            _logger.warning("order to change container=%s not followed problem=%s", container.id, error)
+            _logger.warning("ignoring the update of container=%s, its token is invalid: %s", container.id, error)
     return tuple(updates)

@@ -1,17 +1,19 @@
-"""ContainerManagementProtocol at the door: seals are checked here, by who has the keys; the rest is the core's."""
+"""ContainerManagementProtocol as served: signatures are checked here, with the RM's keys; the core does the rest."""
 
 from __future__ import annotations
 
+from nm.core.effects import Effect
 from nm.core.events import (
+    Event,
     GetContainerStatuses,
     SignalToContainer,
     StartContainers,
-    StartRequest,
     StopContainers,
     UpdateContainers,
+    VerifiedStart,
 )
-from nm.shell.effects import NodeShell
 from wire.caller import Caller
+from wire.core_shell import CoreShell
 from wire.tokens import ContainerTokenSecretManager, NMTokenSecretManager
 from yarn.containers import NMTokenIdentifier, Token
 from yarn.errors import InvalidToken
@@ -27,9 +29,9 @@ from yarn.protocols.container_management import (
 
 
 class ContainerManagementService:
-    """What masters call (Hadoop's ContainerManagerImpl).
+    """What AMs call (Hadoop's ContainerManagerImpl).
 
-    It is served before the node has its name, which holds the port; until `open` nobody is let in.
+    The server needs it before the node has its id, which contains the port; it refuses all callers until `open`.
     """
 
     def __init__(self, container_tokens: ContainerTokenSecretManager, nm_tokens: NMTokenSecretManager) -> None:
@@ -37,36 +39,36 @@ class ContainerManagementService:
         self._nm_tokens = nm_tokens
         self._attempts: dict[ApplicationId, set[ApplicationAttemptId]] = {}
         self._node_id = NodeId("", 0)
-        self._shell: NodeShell | None = None
+        self._shell: CoreShell[Event, Effect] | None = None
 
-    def open(self, node_id: NodeId, shell: NodeShell) -> None:
-        """Let masters in that have a token for `node_id`."""
+    def open(self, node_id: NodeId, shell: CoreShell[Event, Effect]) -> None:
+        """Accept AMs that have an NM token for `node_id`."""
         self._node_id, self._shell = node_id, shell
 
     def close(self) -> None:
-        """Let nobody in any more: the node is over."""
+        """Refuse all callers from now on: the node has ended."""
         self._shell = None
 
     @property
-    def shell(self) -> NodeShell:
-        assert self._shell is not None, "nobody is let in before `open`"
+    def shell(self) -> CoreShell[Event, Effect]:
+        assert self._shell is not None, "callers are refused before `open`"
         return self._shell
 
     def authenticate(self, caller: Caller[None]) -> NMTokenIdentifier:
-        """The attempt whose master calls. Raises InvalidToken."""
+        """The attempt whose AM calls. Raises InvalidToken."""
         if self._shell is None:
-            raise InvalidToken("the NodeManager has not registered yet, or is over")
+            raise InvalidToken("the NodeManager has not registered yet, or has ended")
         return self._nm_tokens.check_for(caller.token, self._node_id)
 
-    def forget(self, application_id: ApplicationId) -> None:
-        """The application is over here: its attempts' keys are good for nothing more."""
+    def forget_keys(self, application_id: ApplicationId) -> None:
+        """Drop the keys remembered for an application's attempts: it has ended on this node."""
         for attempt_id in self._attempts.pop(application_id, ()):
             self._nm_tokens.forget(attempt_id)
 
     async def start_containers(
         self, caller: Caller[NMTokenIdentifier], request: tuple[StartContainerRequest, ...]
     ) -> StartContainersResponse:
-        starts: list[StartRequest] = []
+        starts: list[VerifiedStart] = []
         forged: InvalidToken | None = None
         for start in request:
             try:
@@ -74,8 +76,8 @@ class ContainerManagementService:
             except InvalidToken as error:
                 forged = error
                 break
-            starts.append(StartRequest(start.launch_context, token))
-        self._remember(caller.verified)
+            starts.append(VerifiedStart(start.launch_context, token))
+        self._remember_key(caller.verified)
         response: StartContainersResponse = await self.shell.ask(
             lambda call: StartContainers(call, caller.verified, tuple(starts), forged)
         )
@@ -100,9 +102,9 @@ class ContainerManagementService:
     async def update_container(
         self, caller: Caller[NMTokenIdentifier], request: tuple[Token, ...]
     ) -> UpdateContainersResponse:
-        """A token whose seal is not good refuses the whole call, and nothing of it is done."""
+        """Update containers; one token with a wrong signature refuses the whole call, and nothing is updated."""
         tokens = tuple(self.container_tokens.check_for(token, self._node_id) for token in request)
-        self._remember(caller.verified)
+        self._remember_key(caller.verified)
         response: UpdateContainersResponse = await self.shell.ask(
             lambda call: UpdateContainers(call, caller.verified, tokens)
         )
@@ -111,7 +113,7 @@ class ContainerManagementService:
     async def signal_to_container(self, caller: Caller[NMTokenIdentifier], request: SignalContainerRequest) -> None:
         await self.shell.ask(lambda call: SignalToContainer(call, caller.verified, request))
 
-    def _remember(self, identifier: NMTokenIdentifier) -> None:
-        """An attempt that starts containers goes on with the key it came with, however often keys change."""
+    def _remember_key(self, identifier: NMTokenIdentifier) -> None:
+        """Keep the key of an attempt's NM token: its later calls may use it even after the RM has rolled its keys."""
         self._nm_tokens.remember(identifier)
         self._attempts.setdefault(identifier.attempt_id.application_id, set()).add(identifier.attempt_id)

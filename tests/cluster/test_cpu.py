@@ -13,8 +13,7 @@ import psutil
 import pytest
 
 from nm.core.cpu_limits import NodeCpu
-from nm.launcher.cgroup_mounts import CgroupsUnusable
-from nm.launcher.cgroups import CpuCgroups
+from nm.launcher.cgroups import CgroupsUnusable, CpuCgroups
 from tests.cluster.applications import shell, wait_tasks
 from tests.cluster.conftest import QUICK, Yarnling, eventually
 from yarn.configuration import Configuration

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
+from nm.shell.daemon import hosting
 from nm.shell.node_host import NodeHost
 from nm.shell.node_manager import NodeManager
 from wire.address import Address
@@ -226,7 +227,7 @@ async def lone_nodes(
     async with _tracker(rm, secret) as port:
         conf = node_configuration(directory, port, settings or {})
         stopping = asyncio.Event()
-        async with NodeHost.start(conf, environ or {}, stopping) as host:
+        async with NodeHost.start(hosting(conf), environ or {}, stopping) as host:
             assert await host.wait_registered()
             try:
                 yield [LoneNode(node, rm, directory, is_packed=len(host.nodes) > 1) for node in host.nodes]

@@ -7,14 +7,14 @@ from typing import TypeVar
 from msgspec import structs
 
 from nm.core import NodeManagerCore
-from nm.core.effects import Effect, RegisterNode, SendHeartbeat
+from nm.core.effects import Effect, SendHeartbeat, SendRegistration
 from nm.core.events import (
     Event,
-    HeartbeatAnswered,
+    NodeHeartbeatAnswered,
     NodeRegistered,
     Start,
     StartContainers,
-    StartRequest,
+    VerifiedStart,
 )
 from nm.core.settings import CoreSettings, NodeFacts
 from yarn.containers import ContainerLaunchContext, ContainerTokenIdentifier, NMTokenIdentifier
@@ -87,7 +87,7 @@ class Node:
     def register(self, started_before: tuple[ContainerId, ...] = ()) -> Node:
         """Start, register and have the first heartbeat answered."""
         self.step(Start(started_before))
-        self.one(RegisterNode)
+        self.one(SendRegistration)
         self.step(NodeRegistered(RegisterNodeManagerResponse(NodeAction.NORMAL, RM)))
         self.one(SendHeartbeat)
         self.answer()
@@ -96,7 +96,7 @@ class Node:
     def answer(self, **orders: object) -> list[Effect]:
         """Answer the heartbeat that is under way."""
         self.response_id += 1
-        return self.step(HeartbeatAnswered(NodeHeartbeatResponse(self.response_id, NodeAction.NORMAL, **orders)))  # type: ignore[arg-type]
+        return self.step(NodeHeartbeatAnswered(NodeHeartbeatResponse(self.response_id, NodeAction.NORMAL, **orders)))  # type: ignore[arg-type]
 
     def start(
         self,
@@ -108,7 +108,7 @@ class Node:
         """Start containers of the application; the answer."""
         self.calls += 1
         tokens = tokens or tuple(container_token(number) for number in numbers)
-        requests = tuple(StartRequest(launch or ContainerLaunchContext(("sleep 1",)), token) for token in tokens)
+        requests = tuple(VerifiedStart(launch or ContainerLaunchContext(("sleep 1",)), token) for token in tokens)
         self.step(StartContainers(self.calls, caller or nm_token(), requests))
         value = self.one(Reply).value
         assert isinstance(value, StartContainersResponse)

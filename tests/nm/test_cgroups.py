@@ -12,8 +12,7 @@ import pytest
 from msgspec.structs import replace
 
 from nm.core.cpu_limits import NodeCpu
-from nm.launcher.cgroup_mounts import CgroupSettings, CgroupsUnusable, Mount, find_mount
-from nm.launcher.cgroups import CpuCgroups
+from nm.launcher.cgroups import CgroupSettings, CgroupsUnusable, CpuCgroups, Mount, find_mount
 from tests.nm.nodes import container_id
 from tests.nm.waiting import until
 from yarn.configuration import Configuration
@@ -154,7 +153,7 @@ def test_where_nothing_can_be_made_the_reason_and_the_remedy_are_told(tmp_path: 
     with pytest.raises(CgroupsUnusable) as refused:
         Kernel(tmp_path).cgroups(NodeCpu(8, 4))
     assert str(refused.value) == (
-        f"{in_the_way}: File exists (run as root, or have {in_the_way} made and given to you, or set "
+        f"{in_the_way}: File exists (run as root, or have an administrator make {in_the_way} yours, or set "
         "yarn.nodemanager.linux-container-executor.cgroups.hierarchy to a cgroup that is yours, "
         "or yarn.nodemanager.resource.cpu.enabled to false)"
     )
@@ -169,7 +168,7 @@ def test_a_process_that_cannot_go_in_is_found_at_the_start(tmp_path: Path) -> No
             Path(directory, "cgroup.procs").mkdir(exist_ok=True)
 
     kernel = Kernel(tmp_path)
-    with pytest.raises(CgroupsUnusable, match=r"probe_\d+: a process cannot go into it \(run as root"):
+    with pytest.raises(CgroupsUnusable, match=r"probe_\d+: a process cannot enter this cgroup \(run as root"):
         Closed(SETTINGS, NodeCpu(8, 4), kernel.mount, remove=kernel.remove)
     assert not list((tmp_path / "hadoop-yarn").glob("probe_*"))
 
@@ -201,7 +200,7 @@ def test_without_the_controller_nothing_is_held_and_that_is_said(tmp_path: Path)
     )
     empty = tmp_path / "mounts"
     empty.write_text("")
-    with pytest.raises(CgroupsUnusable, match="yarnling mounts none itself"):
+    with pytest.raises(CgroupsUnusable, match="yarnling does not mount cgroups"):
         find_mount(replace(SETTINGS, mount_path=str(tmp_path), mount=True), str(empty))
 
 

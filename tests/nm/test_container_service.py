@@ -11,9 +11,9 @@ from nm.core.events import (
     GetContainerStatuses,
     SignalToContainer,
     StartContainers,
-    StartRequest,
     StopContainers,
     Tick,
+    VerifiedStart,
 )
 from nm.core.settings import CoreSettings
 from tests.nm.nodes import ATTEMPT, NOW_MS, OTHER_ATTEMPT, Node, container_id, container_token, nm_token
@@ -145,7 +145,7 @@ def test_a_forged_token_refuses_the_call_but_not_what_came_before_it(node: Node)
     """As in Hadoop: InvalidToken leaves the loop, with the containers before it started."""
     forged = InvalidToken("the ContainerToken's seal is wrong")
     node.step(
-        StartContainers(7, nm_token(), (StartRequest(ContainerLaunchContext(("true",)), container_token(1)),), forged)
+        StartContainers(7, nm_token(), (VerifiedStart(ContainerLaunchContext(("true",)), container_token(1)),), forged)
     )
     assert node.one(Refuse).error is forged
     assert container_id(1) in node.core.containers
@@ -227,8 +227,8 @@ def resources(*links: str) -> ContainerLaunchContext:
 @pytest.mark.parametrize(
     ("link", "problem"),
     [
-        ("", "has no part that names a file"),
-        ("./.", "has no part that names a file"),
+        ("", "it does not name a file"),
+        ("./.", "it does not name a file"),
         ("/etc/x", "is absolute"),
         ("../x", "has a `..` part"),
         ("a/../../x", "has a `..` part"),

@@ -8,8 +8,8 @@ from msgspec.structs import replace
 from nm.core.effects import ChangeMonitoring, MonitorContainer, SendHeartbeat
 from nm.core.events import (
     ContainerLaunched,
-    HeartbeatAnswered,
-    HeartbeatFailed,
+    NodeHeartbeatAnswered,
+    NodeHeartbeatFailed,
     ShutDown,
     StopContainers,
     Tick,
@@ -65,7 +65,7 @@ def order(node: Node, *tokens: ContainerTokenIdentifier) -> None:
     """The RM's answer to the next heartbeat, with orders."""
     beat(node)
     node.response_id += 1
-    node.step(HeartbeatAnswered(NodeHeartbeatResponse(node.response_id, NodeAction.NORMAL), tokens))
+    node.step(NodeHeartbeatAnswered(NodeHeartbeatResponse(node.response_id, NodeAction.NORMAL), tokens))
 
 
 def test_a_container_grows_at_once_and_the_next_heartbeat_tells(node: Node) -> None:
@@ -81,7 +81,7 @@ def test_a_container_grows_at_once_and_the_next_heartbeat_tells(node: Node) -> N
 def test_growth_is_told_once_even_if_the_heartbeat_is_lost(node: Node) -> None:
     update(node, promise(512))
     assert beat(node).request.increased_containers
-    node.step(HeartbeatFailed("lost", unreachable=False))
+    node.step(NodeHeartbeatFailed("lost", unreachable=False))
     assert beat(node).request.increased_containers == ()
 
 

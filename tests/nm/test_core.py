@@ -8,24 +8,24 @@ from nm.core.effects import (
     DeleteApplicationFiles,
     DeleteApplicationLogs,
     DeleteContainerFiles,
+    EndNode,
     LaunchContainer,
-    RegisterNode,
     SendHeartbeat,
+    SendRegistration,
+    SendUnregistration,
     Signal,
-    SignalContainer,
-    Stop,
-    UnregisterNode,
+    SignalProcess,
 )
 from nm.core.events import (
     ContainerExited,
     ContainerLaunched,
     ContainerSignalled,
     HealthChecked,
-    HeartbeatAnswered,
-    HeartbeatFailed,
     LaunchCancelled,
     LaunchFailed,
     MemoryExceeded,
+    NodeHeartbeatAnswered,
+    NodeHeartbeatFailed,
     NodeRegistered,
     RegistrationFailed,
     ShutDown,
@@ -76,7 +76,7 @@ def exited(number: int, code: int, launch: int = 1) -> ContainerExited:
 def test_a_node_registers_with_what_it_has_and_beats_at_once_when_it_is_taken() -> None:
     node = Node()
     node.step(Start())
-    request = node.one(RegisterNode).request
+    request = node.one(SendRegistration).request
     assert (request.node_id, request.resource, request.physical_resource) == (
         NODE,
         Resource(2048, 4),
@@ -93,24 +93,24 @@ def test_a_node_that_the_rm_refuses_ends_with_the_rms_words() -> None:
     node.step(
         NodeRegistered(RegisterNodeManagerResponse(NodeAction.SHUTDOWN, RM, diagnostics="Disallowed NodeManager"))
     )
-    assert "Message from ResourceManager: Disallowed NodeManager" in node.one(Stop).failure
-    assert node.of(UnregisterNode) == []
+    assert "Message from ResourceManager: Disallowed NodeManager" in node.one(EndNode).failure
+    assert node.of(SendUnregistration) == []
 
 
 def test_a_node_that_never_reaches_the_rm_ends() -> None:
     node = Node()
     node.step(Start())
     node.step(RegistrationFailed("127.0.0.1:8031 cannot be reached"))
-    assert "127.0.0.1:8031 cannot be reached" in node.one(Stop).failure
+    assert "127.0.0.1:8031 cannot be reached" in node.one(EndNode).failure
 
 
 def test_the_rm_may_say_what_the_node_is_taken_for(node: Node) -> None:
     node.after(1000, Tick())
     node.answer(resource=Resource(1024, 2))
-    node.step(HeartbeatFailed("lost", unreachable=False))
+    node.step(NodeHeartbeatFailed("lost", unreachable=False))
     node.after(1000, Tick())
-    node.step(HeartbeatAnswered(NodeHeartbeatResponse(1, NodeAction.RESYNC)))
-    assert node.one(RegisterNode).request.resource == Resource(1024, 2)
+    node.step(NodeHeartbeatAnswered(NodeHeartbeatResponse(1, NodeAction.RESYNC)))
+    assert node.one(SendRegistration).request.resource == Resource(1024, 2)
 
 
 # Heartbeats
@@ -128,10 +128,10 @@ def test_beats_follow_one_another_at_the_interval_that_the_rm_tells(node: Node) 
 def test_a_first_heartbeat_that_fails_is_sent_again_under_its_id(node: Node) -> None:
     """The first one after a registration. The RM may have taken it: then it answers with its reply to that."""
     node.after(1000, Tick())
-    node.step(HeartbeatAnswered(NodeHeartbeatResponse(0, NodeAction.RESYNC)))
+    node.step(NodeHeartbeatAnswered(NodeHeartbeatResponse(0, NodeAction.RESYNC)))
     node.step(NodeRegistered(RegisterNodeManagerResponse(NodeAction.NORMAL, RM)))
     first = node.one(SendHeartbeat).request
-    node.step(HeartbeatFailed("lost", unreachable=False))
+    node.step(NodeHeartbeatFailed("lost", unreachable=False))
     node.after(1000, Tick())
     assert node.one(SendHeartbeat).request == first
     assert first.response_id == 0
@@ -141,7 +141,7 @@ def test_the_next_response_id_is_the_one_that_the_rm_sent(node: Node) -> None:
     """The RM counts: after the largest Java int comes 0, and a node that counted itself would be out of step."""
     node.after(1000, Tick())
     for sent in (RESPONSE_ID_MAX - 1, RESPONSE_ID_MAX, 0, 1):
-        node.step(HeartbeatAnswered(NodeHeartbeatResponse(sent, NodeAction.NORMAL)))
+        node.step(NodeHeartbeatAnswered(NodeHeartbeatResponse(sent, NodeAction.NORMAL)))
         node.after(1000, Tick())
         assert node.one(SendHeartbeat).request.response_id == sent
 
@@ -163,14 +163,14 @@ def test_there_is_never_a_second_beat_on_its_way(node: Node) -> None:
 
 
 def test_an_answer_that_nobody_waits_for_is_passed_over(node: Node) -> None:
-    assert node.step(HeartbeatAnswered(NodeHeartbeatResponse(9, NodeAction.NORMAL))) == []
+    assert node.step(NodeHeartbeatAnswered(NodeHeartbeatResponse(9, NodeAction.NORMAL))) == []
     assert node.core.status.state.name == "IDLE"
 
 
 def test_an_end_is_told_again_after_a_lost_answer(node: Node) -> None:
     """The first answer after a failed beat may be that beat's: only the one after it has surely taken the end."""
     launched(node, 1).step(exited(1, 0))
-    node.step(HeartbeatFailed("lost", unreachable=False))
+    node.step(NodeHeartbeatFailed("lost", unreachable=False))
     for told in (True, True, False):
         node.after(1000, Tick())
         request = node.one(SendHeartbeat).request
@@ -210,11 +210,11 @@ def test_a_beat_tells_health_and_real_use(node: Node) -> None:
 def test_a_node_that_loses_the_rm_ends_its_containers_and_stops(node: Node) -> None:
     launched(node, 1)
     node.after(1000, Tick())
-    node.step(HeartbeatFailed("connection refused", unreachable=True))
-    assert node.one(SignalContainer).signal is Signal.TERM
+    node.step(NodeHeartbeatFailed("connection refused", unreachable=True))
+    assert node.one(SignalProcess).signal is Signal.TERM
     node.step(exited(1, 143))
-    assert "connection refused" in node.one(Stop).failure
-    assert node.of(UnregisterNode) == []
+    assert "connection refused" in node.one(EndNode).failure
+    assert node.of(SendUnregistration) == []
 
 
 # Orders
@@ -234,7 +234,7 @@ def test_an_applications_end_ends_its_containers_then_its_directories_then_its_l
     launched(launched(node, 1), 2)
     node.after(1000, Tick())
     node.answer(applications_to_clean_up=(APP,))
-    assert [effect.signal for effect in node.of(SignalContainer)] == [Signal.TERM, Signal.TERM]
+    assert [effect.signal for effect in node.of(SignalProcess)] == [Signal.TERM, Signal.TERM]
     node.step(exited(1, 143))
     assert node.of(DeleteApplicationFiles) == []
     node.step(exited(2, 143))
@@ -264,9 +264,9 @@ def test_a_signal_that_a_user_ordered_is_kept_in_the_diagnostics(node: Node) -> 
     launched(node, 1)
     node.after(1000, Tick())
     node.answer(containers_to_signal=((container_id(1), SignalContainerCommand.OUTPUT_THREAD_DUMP),))
-    signal = node.one(SignalContainer)
-    assert (signal.signal, signal.told) == (Signal.QUIT, "OUTPUT_THREAD_DUMP")
-    node.step(ContainerSignalled(container_id(1), signal.told, signal.signal, 4711, True))
+    signal = node.one(SignalProcess)
+    assert (signal.signal, signal.command) == (Signal.QUIT, "OUTPUT_THREAD_DUMP")
+    node.step(ContainerSignalled(container_id(1), signal.command, signal.signal, 4711, True))
     assert (
         "Sent signal OUTPUT_THREAD_DUMP (SIGQUIT) to pid 4711 as user alice for container "
         f"{container_id(1)}, result=success\n"
@@ -276,8 +276,8 @@ def test_a_signal_that_a_user_ordered_is_kept_in_the_diagnostics(node: Node) -> 
 def test_a_resync_keeps_the_containers_and_refuses_new_ones_meanwhile(node: Node) -> None:
     launched(node, 1)
     launched(node, 2).step(exited(2, 0))
-    node.step(HeartbeatAnswered(NodeHeartbeatResponse(0, NodeAction.RESYNC)))
-    request = node.one(RegisterNode).request
+    node.step(NodeHeartbeatAnswered(NodeHeartbeatResponse(0, NodeAction.RESYNC)))
+    request = node.one(SendRegistration).request
     assert {(status.container_id, status.state) for status in request.containers} == {
         (container_id(1), ContainerState.RUNNING),
         (container_id(2), ContainerState.COMPLETE),
@@ -296,10 +296,10 @@ def test_ends_from_before_a_resync_are_in_the_registration_and_not_in_heartbeats
     launched(node, 1)
     launched(node, 2).step(exited(2, 0))
     if lost:
-        node.step(HeartbeatFailed("lost", unreachable=False))
+        node.step(NodeHeartbeatFailed("lost", unreachable=False))
         node.after(1000, Tick())
-    node.step(HeartbeatAnswered(NodeHeartbeatResponse(0, NodeAction.RESYNC)))
-    assert container_id(2) in [status.container_id for status in node.one(RegisterNode).request.containers]
+    node.step(NodeHeartbeatAnswered(NodeHeartbeatResponse(0, NodeAction.RESYNC)))
+    assert container_id(2) in [status.container_id for status in node.one(SendRegistration).request.containers]
     node.step(NodeRegistered(RegisterNodeManagerResponse(NodeAction.NORMAL, RM)))
     for _ in range(3):
         (status,) = node.one(SendHeartbeat).request.containers
@@ -312,20 +312,20 @@ def test_ends_from_before_a_resync_are_in_the_registration_and_not_in_heartbeats
 def test_a_resync_that_is_not_work_preserving_ends_the_containers_first() -> None:
     node = launched(Node(CoreSettings(work_preserving=False)).register(), 1)
     node.after(1000, Tick())
-    node.step(HeartbeatAnswered(NodeHeartbeatResponse(0, NodeAction.RESYNC)))
-    assert node.of(RegisterNode) == []
+    node.step(NodeHeartbeatAnswered(NodeHeartbeatResponse(0, NodeAction.RESYNC)))
+    assert node.of(SendRegistration) == []
     node.step(exited(1, 143))
-    (status,) = node.one(RegisterNode).request.containers
+    (status,) = node.one(SendRegistration).request.containers
     assert (status.state, status.exit_status) == (ContainerState.COMPLETE, -106)
 
 
 def test_a_node_that_is_sent_away_ends_its_containers_without_a_good_bye(node: Node) -> None:
     launched(node, 1)
     node.after(1000, Tick())
-    node.step(HeartbeatAnswered(NodeHeartbeatResponse(0, NodeAction.SHUTDOWN, diagnostics="excluded")))
+    node.step(NodeHeartbeatAnswered(NodeHeartbeatResponse(0, NodeAction.SHUTDOWN, diagnostics="excluded")))
     node.step(exited(1, 143))
-    assert node.one(Stop).failure == ""
-    assert node.of(UnregisterNode) == []
+    assert node.one(EndNode).failure == ""
+    assert node.of(SendUnregistration) == []
 
 
 # The end of the node
@@ -333,14 +333,14 @@ def test_a_node_that_is_sent_away_ends_its_containers_without_a_good_bye(node: N
 
 def test_a_node_that_stops_says_good_bye_first_then_ends_its_containers(node: Node) -> None:
     launched(node, 1).step(ShutDown())
-    assert node.effects == [UnregisterNode()]
+    assert node.effects == [SendUnregistration()]
     node.step(UnregisterCompleted())
-    assert node.one(SignalContainer).signal is Signal.TERM
-    assert node.of(Stop) == []
+    assert node.one(SignalProcess).signal is Signal.TERM
+    assert node.of(EndNode) == []
     node.after(250, Tick())
-    assert node.one(SignalContainer).signal is Signal.KILL
+    assert node.one(SignalProcess).signal is Signal.KILL
     node.step(exited(1, 137))
-    assert node.one(Stop).failure == ""
+    assert node.one(EndNode).failure == ""
 
 
 def test_a_node_that_stops_takes_containers_until_its_good_bye_is_over(node: Node) -> None:
@@ -355,10 +355,10 @@ def test_a_node_that_stops_takes_containers_until_its_good_bye_is_over(node: Nod
 def test_a_node_that_stops_does_not_wait_for_ever(node: Node) -> None:
     launched(node, 1).step(ShutDown())
     node.after(UNREGISTER_TIMEOUT_MS, Tick())
-    assert node.one(SignalContainer).signal is Signal.TERM
+    assert node.one(SignalProcess).signal is Signal.TERM
     assert node.step(UnregisterCompleted()) == []
     node.after(CoreSettings().shutdown_wait_ms, Tick())
-    assert node.one(Stop).failure == ""
+    assert node.one(EndNode).failure == ""
 
 
 def test_a_second_order_to_stop_changes_nothing(node: Node) -> None:
@@ -372,17 +372,17 @@ def test_a_second_order_to_stop_changes_nothing(node: Node) -> None:
 def test_a_kill_is_term_then_kill(node: Node) -> None:
     launched(node, 1)
     stop(node, 1)
-    assert [effect.signal for effect in node.of(SignalContainer)] == [Signal.TERM]
+    assert [effect.signal for effect in node.of(SignalProcess)] == [Signal.TERM]
     node.after(249, Tick())
-    assert node.of(SignalContainer) == []
+    assert node.of(SignalProcess) == []
     node.after(1, Tick())
-    assert [effect.signal for effect in node.of(SignalContainer)] == [Signal.KILL]
+    assert [effect.signal for effect in node.of(SignalProcess)] == [Signal.KILL]
 
 
 def test_without_a_delay_a_kill_is_kill() -> None:
     node = launched(Node(CoreSettings(sigkill_delay_ms=0)).register(), 1)
     stop(node, 1)
-    assert [effect.signal for effect in node.of(SignalContainer)] == [Signal.KILL]
+    assert [effect.signal for effect in node.of(SignalProcess)] == [Signal.KILL]
 
 
 @pytest.mark.parametrize(("code", "status"), [(143, -105), (137, -105), (0, 0), (7, 7)])
@@ -397,9 +397,9 @@ def test_a_process_that_ends_by_itself_wins_over_the_reason_of_its_kill(node: No
 
 def test_what_a_process_leaves_behind_is_ended_too(node: Node) -> None:
     launched(node, 1).step(exited(1, 0))
-    assert [effect.signal for effect in node.of(SignalContainer)] == [Signal.TERM]
+    assert [effect.signal for effect in node.of(SignalProcess)] == [Signal.TERM]
     node.after(250, Tick())
-    assert [effect.signal for effect in node.of(SignalContainer)] == [Signal.KILL]
+    assert [effect.signal for effect in node.of(SignalProcess)] == [Signal.KILL]
 
 
 def test_a_container_that_is_killed_before_its_process_started_ends_as_killed(node: Node) -> None:

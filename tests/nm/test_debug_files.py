@@ -12,9 +12,8 @@ from msgspec.structs import replace
 
 from nm.core.effects import LaunchContainer
 from nm.core.launch_script import NodeEnvironment
-from nm.launcher.debug_files import listing
 from nm.launcher.directories import NodeDirectories
-from nm.launcher.files import PreparedLaunch, prepare_launch
+from nm.launcher.files import PreparedLaunch, listing, prepare_launch
 from tests.nm.nodes import NODE, container_id
 from yarn.resource import Resource
 

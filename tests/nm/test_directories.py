@@ -67,7 +67,7 @@ def test_what_a_disk_starts_with_is_made_on_all_good_ones_when_something_is_put_
     found = nodes_of(str(first), str(second), str(bad))
     found.local_health = DirectoryHealth((str(first), str(second)), {str(bad): "broken"}, {})
     assert not first.exists()
-    found.begin()
+    found.make_first()
     for local in (first, second):
         modes = {path.name: stat.S_IMODE(path.stat().st_mode) for path in local.iterdir()}
         assert modes == {"filecache": 0o755, "usercache": 0o755, "nmPrivate": 0o700}
@@ -78,9 +78,9 @@ def test_a_disk_that_cannot_be_written_yet_is_begun_later(tmp_path: Path) -> Non
     local = tmp_path / "a"
     local.write_text("in the way")
     found = nodes_of(str(local))
-    found.begin()
+    found.make_first()
     local.unlink()
-    found.begin()
+    found.make_first()
     assert (local / "usercache").is_dir()
 
 

@@ -14,10 +14,9 @@ from nm.core.effects import (
     LaunchContainer,
     SendHeartbeat,
     Signal,
-    SignalContainer,
+    SignalProcess,
 )
-from nm.core.emulation.course import Stage
-from nm.core.emulation.table import EmulationTable, Match, Rule
+from nm.core.emulation import EmulationTable, Match, Rule, Stage
 from nm.core.events import ContainerExited, ContainerLaunched, StopContainers, Tick
 from nm.core.settings import CoreSettings
 from tests.nm.lone_node import lone_node
@@ -68,16 +67,16 @@ def test_the_end_of_an_emulated_container_leaves_nothing_to_kill_or_to_delete(no
     node.step(ContainerExited(container_id(1), 1, 0))
     (status,) = node.one(SendHeartbeat).request.containers
     assert status.exit_status == 0
-    assert node.of(SignalContainer) == node.of(DeleteContainerFiles) == []
+    assert node.of(SignalProcess) == node.of(DeleteContainerFiles) == []
     node.after(SETTINGS.sigkill_delay_ms, Tick())
-    assert node.of(SignalContainer) == []
+    assert node.of(SignalProcess) == []
 
 
 def test_a_kill_of_an_emulated_container_is_a_signal_as_any(node: Node) -> None:
     node.start(1, launch=MAP)
     node.step(ContainerLaunched(container_id(1), 1))
     node.step(StopContainers(9, nm_token(), (container_id(1),)))
-    assert node.one(SignalContainer).signal is Signal.TERM
+    assert node.one(SignalProcess).signal is Signal.TERM
     node.step(ContainerExited(container_id(1), 1, 143))
     (status,) = node.one(SendHeartbeat).request.containers
     assert status.exit_status == -105

@@ -7,9 +7,8 @@ from collections.abc import Callable
 
 import pytest
 
-from nm.core.effects import LaunchContainer, Signal, SignalContainer
-from nm.core.emulation.course import Amount, Stage
-from nm.core.emulation.table import EmulationTable, Match, Rule
+from nm.core.effects import LaunchContainer, Signal, SignalProcess
+from nm.core.emulation import Amount, EmulationTable, Match, Rule, Stage
 from nm.core.events import (
     ContainerExited,
     ContainerLaunched,
@@ -17,10 +16,9 @@ from nm.core.events import (
     Event,
     LaunchCancelled,
 )
-from nm.launcher import emulated_launcher
-from nm.launcher.containers_launcher import ContainersLauncher
-from nm.launcher.emulated_launcher import PID_FIRST, EmulatedLauncher
-from nm.launcher.launchers import Launchers
+from nm.emulation import launcher as emulated_launcher
+from nm.emulation.launcher import PID_FIRST, EmulatedLauncher
+from nm.launcher.containers_launcher import ContainersLauncher, Launchers
 from tests.nm.nodes import container_id
 from yarn.ids import ApplicationAttemptId, ApplicationId, ContainerId
 from yarn.resource import Resource
@@ -61,7 +59,7 @@ class Heard:
         )
 
     def signal(self, number: int, signal: Signal, launch: int = 1, told: str = "") -> None:
-        self._order(lambda: self.launcher.signal(SignalContainer(container_id(number), launch, signal, told)))
+        self._order(lambda: self.launcher.signal(SignalProcess(container_id(number), launch, signal, told)))
 
     async def until(self, count: int) -> list[Event]:
         """The events, once there are so many; two more turns of the loop show that there are no more."""
@@ -138,7 +136,7 @@ async def test_a_nodes_launchers_are_told_apart_by_the_containers_rule_and_end_t
     launchers = Launchers(real, heard.launcher)
     for number, rule in ((1, "endless"), (2, "")):
         launchers.launch(LaunchContainer(container_id(number), 1, "alice", (), {}, {}, "", Resource(1, 1), rule))
-    launchers.signal(SignalContainer(container_id(2), 1, Signal.TERM))
+    launchers.signal(SignalProcess(container_id(2), 1, Signal.TERM))
     assert await heard.until(2) == [launched(1), LaunchCancelled(container_id(2), 1)]
     assert launchers.is_running(container_id(1))
     assert not launchers.is_running(container_id(2))
@@ -221,7 +219,7 @@ async def length_ms(seed: int, container: ContainerId, launch: int = 1) -> int |
     effect = LaunchContainer(container, launch, "alice", (), {}, {}, "", Resource(100, 1), "drawn")
     heard.launcher.launch(effect)
     await heard.until(1)
-    return heard.launcher.running[container].course.ends_after_ms
+    return heard.launcher.running[container].profile.ends_after_ms
 
 
 async def test_the_same_container_has_the_same_course_whichever_run_and_node_it_is() -> None:

@@ -8,12 +8,11 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from nm.core.effects import LaunchContainer, Signal, SignalContainer
-from nm.core.emulation.course import Stage
-from nm.core.emulation.table import EmulationTable, Match, Rule
+from nm.core.effects import LaunchContainer, Signal, SignalProcess
+from nm.core.emulation import EmulationTable, Match, Rule, Stage
 from nm.core.events import ContainerExited, ContainerLaunched, Event
-from nm.emulation.master import MASTER_FAILED, EmulatedMasters
-from nm.launcher.emulated_launcher import EmulatedLauncher
+from nm.emulation.application_master import AM_FAILED, EmulatedApplicationMasters
+from nm.emulation.launcher import EmulatedLauncher
 from tests.am.played_servers import PlayedManager, served
 from tests.nm.nodes import container_id
 from wire.channel import Channels
@@ -40,7 +39,7 @@ TABLE = EmulationTable(
 class Node:
     """A launcher with emulated masters; `events` is what it has sent."""
 
-    def __init__(self, masters: EmulatedMasters) -> None:
+    def __init__(self, masters: EmulatedApplicationMasters) -> None:
         self.events: list[Event] = []
         self.launcher = EmulatedLauncher(TABLE, self._send)
         self.launcher.masters = masters
@@ -52,7 +51,7 @@ class Node:
         )
 
     def kill(self) -> None:
-        self.launcher.signal(SignalContainer(container_id(1), 1, Signal.KILL))
+        self.launcher.signal(SignalProcess(container_id(1), 1, Signal.KILL))
 
     async def exit_code(self) -> int:
         """Waits for the container's end."""
@@ -78,7 +77,7 @@ async def node(manager: PlayedManager) -> AsyncIterator[Node]:
             "yarn.app.mapreduce.am.scheduler.heartbeat.interval-ms": "5",
         }
         async with asyncio.TaskGroup() as tasks:
-            masters = EmulatedMasters(Configuration.of(conf), channels, tasks)
+            masters = EmulatedApplicationMasters(Configuration.of(conf), channels, tasks)
             yield Node(masters)
             masters.close()
 
@@ -162,11 +161,11 @@ async def test_a_master_that_the_resourcemanager_sends_away_fails() -> None:
     manager = PlayedManager(replies=[ApplicationAttemptNotFoundException("gone")])
     async with node(manager) as emulating:
         emulating.launch("hour")
-        assert await emulating.exit_code() == MASTER_FAILED
+        assert await emulating.exit_code() == AM_FAILED
         assert emulating.launcher._stale_ends == 1
 
 
 async def test_a_master_without_a_token_fails() -> None:
     async with node(PlayedManager()) as emulating:
         emulating.launch("stays", b"")
-        assert await emulating.exit_code() == MASTER_FAILED
+        assert await emulating.exit_code() == AM_FAILED

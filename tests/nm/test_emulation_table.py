@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from nm.core.emulation.course import Amount, Stage
-from nm.core.emulation.table import Bounds, ContainerFacts, EmulationTable, Match, Rule
+from nm.core.emulation import Amount, Bounds, ContainerFacts, EmulationTable, Match, Rule, Stage
 from nm.emulation.table_file import parse_table, read_emulation
 from yarn.configuration import Configuration
 from yarn.faults import ConfigurationException

@@ -13,7 +13,7 @@ import pytest
 from nm.core.disk_health import DirectoryHealth
 from nm.core.effects import FetchResource
 from nm.launcher.directories import NodeDirectories
-from nm.localizer.fetch import FetchFailed, diagnostics, fetch, hadoop_path, is_public, source_path
+from nm.localizer.fetch import DownloadFailed, diagnostics, fetch, hadoop_path, is_public, source_path
 from tests.nm.nodes import APP, container_id
 from yarn.containers import LocalResource
 from yarn.resource import INT64_MAX
@@ -85,13 +85,13 @@ def test_a_time_that_no_calendar_has_is_refused_as_any_other(
     directories: NodeDirectories, source: Path, timestamp_ms: int
 ) -> None:
     local = LocalResource(f"file:{source}", 6, timestamp_ms, LocalResourceType.FILE, APPLICATION)
-    with pytest.raises(FetchFailed, match="changed on src filesystem"):
+    with pytest.raises(DownloadFailed, match="changed on src filesystem"):
         fetch(request(local), directories)
 
 
 def test_a_file_that_changed_is_refused_with_all_three_times(directories: NodeDirectories, source: Path) -> None:
     os.utime(source, ns=(0, 1_234_567_890_123_000_000))
-    with pytest.raises(FetchFailed) as failed:
+    with pytest.raises(DownloadFailed) as failed:
         fetch(request(resource(source, late_ms=1)), directories)
     assert failed.value.sentence.startswith(
         f"Resource file:{source} changed on src filesystem - expected: "
@@ -109,7 +109,7 @@ def test_the_size_that_was_told_is_not_compared(directories: NodeDirectories, so
 
 def test_a_file_that_is_not_there_is_told_by_its_name(directories: NodeDirectories, tmp_path: Path) -> None:
     missing = LocalResource(f"file://{tmp_path}/nothere.txt", 1, 0)
-    with pytest.raises(FetchFailed) as failed:
+    with pytest.raises(DownloadFailed) as failed:
         fetch(request(missing), directories)
     sentence = f"File file:{tmp_path}/nothere.txt does not exist"
     assert (
@@ -121,7 +121,7 @@ def test_a_file_that_is_not_there_is_told_by_its_name(directories: NodeDirectori
 def test_a_public_file_that_is_not_for_everybody_is_refused(directories: NodeDirectories, source: Path) -> None:
     source.chmod(0o640)
     told = resource(source, PUBLIC)
-    with pytest.raises(FetchFailed) as failed:
+    with pytest.raises(DownloadFailed) as failed:
         fetch(request(told), directories)
     text = diagnostics(failed.value, told, container_id(1))
     assert text.endswith("is not publicly accessible and as such cannot be part of the public cache.")
@@ -147,7 +147,7 @@ def test_public_means_readable_and_the_whole_way_open(tmp_path: Path, monkeypatc
 @pytest.mark.parametrize("url", ["nosuch://h/x", "hdfs://nn:8020/x", "http://h/x"])
 def test_only_files_can_be_fetched(url: str) -> None:
     scheme = url.partition(":")[0]
-    with pytest.raises(FetchFailed, match=f'No FileSystem for scheme "{scheme}"') as failed:
+    with pytest.raises(DownloadFailed, match=f'No FileSystem for scheme "{scheme}"') as failed:
         source_path(url)
     assert failed.value.java_class == "org.apache.hadoop.fs.UnsupportedFileSystemException"
 
@@ -200,7 +200,7 @@ def test_a_directory_is_copied_with_all_that_is_in_it(directories: NodeDirectori
 def test_what_is_no_regular_file_is_refused(directories: NodeDirectories, tmp_path: Path) -> None:
     """A device or a socket: /dev/zero would never end."""
     zero = Path("/dev/zero")
-    with pytest.raises(FetchFailed, match="is not a regular file"):
+    with pytest.raises(DownloadFailed, match="is not a regular file"):
         fetch(request(resource(zero)), directories)
 
 
@@ -208,15 +208,15 @@ def test_a_broken_archive_leaves_nothing(directories: NodeDirectories, tmp_path:
     broken = tmp_path / "broken.tgz"
     broken.write_text("this is no tgz\n")
     told = resource(broken, APPLICATION, LocalResourceType.ARCHIVE)
-    with pytest.raises(FetchFailed) as failed:
+    with pytest.raises(DownloadFailed) as failed:
         fetch(request(told), directories)
-    assert "not a tar archive that can be read" in failed.value.sentence
+    assert "not a readable tar archive" in failed.value.sentence
     assert not list(Path(directories.local_dirs[0]).rglob("10*"))
 
 
 def test_without_a_good_disk_nothing_is_fetched(directories: NodeDirectories, source: Path) -> None:
     directories.local_health = DirectoryHealth((), {directories.local_dirs[0]: "broken"}, {})
-    with pytest.raises(FetchFailed, match="No space available in any of the local directories"):
+    with pytest.raises(DownloadFailed, match="No space available in any of the local directories"):
         fetch(request(resource(source)), directories)
 
 
@@ -229,7 +229,7 @@ def make_jar(directory: Path) -> Path:
 
 def test_a_name_that_no_file_can_have_does_not_exist(tmp_path: Path, directories: NodeDirectories) -> None:
     """A NUL cannot be passed to the system."""
-    with pytest.raises(FetchFailed) as caught:
+    with pytest.raises(DownloadFailed) as caught:
         fetch(request(LocalResource(f"file:{tmp_path}/a\0b", 1, 1, LocalResourceType.FILE, APPLICATION)), directories)
     assert caught.value.sentence == f"File file:{tmp_path}/a\0b does not exist"
 
@@ -244,7 +244,7 @@ def test_a_cache_that_has_become_a_link_is_not_filled(
     cache = Path(directories.local_dirs[0]) / HOMES[APPLICATION]
     cache.rename(cache.with_name("aside"))
     cache.symlink_to(outside)
-    with pytest.raises(FetchFailed, match="symbolic link"):
+    with pytest.raises(DownloadFailed, match="symbolic link"):
         fetch(request(resource(source), 11), directories)
     assert os.listdir(outside) == []
 
@@ -254,5 +254,5 @@ def test_a_pipe_is_refused_and_does_not_hold_other_fetches_up(
     directories: NodeDirectories, tmp_path: Path, name: str
 ) -> None:
     os.mkfifo(tmp_path / name)
-    with pytest.raises(FetchFailed, match="is not a regular file"):
+    with pytest.raises(DownloadFailed, match="is not a regular file"):
         fetch(request(resource(tmp_path / name, kind=LocalResourceType.ARCHIVE)), directories)

@@ -10,8 +10,8 @@ from msgspec import structs
 
 from nm.core import NodeManagerCore
 from nm.core.container import NMContainer, NMContainerState
-from nm.core.effects import LaunchContainer, RegisterNode, SendHeartbeat
-from nm.core.events import ContainerLaunched, HeartbeatAnswered, Start, Tick
+from nm.core.effects import LaunchContainer, SendHeartbeat, SendRegistration
+from nm.core.events import ContainerLaunched, NodeHeartbeatAnswered, Start, Tick
 from nm.core.invariants import NodeAudit
 from nm.core.settings import CoreSettings, NodeFacts
 from nm.shell.effects import NodeShell
@@ -75,8 +75,8 @@ def test_cached_files_that_are_not_given_back(node: Node, monkeypatch: pytest.Mo
 def test_a_second_heartbeat_before_the_answer_to_the_first(node: Node) -> None:
     audit = NodeAudit({}, {}, node.core.context.resources)
     beat = SendHeartbeat(None)  # type: ignore[arg-type]
-    answer = HeartbeatAnswered(NodeHeartbeatResponse(1, NodeAction.NORMAL))
-    assert audit.violations(Start(), [RegisterNode(None)]) == []  # type: ignore[arg-type]
+    answer = NodeHeartbeatAnswered(NodeHeartbeatResponse(1, NodeAction.NORMAL))
+    assert audit.violations(Start(), [SendRegistration(None)]) == []  # type: ignore[arg-type]
     assert audit.violations(answer, [beat]) == []
     assert audit.violations(answer, [beat]) == []
     assert audit.violations(Tick(), [beat]) == ["I-24: 2 calls to the ResourceManager are outstanding after Tick"]

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from nm.launcher.java_version import java_version
+from nm.shell.host_environment import java_version
 
 
 def jdk(home: Path, version: str, java: str = "bin/java") -> Path:

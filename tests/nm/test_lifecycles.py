@@ -7,8 +7,13 @@ from typing import get_args
 import pytest
 
 from nm.core import NodeManagerCore
-from nm.core.application import NMApplication, NMApplicationState
-from nm.core.application_lifecycle import APPLICATION_LIFECYCLE, ApplicationEvent, ContainerOfApplicationEvent
+from nm.core.application import (
+    APPLICATION_LIFECYCLE,
+    ApplicationEvent,
+    ContainerOfApplicationEvent,
+    NMApplication,
+    NMApplicationState,
+)
 from nm.core.container import NMContainer, NMContainerState
 from nm.core.container_lifecycle import CONTAINER_LIFECYCLE, ContainerEvent
 from nm.core.context import NodeContext

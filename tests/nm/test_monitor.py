@@ -10,11 +10,10 @@ from pathlib import Path
 import pytest
 
 from nm.core.effects import MonitorContainer
-from nm.core.emulation.table import EmulationTable
+from nm.core.emulation import EmulationTable
 from nm.core.events import Event, UtilizationSampled
-from nm.launcher.containers_launcher import ContainersLauncher
-from nm.launcher.emulated_launcher import EmulatedLauncher
-from nm.launcher.launchers import Launchers
+from nm.emulation.launcher import EmulatedLauncher
+from nm.launcher.containers_launcher import ContainersLauncher, Launchers
 from nm.shell.monitor import ContainersMonitor, MonitorSettings, Processes
 from tests.nm.lone_node import lone_node
 from tests.nm.nodes import container_id
@@ -73,12 +72,12 @@ def test_an_emulating_node_without_containers_says_so_once() -> None:
     monitor = ContainersMonitor(launchers, sampled.append, MonitorSettings(), 4, emulating=True)
     machine, nothing = ResourceUtilization(1, 2, 3.0), ResourceUtilization()
     for _ in range(2):
-        monitor.look(Processes(), machine)
+        monitor.measure(Processes(), machine)
     assert sampled == [UtilizationSampled(nothing, nothing)]
     # One that is gone already.
     monitor.watch(MonitorContainer(container_id(1), 1, 1 << 20, 1 << 20))
     for _ in range(3):
-        monitor.look(Processes(), machine)
+        monitor.measure(Processes(), machine)
     assert sampled == [UtilizationSampled(nothing, nothing)] * 3
 
 

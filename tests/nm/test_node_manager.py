@@ -13,10 +13,11 @@ import pytest
 from nm.core import NodeManagerCore
 from nm.core.effects import Effect
 from nm.core.events import ContainerExited, Event, ShutDown, UnregisterCompleted
-from nm.launcher.leftovers import DirectoriesInUse
 from nm.launcher.processes import all_processes, environment_of, stat_of
+from nm.shell.daemon import hosting
+from nm.shell.host_environment import DirectoriesInUse
 from nm.shell.node_host import NodeHost
-from nm.shell.node_manager import CoreStart
+from nm.shell.node_manager import NodeCoreStart
 from tests.nm.lone_node import ATTEMPT, LoneNode, lone_node, lone_nodes, node_configuration, played_resource_manager
 from tests.nm.waiting import until
 from tests.processes import running
@@ -315,7 +316,7 @@ async def test_a_node_names_what_keeps_it_from_starting(tmp_path: Path) -> None:
         ):
             conf = node_configuration(tmp_path, port, settings)
             with pytest.raises(YarnException, match=match):
-                async with NodeHost.start(conf, {}, asyncio.Event()):
+                async with NodeHost.start(hosting(conf), {}, asyncio.Event()):
                     pytest.fail("it started")
         taken.close()
         await taken.wait_closed()
@@ -326,7 +327,7 @@ async def test_a_node_with_another_clusters_secret_is_refused(tmp_path: Path) ->
         (tmp_path / "other").write_bytes(b"x" * 32)
         (tmp_path / "other").chmod(0o600)
         conf = node_configuration(tmp_path, port, {"yarn.yarnling.cluster-secret-file": str(tmp_path / "other")})
-        async with NodeHost.start(conf, {}, asyncio.Event()) as host:
+        async with NodeHost.start(hosting(conf), {}, asyncio.Event()) as host:
             assert not await host.wait_registered()
             assert "secret of another cluster" in await host.stopped
         assert rm.registrations == []
@@ -339,7 +340,7 @@ async def test_a_node_that_cannot_reach_the_rm_ends_when_its_patience_does(tmp_p
         "yarn.resourcemanager.connect.max-wait.ms": "200",
         "yarn.resourcemanager.connect.retry-interval.ms": "50",
     }
-    async with NodeHost.start(node_configuration(tmp_path, port, settings), {}, asyncio.Event()) as host:
+    async with NodeHost.start(hosting(node_configuration(tmp_path, port, settings)), {}, asyncio.Event()) as host:
         assert not await host.wait_registered()
         assert f"127.0.0.1:{port} cannot be reached" in await host.stopped
 
@@ -358,7 +359,7 @@ async def test_a_recorded_run_replayed_into_a_new_core_gives_the_same_effects(tm
         await node.end_of(container_id)
         await node.finish_application()
     start, steps = read_event_log(log)
-    assert isinstance(start, CoreStart)
+    assert isinstance(start, NodeCoreStart)
     core = NodeManagerCore(start.node_id, start.facts, start.settings)
     count = 0
     for step in steps:

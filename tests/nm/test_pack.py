@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from nm.shell.daemon import hosting
 from nm.shell.node_host import NodeHost
 from tests.nm.lone_node import WAIT_S, lone_nodes, node_configuration, played_resource_manager
 from wire.protocols.container_management import ContainerManagementProtocol
@@ -64,7 +65,7 @@ async def test_a_node_that_is_sent_away_leaves_the_others(tmp_path: Path) -> Non
             (gone,) = [node for node in nodes if node.node.shell.stopped.done()]
             while gone.node.launcher.real.launched:  # noqa: ASYNC110  processes have no event here
                 await asyncio.sleep(0.01)
-        with pytest.raises(InvalidToken, match="has not registered yet, or is over"):
+        with pytest.raises(InvalidToken, match="has not registered yet, or has ended"):
             await gone.status(container_ids[gone.node.node_id])
         for node in nodes:
             if node is not gone:
@@ -85,7 +86,7 @@ async def test_a_pack_takes_another_port_if_one_of_its_nodes_cannot_have_it(
     async with played_resource_manager(tmp_path) as (_, port):
         monkeypatch.setattr(RpcServer, "_listen", refused_once)
         stopping = asyncio.Event()
-        async with NodeHost.start(node_configuration(tmp_path, port, PACK_OF_3), {}, stopping) as host:
+        async with NodeHost.start(hosting(node_configuration(tmp_path, port, PACK_OF_3)), {}, stopping) as host:
             assert await host.wait_registered()
             stopping.set()
             assert await host.stopped == ""
@@ -96,5 +97,5 @@ async def test_a_pack_takes_another_port_if_one_of_its_nodes_cannot_have_it(
 async def test_a_pack_without_addresses_for_its_nodes_is_refused(tmp_path: Path, host: str) -> None:
     settings = PACK_OF_3 | {"yarn.nodemanager.hostname": host}
     with pytest.raises(YarnException, match=r"yarn\.yarnling\.pack = 3: .*set yarn\.nodemanager\.hostname"):
-        async with NodeHost.start(node_configuration(tmp_path, 1, settings), {}, asyncio.Event()):
+        async with NodeHost.start(hosting(node_configuration(tmp_path, 1, settings)), {}, asyncio.Event()):
             pytest.fail("it started")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from nm.core.retries import RetryPolicy
+from nm.core.container import SlidingWindowRetryPolicy
 from yarn.containers import ContainerRetryContext
 from yarn.states import ContainerRetryPolicy
 
@@ -12,8 +12,8 @@ ALL = ContainerRetryPolicy.RETRY_ON_ALL_ERRORS
 SPECIFIC = ContainerRetryPolicy.RETRY_ON_SPECIFIC_ERROR_CODES
 
 
-def policy(context: ContainerRetryContext) -> RetryPolicy:
-    return RetryPolicy(context, minimum_interval_ms=1000)
+def policy(context: ContainerRetryContext) -> SlidingWindowRetryPolicy:
+    return SlidingWindowRetryPolicy(context, minimum_interval_ms=1000)
 
 
 @pytest.mark.parametrize("code", [0, 137, 143])

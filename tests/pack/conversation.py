@@ -11,12 +11,10 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from nm.core import NodeManagerCore
-from nm.core.effects import SendHeartbeat
 from nm.core.events import NodeRegistered, Start, UnregisterCompleted
 from nm.core.settings import CoreSettings, NodeFacts
 from nm.pack.tracker import PackTracker
-from nm.shell.effects import NodeShell
-from nm.shell.node_parts import RunningParts
+from nm.shell.effects import NodeParts, NodeShell
 from rm.core.events import Event as RMEvent
 from rm.core.events import NodeHeartbeat
 from rm.core.resource_manager import ResourceManagerCore
@@ -128,15 +126,15 @@ class PlayedNode:
             self.shell.send(event)
 
         calls = tracker.add(self.node_id, ContainerTokenSecretManager(keys), send)
+        send_heartbeat = calls.send_heartbeat
 
-        def call(effect: Any) -> None:
-            if isinstance(effect, SendHeartbeat):
-                self.sent.append(effect.request)
-            calls.call(effect)
+        def note_heartbeat(request: NodeHeartbeatRequest, *, at_once: bool) -> None:
+            self.sent.append(request)
+            send_heartbeat(request, at_once=at_once)
 
-        played: Any = type("Calls", (), {"call": staticmethod(call)})
-        nobody: Any = None
-        self.shell.parts = RunningParts(played, nobody, nobody, nobody, nobody, nobody)
+        calls.send_heartbeat = note_heartbeat  # type: ignore[method-assign]
+        no_part: Any = None
+        self.shell.parts = NodeParts(calls, no_part, no_part, no_part, no_part, no_part)
         self.shell.send(Start())
 
 

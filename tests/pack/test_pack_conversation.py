@@ -7,9 +7,8 @@ import random
 import pytest
 from msgspec.structs import replace
 
-from nm.core.effects import UnregisterNode
 from nm.core.events import HealthChecked, ShutDown, UtilizationSampled
-from nm.pack.tracker import first_beat_after_s
+from nm.pack.tracker import first_heartbeat_after_s
 from tests.pack.conversation import FIRST, MACHINE, PlayedManager, PlayedNode, conversation
 from wire.caller import Caller
 from yarn.errors import AccessControlException, InvalidArgumentException
@@ -190,9 +189,9 @@ async def test_a_node_that_lost_count_is_told_to_begin_anew_and_the_others_go_on
 
 def test_the_first_beats_of_a_pack_are_spread_over_the_interval() -> None:
     """300 nodes in turns of a hundred: three calls an interval, and each node in one of them. A small pack is one."""
-    after_s = [first_beat_after_s(number, 300, 1.0) for number in range(300)]
+    after_s = [first_heartbeat_after_s(number, 300, 1.0) for number in range(300)]
     assert {delay: after_s.count(delay) for delay in sorted(set(after_s))} == {0.0: 100, 1 / 3: 100, 2 / 3: 100}
-    assert {first_beat_after_s(number, 99, 1.0) for number in range(99)} == {0.0}
+    assert {first_heartbeat_after_s(number, 99, 1.0) for number in range(99)} == {0.0}
 
 
 async def test_a_pack_speaks_for_its_own_nodes_only() -> None:
@@ -229,7 +228,7 @@ async def test_a_pack_that_leaves_is_shut_down_in_one_call() -> None:
     async with conversation(3) as talk:
         await talk.beats(2)
         for node in talk.nodes:
-            node.shell.parts.tracker.call(UnregisterNode())  # type: ignore[union-attr]
+            node.shell.parts.tracker.send_unregistration()  # type: ignore[union-attr]
         context = talk.manager.core.context
         await talk.until(lambda: not context.nodes)
         assert {node.state for node in context.inactive_nodes.values()} == {NodeState.SHUTDOWN}

@@ -43,5 +43,5 @@ def test_a_master_imports_its_two_protocols_and_nothing_heavy(program: str) -> N
 
 def test_a_node_manager_imports_its_protocols_and_nothing_heavy() -> None:
     modules = imported("nm.shell.daemon")
-    assert spoken(modules) == {"container_management", "pack", "tracker"}
+    assert spoken(modules) == {"container_management", "master", "tracker"}
     assert HEAVY & modules == set()

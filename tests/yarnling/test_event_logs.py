@@ -10,7 +10,7 @@ import pytest
 
 from am.programs.distributed_shell.client import parse
 from nm.core import NodeManagerCore
-from nm.shell.node_manager import CoreStart as NodeStart
+from nm.shell.node_manager import NodeCoreStart as NodeStart
 from rm.core.resource_manager import ResourceManagerCore
 from rm.shell.daemon import ResourceManagerStart
 from wire.event_log import Step, read_event_log

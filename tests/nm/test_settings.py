@@ -5,8 +5,8 @@ from __future__ import annotations
 import psutil
 import pytest
 
-from nm.core.node_resources import Hardware, node_resource, physical_resource
-from nm.shell.monitor import hardware
+from nm.core.settings import Hardware, node_resource, physical_resource
+from nm.shell.host_environment import hardware
 from yarn.configuration import Configuration
 from yarn.faults import ConfigurationException
 from yarn.resource import Resource

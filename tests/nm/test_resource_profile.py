@@ -1,4 +1,4 @@
-"""The course of an emulated container: stages and draws in, its end and its use out."""
+"""The profile of an emulated container: stages and draws in, its end and its use out."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from nm.core.emulation.course import Amount, Course, Draw, Stage, Use
+from nm.core.emulation import Amount, Draw, ResourceProfile, Stage, Usage
 from yarn.resource import Resource
 
 SIZE = Resource(1000, 2)
@@ -21,32 +21,34 @@ def drawn(*numbers: float) -> Draw:
 
 
 def test_stages_follow_one_another_and_end_with_0() -> None:
-    course = Course.draw((Stage(100), Stage(250)), SIZE, drawn())
-    assert (course.ends_after_ms, course.exit_code) == (350, 0)
+    profile = ResourceProfile.draw((Stage(100), Stage(250)), SIZE, drawn())
+    assert (profile.ends_after_ms, profile.exit_code) == (350, 0)
 
 
 @pytest.mark.parametrize(("number", "ends_after_ms"), [(0.0, 70), (0.5, 100), (0.9999, 130)])
 def test_jitter_goes_to_both_sides(number: float, ends_after_ms: int) -> None:
-    assert Course.draw((Stage(100, jitter_ms=30),), SIZE, drawn(number)).ends_after_ms == ends_after_ms
+    assert ResourceProfile.draw((Stage(100, jitter_ms=30),), SIZE, drawn(number)).ends_after_ms == ends_after_ms
 
 
 @pytest.mark.parametrize(("number", "end"), [(0.24, (100, 3)), (0.25, (300, 0))])
 def test_a_stage_may_be_the_last_one_by_chance(number: float, end: tuple[int, int]) -> None:
     stages = (Stage(100, exit_code=3, exit_probability=0.25), Stage(200))
-    course = Course.draw(stages, SIZE, drawn(number))
-    assert (course.ends_after_ms, course.exit_code) == end
+    profile = ResourceProfile.draw(stages, SIZE, drawn(number))
+    assert (profile.ends_after_ms, profile.exit_code) == end
 
 
 def test_a_sure_exit_draws_nothing() -> None:
-    course = Course.draw((Stage(100, exit_code=9, exit_probability=1.0), Stage(200)), SIZE, drawn())
-    assert (course.ends_after_ms, course.exit_code) == (100, 9)
+    profile = ResourceProfile.draw((Stage(100, exit_code=9, exit_probability=1.0), Stage(200)), SIZE, drawn())
+    assert (profile.ends_after_ms, profile.exit_code) == (100, 9)
 
 
 def test_a_stage_that_lasts_for_ever_leaves_the_end_to_a_signal() -> None:
-    course = Course.draw((Stage(100), Stage(None, memory_first=Amount(7), memory_last=Amount(7))), SIZE, drawn())
-    assert course.ends_after_ms is None
-    assert course.use_at(50).memory_bytes == 0
-    assert course.use_at(10_000_000).memory_bytes == 7 * MB
+    profile = ResourceProfile.draw(
+        (Stage(100), Stage(None, memory_first=Amount(7), memory_last=Amount(7))), SIZE, drawn()
+    )
+    assert profile.ends_after_ms is None
+    assert profile.usage_at(50).memory_bytes == 0
+    assert profile.usage_at(10_000_000).memory_bytes == 7 * MB
 
 
 def test_memory_goes_evenly_from_first_to_last_and_cpu_time_adds_up() -> None:
@@ -54,20 +56,20 @@ def test_memory_goes_evenly_from_first_to_last_and_cpu_time_adds_up() -> None:
         Stage(1000, memory_first=Amount(100), memory_last=Amount(300), cpu=Amount(0.5)),
         Stage(2000, memory_first=Amount(0.5, True), memory_last=Amount(0.5, True), cpu=Amount(1.0, True)),
     )
-    course = Course.draw(stages, SIZE, drawn())
-    assert course.use_at(0) == Use(100 * MB, 0)
-    assert course.use_at(500) == Use(200 * MB, 250)
+    profile = ResourceProfile.draw(stages, SIZE, drawn())
+    assert profile.usage_at(0) == Usage(100 * MB, 0)
+    assert profile.usage_at(500) == Usage(200 * MB, 250)
     # The second stage uses fractions of what the container was given: 1000 MB and 2 vcores.
-    assert course.use_at(1500) == Use(500 * MB, 500 + 1000)
-    assert course.use_at(3000) == course.use_at(9999) == Use(500 * MB, 500 + 4000)
+    assert profile.usage_at(1500) == Usage(500 * MB, 500 + 1000)
+    assert profile.usage_at(3000) == profile.usage_at(9999) == Usage(500 * MB, 500 + 4000)
 
 
 def test_a_stage_of_no_length_is_passed() -> None:
-    course = Course.draw((Stage(0, memory_first=Amount(5)), Stage(0)), SIZE, drawn())
-    assert (course.ends_after_ms, course.use_at(0)) == (0, Use(0, 0))
+    profile = ResourceProfile.draw((Stage(0, memory_first=Amount(5)), Stage(0)), SIZE, drawn())
+    assert (profile.ends_after_ms, profile.usage_at(0)) == (0, Usage(0, 0))
 
 
 def test_the_same_draws_make_the_same_course() -> None:
     stages = (Stage(1000, jitter_ms=900, exit_code=1, exit_probability=0.5), Stage(500, jitter_ms=500))
-    courses = {Course.draw(stages, SIZE, random.Random(seed).random) for seed in (1, 1, 2)}
+    courses = {ResourceProfile.draw(stages, SIZE, random.Random(seed).random) for seed in (1, 1, 2)}
     assert len(courses) == 2

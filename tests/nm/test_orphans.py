@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from nm.launcher import leftovers
+from nm.launcher import processes
 from nm.launcher.processes import ProcessStat, kill_process, stat_of
 from tests.nm.waiting import until
 from tests.processes import running
@@ -49,8 +49,8 @@ def test_who_began_first_ends_first(monkeypatch: pytest.MonkeyPatch, tmp_path: P
         return True
 
     tags = {"CONTAINER_ID": "container_1_0001_01_000002", "HADOOP_TOKEN_FILE_LOCATION": f"{tmp_path}{TOKENS}"}
-    monkeypatch.setattr(leftovers, "all_processes", lambda: iter(list(alive.values())))
-    monkeypatch.setattr(leftovers, "environment_of", lambda pid: tags)
-    monkeypatch.setattr(leftovers, "kill_process", kill)
-    assert leftovers.end_leftovers([f"{tmp_path}/local"]) == [worker, task]
+    monkeypatch.setattr(processes, "all_processes", lambda: iter(list(alive.values())))
+    monkeypatch.setattr(processes, "environment_of", lambda pid: tags)
+    monkeypatch.setattr(processes, "kill_process", kill)
+    assert processes.kill_orphans([f"{tmp_path}/local"]) == [worker, task]
     assert ended == [worker, task]

@@ -1,10 +1,10 @@
-"""Emulated ApplicationMasters: what the ResourceManager sees of a master, without a process.
+"""Emulated ApplicationMasters: the calls of an AM to the ResourceManager, without a process.
 
     register -> allocate at each heartbeat, while the stages last -> unregister as SUCCEEDED
 
-It asks for no containers: its stages are the application's work. One whose stages end with another exit code than 0
-ends like a process that crashes: the ResourceManager learns it from the node. All masters of a process share its
-channel to the ResourceManager; a master costs a task that sleeps between two heartbeats.
+An emulated AM requests no containers: its stages are the application's work. If they end with an exit code other than
+0, it ends like a process that crashes, without unregistering. The emulated AMs of a NodeManager process share its
+channel to the ResourceManager; each is a task that sleeps between two heartbeats.
 """
 
 from __future__ import annotations
@@ -35,20 +35,20 @@ from yarn.settings.resourcemanager import SCHEDULER_ADDRESS
 from yarn.states import FinalApplicationStatus
 
 UNREGISTER_PAUSE_S = 0.1
-"""Between two questions whether the ResourceManager has stored the end (AMRMClientImpl)."""
-MASTER_FAILED = 1
-"""The exit code of a master that the ResourceManager sent away, or could not reach."""
+"""Pause between two finishApplicationMaster calls, until the ResourceManager has stored the end (AMRMClientImpl)."""
+AM_FAILED = 1
+"""The exit code of an AM that the ResourceManager refused, or that could not reach it."""
 
 _logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
 Ended = Callable[[int], None]
-"""Takes the exit code of a master that has ended by itself."""
+"""Called with the exit code of an AM that ended without being killed."""
 
 
-class EmulatedMasters:
-    """Starts the emulated masters of one process; `close` ends those that are left."""
+class EmulatedApplicationMasters:
+    """Starts the emulated AMs of one process; `close` cancels those that still run."""
 
     def __init__(self, conf: Configuration, channels: Channels, tasks: asyncio.TaskGroup) -> None:
         host, port = SCHEDULER_ADDRESS.of(conf)
@@ -59,9 +59,9 @@ class EmulatedMasters:
         self._tasks = tasks
         self._running: set[asyncio.Task[None]] = set()
 
-    def start(self, container_id: ContainerId, tokens: bytes, ended: Ended) -> EmulatedMaster:
-        """A master with the tokens of its launch context; `ended` is called in a later turn, unless it is killed."""
-        master = EmulatedMaster(container_id, self._interval_s)
+    def start(self, container_id: ContainerId, tokens: bytes, ended: Ended) -> EmulatedApplicationMaster:
+        """Start an AM with the tokens of its launch context; `ended` is called in a later turn, unless it is killed."""
+        master = EmulatedApplicationMaster(container_id, self._interval_s)
         task = self._tasks.create_task(self._run(master, tokens, ended), name=f"emulated-master-{container_id}")
         master.task = task
         self._running.add(task)
@@ -72,21 +72,21 @@ class EmulatedMasters:
         for task in tuple(self._running):
             task.cancel()
 
-    async def _run(self, master: EmulatedMaster, tokens: bytes, ended: Ended) -> None:
+    async def _run(self, master: EmulatedApplicationMaster, tokens: bytes, ended: Ended) -> None:
         try:
             token = _amrm_token(tokens)
             await master.run(
                 ApplicationMasterProtocol(self._target, token=token, retry=self._retry, channels=self._channels)
             )
         except YarnException as error:
-            _logger.warning("emulated master failed container=%s %s", master.container_id, error.message)
-            ended(MASTER_FAILED)
+            _logger.warning("emulated ApplicationMaster failed container=%s: %s", master.container_id, error.message)
+            ended(AM_FAILED)
         else:
             ended(0)
 
 
-class EmulatedMaster:
-    """One master. `finish` has it unregister; `kill` ends it without a word, as KILL ends a process."""
+class EmulatedApplicationMaster:
+    """One emulated AM. `finish` lets it unregister and end; `kill` ends it at once, as KILL ends a process."""
 
     def __init__(self, container_id: ContainerId, interval_s: float) -> None:
         self.container_id = container_id
@@ -102,7 +102,7 @@ class EmulatedMaster:
         self.task.cancel()
 
     async def run(self, rm: ApplicationMasterProtocol) -> None:
-        """Returns once it is unregistered. Raises YarnException if the ResourceManager does not want it."""
+        """Run until it has unregistered. Raises YarnException if the ResourceManager refuses it."""
         await self._register(rm)
         response_id = 0
         while not self._finishing.is_set():
@@ -112,17 +112,17 @@ class EmulatedMaster:
                     await self._finishing.wait()
             except TimeoutError:
                 continue
-        while not await self._unregister(rm):  # noqa: ASYNC110  the ResourceManager has to be asked
+        while not await self._unregister(rm):  # noqa: ASYNC110  only the ResourceManager knows
             await asyncio.sleep(UNREGISTER_PAUSE_S)
 
     async def _register(self, rm: ApplicationMasterProtocol) -> None:
-        """Refused if an earlier call whose reply was lost has registered it; the next heartbeat shows what is so."""
+        """Register. It is also refused if an earlier call, whose reply was lost, registered it; allocate will show."""
         request = RegisterApplicationMasterRequest()
         with suppress(InvalidApplicationMasterRequestException):
             await self._until_known(lambda: rm.register_application_master(request))
 
     async def _heartbeat(self, rm: ApplicationMasterProtocol, response_id: int) -> int:
-        """The id of the reply. A ResourceManager that was started again has it register again."""
+        """Send one allocate call; the id of its reply. Register again if the ResourceManager was restarted."""
         try:
             response = await self._until_known(lambda: rm.allocate(AllocateRequest(response_id)))
         except ApplicationMasterNotRegisteredException:
@@ -142,17 +142,21 @@ class EmulatedMaster:
         return reply.is_unregistered
 
     async def _until_known(self, call: Callable[[], Awaitable[T]]) -> T:
-        """The reply of a call that may be repeated unchanged, repeated until one arrives."""
+        """The reply of a call that may be repeated unchanged; it is repeated until a reply arrives."""
         while True:
             try:
                 return await call()
             except CallOutcomeUnknown as error:
-                _logger.info("no reply, repeating the call container=%s %s", self.container_id, error.message)
+                _logger.info(
+                    "no reply from the ResourceManager, repeating the call container=%s: %s",
+                    self.container_id,
+                    error.message,
+                )
                 await asyncio.sleep(self._interval_s)
 
 
 def _amrm_token(tokens: bytes) -> Token:
     token = Credentials.from_bytes(tokens).token_of_kind(AMRM_KIND)
     if token is None:
-        raise InvalidToken(f"its launch context has no token of kind {AMRM_KIND}")
+        raise InvalidToken(f"the launch context of the ApplicationMaster has no token of kind {AMRM_KIND}")
     return token

@@ -1,1 +1,0 @@
-"""Emulated containers: the rules that describe them, and the course of one of them."""

@@ -1,0 +1,210 @@
+"""What a NodeManager process takes from its machine: hardware, Java, addresses, directories."""
+
+from __future__ import annotations
+
+import fcntl
+import logging
+import os
+import random
+import re
+import shutil
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from functools import cache
+from pathlib import Path
+
+import psutil
+
+from nm.core.settings import Hardware
+from nm.launcher.deletion import TreeDeleter
+from nm.launcher.directories import FILECACHE, NM_PRIVATE, PLAIN_MODE, USERCACHE, NodeDirectories, make_dir
+from nm.launcher.processes import kill_orphans
+from wire.address import Address
+from yarn.configuration import Configuration
+from yarn.errors import YarnException
+from yarn.ids import ContainerId
+from yarn.settings import nodemanager
+
+LOCK = ".nm.lock"
+
+_JAVA_RELEASE_BYTES_MAX = 64 * 1024
+"""The `release` file lists the modules of the JDK, in a few kilobytes."""
+_JAVA_VERSION = re.compile(r'^JAVA_VERSION="(?:1\.)?(\d{1,4})\b', re.MULTILINE)
+_LEVELS_TO_JAVA_HOME = 3
+"""`java` is in <home>/bin, in Java 8 also in <home>/jre/bin."""
+
+_logger = logging.getLogger(__name__)
+
+
+class DirectoriesInUse(YarnException):
+    """Another NodeManager runs over one of the directories."""
+
+
+class HostEnvironment:
+    """The addresses and directories of the nodes of a process.
+
+    `directories` {host: directories of the node on that host}; there are several hosts only in a pack. AMs call the
+    node at its host, which is part of its name; the first one may listen elsewhere, at `listening` (buildNodeId).
+    Call `lock_directories` before a node uses its directories, and `close` at the end.
+    """
+
+    def __init__(self, conf: Configuration, directories: Mapping[str, NodeDirectories], listening: Address) -> None:
+        self.conf = conf
+        self.directories = directories
+        self.hosts = tuple(directories)
+        self.listening = listening
+        self.deleter = TreeDeleter()
+        self.local_dirs = tuple(os.path.abspath(directory) for directory in nodemanager.LOCAL_DIRS.of(conf))
+        self._locks: list[int] = []
+        self._started_before: dict[str, tuple[ContainerId, ...]] = {}
+
+    @staticmethod
+    def of_one_node(conf: Configuration) -> HostEnvironment:
+        """The environment of a process with one node, which uses the configured directories themselves."""
+        address = Address.read(conf, nodemanager.ADDRESS)
+        bind_host = nodemanager.BIND_HOST.maybe_of(conf)
+        listening = Address(bind_host, address.port, nodemanager.BIND_HOST.key) if bind_host else address
+        directories = NodeDirectories(nodemanager.LOCAL_DIRS.of(conf), nodemanager.LOG_DIRS.of(conf), random.Random())
+        return HostEnvironment(conf, {address.host: directories}, listening)
+
+    @property
+    def is_pack(self) -> bool:
+        return len(self.hosts) > 1
+
+    def started_before(self, host: str) -> tuple[ContainerId, ...]:
+        """The containers that an earlier NodeManager started in the directories of the node on `host`."""
+        return self._started_before.get(host, ())
+
+    def lock_directories(self) -> None:
+        """Lock the local directories for this process, and clear away what an earlier NodeManager left in them.
+
+        Its processes are killed and its files deleted. Hadoop's NodeManager leaves the processes alone, and they go on
+        unseen; here the RM takes a registering node for empty and would fill it a second time. Raises DirectoriesInUse.
+        """
+        for local in self.local_dirs:
+            _make_local_dir(local)
+        self._locks = lock_directories(self.local_dirs)
+        for host, directories in self.directories.items():
+            if any(_entries(f"{local}/{NM_PRIVATE}") for local in directories.local_dirs):
+                self._started_before[host] = started_containers(directories.local_dirs)
+        if self._started_before:
+            for process in kill_orphans(self.local_dirs):
+                _logger.warning("killed a process that an earlier NodeManager left pid=%d", process.pid)
+        for directories in self.directories.values():
+            for path in move_stale_aside(directories.local_dirs):
+                self.deleter.delete_tree(os.path.dirname(path), path)
+
+    def close(self) -> None:
+        """Release the locks."""
+        for descriptor in self._locks:
+            os.close(descriptor)
+        self._locks = []
+
+
+def lock_directories(local_dirs: Iterable[str]) -> list[int]:
+    """Descriptors that lock the directories for this process until they are closed, at the latest when it dies.
+
+    The lock keeps a second NodeManager, started over the same directories by mistake, from killing the containers of
+    the first. Raises DirectoriesInUse, and locks none, if another process has one of them.
+    """
+    held: list[int] = []
+    for directory in local_dirs:
+        try:
+            descriptor = os.open(f"{directory}/{LOCK}", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+        except OSError:
+            # The disk cannot be written: the disk checker leaves it out.
+            continue
+        held.append(descriptor)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            for locked in held:
+                os.close(locked)
+            raise DirectoriesInUse(
+                f"yarn.nodemanager.local-dirs: another NodeManager runs over {directory} "
+                "(stop it, or give this one directories of its own)"
+            ) from None
+    return held
+
+
+def started_containers(local_dirs: Iterable[str]) -> tuple[ContainerId, ...]:
+    """The containers whose private directories an earlier NodeManager has not cleaned up, ordered by id."""
+    started: set[ContainerId] = set()
+    for directory in local_dirs:
+        for path in Path(directory, NM_PRIVATE).glob("application_*/container_*"):
+            with suppress(YarnException):
+                started.add(ContainerId.parse(path.name))
+    return tuple(sorted(started))
+
+
+def move_stale_aside(local_dirs: Iterable[str]) -> list[str]:
+    """Rename the caches and work directories of an earlier NodeManager; the paths that are to be deleted.
+
+    A rename is quick, so that the node can register before the files are gone
+    (ResourceLocalizationService.cleanUpLocalDirs; ContainerManagerImpl without recovery).
+    """
+    stale: list[str] = []
+    stamp = time.time_ns()
+    for directory in local_dirs:
+        for name in _entries(directory):
+            if name in (FILECACHE, USERCACHE, NM_PRIVATE):
+                aside = f"{directory}/{name}_DEL_{stamp}"
+                with suppress(OSError):
+                    os.rename(f"{directory}/{name}", aside)
+                    stale.append(aside)
+            elif name.startswith((f"{FILECACHE}_DEL_", f"{USERCACHE}_DEL_", f"{NM_PRIVATE}_DEL_")):
+                stale.append(f"{directory}/{name}")
+    return stale
+
+
+@cache
+def hardware() -> Hardware:
+    """The machine's memory and processors, read once (by the fork server for all NodeManagers that it forks)."""
+    threads = psutil.cpu_count() or 1
+    return Hardware(psutil.virtual_memory().total >> 20, psutil.cpu_count(logical=False) or threads, threads)
+
+
+def java_version(environ: Mapping[str, str]) -> int:
+    """The major version (8, 17) of the Java in JAVA_HOME, else of `java` in PATH; 0 if it is not known.
+
+    This is the Java that a Hadoop NodeManager with these variables would run in and, unless an AM sets another
+    JAVA_HOME, that of its containers. It is read from the file `release` in its home: running it would take longer
+    than a node's start.
+    """
+    home = environ.get("JAVA_HOME")
+    java = os.path.join(home, "bin", "java") if home else shutil.which("java", path=environ.get("PATH", os.defpath))
+    if java is None:
+        return 0
+    directory = os.path.realpath(java)
+    for _ in range(_LEVELS_TO_JAVA_HOME):
+        directory = os.path.dirname(directory)
+        version = _java_version_in(os.path.join(directory, "release"))
+        if version:
+            return version
+    return 0
+
+
+def _java_version_in(release: str) -> int:
+    try:
+        with open(release, encoding="utf-8", errors="replace") as file:
+            found = _JAVA_VERSION.search(file.read(_JAVA_RELEASE_BYTES_MAX))
+    except OSError:
+        return 0
+    return int(found[1]) if found else 0
+
+
+def _make_local_dir(local: str) -> None:
+    """Make a local directory. If that fails, the disk checker leaves it out and the health report names it."""
+    try:
+        make_dir(local, PLAIN_MODE)
+    except OSError as error:
+        _logger.warning("cannot use local directory=%s problem=%s", local, error.strerror)
+
+
+def _entries(directory: str) -> Sequence[str]:
+    """The names in a directory, sorted; none if it cannot be read."""
+    try:
+        return sorted(os.listdir(directory))
+    except OSError:
+        return ()
