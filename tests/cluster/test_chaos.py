@@ -19,8 +19,9 @@ from tests.processes import HEARING, running
 from yarnling.chaos.history import Role
 from yarnling.chaos.notes import SCRIPT, Notes
 from yarnling.chaos.plan import KINDS
-from yarnling.chaos.ready_made import find_plan, names
+from yarnling.chaos.plan_file import find_plan, plan_names
 from yarnling.chaos.runner import INTERRUPTED, run_plan
+from yarnling.chaos.schedule import random_plan
 from yarnling.chaos.verdict import Verdict
 from yarnling.cluster.processes import those_that_name
 
@@ -81,7 +82,7 @@ async def test_ready_made_plans_pass(name: str) -> None:
 # I2: nodes, I3: masters, I4: the ResourceManager, I5: all the rest.
 @pytest.mark.case("I2", "I3", "I4", "I5")
 @pytest.mark.soak
-@pytest.mark.parametrize("name", [name for name in names() if name not in ALWAYS])
+@pytest.mark.parametrize("name", [name for name in plan_names() if name not in ALWAYS])
 def test_all_ready_made_plans_pass(name: str) -> None:
     """Each in a process of its own: some of them make mounts."""
     result = chaos(name, "--seed", "1", "--json")
@@ -91,7 +92,6 @@ def test_all_ready_made_plans_pass(name: str) -> None:
 @pytest.mark.case("I5")
 @pytest.mark.soak
 async def test_random_plans_pass(seed: int) -> None:
-    from yarnling.chaos.swarm import random_plan
 
     run = await run_plan(random_plan(seed), seed)
     assert run.judgement.verdict is not Verdict.FAIL, (run.judgement.reasons, run.directory)
@@ -110,7 +110,7 @@ def test_an_expectation_that_is_not_met_fails_and_leaves_logs(tmp_path: Path) ->
     run = told(result)
     assert (result.returncode, run["verdict"]) == (1, "fail"), run
     assert run["reasons"] == ["nodes lost as expected: 0, expected 1"]
-    assert run["again"] == f"yarnling chaos {tmp_path}/plan.yaml --seed {run['seed']}"
+    assert run["command"] == f"yarnling chaos {tmp_path}/plan.yaml --seed {run['seed']}"
     directory = Path(run["directory"])
     assert (directory / "cluster" / "logs" / "rm.log").stat().st_size
     assert (directory / "events" / "resourcemanager.jsonl").stat().st_size
@@ -125,19 +125,19 @@ async def test_a_workload_that_loses_its_notes_fails(tmp_path: Path, monkeypatch
     run = await run_plan(find_plan(str(write(tmp_path, QUICK))), 1, keep=tmp_path / "kept")
     assert run.judgement.verdict is Verdict.FAIL
     (reason,) = run.judgement.reasons
-    assert reason.startswith("what succeeded was done: application_")
+    assert reason.startswith("successful work is complete: application_")
     assert reason.endswith("succeeded with 1 of 2 containers done")
 
 
 async def test_a_fault_that_finds_nobody_cannot_be_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The only application is submitted after the fault has given up."""
-    monkeypatch.setattr("yarnling.chaos.faults.SOMEBODY_S", 0.5)
+    monkeypatch.setattr("yarnling.chaos.faults.TARGET_WAIT_S", 0.5)
     text = QUICK.replace("seconds: 0.5}", "seconds: 0.5, at: 2.5}")
     text = text.replace("{fault: pause-node, node: 2, at: 0.2, for: 0.3}", "{fault: kill-master, at: 0}")
     text += "begins: at once\n"
     judgement = (await run_plan(find_plan(str(write(tmp_path, text))), 1)).judgement
     assert judgement.verdict is Verdict.CANNOT_TELL
-    assert list(judgement.reasons) == ["0.0 s kill-master could not be done: no master runs"]
+    assert list(judgement.reasons) == ["0.0 s kill-master could not be injected: no ApplicationMaster is running"]
 
 
 def test_a_cluster_that_does_not_come_up_cannot_be_told(tmp_path: Path) -> None:
@@ -152,7 +152,7 @@ def test_what_is_no_plan_is_told_in_full(tmp_path: Path) -> None:
     assert "plan.yaml:1: wrok: is not a valid key (did you mean work?" in result.stderr
     assert "plan.yaml:2: lasts = 'soon': is not a number" in result.stderr
     nothing = chaos()
-    assert (nothing.returncode, "name a plan, or say --random" in nothing.stderr) == (2, True)
+    assert (nothing.returncode, "give a plan or --random" in nothing.stderr) == (2, True)
 
 
 def test_an_interrupted_run_leaves_nothing(tmp_path: Path) -> None:
@@ -196,8 +196,8 @@ def test_the_documentation_tells_every_fault() -> None:
 
 def test_the_list_tells_every_plan() -> None:
     listed = chaos("--list").stdout
-    assert all(name in listed for name in names())
-    assert [entry["name"] for entry in json.loads(chaos("--list", "--json").stdout)] == names()
+    assert all(name in listed for name in plan_names())
+    assert [entry["name"] for entry in json.loads(chaos("--list", "--json").stdout)] == plan_names()
 
 
 def test_notes_are_in_the_directory_that_is_kept(tmp_path: Path) -> None:

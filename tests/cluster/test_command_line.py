@@ -32,7 +32,7 @@ def up(yarnling: Yarnling) -> Iterator[dict[str, object]]:
     state: dict[str, object] = json.loads(started.stdout)
     yield state
     ended = yarnling("down")
-    assert (ended.returncode, ended.stdout) == (0, "Cluster default has ended.\n")
+    assert (ended.returncode, ended.stdout) == (0, "Cluster default has stopped.\n")
     directory = Path(str(state["directory"]))
     assert not directory.exists()
     assert not names(directory)
@@ -108,7 +108,7 @@ def test_submit_with_hadoops_options_and_logs(up: dict[str, object], yarnling: Y
     assert submitted.returncode == 0, submitted.stderr
     app_id = submitted.stderr.split()[1]
     hint = submitted.stderr.splitlines()[-1]
-    assert hint == f"What it wrote: yarnling logs {app_id} --file stdout"
+    assert hint == f"Show its output: yarnling logs {app_id} --file stdout"
     shown = yarnling(*hint.split()[4:])
     assert shown.stdout.count("from the shell") == 2
     assert yarnling("logs", "application_1_0001").returncode == 1
@@ -224,7 +224,7 @@ def test_a_supervisor_that_was_killed_leaves_nothing_and_a_stale_state_is_no_hin
     eventually(lambda: not Path(state["directory"]).exists())
     asked = yarnling("status", "--name", "killed")
     assert (asked.returncode, "has gone without a word" in asked.stderr) == (1, True)
-    assert yarnling("down", "--name", "killed").stdout.endswith("nothing of it was left.\n")
+    assert yarnling("down", "--name", "killed").stdout.endswith("no processes remained.\n")
     assert yarnling("up", "--fast", "--detach", "--name", "killed").returncode == 0
     ended = yarnling("down", "--name", "killed", "--json")
     assert (ended.returncode, json.loads(ended.stdout)) == (0, {"name": "killed", "killed": None})
@@ -304,7 +304,7 @@ def test_down_cleans_up_after_a_supervisor_and_a_fork_server_that_were_killed(ya
     eventually(lambda: all(gone(node["process"]["pid"]) for node in state["nodes"]))
     assert sleepers(directory) > 0
     ended = yarnling("down", "--name", "both")
-    assert (ended.returncode, "had ended without a word" in ended.stdout) == (0, True), ended.stderr
+    assert (ended.returncode, "had already died" in ended.stdout) == (0, True), ended.stderr
     assert not names(directory)
     assert not directory.exists()
 

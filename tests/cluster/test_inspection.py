@@ -105,7 +105,7 @@ def test_top_prints_one_frame_into_a_pipe(waiting: ApplicationId, yarnling: Yarn
     shown = yarnling("top")
     assert shown.returncode == 0, shown.stderr
     lines = shown.stdout.splitlines()
-    assert "2 of 2 nodes run" in lines[0]
+    assert "2 of 2 nodes running" in lines[0]
     assert any(line.startswith(f"{waiting} RUNNING default, ") for line in lines)
     assert any(line.startswith("  waits for ") for line in lines)
     told = json.loads(yarnling("top", "--json").stdout)

@@ -16,7 +16,7 @@ from tests.cluster.conftest import QUICK, eventually
 from yarn.nodes import NodeReport
 from yarn.resource import Resource
 from yarn.states import FinalApplicationStatus, YarnApplicationState
-from yarnling.cli.views import node_table
+from yarnling.cli.status import node_table
 from yarnling.cluster.blocking import BlockingClient, BlockingCluster
 from yarnling.cluster.local_cluster import LocalCluster
 

@@ -1,7 +1,8 @@
-"""Chaos: faults at a cluster of real processes, on a schedule or from a seed, and a verdict on what it kept to.
+"""Chaos tests: inject faults into a cluster of real processes, then check what the cluster had to guarantee.
 
-plan.py, grammar.py     what is to be done, and how a file says it        schedule.py, swarm.py     pure: what and when
-faults.py, network.py   how it is done to a cluster                       workload.py               what runs meanwhile
-strike.py, drain.py     the phases of a run                               runner.py                 all of it, once
-history.py, checks.py   pure: what happened, and what must hold of it     verdict.py                pure: does it hold
+plan.py, plan_file.py     what a plan is, and its YAML         schedule.py    pure: which fault when, on which node
+faults.py, network.py     how each fault is injected           target.py      the cluster they are injected into
+workload.py, notes.py     the applications that run            phases.py      inject, recover, drain
+history.py, checks.py     pure: what happened, what must hold  verdict.py     pure: pass, fail or cannot tell
+runner.py                 one run from start to verdict        cleanup.py     run directories and leftovers
 """

@@ -1,7 +1,7 @@
-"""Small disks that can be filled: file systems in memory, seen by this process and what it starts, and by nobody else.
+"""Small file systems in memory that can be filled, visible only to this process and its children.
 
-They are mounted in a mount namespace of the run's own, so that none is left however it ends. Only root may do that; a
-run that wants such a disk and cannot have one tells nothing of the product.
+They are mounted in a mount namespace of the run's own, so none is left behind however the run ends. That requires root;
+a run that needs such a disk and cannot mount one ends with the verdict "cannot tell".
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ _MS_REC, _MS_PRIVATE = 0x4000, 1 << 18
 _CHUNK = b"\0" * (1 << 20)
 
 
-class NoDisk(YarnException):
-    """This process may not have a file system of its own; the text says what would."""
+class DiskUnavailable(YarnException):
+    """This process may not mount a file system; the message says what would allow it."""
 
 
 class SmallDisk:
@@ -32,20 +32,20 @@ class SmallDisk:
         self.directory = directory
 
     def mount(self) -> None:
-        """Raises NoDisk. Call `own_mounts` before."""
+        """Raises DiskUnavailable. Call `enter_mount_namespace` first."""
         self.directory.mkdir(parents=True, exist_ok=True)
         _call("mount", b"tmpfs", os.fsencode(self.directory), b"tmpfs", 0, f"size={SIZE_BYTES},mode=0755".encode())
 
     def fill(self) -> None:
-        """Leave no byte free. Raises NoDisk, with nothing left, if this is another file system.
+        """Fill it to the last byte. Raises DiskUnavailable, and removes the filler, if this is another file system.
 
-        A thread that is older than `own_mounts` sees what is below: the disk of the machine, which others use.
+        A thread started before `enter_mount_namespace` sees the machine's own disk here, which must not be filled.
         """
         try:
             with (self.directory / FILLER).open("ab", buffering=0) as file:
                 for chunk in (_CHUNK, b"\0"):
                     self._write_until_full(file, chunk)
-        except NoDisk:
+        except DiskUnavailable:
             self.empty()
             raise
 
@@ -53,7 +53,7 @@ class SmallDisk:
         try:
             while file.write(chunk) == len(chunk):
                 if file.tell() > SIZE_BYTES:
-                    raise NoDisk(f"{self.directory} is no disk of {SIZE_BYTES} bytes: it took more")
+                    raise DiskUnavailable(f"{self.directory} is not a disk of {SIZE_BYTES} bytes: it took more")
         except OSError as error:
             if error.errno != errno.ENOSPC:
                 raise
@@ -62,12 +62,12 @@ class SmallDisk:
         (self.directory / FILLER).unlink(missing_ok=True)
 
     def unmount(self) -> None:
-        """As soon as nobody uses it."""
+        """Detach it; it disappears once unused."""
         _call("umount2", os.fsencode(self.directory), 2)
 
 
-def own_mounts() -> None:
-    """From now on, what this thread and what it starts mount is seen by them alone. Raises NoDisk."""
+def enter_mount_namespace() -> None:
+    """Make later mounts visible only to this thread and what it starts. Raises DiskUnavailable."""
     _call("unshare", _CLONE_NEWNS)
     _call("mount", None, b"/", None, _MS_REC | _MS_PRIVATE, None)
 
@@ -76,7 +76,7 @@ def _call(function: str, *arguments: bytes | int | None) -> None:
     libc = ctypes.CDLL(None, use_errno=True)
     given = [ctypes.c_ulong(value) if isinstance(value, int) else value for value in arguments]
     if getattr(libc, function)(*given) != 0:
-        raise NoDisk(
-            f"a disk that can be full needs a mount of its own: {os.strerror(ctypes.get_errno())} "
-            f"(run as root, or below `unshare --user --map-root-user --mount`)"
+        raise DiskUnavailable(
+            f"a disk that can be filled needs a mount of its own: {os.strerror(ctypes.get_errno())} "
+            f"(run as root, or under `unshare --user --map-root-user --mount`)"
         )

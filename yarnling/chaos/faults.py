@@ -1,4 +1,4 @@
-"""Each fault as it is done to a cluster: `start` does it, `heal` undoes it. What they share is in Site."""
+"""How each fault is injected into a cluster, and undone."""
 
 from __future__ import annotations
 
@@ -7,251 +7,251 @@ import os
 import signal
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable
-from typing import TypeVar
+from collections.abc import Callable, Coroutine, Iterable
+from typing import Any, TypeVar
 
 import psutil
 
 from yarn.errors import YarnException
 from yarn.ids import ContainerId
 from yarnling.chaos.history import Role
+from yarnling.chaos.network import NetworkFault
 from yarnling.chaos.plan import Scope
-from yarnling.chaos.proxy import Harm
-from yarnling.chaos.schedule import Blow
-from yarnling.chaos.site import Site
+from yarnling.chaos.schedule import FaultInjection
+from yarnling.chaos.target import RM, TargetCluster
 from yarnling.cluster.container_processes import processes_of
 from yarnling.cluster.processes import kill
 
-SOMEBODY_S = 10.0
-"""How long a fault waits for a master, container or ResourceManager to be done to, unless it is optional."""
-LOOK_S = 0.05
-
+TARGET_WAIT_S = 10.0
+"""How long a fault that is not optional waits for a running ApplicationMaster, container or ResourceManager."""
+POLL_S = 0.05
 
 T = TypeVar("T")
 
 
-class NothingThere(YarnException):
-    """What the fault is for is not there: no master runs, the node is down already."""
+class NoTarget(YarnException):
+    """There is nothing to inject the fault into: no ApplicationMaster runs, or the node is already down."""
 
 
-class Fault(ABC):
-    """One blow. `start` returns whom it fell on, for people; it raises NothingThere if there is nobody."""
+class FaultAction(ABC):
+    """Carries out one fault injection.
 
-    def __init__(self, site: Site, blow: Blow) -> None:
-        self.site = site
-        self.blow = blow
+    `inject` returns a name of the target, for people, and raises NoTarget if there is none. `recover` undoes it.
+    """
+
+    def __init__(self, target: TargetCluster, injection: FaultInjection) -> None:
+        self.target = target
+        self.injection = injection
 
     @abstractmethod
-    async def start(self) -> str: ...
+    async def inject(self) -> str: ...
 
-    async def heal(self) -> None:  # noqa: B027  most faults undo something, two kills do not
-        """Nothing to undo, unless a fault says otherwise."""
+    async def recover(self) -> None:  # noqa: B027  most faults override it; two kills have nothing to undo
+        """Does nothing by default."""
 
-    def living_nodes(self) -> list[int]:
-        """The blow's nodes that are up. Raises NothingThere if none is."""
-        living = [number for number in self.blow.nodes if self.site.is_up(number)]
-        if not living:
-            raise NothingThere(f"{_nodes(self.blow.nodes)} is down already")
-        return living
-
-
-class KillNode(Fault):
-    async def start(self) -> str:
-        living = self.living_nodes()
-        containers = bool(self.blow.options.get("containers", True))
-        for number in living:
-            self.site.may_end(number)
-        async with asyncio.TaskGroup() as tasks:
-            for number in living:
-                tasks.create_task(self.site.cluster.kill_node(number, containers=containers))
-        return _nodes(living)
-
-    async def heal(self) -> None:
-        await _bring_back(self.site, self.blow.nodes)
+    def running_nodes(self) -> list[int]:
+        """Those of the fault's nodes that are up. Raises NoTarget if none is."""
+        running = [number for number in self.injection.nodes if self.target.is_up(number)]
+        if not running:
+            raise NoTarget(f"{_names(self.injection.nodes)} is already down")
+        return running
 
 
-class StopNode(Fault):
-    async def start(self) -> str:
-        living = self.living_nodes()
-        for number in living:
-            self.site.may_end(number)
-        async with asyncio.TaskGroup() as tasks:
-            for number in living:
-                tasks.create_task(self.site.cluster.remove_node(number))
-        return _nodes(living)
+class NodeDown(FaultAction):
+    """A NodeManager exits, and is restarted when the fault ends."""
 
-    async def heal(self) -> None:
-        await _bring_back(self.site, self.blow.nodes)
+    @abstractmethod
+    async def take_down(self, number: int) -> None: ...
+
+    async def inject(self) -> str:
+        running = self.running_nodes()
+        for number in running:
+            self.target.expect_exit(number)
+        await _all(self.take_down(number) for number in running)
+        return _names(running)
+
+    async def recover(self) -> None:
+        await _all(self.target.restart(number) for number in self.injection.nodes)
 
 
-class PauseNode(Fault):
-    def __init__(self, site: Site, blow: Blow) -> None:
-        super().__init__(site, blow)
+class KillNode(NodeDown):
+    async def take_down(self, number: int) -> None:
+        containers = bool(self.injection.options.get("containers", True))
+        await self.target.cluster.kill_node(number, containers=containers)
+
+
+class StopNode(NodeDown):
+    async def take_down(self, number: int) -> None:
+        await self.target.cluster.remove_node(number)
+
+
+class DecommissionNode(FaultAction):
+    async def inject(self) -> str:
+        running = self.running_nodes()
+        for number in running:
+            self.target.expect_exit(number)
+        self.target.leaving |= set(running)
+        timeout_s = self.injection.options.get("timeout", 30)
+        assert isinstance(timeout_s, int)
+        await self.target.refresh_leaving(timeout_s)
+        return _names(running)
+
+    async def recover(self) -> None:
+        self.target.leaving -= set(self.injection.nodes)
+        await self.target.refresh_leaving(0)
+        await _all(self.target.restart(number) for number in self.injection.nodes)
+
+
+class PauseNode(FaultAction):
+    def __init__(self, target: TargetCluster, injection: FaultInjection) -> None:
+        super().__init__(target, injection)
         self._paused: list[int] = []
 
-    async def start(self) -> str:
-        self._paused = self.living_nodes()
+    async def inject(self) -> str:
+        self._paused = self.running_nodes()
         for number in self._paused:
-            self.site.pause(number)
-        return _nodes(self._paused)
+            self.target.pause(number)
+        return _names(self._paused)
 
-    async def heal(self) -> None:
+    async def recover(self) -> None:
         for number in self._paused:
-            self.site.resume(number)
+            self.target.resume(number)
 
 
-class DecommissionNode(Fault):
-    async def start(self) -> str:
-        living = self.living_nodes()
-        for number in living:
-            self.site.may_end(number)
-        self.site.leaving |= set(living)
-        timeout_s = self.blow.options.get("timeout", 30)
-        assert isinstance(timeout_s, int)
-        await self.site.tell_leaving(timeout_s)
-        return _nodes(living)
+class KillResourceManager(FaultAction):
+    """A ResourceManager that is still starting may be killed as well."""
 
-    async def heal(self) -> None:
-        self.site.leaving -= set(self.blow.nodes)
-        await self.site.tell_leaving(0)
-        await _bring_back(self.site, self.blow.nodes)
-
-
-class KillResourceManager(Fault):
-    """One that is only starting is there, too."""
-
-    async def start(self) -> str:
-        await _resource_manager(self.site, self.blow)
-        self.site.may_end(0)
-        await self.site.cluster.kill_rm()
+    async def inject(self) -> str:
+        await _wait_for_rm(self.target, self.injection)
+        self.target.expect_exit(RM)
+        await self.target.cluster.kill_rm()
         return "rm"
 
-    async def heal(self) -> None:
-        await self.site.bring_back(0)
+    async def recover(self) -> None:
+        await self.target.restart(RM)
 
 
-class PauseResourceManager(Fault):
-    async def start(self) -> str:
-        await _resource_manager(self.site, self.blow)
-        self.site.pause(0)
+class PauseResourceManager(FaultAction):
+    async def inject(self) -> str:
+        await _wait_for_rm(self.target, self.injection)
+        self.target.pause(RM)
         return "rm"
 
-    async def heal(self) -> None:
-        self.site.resume(0)
+    async def recover(self) -> None:
+        self.target.resume(RM)
 
 
-class FullDisk(Fault):
-    async def start(self) -> str:
-        for number in self.blow.nodes:
-            await asyncio.to_thread(self.site.disks[number].fill)
-        return _nodes(self.blow.nodes)
+class FullDisk(FaultAction):
+    async def inject(self) -> str:
+        for number in self.injection.nodes:
+            await asyncio.to_thread(self.target.disks[number].fill)
+        return _names(self.injection.nodes)
 
-    async def heal(self) -> None:
-        for number in self.blow.nodes:
-            self.site.disks[number].empty()
+    async def recover(self) -> None:
+        for number in self.injection.nodes:
+            self.target.disks[number].empty()
 
 
-class FullStore(Fault):
-    """What the ResourceManager cannot keep it must not promise: what is new is refused, what runs goes on."""
+class FullStore(FaultAction):
+    """What cannot be stored must not be promised: new applications are refused, those that run continue."""
 
-    async def start(self) -> str:
-        await asyncio.to_thread(self.site.disks[0].fill)
+    async def inject(self) -> str:
+        await asyncio.to_thread(self.target.disks[RM].fill)
         return "the state store"
 
-    async def heal(self) -> None:
-        self.site.disks[0].empty()
+    async def recover(self) -> None:
+        self.target.disks[RM].empty()
 
 
-class KillContainer(Fault):
-    """SIGKILL to a running container, or master: its NodeManager sees it end with 137."""
+class KillProcesses(FaultAction):
+    """SIGKILL to a running container or ApplicationMaster: its NodeManager sees exit status 137."""
 
-    async def start(self) -> str:
-        container_id, processes = await _somebody(self.site, self.blow)
+    async def inject(self) -> str:
+        container_id, processes = await _find_container(self.target, self.injection)
         for process in processes:
             kill(process)
         return str(container_id)
 
 
-class PauseMaster(Fault):
-    def __init__(self, site: Site, blow: Blow) -> None:
-        super().__init__(site, blow)
+class PauseMaster(FaultAction):
+    def __init__(self, target: TargetCluster, injection: FaultInjection) -> None:
+        super().__init__(target, injection)
         self._stopped: list[psutil.Process] = []
 
-    async def start(self) -> str:
-        container_id, self._stopped = await _somebody(self.site, self.blow)
+    async def inject(self) -> str:
+        container_id, self._stopped = await _find_container(self.target, self.injection)
         for process in self._stopped:
             _signal(process, signal.SIGSTOP)
         return str(container_id)
 
-    async def heal(self) -> None:
+    async def recover(self) -> None:
         for process in self._stopped:
             _signal(process, signal.SIGCONT)
 
 
-class Cut(Fault):
-    """Links of nodes that nothing passes, or only one way."""
+class LinkFault(FaultAction):
+    """Puts a network fault on some links of the network. See yarnling.chaos.network for their names."""
 
     links: tuple[str, ...] = ()
 
-    async def start(self) -> str:
-        network = self.site.network
-        assert network is not None, "a plan with such a fault has a network"
-        lost, how = self.blow.options.get("lost", "both"), self.blow.options.get("how", "silent")
-        harm = Harm(
+    async def inject(self) -> str:
+        assert self.target.network is not None, "the plan of such a fault has a network"
+        self.target.network.inject(self.injection.number, self.link_names(), self.network_fault())
+        return _names(self.injection.nodes) if self.injection.nodes else "clients"
+
+    async def recover(self) -> None:
+        assert self.target.network is not None
+        self.target.network.remove(self.injection.number)
+
+    def link_names(self) -> tuple[str, ...]:
+        return tuple(f"{link}-{number}" for number in self.injection.nodes for link in self.links)
+
+    def network_fault(self) -> NetworkFault:
+        """A partition: nothing passes, in both directions or in one."""
+        lost, how = self.injection.options.get("lost", "both"), self.injection.options.get("how", "silent")
+        return NetworkFault(
             requests=lost != "replies" and how != "reset",
             replies=lost != "requests" and how != "reset",
             forgets=how == "lost",
             reset=how == "reset",
         )
-        network.harm(self.blow.number, self.names(), harm)
-        return _nodes(self.blow.nodes) if self.blow.nodes else "clients"
-
-    async def heal(self) -> None:
-        assert self.site.network is not None
-        self.site.network.undo(self.blow.number)
-
-    def names(self) -> tuple[str, ...]:
-        return tuple(f"{link}-{number}" for number in self.blow.nodes for link in self.links)
 
 
-class PartitionNode(Cut):
+class PartitionNode(LinkFault):
     links = ("tracker", "scheduler", "node")
 
 
-class PartitionNodeManager(Cut):
+class PartitionNodeManager(LinkFault):
     links = ("tracker",)
 
 
-class PartitionMasters(Cut):
+class PartitionMasters(LinkFault):
     links = ("scheduler",)
 
 
-class PartitionFromMasters(Cut):
+class PartitionFromMasters(LinkFault):
     links = ("node",)
 
 
-class PartitionClients(Cut):
-    def names(self) -> tuple[str, ...]:
+class PartitionClients(LinkFault):
+    def link_names(self) -> tuple[str, ...]:
         return ("clients",)
 
 
-class SlowNode(Cut):
+class SlowNode(LinkFault):
     links = ("tracker", "scheduler", "node")
 
-    async def start(self) -> str:
-        assert self.site.network is not None
-        options = {name: value for name, value in self.blow.options.items() if isinstance(value, float)}
-        harm = Harm(
+    def network_fault(self) -> NetworkFault:
+        options = {name: value for name, value in self.injection.options.items() if isinstance(value, float)}
+        return NetworkFault(
             delay_s=options.get("delay", 0.0),
             loss=options.get("loss", 0.0),
             rate=options.get("kilobytes", 0.0) * 1024,
             breaks=options.get("breaks", 0.0),
         )
-        self.site.network.harm(self.blow.number, self.names(), harm)
-        return _nodes(self.blow.nodes)
 
 
-FAULTS: dict[str, type[Fault]] = {
+ACTIONS: dict[str, type[FaultAction]] = {
     "kill-node": KillNode,
     "stop-node": StopNode,
     "pause-node": PauseNode,
@@ -260,9 +260,9 @@ FAULTS: dict[str, type[Fault]] = {
     "kill-rm": KillResourceManager,
     "pause-rm": PauseResourceManager,
     "full-store": FullStore,
-    "kill-master": KillContainer,
+    "kill-master": KillProcesses,
     "pause-master": PauseMaster,
-    "kill-container": KillContainer,
+    "kill-container": KillProcesses,
     "partition-node": PartitionNode,
     "partition-nm-from-rm": PartitionNodeManager,
     "partition-masters-from-rm": PartitionMasters,
@@ -270,46 +270,52 @@ FAULTS: dict[str, type[Fault]] = {
     "partition-clients": PartitionClients,
     "slow-node": SlowNode,
 }
+"""{name of the fault: how it is carried out}, for all of KINDS."""
 
 
-async def _bring_back(site: Site, numbers: tuple[int, ...]) -> None:
+async def _all(steps: Iterable[Coroutine[Any, Any, None]]) -> None:
+    """Run all of them at the same time."""
     async with asyncio.TaskGroup() as tasks:
-        for number in numbers:
-            tasks.create_task(site.bring_back(number))
+        for step in steps:
+            tasks.create_task(step)
 
 
-async def _somebody(site: Site, blow: Blow) -> tuple[ContainerId, list[psutil.Process]]:
-    """The master or container that the blow's pick says, and its processes; waits for one, unless the blow is optional.
+async def _find_container(target: TargetCluster, injection: FaultInjection) -> tuple[ContainerId, list[psutil.Process]]:
+    """The running AM or container that `pick` selects, with its processes; waits for one unless the fault is optional.
 
-    To find them takes its time where the machine is busy. One that has ended meanwhile is not it.
+    Looking up its processes takes a while on a busy machine. If it has exited meanwhile, another one is selected.
     """
-    is_master = blow.kind.scope is Scope.MASTER
+    is_master = injection.kind.scope is Scope.MASTER
     roles = (Role.MASTER,) if is_master else (Role.CONTAINER, Role.TASK)
-    missing = f"no {'master' if is_master else 'container'} runs"
-    given_up_s = time.monotonic() + (0.0 if blow.optional else SOMEBODY_S)
+    missing = f"no {'ApplicationMaster' if is_master else 'container'} is running"
+    deadline_s = _deadline_s(injection)
     while True:
-        alive = await _once_there(lambda: site.notes.alive(*roles), blow, missing)
-        container_id = alive[min(int(blow.pick * len(alive)), len(alive) - 1)].container_id
-        # Below this process alone: to read of strangers would wait for what they do with their memory, for seconds.
+        alive = await _wait_for(lambda: target.notes.alive(*roles), injection, missing)
+        container_id = alive[min(int(injection.pick * len(alive)), len(alive) - 1)].container_id
+        # Only among our own descendants: reading the environment of unrelated processes can block for seconds.
         if processes := await asyncio.to_thread(processes_of, container_id, os.getpid()):
             return container_id, processes
-        if time.monotonic() >= given_up_s:
-            raise NothingThere(missing)
+        if time.monotonic() >= deadline_s:
+            raise NoTarget(missing)
 
 
-async def _resource_manager(site: Site, blow: Blow) -> None:
-    """Returns when it is up: where a fault has just ended, it may be a moment away."""
-    await _once_there(lambda: site.is_up(0), blow, "the ResourceManager is down already")
+async def _wait_for_rm(target: TargetCluster, injection: FaultInjection) -> None:
+    """Wait until the ResourceManager is up: after another fault has ended it may still be restarting."""
+    await _wait_for(lambda: target.is_up(RM), injection, "the ResourceManager is already down")
 
 
-async def _once_there(look: Callable[[], T], blow: Blow, missing: str) -> T:
-    """What `look` finds, as soon as that is something. Raises NothingThere; at once, if the blow is optional."""
-    given_up_s = time.monotonic() + (0.0 if blow.optional else SOMEBODY_S)
-    while not (found := look()):
-        if time.monotonic() >= given_up_s:
-            raise NothingThere(missing)
-        await asyncio.sleep(LOOK_S)
+async def _wait_for(find: Callable[[], T], injection: FaultInjection, missing: str) -> T:
+    """What `find` returns once it is truthy. Raises NoTarget after a while, or at once for an optional fault."""
+    deadline_s = _deadline_s(injection)
+    while not (found := find()):
+        if time.monotonic() >= deadline_s:
+            raise NoTarget(missing)
+        await asyncio.sleep(POLL_S)
     return found
+
+
+def _deadline_s(injection: FaultInjection) -> float:
+    return time.monotonic() + (0.0 if injection.optional else TARGET_WAIT_S)
 
 
 def _signal(process: psutil.Process, number: int) -> None:
@@ -320,5 +326,5 @@ def _signal(process: psutil.Process, number: int) -> None:
         return
 
 
-def _nodes(numbers: tuple[int, ...] | list[int]) -> str:
+def _names(numbers: tuple[int, ...] | list[int]) -> str:
     return " ".join(f"nm-{number}" for number in numbers)

@@ -1,6 +1,6 @@
-"""What happened in a run, as the runner saw it and as the containers themselves noted it. Pure records.
+"""What happened in a run, as the runner observed it and as the containers recorded it themselves. Pure records.
 
-Times are in seconds since the machine's start (CLOCK_BOOTTIME), which a shell can read too and nobody sets.
+Times are in seconds since boot (CLOCK_BOOTTIME): a shell script can read that clock too, and nothing sets it.
 """
 
 from __future__ import annotations
@@ -13,18 +13,18 @@ from msgspec import Struct
 
 from yarn.ids import ApplicationId, ContainerId
 from yarn.states import FinalApplicationStatus, YarnApplicationState
-from yarnling.chaos.plan import Program, Scope
-from yarnling.chaos.schedule import Blow
+from yarnling.chaos.plan import Scope, WorkProgram
+from yarnling.chaos.schedule import FaultInjection
 
 
-class Submission(Struct, frozen=True):
-    """An application. `acknowledged_s` is None if its client never heard that it was accepted; `refusal`: why not."""
+class SubmittedApplication(Struct, frozen=True):
+    """`acknowledged_s`: None if the client never received the acknowledgement; `refusal`: why it was refused, or ""."""
 
     application_id: ApplicationId
-    program: Program
+    program: WorkProgram
     user: str
     tasks: int
-    begun_s: float
+    submitted_s: float
     acknowledged_s: float | None = None
     refusal: str = ""
     may_fail: bool = False
@@ -32,17 +32,18 @@ class Submission(Struct, frozen=True):
 
 
 class Role(Enum):
-    """What a process is to its application, as it notes it."""
+    """What a process is to its application, as it records itself."""
 
     MASTER = "master"
     CONTAINER = "container"
     TASK = "task"
 
 
-class Life(Struct, frozen=True):
-    """A process of a container. `last_s`: when it was last seen alive by its own note; `status`: None if it was killed.
+class ProcessSpan(Struct, frozen=True):
+    """From when to when a process of a container ran, by its own record.
 
-    `node`: the number of its node. `task`: its number, of a task that a worker runs.
+    `last_s`: when it last recorded itself as alive; `status`: its exit status, None if it was killed. `node`: the
+    number of its node. `task`: the number of the task, for tasks that a worker runs.
     """
 
     container_id: ContainerId
@@ -63,31 +64,32 @@ class Life(Struct, frozen=True):
         return self.container_id.attempt_id.attempt
 
 
-class Injected(Struct, frozen=True):
-    """A blow that fell. `healed_s` is None if it has no end. `whom`: what it was done to, for people.
+class InjectedFault(Struct, frozen=True):
+    """A fault that was injected, or could not be. `recovered_s`: None if it has no end. `target`: for people.
 
-    `problem`: why it could not be done, or not be undone; `skipped`: there was nothing to do it to, and no need.
+    `problem`: why it could not be injected; `skipped`: it was optional and there was no target.
     """
 
-    blow: Blow
+    injection: FaultInjection
     start_s: float
-    healed_s: float | None = None
-    whom: str = ""
+    recovered_s: float | None = None
+    target: str = ""
     problem: str = ""
     skipped: bool = False
 
-    def hides(self, node: int) -> bool:
-        """Whether it keeps the ResourceManager from having what runs on the node ended."""
-        return self.blow.kind.hides and (self.blow.kind.scope is Scope.RM or node in self.blow.nodes)
+    def hides_node(self, node: int) -> bool:
+        """Whether the ResourceManager could not get containers on that node stopped."""
+        kind = self.injection.kind
+        return kind.hides_node and (kind.scope is Scope.RM or node in self.injection.nodes)
 
-    def silences(self, master: Life) -> bool:
-        """Whether it keeps that master from hearing what the ResourceManager says."""
-        is_hit = master.node in self.blow.nodes or self.whom == str(master.container_id)
-        return self.blow.kind.silences and is_hit
+    def isolates_master(self, master: ProcessSpan) -> bool:
+        """Whether that ApplicationMaster could not receive replies from the ResourceManager."""
+        is_target = master.node in self.injection.nodes or self.target == str(master.container_id)
+        return self.injection.kind.isolates_master and is_target
 
 
 class Change(Struct, frozen=True):
-    """At some look `subject` (a node's name, an application's id, "rm") was in another state or attempt than before."""
+    """A poll found `subject` (a node's name, an application's id, or "rm") in a new state or attempt."""
 
     at_s: float
     subject: str
@@ -96,9 +98,9 @@ class Change(Struct, frozen=True):
 
 
 class Outcome(Struct, frozen=True):
-    """How an application ended, as the ResourceManager says at the end; None of a state: it does not know it.
+    """How an application ended, as the ResourceManager reports it at the end. `state`: None if it is unknown there.
 
-    `right`: of a word count, whether its counts are those of a plain count.
+    `right`: for a word count, whether its counts are correct.
     """
 
     state: YarnApplicationState | None
@@ -110,47 +112,50 @@ class Outcome(Struct, frozen=True):
 
 @dataclass(slots=True)
 class History:
-    """All of a run. `problem`: why it could not be told what the product does, such as a cluster that never came up.
+    """All of a run. `problem`: why the run says nothing about the product, for example a cluster that did not start.
 
-    `lag_s`: how much too late this program woke up at worst; the cluster's processes will have fared no better.
-    `unhealed`, `undrained`, `left`, `died`: a line for each thing that should not be.
+    `lag_s`: the longest delay with which this program woke up; the cluster's processes will have had similar delays.
+    `not_recovered`, `not_drained`, `left`, `crashed`: a line for each thing that should not be.
     """
 
-    submissions: list[Submission] = field(default_factory=list)
-    lives: list[Life] = field(default_factory=list)
-    injected: list[Injected] = field(default_factory=list)
+    submissions: list[SubmittedApplication] = field(default_factory=list)
+    spans: list[ProcessSpan] = field(default_factory=list)
+    injected: list[InjectedFault] = field(default_factory=list)
     changes: list[Change] = field(default_factory=list)
     outcomes: dict[ApplicationId, Outcome] = field(default_factory=dict)
-    killed_at_s: dict[ApplicationId, float] = field(default_factory=dict)
-    begun_s: float = 0.0
-    healed_s: float = 0.0
+    started_s: float = 0.0
+    recovered_s: float = 0.0
     drained_s: float = 0.0
     ended_s: float = 0.0
-    unhealed: list[str] = field(default_factory=list)
-    undrained: list[str] = field(default_factory=list)
+    not_recovered: list[str] = field(default_factory=list)
+    not_drained: list[str] = field(default_factory=list)
     left: list[str] = field(default_factory=list)
-    died: list[str] = field(default_factory=list)
+    crashed: list[str] = field(default_factory=list)
     lag_s: float = 0.0
     problem: str = ""
 
-    def of(self, application_id: ApplicationId, *roles: Role) -> list[Life]:
-        """The lives of an application in the order of their starts; in these roles, if any are named."""
+    def spans_of(self, application_id: ApplicationId, *roles: Role) -> list[ProcessSpan]:
+        """The processes of an application (in these roles, if any are given), by start time."""
         wanted = [
-            life for life in self.lives if life.application_id == application_id and (not roles or life.role in roles)
+            span for span in self.spans if span.application_id == application_id and (not roles or span.role in roles)
         ]
-        return sorted(wanted, key=lambda life: life.start_s)
+        return sorted(wanted, key=lambda span: span.start_s)
 
     def hidden(self, node: int) -> list[tuple[float, float]]:
-        """When the ResourceManager could not reach the node, or was not there itself: (from, to), in order."""
-        return sorted(self._span(one) for one in self.injected if not one.skipped and one.hides(node))
+        """When the ResourceManager was down or could not reach the node: (from, to), in order."""
+        return sorted(self._span(one) for one in self.injected if not one.skipped and one.hides_node(node))
 
-    def silenced(self, master: Life) -> list[tuple[float, float]]:
-        """When the master could not hear the ResourceManager, or its node was hidden: (from, to), in order."""
-        silent = [self._span(one) for one in self.injected if not one.skipped and one.silences(master)]
-        return sorted([*silent, *self.hidden(master.node)])
+    def isolated(self, master: ProcessSpan) -> list[tuple[float, float]]:
+        """When the AM received no replies from the ResourceManager, or its node was hidden: (from, to), in order."""
+        isolated = [self._span(one) for one in self.injected if not one.skipped and one.isolates_master(master)]
+        return sorted([*isolated, *self.hidden(master.node)])
 
     def changes_of(self, subject: str) -> Iterator[Change]:
         return (change for change in self.changes if change.subject == subject)
 
-    def _span(self, one: Injected) -> tuple[float, float]:
-        return one.start_s, self.ended_s if one.healed_s is None else one.healed_s
+    def end_of(self, fault: InjectedFault) -> float:
+        """When a fault ended: with the run, if not before."""
+        return self.ended_s if fault.recovered_s is None else fault.recovered_s
+
+    def _span(self, fault: InjectedFault) -> tuple[float, float]:
+        return fault.start_s, self.end_of(fault)

@@ -1,32 +1,80 @@
-"""The ways between a cluster's processes, each through a proxy of its own: for node k
+"""The network between a cluster's processes: a TCP proxy for each link, on which faults are injected. For node k
 
-    tracker-k    its NodeManager to the ResourceManager       scheduler-k    its masters to the ResourceManager
-    node-k       everybody to its NodeManager                 clients        the work's clients to the ResourceManager
+    tracker-k    its NodeManager to the ResourceManager       scheduler-k    its AMs to the ResourceManager
+    node-k       everyone to its NodeManager                  clients        clients to the ResourceManager
 
-A node listens beside the host that it names (yarn.nodemanager.bind-host): the proxy has that host and port. Its masters
-find the ResourceManager in a configuration directory of the node's own.
+A NodeManager advertises the address of its proxy and listens on another one (yarn.nodemanager.bind-host). Its
+ApplicationMasters find the ResourceManager through a configuration directory of the node's own.
+
+A proxy does to a TCP stream what a network does to it: hold it back and let it pass later (an unplugged cable; TCP
+retransmits), delay it, throttle it, break the connection. Bytes are never dropped, as TCP never loses any: a lost
+packet is the pause until its retransmission.
 """
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import random
 import socket
+import struct
+import time
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
+
+from msgspec import Struct
 
 from wire.hadoop_xml import to_xml
 from yarn.settings import nodemanager, resourcemanager
-from yarnling.chaos.proxy import Harm, Link
 from yarnling.cluster.daemons import Detour
 from yarnling.cluster.directory import NodePlace
 
 HOST = "127.0.0.1"
-BEHIND = "127.128."
-"""Where a node behind its proxy listens: 127.0.0.4 at 127.128.0.4, at the same port."""
+NODE_NETWORK = "127.128."
+"""Where a node behind a proxy listens: 127.0.0.4 becomes 127.128.0.4, with the same port."""
+CHUNK_BYTES = 16 * 1024
+CHUNKS_MAX = 64
+"""Chunks read but not yet sent, for each direction of a connection; then the sender has to wait."""
+RETRANSMIT_S = 0.2
+"""The pause that a lost packet causes: Linux's minimum retransmission timeout."""
+BACKLOG = 1024
+
+
+class NetworkFault(Struct, frozen=True):
+    """What is wrong with a link. `requests`, `replies`: nothing passes in that direction; `forgets`: what was held back
+    is discarded at the end, with its connection. `reset`: every connection is reset, existing and new.
+
+    `rate`: bytes a second, 0 is unlimited. `loss`, `breaks`: the probability that a chunk is lost, or breaks its
+    connection.
+    """
+
+    requests: bool = False
+    replies: bool = False
+    forgets: bool = False
+    reset: bool = False
+    delay_s: float = 0.0
+    loss: float = 0.0
+    rate: float = 0.0
+    breaks: float = 0.0
+
+
+@dataclass
+class Direction:
+    """One direction of a link with all its faults combined. Nothing passes while `is_open` is cleared."""
+
+    delay_s: float = 0.0
+    loss: float = 0.0
+    rate: float = 0.0
+    breaks: float = 0.0
+    is_open: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def __post_init__(self) -> None:
+        self.is_open.set()
 
 
 class Network:
-    """All links of one cluster; LocalCluster asks it for each node's ways (`of_node`)."""
+    """All links of one cluster. LocalCluster calls `of_node` for each node that it starts."""
 
     def __init__(self, directory: Path, draw: random.Random) -> None:
         self._directory = directory
@@ -34,7 +82,7 @@ class Network:
         self.links: dict[str, Link] = {}
 
     async def of_node(self, place: NodePlace, values: Mapping[str, str]) -> Detour:
-        """The node's ways, made when it starts first; `values` is what the cluster's files say."""
+        """The node's addresses; its links are opened at the first start. `values`: the cluster's configuration."""
         number = place.number
         tracker = await self._open(
             f"tracker-{number}", HOST, _target(values, resourcemanager.RESOURCE_TRACKER_ADDRESS.key)
@@ -42,7 +90,7 @@ class Network:
         scheduler = await self._open(
             f"scheduler-{number}", HOST, _target(values, resourcemanager.SCHEDULER_ADDRESS.key)
         )
-        behind = BEHIND + place.host.split(".", 2)[2]
+        behind = NODE_NETWORK + place.host.split(".", 2)[2]
         front = await self._open(f"node-{number}", place.host, None)
         front.target = (behind, front.address[1])
         conf_dir = self._directory / f"conf-{place.name}"
@@ -62,22 +110,23 @@ class Network:
         )
 
     async def for_clients(self, addresses: Mapping[str, str]) -> dict[str, str]:
-        """The addresses that clients shall call."""
+        """The addresses that clients use."""
         link = await self._open("clients", HOST, _target(addresses, resourcemanager.ADDRESS.key))
         return {**addresses, resourcemanager.ADDRESS.key: _text(link)}
 
-    def harm(self, key: int, names: tuple[str, ...], harm: Harm) -> None:
-        """Do this to these links, until `undo`."""
+    def inject(self, key: int, names: tuple[str, ...], fault: NetworkFault) -> None:
+        """Put this fault on these links, until `remove(key)`."""
         for name in names:
-            self.links[name].harm(key, harm)
+            self.links[name].inject(key, fault)
 
-    def undo(self, key: int) -> None:
+    def remove(self, key: int) -> None:
         for link in self.links.values():
-            link.undo(key)
+            link.remove(key)
 
-    def heal(self) -> None:
+    def recover(self) -> None:
+        """Remove all faults from all links."""
         for link in self.links.values():
-            link.heal()
+            link.recover()
 
     async def close(self) -> None:
         for link in self.links.values():
@@ -94,7 +143,7 @@ class Network:
 
 
 class SamePorts:
-    """A node that is started again has the port, and so the NodeId, that it had before."""
+    """Gives a restarted NodeManager the port, and so the NodeId, that it had before."""
 
     def __init__(self) -> None:
         self._ports: dict[int, int] = {}
@@ -105,6 +154,168 @@ class SamePorts:
                 free.bind((place.host, 0))
                 self._ports[place.number] = free.getsockname()[1]
         return Detour({nodemanager.ADDRESS.key: f"{place.host}:{self._ports[place.number]}"})
+
+
+class Link:
+    """A proxy: listens on a free port of `host` and forwards each connection to `target`.
+
+    `requests` is the direction from callers to the server, `replies` the way back. `close` it in the end.
+    """
+
+    def __init__(self, name: str, draw: random.Random) -> None:
+        self.name = name
+        self.target: tuple[str, int] | None = None
+        self.address = ("", 0)
+        self.requests, self.replies = Direction(), Direction()
+        self.refuses = False
+        self._faults: dict[int, NetworkFault] = {}
+        self._draw = draw
+        self._server: asyncio.Server | None = None
+        self._connections: dict[_Connection, None] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    async def listen(self, host: str) -> tuple[str, int]:
+        """Bind a free port and return the address. Connections that arrive before `target` is set are reset."""
+        self._server = await asyncio.start_server(self._serve, host, 0, backlog=BACKLOG)
+        name = self._server.sockets[0].getsockname()
+        self.address = (name[0], name[1])
+        return self.address
+
+    def inject(self, key: int, fault: NetworkFault) -> None:
+        """Add a fault to those already on the link, until `remove(key)`."""
+        self._faults[key] = fault
+        self._apply()
+        if fault.reset:
+            self.reset_connections()
+
+    def remove(self, key: int) -> None:
+        """Remove a fault; not an error if it is not there."""
+        fault = self._faults.pop(key, None)
+        if fault is not None and fault.forgets:
+            self.reset_connections()
+        self._apply()
+
+    def recover(self) -> None:
+        """Remove all faults; what was held back passes too."""
+        for key in tuple(self._faults):
+            self.remove(key)
+
+    def reset_connections(self) -> None:
+        for connection in tuple(self._connections):
+            connection.reset()
+
+    async def close(self) -> None:
+        """Stop listening and reset every connection."""
+        if self._server is not None:
+            self._server.close()
+        self.reset_connections()
+        for task in tuple(self._tasks):
+            task.cancel()
+        if self._tasks:
+            await asyncio.wait(tuple(self._tasks))
+
+    def _apply(self) -> None:
+        faults = self._faults.values()
+        self.refuses = any(fault.reset for fault in faults)
+        for direction, closed in (
+            (self.requests, any(fault.requests for fault in faults)),
+            (self.replies, any(fault.replies for fault in faults)),
+        ):
+            direction.delay_s = sum(fault.delay_s for fault in faults)
+            direction.loss = max((fault.loss for fault in faults), default=0.0)
+            direction.breaks = max((fault.breaks for fault in faults), default=0.0)
+            direction.rate = min((fault.rate for fault in faults if fault.rate), default=0.0)
+            if closed:
+                direction.is_open.clear()
+            else:
+                direction.is_open.set()
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        self._tasks.add(task)
+        connection = _Connection(self, reader, writer, self._draw)
+        self._connections[connection] = None
+        try:
+            await connection.run()
+        finally:
+            self._connections.pop(connection, None)
+            self._tasks.discard(task)
+
+
+class _Connection:
+    """A caller's connection and the matching one to the server."""
+
+    def __init__(
+        self, link: Link, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, draw: random.Random
+    ) -> None:
+        self._link = link
+        self._reader = reader
+        self._writers = [writer]
+        self._draw = draw
+
+    async def run(self) -> None:
+        link = self._link
+        if link.refuses or link.target is None:
+            self.reset()
+            return
+        try:
+            # Over an unplugged cable no connection is established.
+            await link.requests.is_open.wait()
+            reader, writer = await asyncio.open_connection(*link.target)
+        except OSError:
+            self.reset()
+            return
+        self._writers.append(writer)
+        try:
+            async with asyncio.TaskGroup() as tasks:
+                tasks.create_task(self._forward(self._reader, writer, link.requests))
+                tasks.create_task(self._forward(reader, self._writers[0], link.replies))
+        except* OSError:
+            pass
+        finally:
+            self.reset()
+
+    def reset(self) -> None:
+        """Close both sides so that both peers see a reset."""
+        for writer in self._writers:
+            if writer.transport.is_closing():
+                continue
+            with contextlib.suppress(OSError):
+                # With a linger time of 0 the kernel sends RST instead of FIN.
+                sock: socket.socket | None = writer.get_extra_info("socket")
+                if sock is not None:
+                    sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            writer.transport.abort()
+
+    async def _forward(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, direction: Direction) -> None:
+        """Forward one direction until its sender closes it; that closes both, after everything before it is sent."""
+        chunks: asyncio.Queue[tuple[float, bytes]] = asyncio.Queue(CHUNKS_MAX)
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(self._read(reader, chunks, direction))
+            while True:
+                due_s, data = await chunks.get()
+                await asyncio.sleep(max(0.0, due_s - time.monotonic()))
+                await direction.is_open.wait()
+                if not data or self._breaks(direction):
+                    raise ConnectionResetError
+                writer.write(data)
+                await writer.drain()
+                if direction.rate:
+                    await asyncio.sleep(len(data) / direction.rate)
+
+    async def _read(
+        self, reader: asyncio.StreamReader, chunks: asyncio.Queue[tuple[float, bytes]], direction: Direction
+    ) -> None:
+        while True:
+            data = await reader.read(CHUNK_BYTES)
+            lost_s = RETRANSMIT_S if direction.loss and self._draw.random() < direction.loss else 0.0
+            await chunks.put((time.monotonic() + direction.delay_s + lost_s, data))
+            if not data:
+                return
+
+    def _breaks(self, direction: Direction) -> bool:
+        return bool(direction.breaks) and self._draw.random() < direction.breaks
 
 
 def _target(values: Mapping[str, str], key: str) -> tuple[str, int]:

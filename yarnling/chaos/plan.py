@@ -1,6 +1,6 @@
-"""A plan: a cluster, the work on it, what is done to it and when, and what is expected. Pure.
+"""A chaos plan: a cluster, the work on it, the faults with their times, and the expectations. Pure.
 
-Times are in seconds of the run. A `Span` is drawn from, once for each time a fault comes; both ends equal: no draw.
+Times are in seconds of the run. A `Range` is (least, most); a value is drawn from it each time the fault is injected.
 """
 
 from __future__ import annotations
@@ -10,56 +10,61 @@ from enum import Enum
 
 from msgspec import Struct, field
 
-Span = tuple[float, float]
+Range = tuple[float, float]
 
 FENCE_S = 5.0
-"""How long what was given up may still run where its node can be reached: two heartbeats, a kill, and a retry's pause.
+"""How long superseded work may still run on a reachable node: two heartbeats, a kill and the pause before a retry.
 
-In the fast profile that is 2.5 s (1.5 s of it the longest pause between two tries); the rest is for a busy machine."""
-HEAL_S = 60.0
+With the fast timers that is 2.5 s (1.5 s of it the longest pause between retries); the rest is for a busy machine."""
+RECOVER_S = 60.0
 DRAIN_S = 120.0
-"""Both are seconds where all is well. They tell what hangs from what is slow on a machine that is busy with others."""
+"""Both normally take seconds. The bounds are generous so that only a hang exceeds them, not a busy machine."""
 
 
 class Scope(Enum):
-    """What a fault is done to."""
+    """What a fault is injected into."""
 
     NODE = "a node"
     RM = "the ResourceManager"
-    MASTER = "a running master"
+    MASTER = "a running ApplicationMaster"
     CONTAINER = "a running container"
-    CLIENTS = "the way from clients to the ResourceManager"
+    CLIENTS = "the connections from clients to the ResourceManager"
 
 
-class Program(Enum):
-    """What an application is."""
+class WorkProgram(Enum):
+    """The kind of application that a plan runs."""
 
     BATCH = "batch"
-    """A distributed shell: so many containers, each for so many seconds."""
+    """Distributed shell: a number of containers that each run for a number of seconds."""
     SERVICE = "service"
-    """A distributed shell whose containers run until it is killed, at the end."""
+    """Distributed shell whose containers run until the application is killed at the end."""
     TASKS = "tasks"
-    """An elastic application: so many tasks on workers, each task tried until it is done."""
+    """Elastic application: tasks on workers; a failed task is retried until it succeeds."""
     WORDCOUNT = "wordcount"
-    """A map-reduce whose counts are compared with a plain count."""
+    """MapReduce word count whose output is verified."""
 
 
 class FaultKind(Struct, frozen=True):
-    """A fault by name. `needs_network`: it is done by the proxies between the processes.
+    """A kind of fault. `needs_network`: it is injected by the proxies between the processes.
 
-    `hides`: while it lasts, the ResourceManager cannot have the node's containers ended (of all nodes, if the scope
-    is RM). `silences`: while it lasts, a master cannot hear that its application is over; the ResourceManager waits for
-    it then. `parameters`: what a plan may set beside time and target.
+    `hides_node`: while it lasts, the ResourceManager cannot get containers on the node stopped (on any node, if the
+    scope is RM). `isolates_master`: while it lasts, an ApplicationMaster cannot learn that its application has ended;
+    the ResourceManager waits for it then. `parameters`: what a plan may set besides time and target.
     """
 
     name: str
     about: str
     scope: Scope
     needs_network: bool = False
-    hides: bool = False
-    silences: bool = False
+    hides_node: bool = False
+    isolates_master: bool = False
     parameters: tuple[str, ...] = ()
     has_end: bool = True
+
+
+def _partition(name: str, about: str, *, hides_node: bool = False, isolates_master: bool = False) -> FaultKind:
+    scope = Scope.CLIENTS if name == "partition-clients" else Scope.NODE
+    return FaultKind(name, about, scope, True, hides_node, isolates_master, ("lost", "how"))
 
 
 KINDS: Mapping[str, FaultKind] = {
@@ -67,84 +72,60 @@ KINDS: Mapping[str, FaultKind] = {
     for kind in (
         FaultKind(
             "kill-node",
-            "SIGKILL to a NodeManager and its containers, as if its machine had gone; its end: it is started again",
+            "SIGKILL to a NodeManager and its containers, as if the machine had failed; restarted afterwards",
             Scope.NODE,
-            hides=True,
+            hides_node=True,
             parameters=("containers",),
         ),
         FaultKind(
             "stop-node",
-            "SIGTERM to a NodeManager: it ends its containers and takes leave; its end: it is started again",
+            "SIGTERM to a NodeManager, which stops its containers and unregisters; restarted afterwards",
             Scope.NODE,
         ),
-        FaultKind("pause-node", "SIGSTOP to a NodeManager, its containers run on", Scope.NODE, hides=True),
+        FaultKind("pause-node", "SIGSTOP to a NodeManager; its containers keep running", Scope.NODE, hides_node=True),
         FaultKind(
             "decommission-node",
-            "a graceful decommission: no new work, then the NodeManager leaves; its end: it is taken back",
+            "graceful decommissioning: no new containers, then the NodeManager exits; recommissioned afterwards",
             Scope.NODE,
             parameters=("timeout",),
         ),
-        FaultKind("full-disk", "the disk of a node's work directory is full", Scope.NODE),
+        FaultKind("full-disk", "the disk of a node's local directory is full", Scope.NODE),
         FaultKind(
-            "kill-rm",
-            "SIGKILL to the ResourceManager; its end: another one on the same store",
-            Scope.RM,
-            hides=True,
+            "kill-rm", "SIGKILL to the ResourceManager; restarted on the same state store", Scope.RM, hides_node=True
         ),
-        FaultKind("pause-rm", "SIGSTOP to the ResourceManager", Scope.RM, hides=True),
-        FaultKind(
-            "full-store",
-            "the disk of the ResourceManager's state store is full",
-            Scope.RM,
-            hides=True,
-        ),
+        FaultKind("pause-rm", "SIGSTOP to the ResourceManager", Scope.RM, hides_node=True),
+        FaultKind("full-store", "the disk of the ResourceManager's state store is full", Scope.RM, hides_node=True),
         FaultKind("kill-master", "SIGKILL to an ApplicationMaster", Scope.MASTER, has_end=False),
-        FaultKind("pause-master", "SIGSTOP to an ApplicationMaster", Scope.MASTER, silences=True),
-        FaultKind("kill-container", "SIGKILL to a container that is no master", Scope.CONTAINER, has_end=False),
+        FaultKind("pause-master", "SIGSTOP to an ApplicationMaster", Scope.MASTER, isolates_master=True),
         FaultKind(
+            "kill-container", "SIGKILL to a container other than an ApplicationMaster", Scope.CONTAINER, has_end=False
+        ),
+        _partition(
             "partition-node",
-            "a node is cut off: its NodeManager and masters from the ResourceManager, everybody from it",
-            Scope.NODE,
-            needs_network=True,
-            hides=True,
-            parameters=("lost", "how"),
+            "a node is cut off: its NodeManager and ApplicationMasters from the ResourceManager, everyone from it",
+            hides_node=True,
         ),
-        FaultKind(
+        _partition(
             "partition-nm-from-rm",
-            "a NodeManager is cut off from the ResourceManager; masters reach both",
-            Scope.NODE,
-            needs_network=True,
-            hides=True,
-            parameters=("lost", "how"),
+            "a NodeManager is cut off from the ResourceManager; ApplicationMasters reach both",
+            hides_node=True,
         ),
-        FaultKind(
+        _partition(
             "partition-masters-from-rm",
-            "the masters on a node are cut off from the ResourceManager, its NodeManager is not",
-            Scope.NODE,
-            needs_network=True,
-            silences=True,
-            parameters=("lost", "how"),
+            "the ApplicationMasters on a node are cut off from the ResourceManager; its NodeManager is not",
+            isolates_master=True,
         ),
-        FaultKind(
+        _partition(
             "partition-nm-from-masters",
-            "nobody's calls reach a NodeManager, which reaches the ResourceManager itself",
-            Scope.NODE,
-            needs_network=True,
-            parameters=("lost", "how"),
+            "no calls reach a NodeManager, which still reaches the ResourceManager itself",
         ),
-        FaultKind(
-            "partition-clients",
-            "clients are cut off from the ResourceManager",
-            Scope.CLIENTS,
-            needs_network=True,
-            parameters=("lost", "how"),
-        ),
+        _partition("partition-clients", "clients are cut off from the ResourceManager"),
         FaultKind(
             "slow-node",
-            "calls of and to a node are delayed, some of their bytes lost and sent again, or their rate is low",
+            "calls from and to a node are delayed, lose packets that are retransmitted, or are limited in rate",
             Scope.NODE,
             needs_network=True,
-            hides=True,
+            hides_node=True,
             parameters=("delay", "loss", "kilobytes", "breaks"),
         ),
     )
@@ -152,8 +133,8 @@ KINDS: Mapping[str, FaultKind] = {
 
 
 class ClusterPlan(Struct, frozen=True):
-    """`network`: every call goes through a proxy (also True if a fault needs it). `same_ports`: a NodeManager that is
-    started again has its old port, and so its old NodeId."""
+    """`network`: every call goes through a proxy (implied by a fault that needs it). `same_ports`: a restarted
+    NodeManager keeps its port, and so its NodeId."""
 
     nodes: int = 4
     racks: int = 1
@@ -164,13 +145,13 @@ class ClusterPlan(Struct, frozen=True):
     settings: Mapping[str, str] = field(default_factory=dict)
 
 
-class Work(Struct, frozen=True):
-    """`applications` of one program, `every` so many seconds from `at` on. `seconds`: of a container or task.
+class WorkPlan(Struct, frozen=True):
+    """`applications` of one program, one `every` so many seconds, starting `at`. `seconds`: of a container or task.
 
-    `may_fail`: that they end is enough; the distributed shell counts a killed container as failed, as Hadoop's does.
+    `may_fail`: the applications only have to end. Distributed shell, as Hadoop's, fails if a container is killed.
     """
 
-    program: Program
+    program: WorkProgram
     applications: int = 1
     tasks: int = 4
     seconds: float = 1.0
@@ -183,16 +164,16 @@ class Work(Struct, frozen=True):
 
 
 class FaultPlan(Struct, frozen=True):
-    """A fault, `times` over. `node`: a number, "any", "all", "half" or "rack-N"; `count` of "any".
+    """A fault that is injected `times` times. `node`: a number, "any", "all", "half" or "rack-N"; `count`: of "any".
 
-    `options`: the kind's own parameters. `optional`: it is no matter if there is nothing to do it to.
+    `options`: the parameters of this kind of fault. `optional`: skip it if there is no target.
     """
 
     kind: FaultKind
-    at: Span = (1.0, 1.0)
-    lasts: Span = (2.0, 2.0)
+    at: Range = (1.0, 1.0)
+    lasts: Range = (2.0, 2.0)
     times: int = 1
-    every: Span = (1.0, 1.0)
+    every: Range = (1.0, 1.0)
     node: str = "any"
     count: int = 1
     options: Mapping[str, object] = field(default_factory=dict)
@@ -200,10 +181,11 @@ class FaultPlan(Struct, frozen=True):
 
 
 class Expectations(Struct, frozen=True):
-    """`nodes_lost` to `refused`: bounds (least, most), None: no matter. `attempts`: of all applications, the highest.
-    `refused`: submissions that had an answer, and it was no.
+    """`nodes_lost` to `refused` are bounds (least, most); None is not checked. `attempts`: the highest attempt number
+    of all applications. `refused`: submissions that were answered with a refusal.
 
-    `lost_within`: a node that is killed or hangs is LOST so many seconds later.
+    `lost_within`: a killed or paused node must be LOST within so many seconds. `fence`, `heal` and `drain` bound, in
+    seconds, the fencing window, the recovery and the draining.
     """
 
     nodes_lost: tuple[int, int] | None = None
@@ -212,18 +194,18 @@ class Expectations(Struct, frozen=True):
     refused: tuple[int, int] | None = None
     lost_within: float | None = None
     fence: float = FENCE_S
-    heal: float = HEAL_S
+    heal: float = RECOVER_S
     drain: float = DRAIN_S
 
 
 class Plan(Struct, frozen=True):
-    """`lasts`: when everything is healed. Times count from when the first container works; if not `awaits_work`, from
-    the first submission: then faults may come before there is anything to lose but submissions."""
+    """`lasts`: when all faults are over. Times count from when the first container runs or, unless `awaits_work`,
+    from the first submission: faults may then come before any container exists."""
 
     name: str
     about: str
     cluster: ClusterPlan
-    work: tuple[Work, ...]
+    work: tuple[WorkPlan, ...]
     faults: tuple[FaultPlan, ...]
     lasts: float
     expect: Expectations = Expectations()

@@ -1,51 +1,56 @@
-"""One run: a cluster up, work and faults side by side, then heal, drain, end, and look what is left."""
+"""One run: start a cluster, run work and faults side by side, recover, drain, stop, and look for leftovers."""
 
 from __future__ import annotations
 
 import asyncio
 import random
 import shutil
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Mapping
 from contextlib import AsyncExitStack, suppress
 from pathlib import Path
 from typing import Any
 
 from msgspec import Struct
 
+from yarn.applications import ApplicationReport
+from yarn.configuration import Configuration
 from yarn.errors import YarnException
+from yarn.nodes import NodeReport
 from yarn.settings import nodemanager, resourcemanager, scheduler, yarnling
-from yarnling.chaos.aftermath import leftovers, sockets_of_this_process
-from yarnling.chaos.directories import new_directory, remove_orphans, settle
-from yarnling.chaos.disks import NoDisk, SmallDisk, own_mounts
-from yarnling.chaos.drain import drain, heal
-from yarnling.chaos.history import History
+from yarn.states import FINAL_APPLICATION_STATES, NodeState
+from yarnling.chaos.cleanup import keep_directory, leftovers, new_directory, remove_orphans, sockets_of_this_process
+from yarnling.chaos.disks import DiskUnavailable, SmallDisk, enter_mount_namespace
+from yarnling.chaos.history import Change, History
 from yarnling.chaos.network import Network, SamePorts
 from yarnling.chaos.notes import Notes, now_s
-from yarnling.chaos.observer import Observer
+from yarnling.chaos.phases import POLL_S, Report, RunContext, describe, drain, inject_faults, recover
 from yarnling.chaos.plan import Plan
-from yarnling.chaos.scene import Scene, Tell, told
-from yarnling.chaos.schedule import Blow, schedule
-from yarnling.chaos.site import Site
-from yarnling.chaos.strike import strike
+from yarnling.chaos.schedule import FaultInjection, schedule
+from yarnling.chaos.target import RM, TargetCluster
 from yarnling.chaos.verdict import Judgement, judge
 from yarnling.chaos.workload import Workload
+from yarnling.cluster.client import Client
 from yarnling.cluster.local_cluster import LocalCluster
 
 END_S = 5.0
-"""What processes, sockets and files get to go after the cluster's end; a cluster promises two seconds."""
+"""How long processes, sockets and files may remain after the cluster has stopped; a cluster promises two seconds."""
 
-# The time factor makes a twentieth of them: a node is lost after 3 to 4 s, a master after 30 to 40. Within that a
-# master has to start: a second of CPU, on a machine that may be busy with others. Plans that are about it set less.
-PACE = {
+ANSWER_S = 1.0
+"""A ResourceManager that takes longer to answer a poll is recorded as silent."""
+INTERRUPTED = "interrupted"
+
+# The fast timers divide these by 20: a node is lost after 3 to 4 s, an ApplicationMaster after 30 to 40 s. An AM has to
+# start within that, which takes a second of CPU on a busy machine. Plans about AM expiry set a lower value.
+EXPIRY_SETTINGS = {
     nodemanager.DISK_HEALTH_CHECKER_INTERVAL.key: "10000",
     resourcemanager.NM_EXPIRY_INTERVAL.key: "60000",
     resourcemanager.AM_EXPIRY_INTERVAL.key: "600000",
     resourcemanager.CONTAINER_ALLOCATION_EXPIRY_INTERVAL.key: "200000",
 }
 SETTINGS = {
-    **PACE,
+    **EXPIRY_SETTINGS,
     resourcemanager.RECOVERY_ENABLED.key: "true",
-    # Masters are killed more often than two: what is looked for is loss, not patience.
+    # Plans kill an application's AM more than twice; the run is to find losses, not to use up the attempts.
     resourcemanager.AM_MAX_ATTEMPTS.key: "30",
     scheduler.MINIMUM_ALLOCATION_MB.key: "128",
     f"{scheduler.PREFIX}maximum-am-resource-percent": "0.9",
@@ -55,11 +60,11 @@ DISK_SETTINGS = {nodemanager.MAX_DISK_UTILIZATION_PERCENTAGE.key: "90.0"}
 
 
 class Run(Struct, frozen=True):
-    """What came of one run; `directory` is where its files are, None if they are gone."""
+    """The result of one run; `directory`: where its files are, None if they were removed."""
 
     plan: Plan
     seed: int
-    blows: tuple[Blow, ...]
+    injections: tuple[FaultInjection, ...]
     history: History
     judgement: Judgement
     directory: Path | None
@@ -70,79 +75,85 @@ async def run_plan(
     seed: int,
     *,
     keep: Path | None = None,
-    tell: Tell = lambda kind, line: None,
+    report: Report = lambda kind, line: None,
     stop: asyncio.Event | None = None,
 ) -> Run:
-    """Run a plan once. `keep`: where its files stay; without it they stay only if it does not pass.
+    """Run a plan once. `keep`: where to keep its files; by default they are kept only if the run does not pass.
 
-    `stop` set: the cluster ends at once, and nothing can be told.
+    Setting `stop` stops the cluster at once; the verdict is then CANNOT_TELL.
     """
     remove_orphans()
     directory = new_directory() if keep is None else keep
     directory.mkdir(parents=True, exist_ok=True)
     history = History()
-    blows = schedule(plan, seed)
+    injections = schedule(plan, seed)
     before = sockets_of_this_process()
-    running = _Running(plan, seed, blows, directory, history, tell)
+    running = _Running(plan, seed, injections, directory, history, report)
     try:
         await _unless(stop or asyncio.Event(), running.go())
     except* Exception as errors:
-        # Whatever kept this from being a run: nothing can be told of what was not looked at.
-        history.problem = "; ".join(told(error) for error in errors.exceptions)
+        # The run could not be carried out, so it says nothing about the product.
+        history.problem = "; ".join(describe(error) for error in errors.exceptions)
     history.ended_s = now_s()
-    history.lives = running.notes.read()
-    tell("phase", "looking what is left")
+    history.spans = running.notes.read()
+    report("phase", "looking for leftovers")
     history.left += await leftovers(directory, before, END_S)
     judgement = judge(plan, history)
-    stays = keep is not None or judgement.verdict
-    if stays:
-        settle(directory)
+    is_kept = keep is not None or judgement.verdict
+    if is_kept:
+        keep_directory(directory)
     else:
         shutil.rmtree(directory)
-    return Run(plan, seed, blows, history, judgement, directory if stays else None)
+    return Run(plan, seed, injections, history, judgement, directory if is_kept else None)
 
 
 class _Running:
     """The parts of one run while it lasts."""
 
     def __init__(
-        self, plan: Plan, seed: int, blows: tuple[Blow, ...], directory: Path, history: History, tell: Tell
+        self,
+        plan: Plan,
+        seed: int,
+        injections: tuple[FaultInjection, ...],
+        directory: Path,
+        history: History,
+        report: Report,
     ) -> None:
         self.plan = plan
-        self.blows = blows
+        self.injections = injections
         self.directory = directory
         self.history = history
-        self.tell = tell
+        self.report = report
         self.notes = Notes(directory / "notes")
         self._draw = random.Random(f"network {seed}")
         self._cluster_directory = directory / "cluster"
 
     async def go(self) -> None:
-        """Everything but the look at what is left. What is raised means that nothing can be told."""
+        """Everything except the search for leftovers. Raises if the run could not be carried out."""
         async with AsyncExitStack() as stack:
             disks = self._disks(stack)
             network = Network(self.directory, self._draw) if self.plan.needs_network else None
             if network is not None:
                 stack.push_async_callback(network.close)
-            self.tell("phase", "starting")
+            self.report("phase", "starting")
             cluster = await stack.enter_async_context(self._cluster(network))
             excluded = self.directory / "excluded"
-            site = Site(cluster, self.notes, excluded, network, disks, died=self.history.died)
+            target = TargetCluster(cluster, self.notes, excluded, network, disks, self.history.crashed)
             addresses = cluster.addresses if network is None else await network.for_clients(cluster.addresses)
             workload = Workload(addresses, cluster.configuration, self.directory, self.notes, self.history)
             stack.push_async_callback(workload.close)
-            scene = Scene(self.plan, self.blows, site, workload, self.notes, self.history, self.tell)
+            context = RunContext(self.plan, self.injections, target, workload, self.notes, self.history, self.report)
             async with asyncio.TaskGroup() as tasks:
                 observing = tasks.create_task(
-                    Observer(site, cluster.addresses, cluster.configuration, self.history, self.tell).run()
+                    Observer(target, cluster.addresses, cluster.configuration, self.history, self.report).run()
                 )
                 try:
-                    for phase in (strike, heal, drain):
-                        await phase(scene)
+                    for phase in (inject_faults, recover, drain):
+                        await phase(context)
                 finally:
                     observing.cancel()
-            # From here on they are told to end.
-            site.note_ends()
+            # Before the cluster stops its daemons itself.
+            target.record_exits()
 
     def _cluster(self, network: Network | None) -> LocalCluster:
         plan = self.plan.cluster
@@ -169,32 +180,29 @@ class _Running:
         )
 
     def _disks(self, stack: AsyncExitStack) -> dict[int, SmallDisk]:
-        """The disks that faults will fill, mounted. Raises NoDisk."""
+        """Mount the disks that faults will fill. Raises DiskUnavailable."""
         disks = {
             number: SmallDisk(self._cluster_directory / f"nm-{number}" / "local")
-            for blow in self.blows
-            if blow.kind.name == "full-disk"
-            for number in blow.nodes
+            for injection in self.injections
+            if injection.kind.name == "full-disk"
+            for number in injection.nodes
         }
         if self.plan.has("full-store"):
-            disks[0] = SmallDisk(self.directory / "store")
+            disks[RM] = SmallDisk(self.directory / "store")
         if disks:
-            own_mounts()
+            enter_mount_namespace()
         for disk in disks.values():
             disk.mount()
             stack.callback(_unmount, disk)
         return disks
 
 
-INTERRUPTED = "interrupted"
-
-
 class Interrupted(YarnException):
-    """The run was told to end."""
+    """The run was interrupted from outside."""
 
 
 async def _unless(stop: asyncio.Event, work: Coroutine[Any, Any, None]) -> None:
-    """Do `work`; Interrupted if `stop` is set before it is done."""
+    """Run `work`. Raises Interrupted if `stop` is set before it is done."""
     async with asyncio.TaskGroup() as tasks:
         stopped, done = tasks.create_task(stop.wait()), tasks.create_task(work)
         await asyncio.wait((stopped, done), return_when=asyncio.FIRST_COMPLETED)
@@ -206,5 +214,76 @@ async def _unless(stop: asyncio.Event, work: Coroutine[Any, Any, None]) -> None:
 
 
 def _unmount(disk: SmallDisk) -> None:
-    with suppress(NoDisk):
+    with suppress(DiskUnavailable):
         disk.unmount()
+
+
+class Observer:
+    """Polls the cluster ten times a second and appends what has changed to `history.changes`.
+
+    It calls the ResourceManager directly, around the proxies of the network.
+    """
+
+    def __init__(
+        self,
+        target: TargetCluster,
+        addresses: Mapping[str, str],
+        conf: Configuration,
+        history: History,
+        report: Report,
+    ) -> None:
+        # A failed poll is recorded, not retried.
+        impatient = conf.overridden({resourcemanager.CONNECT_MAX_WAIT.key: "0"}, "chaos")
+        self._client = Client(addresses, conf=impatient)
+        self._target = target
+        self._history = history
+        self._report = report
+        self._seen: dict[str, Change] = {}
+
+    async def run(self) -> None:
+        """Poll until cancelled."""
+        try:
+            while True:
+                await self.poll()
+                slept_s = now_s()
+                await asyncio.sleep(POLL_S)
+                self._history.lag_s = max(self._history.lag_s, now_s() - slept_s - POLL_S)
+        finally:
+            await self._client.close()
+
+    async def poll(self) -> None:
+        self._target.record_exits()
+        try:
+            async with asyncio.timeout(ANSWER_S):
+                nodes, applications = await self._client.nodes(), await self._client.applications()
+        except (YarnException, TimeoutError):
+            self._record("rm", "SILENT")
+            self._report("state", "the ResourceManager does not answer")
+            return
+        self._record("rm", "ANSWERS")
+        for node in nodes:
+            self._record_node(node, nodes)
+        for app in applications:
+            self._record(str(app.application_id), app.state.name, app.current_attempt_id.attempt)
+        self._report("state", _summary(nodes, applications))
+
+    def _record_node(self, report: NodeReport, all_reports: tuple[NodeReport, ...]) -> None:
+        """A node that came back with another port has two reports; the one of the running process counts."""
+        same_host = [other for other in all_reports if other.node_id.host == report.node_id.host]
+        nodes = self._target.cluster.nodes
+        if len(same_host) > 1 and report.node_id not in {node.id for node in nodes}:
+            return
+        name = next((node.name for node in nodes if node.place.host == report.node_id.host), "")
+        self._record(name, report.state.name)
+
+    def _record(self, subject: str, state: str, attempt: int = 0) -> None:
+        before = self._seen.get(subject)
+        if before is None or (before.state, before.attempt) != (state, attempt):
+            self._seen[subject] = change = Change(now_s(), subject, state, attempt)
+            self._history.changes.append(change)
+
+
+def _summary(nodes: tuple[NodeReport, ...], applications: tuple[ApplicationReport, ...]) -> str:
+    ended = sum(1 for app in applications if app.state in FINAL_APPLICATION_STATES)
+    running = sum(1 for node in nodes if node.state is NodeState.RUNNING)
+    return f"{ended} of {len(applications)} applications have ended, {running} nodes are RUNNING"

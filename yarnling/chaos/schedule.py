@@ -1,7 +1,10 @@
-"""When what is done to whom: a plan and a seed give one list of blows, the same in every run. Pure.
+"""Which fault is injected when, on which node: drawn from a plan and a seed, identical in every run. Pure.
 
-Nodes are drawn here. Masters and containers are not known yet: a blow carries a number from 0 to 1, `pick`, which
-says who of those that run then, in the order of their ids.
+Nodes are drawn here. ApplicationMasters and containers are not known yet, so an injection carries `pick`, a fraction
+0..1 that selects one of those running at that time, in the order of their ids.
+
+A random plan includes each kind of fault or not, as by a coin toss, instead of mixing all kinds into every run
+("swarm testing"): a bug that one fault hides is seen in a run without that fault.
 """
 
 from __future__ import annotations
@@ -10,12 +13,35 @@ import random
 from collections.abc import Mapping
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
-from yarnling.chaos.plan import ClusterPlan, FaultKind, FaultPlan, Plan, Scope
+from yarn.settings import resourcemanager
+from yarnling.chaos.plan import KINDS, ClusterPlan, FaultKind, FaultPlan, Plan, Scope, WorkPlan, WorkProgram
+
+RANDOM_LASTS_S = (8.0, 8.0, 14.0)
+"""The longer runs leave time for faults that last until an ApplicationMaster has expired."""
+INJECTIONS_MAX = 4
+"""Of one kind, in one random run."""
+RANDOM_KINDS = tuple(name for name in KINDS if name not in ("full-disk", "full-store"))
+"""Without those that need to mount a file system, which takes privileges."""
+_RANDOM_OPTIONS: dict[str, tuple[object, ...]] = {
+    "containers": (True, True, False),
+    "timeout": (0, 5, 30),
+    "lost": ("both", "requests", "replies"),
+    "how": ("silent", "lost", "reset"),
+    "delay": ((0.0, 0.05), (0.05, 0.3)),
+    "loss": (0.0, 0.05, 0.3),
+    "kilobytes": (0.0, 0.0, 50.0),
+    "breaks": (0.0, 0.0, 0.02),
+}
+_DEFAULT_OPTIONS = (0.0, True, "both", "silent")
 
 
-class Blow(Struct, frozen=True):
-    """One fault at one time, in ms since the start of the work. `until_ms` is None if it has no end to wait for."""
+class FaultInjection(Struct, frozen=True):
+    """One fault at one time, in ms since the start of the work. `until_ms`: None if the fault has no end.
+
+    `nodes`: the numbers of the target nodes; () for other targets.
+    """
 
     number: int
     kind: FaultKind
@@ -27,39 +53,48 @@ class Blow(Struct, frozen=True):
     optional: bool = False
 
     def __str__(self) -> str:
-        """Such as `2.0 s kill-node 3 for 2.5 s`."""
-        whom = f" {', '.join(map(str, self.nodes))}" if self.nodes else ""
-        lasts = "" if self.until_ms is None else f" for {(self.until_ms - self.at_ms) / 1000:.1f} s"
-        told = " ".join(f"{name}={_told(value)}" for name, value in self.options.items() if _says(value))
-        return f"{self.at_ms / 1000:.1f} s {self.kind.name}{whom}{lasts}{' ' * bool(told)}{told}"
+        """For example `2.0 s kill-node 3 for 2.5 s`; options with their default values are left out."""
+        parts = [f"{self.at_ms / 1000:.1f} s {self.kind.name}"]
+        if self.nodes:
+            parts.append(", ".join(map(str, self.nodes)))
+        if self.until_ms is not None:
+            parts.append(f"for {(self.until_ms - self.at_ms) / 1000:.1f} s")
+        for name, value in self.options.items():
+            if value not in _DEFAULT_OPTIONS:
+                parts.append(f"{name}={value:.2f}" if isinstance(value, float) else f"{name}={value}")
+        return " ".join(parts)
 
 
-def schedule(plan: Plan, seed: int) -> tuple[Blow, ...]:
-    """The blows in the order of their times; at the plan's end everything is healed, so none lasts beyond it."""
+def schedule(plan: Plan, seed: int) -> tuple[FaultInjection, ...]:
+    """The injections in the order of their times. Every fault ends with the plan at the latest."""
     draw = random.Random(seed)
     end_ms = _ms(plan.lasts)
-    blows: list[Blow] = []
+    injections: list[FaultInjection] = []
     for fault in plan.faults:
         at_s = draw.uniform(*fault.at)
         for _ in range(fault.times):
-            for whom in _targets(fault, plan.cluster, draw):
-                blow = _blow(fault, at_s, whom, end_ms, draw)
-                if blow.at_ms < end_ms:
-                    blows.append(blow)
+            for nodes in _targets(fault, plan.cluster, draw):
+                injection = _injection(fault, at_s, nodes, end_ms, draw)
+                if injection.at_ms < end_ms:
+                    injections.append(injection)
             at_s += draw.uniform(*fault.every)
-    blows.sort(key=lambda blow: blow.at_ms)
-    return tuple(_numbered(blow, number) for number, blow in enumerate(blows, 1))
+    injections.sort(key=lambda injection: injection.at_ms)
+    return tuple(replace(injection, number=number) for number, injection in enumerate(injections, 1))
 
 
-def _blow(fault: FaultPlan, at_s: float, nodes: tuple[int, ...], end_ms: int, draw: random.Random) -> Blow:
+def _injection(
+    fault: FaultPlan, at_s: float, nodes: tuple[int, ...], end_ms: int, draw: random.Random
+) -> FaultInjection:
     at_ms, lasts_ms = _ms(at_s), _ms(draw.uniform(*fault.lasts))
     until_ms = min(at_ms + lasts_ms, end_ms) if fault.kind.has_end else None
-    options = {name: _drawn(value, draw) for name, value in fault.options.items()}
-    return Blow(0, fault.kind, at_ms, until_ms, nodes, draw.random(), options, fault.optional)
+    options = {
+        name: draw.uniform(*value) if isinstance(value, tuple) else value for name, value in fault.options.items()
+    }
+    return FaultInjection(0, fault.kind, at_ms, until_ms, nodes, draw.random(), options, fault.optional)
 
 
 def _targets(fault: FaultPlan, cluster: ClusterPlan, draw: random.Random) -> list[tuple[int, ...]]:
-    """The nodes of each blow that falls at once: one for all nodes together, `count` of masters or containers."""
+    """The nodes of each simultaneous injection: one for all nodes together, `count` for AMs or containers."""
     if fault.kind.scope is not Scope.NODE:
         return [()] * (fault.count if fault.kind.scope in (Scope.MASTER, Scope.CONTAINER) else 1)
     everyone = list(range(1, cluster.nodes + 1))
@@ -75,23 +110,65 @@ def _targets(fault: FaultPlan, cluster: ClusterPlan, draw: random.Random) -> lis
     return [(int(fault.node),)]
 
 
-def _numbered(blow: Blow, number: int) -> Blow:
-    return Blow(number, blow.kind, blow.at_ms, blow.until_ms, blow.nodes, blow.pick, blow.options, blow.optional)
-
-
-def _drawn(value: object, draw: random.Random) -> object:
-    """A span stands for a number of it."""
-    return draw.uniform(*value) if isinstance(value, tuple) else value
-
-
-def _told(value: object) -> str:
-    return f"{value:.2f}" if isinstance(value, float) else str(value)
-
-
-def _says(value: object) -> bool:
-    """An option that says what goes without saying is not told."""
-    return value not in (0.0, True, "both", "silent")
-
-
 def _ms(seconds: float) -> int:
     return round(seconds * 1000)
+
+
+def random_plan(seed: int) -> Plan:
+    """The plan of a seed; `schedule` is then called with the same seed."""
+    draw = random.Random(f"plan {seed}")
+    kinds = [name for name in RANDOM_KINDS if draw.random() < 0.5] or [draw.choice(RANDOM_KINDS)]
+    # Every third run has no proxies: being between the processes, they could themselves hide a bug.
+    if draw.random() < 1 / 3:
+        kinds = [name for name in kinds if not KINDS[name].needs_network] or ["kill-node"]
+    lasts_s = draw.choice(RANDOM_LASTS_S)
+    faults = tuple(_random_fault(name, lasts_s, draw) for name in kinds)
+    cluster = ClusterPlan(
+        nodes=draw.randint(3, 5),
+        racks=draw.randint(1, 2),
+        same_ports=draw.random() < 0.5,
+        settings={resourcemanager.AM_EXPIRY_INTERVAL.key: "160s"} if lasts_s > min(RANDOM_LASTS_S) else {},
+    )
+    return Plan(
+        name=f"random-{seed}",
+        about=f"Drawn from seed {seed}: {', '.join(kinds)}",
+        cluster=cluster,
+        work=_random_work(draw),
+        faults=faults,
+        lasts=lasts_s,
+        awaits_work=draw.random() < 0.7,
+    )
+
+
+def _random_work(draw: random.Random) -> tuple[WorkPlan, ...]:
+    """Each program shows another bug: lost containers, too many containers, a task run twice, a wrong count."""
+    batch = WorkPlan(
+        WorkProgram.BATCH,
+        draw.randint(2, 4),
+        draw.randint(2, 6),
+        draw.uniform(0.3, 3.0),
+        users=("ann", "bob"),
+        may_fail=True,
+    )
+    service = WorkPlan(
+        WorkProgram.SERVICE, 1, draw.randint(2, 5), may_fail=True, keep_containers=draw.random() < 0.3, users=("cleo",)
+    )
+    tasks = WorkPlan(WorkProgram.TASKS, 1, draw.randint(12, 40), draw.uniform(0.3, 1.0), users=("dan",), may_fail=True)
+    if draw.random() < 0.4:
+        return batch, service, tasks, WorkPlan(WorkProgram.WORDCOUNT, 1, users=("eve",), may_fail=True)
+    return batch, service, tasks
+
+
+def _random_fault(name: str, lasts_s: float, draw: random.Random) -> FaultPlan:
+    kind = KINDS[name]
+    return FaultPlan(
+        kind=kind,
+        at=(0.3, lasts_s * 0.7),
+        lasts=draw.choice(((0.2, 1.5), (0.5, 3.0), (3.5, 5.0), (9.0, 12.0))) if kind.has_end else (0.0, 0.0),
+        times=draw.randint(1, INJECTIONS_MAX),
+        every=(0.3, 2.5),
+        node=draw.choice(("any", "any", "any", "half", "all")),
+        count=1,
+        options={option: draw.choice(_RANDOM_OPTIONS[option]) for option in kind.parameters},
+        optional=True,
+    )

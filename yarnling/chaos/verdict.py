@@ -1,36 +1,39 @@
-"""The verdict on a run: it holds, it does not, or it cannot be told. Pure.
+"""The verdict on a run: pass, fail, or cannot tell; and what each fault caused. Pure.
 
-A violation that was seen was seen, whatever else went wrong. Without one, a run tells something only if its faults fell
-and what it expects could be looked at.
+An observed violation counts, whatever else went wrong. A run without violations passes only if its faults were injected
+and everything it expects could be examined.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from enum import IntEnum
 
 from msgspec import Struct
 
+from yarn.ids import ContainerId
 from yarn.states import FinalApplicationStatus
-from yarnling.chaos.checks import Checked, check_all, check_begun
-from yarnling.chaos.costs import nodes_lost, times_to_lost
-from yarnling.chaos.history import History, Role
-from yarnling.chaos.plan import Plan
+from yarnling.chaos.checks import Checked, check_aborted, check_all
+from yarnling.chaos.history import Change, History, InjectedFault, Role
+from yarnling.chaos.plan import Plan, Scope
 
 LAG_MAX_S = 1.0
-"""Where a sleep lasts so much longer than it should, a node may be late by three of them and be taken for lost."""
+"""If a sleep lasts this much too long, three of them can delay a healthy node past its expiry."""
 
 
 class Verdict(IntEnum):
-    """Also the exit status of the command; 2 is that of a wrong command line."""
+    """Also the exit status of the command; 2 is used for a wrong command line."""
 
     PASS = 0
     FAIL = 1
     CANNOT_TELL = 3
 
+    def __str__(self) -> str:
+        return self.name.lower().replace("_", " ")
+
 
 class Judgement(Struct, frozen=True):
-    """`reasons`: why it fails, or why it cannot be told; none if it passes."""
+    """`reasons`: why it fails or cannot be told; empty if it passes."""
 
     verdict: Verdict
     checks: tuple[Checked, ...]
@@ -38,9 +41,9 @@ class Judgement(Struct, frozen=True):
 
 
 def judge(plan: Plan, history: History) -> Judgement:
-    """Hold a history against what must hold of every run, and what the plan expects of this one."""
+    """Check a history against what must hold of every run, and against what the plan expects of this one."""
     if history.problem:
-        checks = check_begun(history, plan.expect)
+        checks = check_aborted(history, plan.expect)
     else:
         checks = [*check_all(history, plan.expect), *_expected(plan, history)]
     violations = tuple(f"{check.name}: {line}" for check in checks for line in check.violations)
@@ -49,36 +52,38 @@ def judge(plan: Plan, history: History) -> Judgement:
         return Judgement(Verdict.FAIL, tuple(checks), violations)
     doubts = [history.problem] if history.problem else []
     if violations:
-        doubts += [f"this machine is too busy for times: a sleep was {history.lag_s:.1f} s too long", *violations]
-    doubts += [f"{one.blow} could not be done: {one.problem}" for one in history.injected if one.problem]
+        doubts += [f"this machine is too busy to check times: a sleep was {history.lag_s:.1f} s too long", *violations]
+    doubts += [f"{one.injection} could not be injected: {one.problem}" for one in history.injected if one.problem]
     doubts += [check.blind for check in checks if check.blind and not history.problem]
     if not history.problem and plan.faults and all(one.skipped for one in history.injected):
-        doubts.append("no fault fell")
+        doubts.append("no fault was injected")
     return Judgement(Verdict.CANNOT_TELL if doubts else Verdict.PASS, tuple(checks), tuple(doubts))
 
 
 def _expected(plan: Plan, history: History) -> Iterator[Checked]:
-    """What the plan itself asks for."""
+    """What the plan itself expects."""
     expect = plan.expect
     if expect.nodes_lost is not None:
-        yield _bounded("nodes lost as expected", nodes_lost(history), expect.nodes_lost)
+        lost = sum(1 for one in history.changes if one.state == "LOST" and one.subject.startswith("nm-"))
+        yield _bounded("nodes lost as expected", lost, expect.nodes_lost)
     if expect.attempts is not None:
-        attempts = max((life.attempt for life in history.lives if life.role is Role.MASTER), default=0)
+        attempts = max((span.attempt for span in history.spans if span.role is Role.MASTER), default=0)
         yield _bounded("attempts as expected", attempts, expect.attempts)
     if expect.failed is not None:
         failed = sum(1 for one in history.outcomes.values() if one.final_status is FinalApplicationStatus.FAILED)
-        yield _bounded("applications that failed as expected", failed, expect.failed)
+        yield _bounded("failed applications as expected", failed, expect.failed)
     if expect.refused is not None:
         refused = sum(1 for one in history.submissions if one.refusal)
         yield _bounded("submissions refused as expected", refused, expect.refused)
     if expect.lost_within is not None:
+        times = times_to_lost(history)
         late = [
-            f"{one.blow}: lost after {took_s:.1f} s, expected within {expect.lost_within:g} s"
-            for one, took_s in times_to_lost(history)
+            f"{one.injection}: lost after {took_s:.1f} s, expected within {expect.lost_within:g} s"
+            for one, took_s in times
             if took_s > expect.lost_within
         ]
-        slowest = max((took_s for _, took_s in times_to_lost(history)), default=0.0)
-        yield Checked("lost in time", f"{slowest:.1f} s at most", tuple(late), timed=True)
+        slowest = max((took_s for _, took_s in times), default=0.0)
+        yield Checked("nodes lost in time", f"{slowest:.1f} s at most", tuple(late), timed=True)
 
 
 def _bounded(name: str, value: int, bounds: tuple[int, int]) -> Checked:
@@ -86,3 +91,62 @@ def _bounded(name: str, value: int, bounds: tuple[int, int]) -> Checked:
     expected = str(least) if least == most else f"{least} to {most}"
     wrong = () if least <= value <= most else (f"{value}, expected {expected}",)
     return Checked(name, str(value), wrong, timed=True)
+
+
+# What each fault caused
+
+
+def effect_of(fault: InjectedFault, history: History) -> str:
+    """For example `LOST after 3.1 s, back 0.4 s after the fault`; empty if nothing was observed."""
+    scope = fault.injection.kind.scope
+    parts: list[str] = []
+    if scope is Scope.NODE:
+        parts = [part for number in fault.injection.nodes for part in _on_node(fault, history, f"nm-{number}")]
+    elif scope is Scope.RM:
+        parts = _on_rm(fault, history)
+    elif scope is Scope.MASTER and fault.target:
+        parts = _on_master(fault, history)
+    return ", ".join(dict.fromkeys(parts))
+
+
+def times_to_lost(history: History) -> list[tuple[InjectedFault, float]]:
+    """How long it took until killed or paused nodes were LOST, in s; without those that were not."""
+    found = []
+    for one in history.injected:
+        if one.injection.kind.name in ("kill-node", "pause-node") and not one.skipped:
+            for number in one.injection.nodes:
+                lost = _first(history.changes_of(f"nm-{number}"), one.start_s, history.end_of(one), "LOST")
+                if lost is not None:
+                    found.append((one, lost.at_s - one.start_s))
+    return found
+
+
+def _on_node(fault: InjectedFault, history: History, name: str) -> list[str]:
+    changes, end_s = list(history.changes_of(name)), history.end_of(fault)
+    away = next((one for one in changes if fault.start_s <= one.at_s <= end_s and one.state != "RUNNING"), None)
+    if away is None:
+        return []
+    parts = [f"{away.state} after {away.at_s - fault.start_s:.1f} s"]
+    back = _first(changes, away.at_s, float("inf"), "RUNNING")
+    if back is not None and fault.recovered_s is not None and back.at_s >= fault.recovered_s:
+        parts.append(f"back {back.at_s - fault.recovered_s:.1f} s after the fault")
+    return parts
+
+
+def _on_rm(fault: InjectedFault, history: History) -> list[str]:
+    silent = _first(history.changes_of("rm"), fault.start_s, history.end_of(fault), "SILENT")
+    if silent is None:
+        return []
+    answers = _first(history.changes_of("rm"), silent.at_s, float("inf"), "ANSWERS")
+    return [] if answers is None else [f"silent for {answers.at_s - fault.start_s:.1f} s"]
+
+
+def _on_master(fault: InjectedFault, history: History) -> list[str]:
+    container = ContainerId.parse(fault.target)
+    masters = history.spans_of(container.application_id, Role.MASTER)
+    following = [master for master in masters if master.attempt > container.attempt_id.attempt]
+    return [f"next attempt after {following[0].start_s - fault.start_s:.1f} s"] if following else []
+
+
+def _first(changes: Iterable[Change], from_s: float, to_s: float, state: str) -> Change | None:
+    return next((change for change in changes if from_s <= change.at_s <= to_s and change.state == state), None)

@@ -1,4 +1,4 @@
-"""What runs while faults come: applications of several users, submitted one after another, each remembered."""
+"""The applications that run while faults are injected: several users submit them, and each one is recorded."""
 
 from __future__ import annotations
 
@@ -21,11 +21,10 @@ from yarn.configuration import Configuration
 from yarn.errors import ServerUnavailable, YarnException
 from yarn.ids import ApplicationId
 from yarn.resource import Resource
-from yarnling.chaos.history import History, Role
-from yarnling.chaos.history import Submission as Submitted
+from yarnling.chaos.history import History, Role, SubmittedApplication
 from yarnling.chaos.notes import Notes, now_s
-from yarnling.chaos.plan import Program, Work
-from yarnling.chaos.site import AGAIN_S
+from yarnling.chaos.plan import WorkPlan, WorkProgram
+from yarnling.chaos.target import RETRY_S
 from yarnling.cluster.client import Client
 from yarnling.demo.input_text import count_words, read_counts
 
@@ -34,7 +33,7 @@ TEXT_FILES, TEXT_WORDS, TEXT_KINDS = 6, 3000, 200
 
 
 class Workload:
-    """The applications of one run. `addresses`: where its clients find the ResourceManager."""
+    """Submits the applications of one run. `addresses`: those of the ResourceManager, for its clients."""
 
     def __init__(
         self, addresses: Mapping[str, str], conf: Configuration, directory: Path, notes: Notes, history: History
@@ -51,40 +50,40 @@ class Workload:
         for client in self._clients.values():
             await client.close()
 
-    async def run(self, work: Work) -> None:
-        """Submit its applications, each at its time; they need not be over when this returns."""
-        begun_s = now_s()
+    async def run(self, work: WorkPlan) -> None:
+        """Submit its applications, each at its time; does not wait for them to end."""
+        start_s = now_s()
         for number in range(work.applications):
-            await asyncio.sleep(max(0.0, begun_s + work.at + number * work.every - now_s()))
+            await asyncio.sleep(max(0.0, start_s + work.at + number * work.every - now_s()))
             await self._submit(work, work.users[number % len(work.users)], f"{work.program.value}-{number + 1}")
 
     def is_right(self, application_id: ApplicationId) -> bool:
-        """Of a word count that is over: whether its counts are those of a plain count."""
+        """Whether the output of a word count that has ended is correct."""
         expected: Counter[bytes] = count_words(self._text)
         return read_counts(self._output(application_id)) == expected
 
-    async def _submit(self, work: Work, user: str, name: str) -> None:
-        """Submit until it is acknowledged: a client that is not answered asks again, under the same id."""
+    async def _submit(self, work: WorkPlan, user: str, name: str) -> None:
+        """Submit until it is acknowledged or refused: without an answer, the client retries with the same id."""
         client = self._client(user)
-        begun_s = now_s()
+        start_s = now_s()
         while True:
             try:
                 new = await client.new_application()
                 break
             except ServerUnavailable:
-                await asyncio.sleep(AGAIN_S)
+                await asyncio.sleep(RETRY_S)
         options = ApplicationOptions(
             name, master_resource=SIZE, keep_containers=work.keep_containers, max_app_attempts=work.attempts
         )
         context = self._notes.with_master(
             self._submission(work, options, new.application_id).build(new.application_id, self._directory / "staging")
         )
-        submitted = Submitted(
+        submitted = SubmittedApplication(
             new.application_id,
             work.program,
             user or client.user,
             work.tasks,
-            begun_s,
+            start_s,
             may_fail=work.may_fail,
             keep_containers=work.keep_containers,
         )
@@ -96,26 +95,26 @@ class Workload:
                 self._history.submissions[index] = replace(submitted, acknowledged_s=now_s())
                 return
             except ServerUnavailable:
-                await asyncio.sleep(AGAIN_S)
+                await asyncio.sleep(RETRY_S)
             except YarnException as error:
                 self._history.submissions[index] = replace(submitted, refusal=error.message)
                 return
 
-    def _submission(self, work: Work, options: ApplicationOptions, application_id: ApplicationId) -> Submission:
+    def _submission(self, work: WorkPlan, options: ApplicationOptions, application_id: ApplicationId) -> Submission:
         match work.program:
-            case Program.BATCH:
+            case WorkProgram.BATCH:
                 return self._shell(work, options, work.seconds)
-            case Program.SERVICE:
+            case WorkProgram.SERVICE:
                 return self._shell(work, options, None)
-            case Program.TASKS:
+            case WorkProgram.TASKS:
                 command = self._notes.command(Role.TASK, work.seconds)
                 plan = ElasticPlan((work.tasks,), SIZE, workers_max=6, backlog_ms=100, sustained_ms=100, idle_ms=1000)
                 return ElasticSubmission(ShellWork(command, SIZE), plan, options)
-            case Program.WORDCOUNT:
+            case WorkProgram.WORDCOUNT:
                 self._text = self._text or _write_text(self._directory / "text")
                 return word_count(self._text, self._output(application_id), options=options)
 
-    def _shell(self, work: Work, options: ApplicationOptions, seconds: float | None) -> DistributedShell:
+    def _shell(self, work: WorkPlan, options: ApplicationOptions, seconds: float | None) -> DistributedShell:
         return DistributedShell(self._notes.command(Role.CONTAINER, seconds), Width(work.tasks, SIZE), options)
 
     def _client(self, user: str) -> Client:
@@ -128,7 +127,7 @@ class Workload:
 
 
 def _write_text(directory: Path) -> dict[Path, int]:
-    """{file: bytes} of a text whose words are counted: the same in every run."""
+    """Write the input of the word count, the same in every run. Returns {file: size in bytes}."""
     draw = random.Random(1)
     directory.mkdir(parents=True)
     files: dict[Path, int] = {}

@@ -1,17 +1,23 @@
-"""Arguments and options that several verbs have, each with what a shell offers for it at Tab."""
+"""Arguments and options that several verbs have, with what the shell completes them to.
+
+Completion offers clusters and nodes from their state files, and applications from the ResourceManager. It must be quick
+and must not print errors: where something fails, it offers nothing.
+"""
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Annotated
 
 import typer
 
 from yarn.errors import YarnException
-from yarnling.cli import completion
 
 DEFAULT_NAME = "default"
+COMPLETION_S = 1.0
+"""How long completion waits for the ResourceManager."""
 
 
 class UsageException(YarnException):
@@ -20,11 +26,56 @@ class UsageException(YarnException):
 
 @contextmanager
 def reading_arguments() -> Iterator[None]:
-    """Raises UsageException for what is refused within: it comes from the command line, not from a cluster."""
+    """Turns a YarnException raised within into a UsageException: it concerns the command line, not a cluster."""
     try:
         yield
     except YarnException as error:
         raise UsageException(error.message) from None
+
+
+# Completion
+
+
+def complete_clusters() -> list[str]:
+    """The clusters that are up."""
+    from yarnling.cluster.state import known_clusters
+
+    return [state.name for state in known_clusters() if state.supervisor.process() is not None]
+
+
+def complete_nodes(context: typer.Context) -> list[tuple[str, str]]:
+    """(number, description) of the cluster's nodes."""
+    from yarnling.cluster.state import find_cluster
+
+    with suppress(YarnException):
+        entries = find_cluster(_cluster_name(context)).nodes
+        return [(str(entry.number), " ".join((entry.name, entry.node_id, entry.condition))) for entry in entries]
+    return []
+
+
+def complete_applications(context: typer.Context) -> list[tuple[str, str]]:
+    """(id, description), newest first."""
+    with suppress(YarnException, TimeoutError):
+        return asyncio.run(_applications(_cluster_name(context)))
+    return []
+
+
+async def _applications(name: str) -> list[tuple[str, str]]:
+    from yarnling.cli.connection import connect
+
+    _, client = connect(name)
+    async with asyncio.timeout(COMPLETION_S), client:
+        found = await client.applications()
+    newest_first = sorted(found, key=lambda app: app.application_id, reverse=True)
+    return [(str(app.application_id), f"{app.name} {app.state.name}") for app in newest_first]
+
+
+def _cluster_name(context: typer.Context) -> str:
+    name = context.params.get("name")
+    return name if isinstance(name, str) else DEFAULT_NAME
+
+
+# Arguments and options
 
 
 def _checked_name(context: typer.Context, name: str | None) -> str | None:
@@ -39,21 +90,24 @@ def _checked_name(context: typer.Context, name: str | None) -> str | None:
 Name = Annotated[
     str,
     typer.Option(
-        help="Which cluster.", envvar="YARNLING_NAME", autocompletion=completion.clusters, callback=_checked_name
+        help="Name of the cluster.",
+        envvar="YARNLING_NAME",
+        autocompletion=complete_clusters,
+        callback=_checked_name,
     ),
 ]
 OptionalName = Annotated[
     str | None,
     typer.Option(
         "--name",
-        help="Of a cluster that is up, instead of a directory.",
-        autocompletion=completion.clusters,
+        help="Report on this running cluster instead of a directory.",
+        autocompletion=complete_clusters,
         callback=_checked_name,
     ),
 ]
-Json = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
-Application = Annotated[str, typer.Argument(metavar="APPLICATION_ID", autocompletion=completion.applications)]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+Application = Annotated[str, typer.Argument(metavar="APPLICATION_ID", autocompletion=complete_applications)]
 Node = Annotated[
     str,
-    typer.Argument(help="Its number, its name (nm-2) or its id (host:port).", autocompletion=completion.nodes),
+    typer.Argument(help="Number, name (nm-2) or id (host:port) of the node.", autocompletion=complete_nodes),
 ]

@@ -1,14 +1,12 @@
-"""`yarnling chaos`: runs plans and tells what came of them. The exit status: 0 it holds, 1 not, 2 cannot tell."""
+"""`yarnling chaos`: run plans and print the verdict, which is also the exit status (see Verdict)."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-import json
 import random
 import shlex
 import signal
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -19,30 +17,27 @@ from rich.text import Text
 
 from yarn.errors import YarnException
 from yarnling.chaos.checks import Checked
-from yarnling.chaos.costs import cost_of
-from yarnling.chaos.history import Injected
+from yarnling.chaos.history import InjectedFault
 from yarnling.chaos.notes import now_s
+from yarnling.chaos.phases import Report, ReportKind
 from yarnling.chaos.plan import Plan
-from yarnling.chaos.ready_made import find_plan, names
+from yarnling.chaos.plan_file import find_plan, plan_names
 from yarnling.chaos.runner import INTERRUPTED, Run, run_plan
-from yarnling.chaos.scene import Tell
-from yarnling.chaos.schedule import schedule
-from yarnling.chaos.swarm import random_plan
-from yarnling.chaos.verdict import Verdict
-from yarnling.cli.app import tell
+from yarnling.chaos.schedule import random_plan, schedule
+from yarnling.chaos.verdict import Verdict, effect_of
 from yarnling.cli.arguments import reading_arguments
-from yarnling.cli.terminal import Listing, in_line, notices, print_indented, terminal
+from yarnling.cli.output import Listing, in_line, notices, print_error, print_indented, print_json, terminal
 
 SEED_MAX = 1 << 32
-SHOWN_MAX = 20
-"""Reasons that are told; the rest is counted."""
-_STYLES = {Verdict.PASS: "green", Verdict.FAIL: "red", Verdict.CANNOT_TELL: "yellow"}
-_STYLES_OF = {"fault": "red", "healed": "green", "problem": "yellow", "phase": "bold"}
-_MARKS = {"fault": "x", "healed": "+", "problem": "?", "phase": "-"}
+REASONS_MAX = 20
+"""Reasons that are printed; the rest is counted."""
+_VERDICT_STYLES = {Verdict.PASS: "green", Verdict.FAIL: "red", Verdict.CANNOT_TELL: "yellow"}
+_STYLES: dict[ReportKind, str] = {"fault": "red", "recovered": "green", "problem": "yellow", "phase": "bold"}
+_MARKS: dict[ReportKind, str] = {"fault": "x", "recovered": "+", "problem": "?", "phase": "-"}
 
 
 class ChaosOptions(Struct, frozen=True):
-    """What `yarnling chaos` was asked for: a plan, or random ones."""
+    """`plan`: a file or the name of a ready-made plan; "" with `is_random`."""
 
     plan: str
     is_random: bool
@@ -54,10 +49,10 @@ class ChaosOptions(Struct, frozen=True):
 
 
 def list_plans(*, as_json: bool) -> None:
-    """The ready-made plans, each with what it is about."""
-    plans = [find_plan(name) for name in names()]
+    """Print the ready-made plans with their descriptions."""
+    plans = [find_plan(name) for name in plan_names()]
     if as_json:
-        sys.stdout.write(json.dumps([{"name": plan.name, "about": plan.about} for plan in plans], indent=2) + "\n")
+        print_json([{"name": plan.name, "about": plan.about} for plan in plans])
         return
     console = terminal()
     widest = max(len(plan.name) for plan in plans)
@@ -66,13 +61,16 @@ def list_plans(*, as_json: bool) -> None:
 
 
 def run(options: ChaosOptions) -> int:
-    """Run the plan under one seed after another; the worst verdict. A failure of the harness itself decides nothing."""
+    """Run the plan with one seed after another; the worst verdict. An error of the test itself is CANNOT_TELL."""
     with reading_arguments():
-        _check(options)
+        if bool(options.plan) == options.is_random:
+            raise YarnException("give a plan or --random (yarnling chaos --list shows the ready-made plans)")
+        if options.plan:
+            find_plan(options.plan)
     try:
         return _run(options)
     except YarnException as error:
-        tell(error)
+        print_error(error)
         return Verdict.CANNOT_TELL
 
 
@@ -83,115 +81,109 @@ def _run(options: ChaosOptions) -> int:
     for seed in range(first, first + options.runs):
         plan = find_plan(options.plan) if options.plan else random_plan(seed)
         if options.only_schedule:
-            _show_schedule(plan, seed, console)
+            _print_schedule(plan, seed, console)
             continue
         runs.append(_run_once(plan, seed, options, console))
         if not options.as_json:
-            _show_summary(runs[-1], options, console)
+            _print_summary(runs[-1], options, console)
         if INTERRUPTED in runs[-1].history.problem:
             break
+    verdicts = [one.judgement.verdict for one in runs]
     if options.as_json:
-        sys.stdout.write(json.dumps([_json(one, options) for one in runs], indent=2) + "\n")
+        print_json([_plain(one, options) for one in runs])
     elif options.runs > 1 and runs:
-        counts = ", ".join(
-            f"{count} {_said(verdict)}"
-            for verdict in Verdict
-            if (count := sum(1 for one in runs if one.judgement.verdict is verdict))
-        )
+        counts = ", ".join(f"{verdicts.count(one)} {one}" for one in Verdict if one in verdicts)
         console.print(f"{len(runs)} runs: {counts}")
-    verdicts = {one.judgement.verdict for one in runs}
     return next((int(verdict) for verdict in (Verdict.FAIL, Verdict.CANNOT_TELL) if verdict in verdicts), 0)
-
-
-def _check(options: ChaosOptions) -> None:
-    if bool(options.plan) == options.is_random:
-        raise YarnException("name a plan, or say --random (yarnling chaos --list tells the plans there are)")
-    if options.plan:
-        find_plan(options.plan)
 
 
 def _run_once(plan: Plan, seed: int, options: ChaosOptions, console: Console) -> Run:
     keep = None if options.keep is None else options.keep.absolute() / f"{plan.name}-{seed}"
     progress = _Progress(plan, seed, console)
     with progress.shown():
-        return asyncio.run(_interruptible(plan, seed, keep, progress.tell))
+        return asyncio.run(_interruptible(plan, seed, keep, progress.report))
 
 
-async def _interruptible(plan: Plan, seed: int, keep: Path | None, tell: Tell) -> Run:
-    """The run; the first Ctrl-C or TERM has it end its cluster and say so."""
+async def _interruptible(plan: Plan, seed: int, keep: Path | None, report: Report) -> Run:
+    """Run the plan; the first Ctrl-C or TERM stops its cluster in order."""
     loop = asyncio.get_running_loop()
     stop = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, stop.set)
-    return await run_plan(plan, seed, keep=keep, tell=tell, stop=stop)
+    return await run_plan(plan, seed, keep=keep, report=report, stop=stop)
 
 
 class _Progress:
-    """What happens, a line at a time; on a terminal, below it, how many applications are over."""
+    """Prints what happens, a line each; on a terminal, with a status line below that counts ended applications."""
 
     def __init__(self, plan: Plan, seed: int, console: Console) -> None:
         self._console = console
         self._status = console.status("") if console.is_terminal else None
-        self._begun_s = now_s()
-        console.print(Text(f"{plan.name}, seed {seed}: {plan.about}", "bold"))
+        self._started_s = now_s()
+        console.print(Text(_title(plan, seed), "bold"))
 
     def shown(self) -> contextlib.AbstractContextManager[object]:
-        """A context in which it is shown."""
+        """A context in which the status line is visible."""
         return self._status or contextlib.nullcontext()
 
-    def tell(self, kind: str, line: str) -> None:
+    def report(self, kind: ReportKind, line: str) -> None:
         if kind == "state":
             if self._status is not None:
                 self._status.update(Text(line))
             return
-        text = Text(f"{now_s() - self._begun_s:6.1f} s {_MARKS[kind]} ")
-        self._console.print(text.append(in_line(line), _STYLES_OF[kind]))
+        text = Text(f"{now_s() - self._started_s:6.1f} s {_MARKS[kind]} ")
+        self._console.print(text.append(in_line(line), _STYLES[kind]))
 
 
-def _show_schedule(plan: Plan, seed: int, console: Console) -> None:
-    console.print(Text(f"{plan.name}, seed {seed}: {plan.about}", "bold"))
-    for blow in schedule(plan, seed):
-        console.print(f"  {blow}")
+def _title(plan: Plan, seed: int) -> str:
+    return f"{plan.name}, seed {seed}: {plan.about}"
 
 
-def _show_summary(run: Run, options: ChaosOptions, console: Console) -> None:
-    """Faults with what they cost, checks with figures, the verdict, and how to see it again."""
+def _print_schedule(plan: Plan, seed: int, console: Console) -> None:
+    console.print(Text(_title(plan, seed), "bold"))
+    for injection in schedule(plan, seed):
+        console.print(f"  {injection}")
+
+
+def _print_summary(run: Run, options: ChaosOptions, console: Console) -> None:
+    """The faults with their effects, the checks, the verdict, and the command that repeats the run."""
     judgement = run.judgement
     if options.runs == 1 or judgement.verdict is not Verdict.PASS:
         console.print(_faults_table(run), crop=False)
         console.print(_checks_table(judgement.checks), crop=False)
-    for reason in judgement.reasons[:SHOWN_MAX]:
-        console.print(Text(f"  {in_line(reason)}", _STYLES[judgement.verdict]))
-    if len(judgement.reasons) > SHOWN_MAX:
-        console.print(f"  and {len(judgement.reasons) - SHOWN_MAX} more")
-    took_s = run.history.ended_s - run.history.begun_s if run.history.begun_s else 0.0
-    verdict = f"{_said(judgement.verdict)}: {run.plan.name}, seed {run.seed}, {took_s:.1f} s"
-    console.print(Text(verdict, f"bold {_STYLES[judgement.verdict]}"))
+    style = _VERDICT_STYLES[judgement.verdict]
+    for reason in judgement.reasons[:REASONS_MAX]:
+        console.print(Text(f"  {in_line(reason)}", style))
+    if len(judgement.reasons) > REASONS_MAX:
+        console.print(f"  and {len(judgement.reasons) - REASONS_MAX} more")
+    took_s = run.history.ended_s - run.history.started_s if run.history.started_s else 0.0
+    console.print(Text(f"{judgement.verdict}: {run.plan.name}, seed {run.seed}, {took_s:.1f} s", f"bold {style}"))
     if judgement.verdict is not Verdict.PASS:
-        console.print(f"Again: {_again(run, options)}")
+        console.print(f"Run it again: {_command(run, options)}")
     if run.directory is not None:
-        console.print(f"Logs, events, notes: {run.directory}", soft_wrap=True)
+        console.print(f"Logs, events and notes: {run.directory}", soft_wrap=True)
 
 
 def _faults_table(run: Run) -> Listing:
     table = Listing("At", "Fault", "Target", "Effect")
     for one in run.history.injected:
-        table.add_row(f"{one.start_s - run.history.begun_s:.1f} s", _of(one), one.whom, _cost(one, run))
+        table.add_row(f"{one.start_s - run.history.started_s:.1f} s", _name(one), one.target, _effect(one, run))
     return table
 
 
-def _of(one: Injected) -> str:
-    return str(one.blow).partition(" s ")[2]
+def _name(fault: InjectedFault) -> str:
+    """Kind, nodes and options, without the time."""
+    return str(fault.injection).partition(" s ")[2]
 
 
-def _cost(one: Injected, run: Run) -> str:
-    if one.problem:
-        return f"could not be done: {one.problem}"
-    return "nobody was there" if one.skipped else cost_of(one, run.history) or "nothing to be seen"
+def _effect(fault: InjectedFault, run: Run) -> str:
+    if fault.problem:
+        return f"could not be injected: {fault.problem}"
+    return "no target" if fault.skipped else effect_of(fault, run.history) or "none observed"
 
 
 def _checks_table(checks: tuple[Checked, ...]) -> Listing:
-    table = Listing("Check", "Result", "Looked at")
+    table = Listing("Check", "Result", "Examined")
     for check in checks:
         state = (
             Text("violated", "red") if check.violations else Text("blind", "yellow") if check.blind else Text("holds")
@@ -200,52 +192,49 @@ def _checks_table(checks: tuple[Checked, ...]) -> Listing:
     return table
 
 
-def _again(run: Run, options: ChaosOptions) -> str:
-    """The command that does the same once more."""
+def _command(run: Run, options: ChaosOptions) -> str:
+    """The command that repeats the run."""
     plan = shlex.quote(options.plan) if options.plan else "--random"
     return f"yarnling chaos {plan} --seed {run.seed}"
 
 
-def _said(verdict: Verdict) -> str:
-    return verdict.name.lower().replace("_", " ")
-
-
-def _json(run: Run, options: ChaosOptions) -> dict[str, Any]:
-    begun_s = run.history.begun_s
+def _plain(run: Run, options: ChaosOptions) -> dict[str, Any]:
+    """The run for JSON."""
+    started_s = run.history.started_s
     return {
         "plan": run.plan.name,
         "seed": run.seed,
-        "verdict": _said(run.judgement.verdict),
-        "reasons": list(run.judgement.reasons),
+        "verdict": str(run.judgement.verdict),
+        "reasons": run.judgement.reasons,
         "checks": [
-            {"name": check.name, "looked_at": check.figures, "violations": list(check.violations), "blind": check.blind}
+            {"name": check.name, "examined": check.figures, "violations": check.violations, "blind": check.blind}
             for check in run.judgement.checks
         ],
         "faults": [
             {
-                "at_s": round(one.start_s - begun_s, 3),
-                "fault": _of(one),
-                "whom": one.whom,
-                "cost": _cost(one, run),
+                "at_s": round(one.start_s - started_s, 3),
+                "fault": _name(one),
+                "target": one.target,
+                "effect": _effect(one, run),
             }
             for one in run.history.injected
         ],
-        "applications": list(_applications(run, begun_s)),
-        "seconds": round(run.history.ended_s - begun_s, 3) if begun_s else None,
+        "applications": list(_applications(run, started_s)),
+        "seconds": round(run.history.ended_s - started_s, 3) if started_s else None,
         "directory": None if run.directory is None else str(run.directory),
-        "again": _again(run, options),
+        "command": _command(run, options),
     }
 
 
-def _applications(run: Run, begun_s: float) -> Iterator[dict[str, Any]]:
+def _applications(run: Run, started_s: float) -> Iterator[dict[str, Any]]:
     for one in run.history.submissions:
         outcome = run.history.outcomes.get(one.application_id)
         yield {
-            "id": str(one.application_id),
+            "id": one.application_id,
             "program": one.program.value,
             "user": one.user,
-            "acknowledged_s": None if one.acknowledged_s is None else round(one.acknowledged_s - begun_s, 3),
-            "state": outcome.state.name if outcome is not None and outcome.state is not None else None,
-            "final_status": None if outcome is None else outcome.final_status.name,
+            "acknowledged_s": None if one.acknowledged_s is None else round(one.acknowledged_s - started_s, 3),
+            "state": None if outcome is None else outcome.state,
+            "final_status": None if outcome is None else outcome.final_status,
             "attempts": None if outcome is None else outcome.attempt,
         }

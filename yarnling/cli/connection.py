@@ -1,4 +1,4 @@
-"""The way from a command to a cluster that is up: its state file, and a client made after it."""
+"""The connection from a command to a running cluster: its state file, and a client for its ResourceManager."""
 
 from __future__ import annotations
 
@@ -9,28 +9,28 @@ from pathlib import Path
 from wire.hadoop_xml import load_configuration
 from yarn.errors import YarnException
 from yarn.ids import ApplicationId
-from yarnling.cli.terminal import notices
+from yarnling.cli.output import notices
 from yarnling.cluster.client import Client
 from yarnling.cluster.directory import ClusterDirectory
 from yarnling.cluster.state import ClusterState, NoCluster, find_cluster, name_option, read_state
 
-LOOK_S = 0.2
-"""Between two looks whether the cluster is still up."""
+POLL_S = 0.2
+"""How often the client checks whether the cluster is still up."""
 
 
 class CommandClient(Client):
-    """A client that gives up with its cluster.
+    """A client that gives up when its cluster stops.
 
-    Hadoop's clients try for a quarter of an hour to reach a ResourceManager, for it may come back. A cluster whose
-    supervisor has gone does not: what is done in the client's context is cancelled then, and it raises NoCluster.
+    Hadoop's clients retry for a quarter of an hour, because a ResourceManager may come back. A cluster whose supervisor
+    has exited does not: the task inside the client's context is then cancelled, and the context raises NoCluster.
     """
 
     _state: ClusterState
     _task: asyncio.Task[object] | None = None
-    _look: asyncio.TimerHandle | None = None
-    _has_gone = False
-    _tells = True
-    _told_of_rm = False
+    _next_check: asyncio.TimerHandle | None = None
+    _cluster_is_gone = False
+    _reports_waiting = True
+    _rm_down_reported = False
 
     @staticmethod
     def of(state: ClusterState, user: str = "") -> CommandClient:
@@ -46,65 +46,65 @@ class CommandClient(Client):
 
     async def __aenter__(self) -> CommandClient:
         self._task = asyncio.current_task()
-        self._look_after_cluster()
+        self._check_cluster()
         return self
 
     async def __aexit__(self, *exc: object) -> None:
-        assert self._task is not None, "left once, after it was entered"
-        if self._look is not None:
-            self._look.cancel()
+        assert self._task is not None, "exited once, after it was entered"
+        if self._next_check is not None:
+            self._next_check.cancel()
         await super().__aexit__(*exc)
-        if self._has_gone:
+        if self._cluster_is_gone:
             self._task.uncancel()
-            raise NoCluster(f"the cluster {self._state.name!r} has ended meanwhile") from None
+            raise NoCluster(f"the cluster {self._state.name!r} has stopped in the meantime") from None
 
     async def kill(self, app_id: ApplicationId | str, diagnostics: str = "") -> None:
-        if not self._has_gone:
+        if not self._cluster_is_gone:
             await super().kill(app_id, diagnostics)
 
-    def _look_after_cluster(self) -> None:
+    def _check_cluster(self) -> None:
         assert self._task is not None
         if self._state.supervisor.process() is None:
-            self._has_gone = True
+            self._cluster_is_gone = True
             self._task.cancel()
         else:
-            self._tell_if_rm_is_down()
-            self._look = asyncio.get_running_loop().call_later(LOOK_S, self._look_after_cluster)
+            self._report_if_rm_is_down()
+            self._next_check = asyncio.get_running_loop().call_later(POLL_S, self._check_cluster)
 
-    def _tell_if_rm_is_down(self) -> None:
-        """It may be killed and started again while a command waits; the client then goes on."""
+    def _report_if_rm_is_down(self) -> None:
+        """Once for each time: the ResourceManager may be restarted while a command waits, which then continues."""
         if self._state.rm.process() is not None:
-            self._told_of_rm = False
+            self._rm_down_reported = False
             return
         with suppress(NoCluster):
             self._state = read_state(self._state.name)
-        if self._state.rm.process() is None and self._tells and not self._told_of_rm:
-            self._told_of_rm = True
-            notices().print(f"{ResourceManagerDown.of(self._state).message}; this waits for it")
+        if self._state.rm.process() is None and self._reports_waiting and not self._rm_down_reported:
+            self._rm_down_reported = True
+            notices().print(f"{ResourceManagerDown.of(self._state).message}; waiting for it")
 
 
 class ResourceManagerDown(YarnException):
-    """The cluster is there, and its ResourceManager is not."""
+    """The cluster is up, but its ResourceManager is not."""
 
     @staticmethod
     def of(state: ClusterState) -> ResourceManagerDown:
         log_file = ClusterDirectory(Path(state.directory), temporary=False).log_file("rm")
         return ResourceManagerDown(
             f"the ResourceManager of the cluster {state.name!r} is down "
-            f"(start it again: yarnling restart-rm{name_option(state.name)}; its log: {log_file})"
+            f"(restart it: yarnling restart-rm{name_option(state.name)}; its log: {log_file})"
         )
 
 
-def connect(name: str, user: str = "", *, tells: bool = True) -> tuple[ClusterState, Client]:
-    """The cluster called `name`, and a client of `user` ("" is who runs this).
+def connect(name: str, user: str = "", *, report_waiting: bool = True) -> tuple[ClusterState, Client]:
+    """The cluster called `name`, and a client that acts as `user` ("" is the user who runs this).
 
-    `tells`: on standard error, that it waits for a ResourceManager which has ended meanwhile.
+    `report_waiting`: print to standard error when the client waits for a ResourceManager that has gone down.
 
-    Raises NoCluster, and ResourceManagerDown: Hadoop's clients would try for a quarter of an hour.
+    Raises NoCluster, and ResourceManagerDown at once, where Hadoop's clients would retry for a quarter of an hour.
     """
     state = find_cluster(name)
     if state.rm.process() is None:
         raise ResourceManagerDown.of(state)
     client = CommandClient.of(state, user)
-    client._tells = tells
+    client._reports_waiting = report_waiting
     return state, client

@@ -1,65 +1,67 @@
-"""`yarnling down`: the end of a cluster."""
+"""`yarnling down`: stop clusters."""
 
 from __future__ import annotations
 
 import os
 import signal
-import sys
 
+import typer
 from msgspec import Struct
 
-from yarnling.cli import json_form
+from yarnling.cli.output import print_json
 from yarnling.cluster.leftovers import clean_up
 from yarnling.cluster.processes import kill, wait_gone
 from yarnling.cluster.state import ClusterState, known_clusters, read_state
 
 DOWN_S = 4.0
-"""The supervisor promises two seconds; on a machine with other work it may take longer."""
+"""The supervisor promises two seconds; a busy machine may take longer."""
 
 
-class Ended(Struct, frozen=True):
-    """How a cluster ended; `killed`: processes that it had left when it ended without a word, None if it did not."""
+class Stopped(Struct, frozen=True):
+    """A cluster that was stopped. `killed`: how many processes remained of one whose supervisor had already died;
+    None if the supervisor was alive."""
 
     name: str
     killed: int | None = None
 
     def __str__(self) -> str:
         if self.killed is None:
-            return f"Cluster {self.name} has ended."
-        left = (
-            f"{self.killed} of its processes were left, which were killed" if self.killed else "nothing of it was left"
-        )
-        return f"Cluster {self.name} had ended without a word; {left}."
+            return f"Cluster {self.name} has stopped."
+        left = f"{self.killed} remaining processes were killed" if self.killed else "no processes remained"
+        return f"The supervisor of cluster {self.name} had already died; {left}."
 
 
-def end_one(name: str, *, as_json: bool) -> None:
-    """End the cluster called `name`, or what it has left."""
-    ended = _end(read_state(name))
-    sys.stdout.write(f"{json_form.text(ended) if as_json else ended}\n")
-
-
-def end_all(*, as_json: bool) -> None:
-    """End every cluster that is up."""
-    ended = []
-    for state in known_clusters():
-        ended.append(_end(state))
-        if not as_json:
-            sys.stdout.write(f"{ended[-1]}\n")
+def stop_one(name: str, *, as_json: bool) -> None:
+    """Stop the cluster called `name`, or kill what remains of it."""
+    stopped = _stop(read_state(name))
     if as_json:
-        sys.stdout.write(json_form.text(ended) + "\n")
-    elif not ended:
-        sys.stdout.write("No cluster is up.\n")
+        print_json(stopped)
+    else:
+        typer.echo(str(stopped))
 
 
-def _end(state: ClusterState) -> Ended:
-    """TERM to the supervisor, which ends all; if it hangs, KILL to it and to what is left."""
+def stop_all(*, as_json: bool) -> None:
+    """Stop every cluster that is up."""
+    stopped = []
+    for state in known_clusters():
+        stopped.append(_stop(state))
+        if not as_json:
+            typer.echo(str(stopped[-1]))
+    if as_json:
+        print_json(stopped)
+    elif not stopped:
+        typer.echo("No cluster is up.")
+
+
+def _stop(state: ClusterState) -> Stopped:
+    """Send SIGTERM to the supervisor, which stops everything; if it hangs, kill it and what remains."""
     process = state.supervisor.process()
     if process is None:
-        return Ended(state.name, killed=clean_up(state))
+        return Stopped(state.name, killed=clean_up(state))
     os.kill(process.pid, signal.SIGTERM)
     if wait_gone([process], DOWN_S):
         kill(process)
         wait_gone([process], DOWN_S)
         clean_up(state)
     state.remove()
-    return Ended(state.name)
+    return Stopped(state.name)

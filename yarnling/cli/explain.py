@@ -1,9 +1,8 @@
-"""`yarnling explain`: why an application has not got its next container."""
+"""`yarnling explain`: why an application has not been given its next container."""
 
 from __future__ import annotations
 
 import asyncio
-import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from itertools import groupby
@@ -18,46 +17,46 @@ from yarn.nodes import NodeReport
 from yarn.protocols.inspection import Explanation, ObstacleReport, ObstacleScope, PendingAsk
 from yarn.resource import MEMORY_MB, VCORES, Resource
 from yarn.states import FINAL_APPLICATION_STATES, NodeState, YarnApplicationState
-from yarnling.cli import json_form
 from yarnling.cli.arguments import reading_arguments
 from yarnling.cli.connection import connect
-from yarnling.cli.terminal import in_line, print_indented, terminal
+from yarnling.cli.output import in_line, print_indented, print_json, terminal
 from yarnling.cluster.client import Client
 from yarnling.cluster.node_health import complaints
 
 EXPLAINED_MAX = 20
-"""Applications, the oldest first, where none is named."""
+"""Applications, oldest first, if no id is given."""
 
-# {reason: what is compared with what}; others compare what is asked for with what there is.
-_COMPARED = {
+_DEFAULT_LABELS = ("requested", "available")
+_LABELS = {
     "QUEUE_MAXIMUM": ("in use", "at most"),
-    "COMMIT_QUEUE_MAXIMUM": ("with it in use", "at most"),
+    "COMMIT_QUEUE_MAXIMUM": ("would be in use", "at most"),
     "USER_LIMIT": ("the user has", "at most"),
     "COMMIT_USER_LIMIT": ("the user has", "at most"),
-    "AM_QUEUE_LIMIT": ("with it masters have", "at most"),
-    "AM_USER_LIMIT": ("with it the user's masters have", "at most"),
-    "QUEUE_HEADROOM": ("asked", "left of the queue"),
-    "QUEUE_NODE_RESERVED": ("kept for another", ""),
-    "NODE_TOTAL_TOO_SMALL": ("asked", "the whole node"),
-    "NODE_FULL": ("asked", "free"),
-    "QUEUE_NODE_FULL": ("least container", "free"),
-    "NODE_TOO_SMALL": ("least container", "within reach"),
-    "COMMIT_NO_ROOM": ("asked", "free"),
-    "COMMIT_NODE_STATE": ("asked", "free"),
+    "AM_QUEUE_LIMIT": ("AMs would use", "at most"),
+    "AM_USER_LIMIT": ("the user's AMs would use", "at most"),
+    "QUEUE_HEADROOM": ("requested", "headroom"),
+    "QUEUE_NODE_RESERVED": ("reserved for another application", ""),
+    "NODE_TOTAL_TOO_SMALL": ("requested", "node total"),
+    "NODE_FULL": ("requested", "free"),
+    "QUEUE_NODE_FULL": ("smallest container", "free"),
+    "NODE_TOO_SMALL": ("smallest container", "obtainable"),
+    "COMMIT_NO_ROOM": ("requested", "free"),
+    "COMMIT_NODE_STATE": ("requested", "free"),
 }
+"""{reason: labels of the two amounts that were compared}; _DEFAULT_LABELS for others."""
 
 
 def show(name: str, application: str | None, user: str, *, as_json: bool) -> None:
-    """Print the explanation, or those of all that wait. Raises what the ResourceManager refuses with."""
+    """Print the explanation for one application, or for all that wait. Raises YarnException if that is refused."""
     with reading_arguments():
         app_id = None if application is None else ApplicationId.parse(application)
     found, nodes = asyncio.run(_ask(name, app_id, user))
     if as_json:
-        sys.stdout.write(json_form.text(found if app_id is None else found[0]) + "\n")
+        print_json(found if app_id is None else found[0])
         return
     console = terminal()
     if not found:
-        console.print("No application waits for anything.")
+        console.print("No application is waiting for containers.")
     for explanation in found:
         for line in explained(explanation, nodes):
             print_indented(console, line)
@@ -73,7 +72,7 @@ async def _ask(name: str, app_id: ApplicationId | None, user: str) -> tuple[list
 
 
 async def waiting(client: Client, applications: Iterable[ApplicationReport]) -> list[Explanation]:
-    """Why, of the first of these that ask for something; what this user may not view is not explained."""
+    """Explanations for the first of these with pending requests; without those that this user may not view."""
     found: list[Explanation] = []
     for app in [app for app in applications if app.state not in FINAL_APPLICATION_STATES][:EXPLAINED_MAX]:
         with suppress(YarnException):
@@ -84,46 +83,46 @@ async def waiting(client: Client, applications: Iterable[ApplicationReport]) -> 
 
 
 def explained(found: Explanation, nodes: Sequence[NodeReport] = ()) -> Iterator[Text]:
-    """Line by line: what is asked for, what is kept for it, and on each node what stands in the way.
+    """Lines: the pending requests, the reservations, and for each node what prevents an allocation.
 
-    `nodes`: those of the cluster, to tell why nothing is offered at all.
+    `nodes`: all nodes of the cluster, to explain why none is offered.
     """
     state = in_line(f"{found.application_id} of {found.user} in {found.queue}: {found.state.name}")
     yield Text.assemble((state, "bold"))
     if not found.asks:
-        over = found.state in FINAL_APPLICATION_STATES
-        yield Text("It is over." if over else "It asks for nothing.")
-    for_master = ", for its master" if found.state is YarnApplicationState.ACCEPTED else ""
+        ended = found.state in FINAL_APPLICATION_STATES
+        yield Text("It has ended." if ended else "It has no pending requests.")
+    for_master = ", for its ApplicationMaster" if found.state is YarnApplicationState.ACCEPTED else ""
     for ask in found.asks:
-        yield Text(in_line(f"  {_asked(ask)}{for_master}"))
-    for kept in found.reservations:
-        age = _age(found.now_ms - kept.since_ms)
-        yield Text(f"Kept for it on {kept.node_id}: {amounts(kept.resource)}, for {age}")
+        yield Text(in_line(f"  {_request(ask)}{for_master}"))
+    for reservation in found.reservations:
+        age = _age(found.now_ms - reservation.since_ms)
+        yield Text(f"Reserved for it on {reservation.node_id}: {amounts(reservation.resource)}, for {age}")
     for place, obstacles in groupby(found.obstacles, key=lambda obstacle: obstacle.node_id):
         yield Text("Everywhere" if place is None else f"On {place}", "bold")
         for obstacle in obstacles:
-            yield from _told(obstacle, found.now_ms)
+            yield from _described(obstacle, found.now_ms)
     if found.asks and not found.obstacles:
-        yield Text("Nothing has refused it yet: no node has been offered to it since it asked.")
+        yield Text("Nothing has refused it yet: no node has been offered to it since the request.")
         if nodes and not any(node.state is NodeState.RUNNING for node in nodes):
-            yield Text("No node runs.", "bold")
+            yield Text("No node is running.", "bold")
         for complaint in complaints(nodes):
             yield Text(in_line(f"  {complaint}"))
 
 
 def short(obstacle: ObstacleReport) -> str:
-    """One line of an obstacle: whose it is, what it says, the numbers."""
+    """An obstacle in one line: whose it is, the message, the amounts."""
     numbers = _numbers(obstacle)
     return in_line(f"{_whose(obstacle)}: {obstacle.message.rstrip('.')}{f' ({numbers})' if numbers else ''}")
 
 
 def amounts(resource: Resource) -> str:
-    """Amounts with their units."""
+    """The amounts of a resource with their units."""
     units = {MEMORY_MB: "MB", VCORES: "vcore" if resource.vcores == 1 else "vcores"}
     return ", ".join(f"{amount} {units.get(name, name)}" for name, amount in resource.amounts().items())
 
 
-def _told(obstacle: ObstacleReport, now_ms: int) -> Iterator[Text]:
+def _described(obstacle: ObstacleReport, now_ms: int) -> Iterator[Text]:
     age = _age(now_ms - obstacle.at_ms)
     yield Text(in_line(f"  {_whose(obstacle)}, {age} ago: {obstacle.message}"))
     numbers = _numbers(obstacle)
@@ -134,9 +133,9 @@ def _told(obstacle: ObstacleReport, now_ms: int) -> Iterator[Text]:
 
 
 def _numbers(obstacle: ObstacleReport) -> str:
-    asked, bound = _COMPARED.get(obstacle.reason, ("asked", "there is"))
-    parts = [(asked, obstacle.asked), (bound, obstacle.bound)]
-    return "; ".join(f"{word} {amounts(value)}" for word, value in parts if value is not None)
+    requested, bound = _LABELS.get(obstacle.reason, _DEFAULT_LABELS)
+    parts = [(requested, obstacle.asked), (bound, obstacle.bound)]
+    return "; ".join(f"{label} {amounts(value)}" for label, value in parts if value is not None)
 
 
 def _whose(obstacle: ObstacleReport) -> str:
@@ -145,10 +144,10 @@ def _whose(obstacle: ObstacleReport) -> str:
     return f"{'user' if obstacle.scope is ObstacleScope.USER else 'queue'} {obstacle.subject}"
 
 
-def _asked(ask: PendingAsk) -> str:
+def _request(ask: PendingAsk) -> str:
     place = "anywhere" if ask.resource_name == ANY else f"on {ask.resource_name}"
     if ask.resource_name == ANY and not ask.relax_locality:
-        place = "at the places named alone"
+        place = "only at the requested locations"
     label = f", label {ask.label}" if ask.label else ""
     number = f", request {ask.allocation_request_id}" if ask.allocation_request_id >= 0 else ""
     return f"{ask.count} x {amounts(ask.capability)} {place}, priority {ask.priority}{number}{label}"

@@ -1,4 +1,4 @@
-"""`yarnling logs`."""
+"""`yarnling logs`: print what the containers of an application have written."""
 
 from __future__ import annotations
 
@@ -9,15 +9,14 @@ from msgspec import Struct
 
 from yarn.errors import YarnException
 from yarn.ids import ApplicationId, ContainerId
-from yarnling.cli import json_form
 from yarnling.cli.arguments import reading_arguments
-from yarnling.cli.terminal import in_line, notices
+from yarnling.cli.output import in_line, notices, print_json
 from yarnling.cluster.container_logs import ContainerLog, find_logs
 from yarnling.cluster.state import find_cluster
 
 
 class LogsOptions(Struct, frozen=True):
-    """Which files: of one container, of these names, or with `every` also the NodeManager's own."""
+    """`container`: only of this one; `files`: only with these names; `every`: the NodeManager's own files too."""
 
     name: str
     container: str | None = None
@@ -41,7 +40,7 @@ def show(application: str, options: LogsOptions) -> None:
     if not logs:
         raise YarnException(_none_found(options, app_id, state.directory, found))
     if options.as_json:
-        sys.stdout.write(json_form.text([_entry(log) for log in logs]) + "\n")
+        print_json([_entry(log) for log in logs])
         return
     for log in logs:
         sys.stdout.write(f"==> {log.container_id} {in_line(log.name)} <==\n")
@@ -49,15 +48,15 @@ def show(application: str, options: LogsOptions) -> None:
         sys.stdout.write(text if not text or text.endswith("\n") else text + "\n")
     if len(logs) < len(found) and not options.files:
         left_out = ", ".join(sorted({in_line(log.name) for log in found} - {log.name for log in logs}))
-        notices().print(f"Not shown: {left_out} (--all shows them too, --file one of them)")
+        notices().print(f"Not shown: {left_out} (show all with --all, one with --file)")
 
 
 def _none_found(options: LogsOptions, app_id: ApplicationId, directory: str, found: list[ContainerLog]) -> str:
     whose = options.container or app_id
     if found:
         names = ", ".join(sorted({in_line(log.name) for log in found}))
-        return f"{whose}: no log file {', '.join(options.files) or 'with output'} (there are {names})"
-    return f"{whose}: no logs in {directory} (logs go with their NodeManager's retention)"
+        return f"{whose}: no log file {', '.join(options.files) or 'with output'} (found: {names})"
+    return f"{whose}: no logs in {directory} (NodeManagers delete logs after their retention time)"
 
 
 def _entry(log: ContainerLog) -> dict[str, object]:

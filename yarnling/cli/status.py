@@ -1,45 +1,200 @@
-"""`yarnling status`."""
+"""`yarnling status`, and the tables of nodes, queues and applications that `up` shows too."""
 
 from __future__ import annotations
 
 import asyncio
-import sys
+from collections.abc import Iterable, Iterator, Mapping
 
-from yarnling.cli import json_form
+from msgspec import Struct, field
+from rich.console import Group, RenderableType
+
+from yarn.applications import ApplicationReport
+from yarn.nodes import DEFAULT_RACK, NodeReport
+from yarn.queues import QueueInfo
+from yarn.states import FinalApplicationStatus, NodeState, YarnApplicationState
 from yarnling.cli.connection import ResourceManagerDown, connect
-from yarnling.cli.terminal import in_line, terminal
-from yarnling.cli.views import ClusterView, cluster_view, conditions, look, process_table
-from yarnling.cluster.state import ClusterState, find_cluster
+from yarnling.cli.output import Listing, cell, in_line, plain, print_json, terminal
+from yarnling.cluster.client import Client
+from yarnling.cluster.node_health import complaints
+from yarnling.cluster.state import ClusterState, NodeEntry, find_cluster, read_state
+
+ANSWER_S = 2.0
+"""A ResourceManager that takes longer counts as not answering; it normally takes milliseconds."""
+ALIVE = frozenset({NodeState.RUNNING, NodeState.UNHEALTHY, NodeState.DECOMMISSIONING})
+APPLICATIONS_MAX = 20
+"""The newest ones are shown on a terminal; --json has all."""
+
+_STATE_STYLES = {
+    YarnApplicationState.RUNNING: "green",
+    YarnApplicationState.FAILED: "red",
+    YarnApplicationState.KILLED: "yellow",
+}
 
 
 def show(name: str, *, as_json: bool) -> None:
-    """Print the cluster's nodes, queues and applications. Raises ResourceManagerDown after what there is without it."""
+    """Print nodes, queues and applications. Without a ResourceManager, print what is known and raise
+    ResourceManagerDown."""
     state = find_cluster(name)
-    view = None if state.rm.process() is None else asyncio.run(_look(name))
+    view = None if state.rm.process() is None else asyncio.run(_view(name))
     if as_json:
-        sys.stdout.write(json_form.text({"cluster": state, **_plain(state, view)}) + "\n")
+        unknown = {"nodes": None, "root": None, "applications": None, "conditions": conditions(state.nodes)}
+        print_json({"cluster": state, **(unknown if view is None else plain(view))})
     else:
-        _print(state, view)
+        console = terminal()
+        place = in_line(f"HADOOP_CONF_DIR={state.conf_dir}")
+        console.print(f"Cluster {state.name}, process {state.supervisor.pid}, {place}", soft_wrap=True)
+        console.print()
+        console.print(process_table(state.nodes) if view is None else cluster_tables(view), crop=False)
     if view is None:
         raise ResourceManagerDown.of(state)
 
 
-def _plain(state: ClusterState, view: ClusterView | None) -> dict[str, object]:
-    if view is None:
-        return {"nodes": None, "root": None, "applications": None, "conditions": conditions(state.nodes)}
-    plain: dict[str, object] = json_form.plain(view)
-    return plain
-
-
-def _print(state: ClusterState, view: ClusterView | None) -> None:
-    console = terminal()
-    place = in_line(f"HADOOP_CONF_DIR={state.conf_dir}")
-    console.print(f"Cluster {state.name}, process {state.supervisor.pid}, {place}", soft_wrap=True)
-    console.print()
-    console.print(process_table(state.nodes) if view is None else cluster_view(view), crop=False)
-
-
-async def _look(name: str) -> ClusterView:
+async def _view(name: str) -> ClusterView:
     state, client = connect(name)
     async with client:
-        return await look(client, state)
+        return await snapshot(client, state)
+
+
+class ClusterView(Struct, frozen=True):
+    """A snapshot of the cluster from the ResourceManager.
+
+    `conditions`: {node id: "paused" or "ended"}, the state of NodeManager processes that it may not have noticed yet.
+    """
+
+    nodes: tuple[NodeReport, ...]
+    root: QueueInfo
+    applications: tuple[ApplicationReport, ...]
+    conditions: Mapping[str, str] = field(default_factory=dict)
+
+    def state_of(self, node: NodeReport) -> str:
+        """The state that the ResourceManager reports, with the condition of the process if that adds something."""
+        return _node_state(node, self.conditions.get(str(node.node_id), ""))
+
+    def unregistered(self) -> list[str]:
+        """A line for each paused node that has not registered with a restarted ResourceManager."""
+        known = {str(node.node_id) for node in self.nodes}
+        paused = [node_id for node_id, condition in self.conditions.items() if condition == "paused"]
+        return [
+            f"{node_id} is paused, and unknown to the ResourceManager" for node_id in paused if node_id not in known
+        ]
+
+
+async def snapshot_or_problem(client: Client, name: str) -> ClusterView | str:
+    """A snapshot, or a sentence that says why there is none."""
+    state = read_state(name)
+    if state.rm.process() is None:
+        return ResourceManagerDown.of(state).message
+    try:
+        async with asyncio.timeout(ANSWER_S):
+            return await snapshot(client, state)
+    except TimeoutError:
+        return f"the ResourceManager of the cluster {name!r} does not answer"
+
+
+async def snapshot(client: Client, state: ClusterState) -> ClusterView:
+    """A snapshot."""
+    nodes = await client.nodes()
+    root = await client.queue("root")
+    return ClusterView(
+        tuple(sorted(nodes, key=lambda node: node.node_id.reading_order)),
+        root,
+        tuple(sorted(await client.applications(), key=lambda app: app.application_id)),
+        conditions(state.nodes),
+    )
+
+
+def conditions(nodes: Iterable[NodeEntry]) -> dict[str, str]:
+    """{node id: "paused" or "ended"}, without running nodes."""
+    found = {entry.node_id: entry.condition for entry in nodes}
+    return {node_id: condition for node_id, condition in found.items() if condition}
+
+
+def cluster_tables(view: ClusterView) -> RenderableType:
+    """Nodes, queues and applications."""
+    parts: list[RenderableType] = [node_table(view.nodes, view.conditions)]
+    parts += [cell(line, "red") for line in (*view.unregistered(), *complaints(view.nodes))]
+    parts += ["", queue_table(view.root)]
+    if view.applications:
+        parts += ["", application_table(view.applications)]
+    return Group(*parts)
+
+
+def process_table(nodes: Iterable[NodeEntry]) -> Listing:
+    """The nodes as far as they are known without a ResourceManager."""
+    table = Listing("Node", "Name", "Process")
+    for entry in nodes:
+        condition = entry.condition
+        table.add_row(entry.node_id, entry.name, cell(condition or f"{entry.process.pid}", "red" if condition else ""))
+    return table
+
+
+def node_table(nodes: Iterable[NodeReport], conditions: Mapping[str, str] | None = None) -> Listing:
+    """The nodes with allocated and total resources, and the physical memory that containers actually use.
+
+    Racks are left out if there is only the default one, so that the table fits into 80 columns.
+    """
+    listed = list(nodes)
+    racks = any(node.rack != DEFAULT_RACK for node in listed)
+    table = Listing("Node", "State", *(["Rack"] if racks else []), "Containers", "Memory MB", "Physical MB", "Vcores")
+    for node in listed:
+        state = _node_state(node, (conditions or {}).get(str(node.node_id), ""))
+        table.add_row(
+            str(node.node_id),
+            cell(state, "green" if state == NodeState.RUNNING.name else "red"),
+            *([node.rack] if racks else []),
+            str(node.containers),
+            _of(node.used.memory_mb, node.capability.memory_mb),
+            str(0 if node.containers_utilization is None else node.containers_utilization.physical_memory_mb),
+            _of(node.used.vcores, node.capability.vcores),
+        )
+    return table
+
+
+def queue_table(root: QueueInfo) -> Listing:
+    table = Listing("Queue", "State", "Capacity", "Maximum", "Used", "Running", "Pending", "Memory MB")
+    for depth, queue in queue_tree(root):
+        statistics = queue.statistics
+        table.add_row(
+            cell("  " * depth + queue.name),
+            queue.state.name,
+            f"{queue.absolute_capacity:.1%}",
+            f"{queue.absolute_maximum_capacity:.0%}",
+            f"{queue.absolute_used_capacity:.1%}",
+            str(statistics.apps_running),
+            str(statistics.apps_pending),
+            str(statistics.allocated_memory_mb),
+        )
+    return table
+
+
+def application_table(applications: tuple[ApplicationReport, ...]) -> Listing:
+    table = Listing("Application", "User", "Name", "Queue", "State", "Outcome", "Progress", "Containers")
+    for app in applications[-APPLICATIONS_MAX:]:
+        outcome = "" if app.final_status is FinalApplicationStatus.UNDEFINED else app.final_status.name
+        table.add_row(
+            str(app.application_id),
+            cell(app.user),
+            cell(app.name),
+            cell(app.queue),
+            cell(app.state.name, _STATE_STYLES.get(app.state, "")),
+            outcome,
+            f"{app.progress:.0%}",
+            str(max(0, app.usage.used_containers)),
+        )
+    return table
+
+
+def queue_tree(queue: QueueInfo, depth: int = 0) -> Iterator[tuple[int, QueueInfo]]:
+    """(depth, queue) of the queue and all below it, parents before their children."""
+    yield depth, queue
+    for child in queue.children:
+        yield from queue_tree(child, depth + 1)
+
+
+def _node_state(node: NodeReport, condition: str) -> str:
+    adds_something = condition == "paused" or (condition and node.state in ALIVE)
+    return f"{node.state.name}, {condition}" if adds_something else node.state.name
+
+
+def _of(part: int, whole: int) -> str:
+    return f"{part} / {whole}"

@@ -1,12 +1,15 @@
-"""`yarnling submit PROGRAM`: the programs that come with yarnling, under the options of Hadoop's clients."""
+"""`yarnling submit PROGRAM`: run one of yarnling's applications, with the options of Hadoop's clients."""
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 
 from msgspec import Struct
+from rich.console import Console
+from rich.text import Text
 
 from am.client.submission import OptionParser, Submission
 from am.programs.distributed_shell import client as distributed_shell
@@ -14,33 +17,32 @@ from am.programs.elastic import client as elastic
 from am.programs.gang import client as gang
 from am.programs.mapreduce import client as mapreduce
 from yarn.applications import ApplicationReport
-from yarn.states import FinalApplicationStatus
-from yarnling.cli import json_form
+from yarn.errors import YarnException
+from yarn.ids import ApplicationId
+from yarn.states import FINAL_APPLICATION_STATES, FinalApplicationStatus
 from yarnling.cli.arguments import reading_arguments
 from yarnling.cli.connection import connect
-from yarnling.cli.following import follow
+from yarnling.cli.output import in_line, notices, print_json, shown, without_page_hint
+from yarnling.cluster.client import Client, WaitTimeout
 from yarnling.cluster.state import name_option
 
 HELP = ("-h", "-help", "--help")
+POLL_S = 0.1
+KILL_S = 5.0
+"""After an interrupt, how long to wait for a ResourceManager that does not answer the kill."""
 
-
-class Program(Struct, frozen=True):
-    """A program's options, read and explained."""
-
-    parse: Callable[[Sequence[str]], Submission]
-    parser: Callable[[], OptionParser]
-
-
-PROGRAMS = {
-    "distributed-shell": Program(distributed_shell.parse, distributed_shell.make_parser),
-    "mapreduce": Program(mapreduce.parse, mapreduce.make_parser),
-    "elastic": Program(elastic.parse, elastic.make_parser),
-    "gang": Program(gang.parse, gang.make_parser),
+Parse = Callable[[Sequence[str]], Submission]
+PROGRAMS: dict[str, tuple[Parse, Callable[[], OptionParser]]] = {
+    "distributed-shell": (distributed_shell.parse, distributed_shell.make_parser),
+    "mapreduce": (mapreduce.parse, mapreduce.make_parser),
+    "elastic": (elastic.parse, elastic.make_parser),
+    "gang": (gang.parse, gang.make_parser),
 }
+"""{program: (parses its options, makes the parser that explains them)}"""
 
 
 class SubmitOptions(Struct, frozen=True):
-    """Where to, as whom, and what then. `timeout_s`: kill it then; None = as the program's own option says."""
+    """`name`: of the cluster; `wait`: for the end of the application."""
 
     name: str
     user: str = ""
@@ -49,15 +51,16 @@ class SubmitOptions(Struct, frozen=True):
 
 
 def submit(program: str, arguments: Sequence[str], options: SubmitOptions) -> int:
-    """The exit status: 0 if it succeeded, or was accepted and is not waited for."""
+    """The exit status: 0 if it succeeded or, without `wait`, was accepted."""
+    parse, make_parser = PROGRAMS[program]
     if any(argument in HELP for argument in arguments):
-        sys.stdout.write(PROGRAMS[program].parser().format_help())
+        sys.stdout.write(make_parser().format_help())
         return 0
     with reading_arguments():
-        submission = PROGRAMS[program].parse(arguments)
+        submission = parse(arguments)
     report = asyncio.run(_submit(program, submission, options))
     if options.as_json:
-        sys.stdout.write(json_form.text(report) + "\n")
+        print_json(report)
     if not options.wait:
         return 0
     return 0 if report.final_status is FinalApplicationStatus.SUCCEEDED else 1
@@ -75,5 +78,65 @@ async def _submit(program: str, submission: Submission, options: SubmitOptions) 
         timeout_ms = submission.options.timeout_ms
         ended = await follow(client, report.application_id, None if timeout_ms is None else timeout_ms / 1000)
         where = name_option(options.name)
-        sys.stderr.write(f"What it wrote: yarnling logs {ended.application_id} --file stdout{where}\n")
+        sys.stderr.write(f"Show its output: yarnling logs {ended.application_id} --file stdout{where}\n")
         return ended
+
+
+# Waiting for an application
+
+
+async def follow(
+    client: Client,
+    app_id: ApplicationId,
+    timeout_s: float | None,
+    *,
+    print_new: Callable[[], Awaitable[None]] | None = None,
+    print_rest: Callable[[], Awaitable[None]] | None = None,
+) -> ApplicationReport:
+    """Wait for the end and return the last report; show progress on a terminal, or else a line for each state.
+
+    `print_new` is called at every poll, `print_rest` once before the summary. An interrupt kills the application.
+    Raises WaitTimeout, after killing it, if it takes longer than `timeout_s`.
+    """
+    console = notices()
+    try:
+        async with asyncio.timeout(timeout_s):
+            report = await _wait(client, app_id, console, print_new)
+    except TimeoutError:
+        await client.kill(app_id, f"Killed after {timeout_s:g} s by its client.")
+        raise WaitTimeout(f"{app_id} took longer than {timeout_s:g} s and was killed") from None
+    except (asyncio.CancelledError, OSError):
+        # Interrupted, or the reader of our output is gone (`| head`): do not leave it running unnoticed.
+        with contextlib.suppress(TimeoutError, YarnException):
+            async with asyncio.timeout(KILL_S):
+                await client.kill(app_id, "Killed by its client.")
+        raise
+    if print_rest is not None:
+        await print_rest()
+    _print_end(report, console)
+    return report
+
+
+async def _wait(
+    client: Client, app_id: ApplicationId, console: Console, print_new: Callable[[], Awaitable[None]] | None
+) -> ApplicationReport:
+    before = None
+    with console.status("ACCEPTED") as status:
+        while True:
+            report = await client.report(app_id)
+            if report.state is not before and not console.is_terminal:
+                console.print(f"{app_id} {report.state.name}")
+            before = report.state
+            if print_new is not None:
+                await print_new()
+            if report.state in FINAL_APPLICATION_STATES:
+                return report
+            status.update(Text(in_line(f"{report.state.name} in {report.queue}, {report.progress:.0%} done")))
+            await asyncio.sleep(POLL_S)
+
+
+def _print_end(report: ApplicationReport, console: Console) -> None:
+    seconds = (report.finish_time_ms - report.start_time_ms) / 1000
+    console.print(f"{report.application_id} {report.final_status.name} after {seconds:.1f} s")
+    if report.final_status is not FinalApplicationStatus.SUCCEEDED and report.diagnostics.strip():
+        console.print(shown(without_page_hint(report.diagnostics).strip()))

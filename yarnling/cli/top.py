@@ -1,9 +1,8 @@
-"""`yarnling top`: queues, nodes and applications as they are, and what waits for what."""
+"""`yarnling top`: queues, nodes and applications, refreshed continuously, and what each application waits for."""
 
 from __future__ import annotations
 
 import asyncio
-import sys
 import time
 from collections.abc import Iterator
 from contextlib import suppress
@@ -19,28 +18,27 @@ from yarn.nodes import NodeReport
 from yarn.protocols.inspection import Explanation
 from yarn.queues import QueueInfo
 from yarn.states import FINAL_APPLICATION_STATES, NodeState
-from yarnling.cli import json_form
 from yarnling.cli.connection import connect
 from yarnling.cli.explain import amounts, short, waiting
-from yarnling.cli.terminal import GAP, in_line, shown, terminal
-from yarnling.cli.views import ClusterView, look_or_problem, queue_tree
+from yarnling.cli.output import GAP, in_line, plain, print_json, shown, terminal
+from yarnling.cli.status import ClusterView, queue_tree, snapshot_or_problem
 from yarnling.cluster.client import Client
 from yarnling.cluster.state import NoCluster
 
 WIDTH_MAX = 100
-"""Columns; more would only make the bars longer."""
+"""Columns of a frame; more would only make the bars longer."""
 NAME_CHARS = 18
-"""Columns of a name, or as many as the longest needs, up to NAME_SHARE of the line; without a terminal, all of it."""
+"""The least width of the name column. It grows with the longest name to 1/NAME_SHARE of a terminal's line at most."""
 NAME_SHARE = 3
 BAR_CHARS_MIN = 8
 APPLICATIONS_MAX = 20
-"""Unfinished ones that are shown and asked about, the oldest first."""
+"""Unfinished applications that are shown and explained, oldest first."""
 NODES_MAX = 20
 WITHIN, ABOVE = "green", "yellow"
 
 
 class TopView(Struct, frozen=True):
-    """One look at a cluster. `waiting`: why, for the applications that still ask for something."""
+    """A snapshot of a cluster. `waiting`: explanations for the applications with pending requests."""
 
     cluster: str
     time: str
@@ -49,47 +47,47 @@ class TopView(Struct, frozen=True):
 
 
 def show(name: str, interval_s: float, *, once: bool, as_json: bool) -> None:
-    """One frame, or on a terminal one after the other until Ctrl-C or the cluster's end."""
+    """Print one frame, or on a terminal one after another until Ctrl-C or until the cluster stops."""
     with suppress(KeyboardInterrupt):
         asyncio.run(_show(name, interval_s, once=once, as_json=as_json))
 
 
 async def _show(name: str, interval_s: float, *, once: bool, as_json: bool) -> None:
     console = terminal()
-    _, client = connect(name, tells=False)
+    _, client = connect(name, report_waiting=False)
     async with client:
         if as_json:
-            sys.stdout.write(json_form.text(as_object(await look_at(name, client))) + "\n")
+            print_json(as_object(await top_view(name, client)))
             return
         if once or not console.is_terminal:
             width = min(console.width, WIDTH_MAX)
-            for line in frame(await look_at(name, client), width, cut=console.is_terminal):
+            for line in frame(await top_view(name, client), width, cut=console.is_terminal):
                 console.print(line, soft_wrap=True)
             return
         with Live(console=console, auto_refresh=False, screen=True, vertical_overflow="crop") as live:
             while True:
-                looked_s = time.monotonic()
+                started_s = time.monotonic()
                 live.update(await _text(name, client, min(console.width, WIDTH_MAX)), refresh=True)
-                # To look at ten thousand nodes takes the ResourceManager a second: it is not to do that all the time.
-                await asyncio.sleep(max(interval_s, time.monotonic() - looked_s))
+                # A snapshot of ten thousand nodes takes the ResourceManager a second: use at most half of its time.
+                await asyncio.sleep(max(interval_s, time.monotonic() - started_s))
 
 
 async def _text(name: str, client: Client, width: int) -> Text:
-    """A frame; while the ResourceManager is down, that it is."""
+    """A frame, or the reason why there is none: the ResourceManager may be down."""
     try:
-        return Text("\n").join(frame(await look_at(name, client), width))
+        return Text("\n").join(frame(await top_view(name, client), width))
     except NoCluster:
         raise
     except YarnException as error:
         return Text(shown(error.message), "red")
 
 
-async def look_at(name: str, client: Client) -> TopView:
-    """Ask for everything; what this user may not view is not explained.
+async def top_view(name: str, client: Client) -> TopView:
+    """A snapshot; applications that this user may not view are not explained.
 
-    Raises YarnException if there is nobody to ask.
+    Raises YarnException if the ResourceManager is down or does not answer.
     """
-    view = await look_or_problem(client, name)
+    view = await snapshot_or_problem(client, name)
     if isinstance(view, str):
         raise YarnException(view)
     moment = datetime.now(UTC).astimezone()
@@ -99,13 +97,12 @@ async def look_at(name: str, client: Client) -> TopView:
 
 
 def as_object(top: TopView) -> dict[str, object]:
-    """For programs: what `status --json` tells, and what waits."""
-    plain: dict[str, object] = json_form.plain(top.view)
-    return {"cluster": top.cluster, "time": top.time, **plain, "waiting": json_form.plain(top.waiting)}
+    """For JSON: the fields of `status --json`, and the explanations."""
+    return {"cluster": top.cluster, "time": top.time, **plain(top.view), "waiting": plain(top.waiting)}
 
 
 def frame(top: TopView, width: int, *, cut: bool = True) -> Iterator[Text]:
-    """The lines of one frame. Bars are made for `width`; `cut`: no line is longer."""
+    """The lines of one frame. `width` determines the length of the bars; `cut`: truncate longer lines."""
     names = ["  " * depth + queue.name for depth, queue in queue_tree(top.view.root)]
     names += [str(node.node_id) for node in top.view.nodes[:NODES_MAX]]
     longest = max(len(in_line(name)) for name in names) + GAP
@@ -119,20 +116,20 @@ def frame(top: TopView, width: int, *, cut: bool = True) -> Iterator[Text]:
 def _lines(top: TopView, width: int, name_chars: int) -> Iterator[Text]:
     nodes, live = top.view.nodes, [app for app in top.view.applications if app.state not in FINAL_APPLICATION_STATES]
     running = sum(node.state is NodeState.RUNNING for node in nodes)
-    counts = f"{running} of {len(nodes)} nodes run, {len(live)} application{'' if len(live) == 1 else 's'}"
+    counts = f"{running} of {len(nodes)} nodes running, {len(live)} application{'' if len(live) == 1 else 's'}"
     yield Text(in_line(f"{top.cluster}  {top.time[11:19]}  {counts}"), "bold")
-    yield Text("queue: used / guaranteed / at most", "dim")
+    yield Text("queue: used / guaranteed / maximum", "dim")
     for depth, queue in queue_tree(top.view.root):
         yield _queue_line(depth, queue, width, name_chars)
     yield Text("node: memory and vcores in use", "dim")
     for node in nodes[:NODES_MAX]:
         yield _node_line(node, top.view.state_of(node), width, name_chars)
-    for line in top.view.strangers():
+    for line in top.view.unregistered():
         yield Text(in_line(line), "red")
     if len(nodes) > NODES_MAX:
         yield Text(f"... and {len(nodes) - NODES_MAX} more", "dim")
     if live:
-        yield Text("application: what it has, what it waits for", "dim")
+        yield Text("application: its containers, what it waits for", "dim")
     waiting = {explanation.application_id: explanation for explanation in top.waiting}
     for app in live[:APPLICATIONS_MAX]:
         containers = max(0, app.usage.used_containers)
@@ -140,7 +137,7 @@ def _lines(top: TopView, width: int, name_chars: int) -> Iterator[Text]:
         yield Text(in_line(f"{app.application_id} {app.state.name} {app.queue.removeprefix('root.')}, {has}"))
         explanation = waiting.get(app.application_id)
         if explanation is not None:
-            yield from _waits(explanation)
+            yield from _pending(explanation)
     if len(live) > APPLICATIONS_MAX:
         yield Text(f"... and {len(live) - APPLICATIONS_MAX} more", "dim")
 
@@ -164,7 +161,7 @@ def _node_line(node: NodeReport, state: str, width: int, name_chars: int) -> Tex
 
 
 def bar(used: float, guaranteed: float, most: float, chars: int) -> Text:
-    """Full up to what is used, yellow above the guarantee, dotted up to the maximum; | where the guarantee ends."""
+    """A bar: filled up to `used`, yellow above the guarantee, dotted up to the maximum; | marks the guarantee."""
     drawn = Text()
     mark = round(guaranteed * chars) if 0 < guaranteed < 1 else -1
     for place in range(chars):
@@ -178,8 +175,8 @@ def bar(used: float, guaranteed: float, most: float, chars: int) -> Text:
     return drawn
 
 
-def _waits(explanation: Explanation) -> Iterator[Text]:
-    """What it asks for in all, and the newest refusal."""
+def _pending(explanation: Explanation) -> Iterator[Text]:
+    """The pending requests, and the newest refusal."""
     for ask in explanation.asks:
         if ask.resource_name == ANY:
             yield Text(in_line(f"  waits for {ask.count} x {amounts(ask.capability)}"), ABOVE)

@@ -1,20 +1,18 @@
-"""`yarnling up`: a cluster in the foreground with a live view, or left behind with a supervisor."""
+"""`yarnling up`: start a cluster, in the foreground with a live view, or detached with a supervisor."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-import sys
 import time
 
 from rich.console import Console
 from rich.live import Live
 
 from yarn.errors import YarnException
-from yarnling.cli import json_form
-from yarnling.cli.key_notices import tell_of_keys
-from yarnling.cli.terminal import cell, in_line, notices, terminal
-from yarnling.cli.views import ClusterView, cluster_view, look_or_problem
+from yarnling.cli.config import print_key_notices
+from yarnling.cli.output import cell, in_line, notices, print_json, terminal
+from yarnling.cli.status import ClusterView, cluster_tables, snapshot_or_problem
 from yarnling.cluster.local_cluster import LocalCluster
 from yarnling.cluster.node_health import complaints
 from yarnling.cluster.state import find_cluster, name_option
@@ -34,31 +32,31 @@ REFRESH_S = 0.5
 
 
 def run_detached(options: UpOptions, *, as_json: bool) -> None:
-    """Start the cluster, leave it to a supervisor and say where it is."""
+    """Start the cluster under a supervisor process, and print where it is."""
     check_free(options.name)
-    tell_of_keys(options.conf, options.settings)
+    print_key_notices(options.conf, options.settings)
     with notices().status(_starting(options)):
-        told = start_detached(options)
-    if "error" in told:
-        raise YarnException(str(told["error"]))
-    _tell_of_emulation(options)
-    for complaint in told["complaints"]:
+        answer = start_detached(options)
+    if "error" in answer:
+        raise YarnException(str(answer["error"]))
+    _print_emulation(options)
+    for complaint in answer["complaints"]:
         notices().print(in_line(complaint))
     state = find_cluster(options.name)
     if as_json:
-        sys.stdout.write(json_form.text(state) + "\n")
+        print_json(state)
         return
     named = name_option(options.name)
     console = terminal()
     are_up = f"{_node_managers(len(state.nodes))} {'is' if len(state.nodes) == 1 else 'are'} up"
     console.print(f"{are_up}; {_place(state.conf_dir, state.directory)}", soft_wrap=True)
-    console.print(f"See it: yarnling status{named}   End it: yarnling down{named}")
+    console.print(f"Show it: yarnling status{named}   Stop it: yarnling down{named}")
 
 
 def run_foreground(options: UpOptions, *, as_json: bool) -> None:
-    """Keep the cluster until Ctrl-C, and show it; with `as_json` its state on stdout once, all else on stderr."""
+    """Run the cluster until Ctrl-C and show it. `as_json`: print its state once, and all else on standard error."""
     check_free(options.name)
-    tell_of_keys(options.conf, options.settings)
+    print_key_notices(options.conf, options.settings)
     asyncio.run(_run(options, notices() if as_json else terminal(), as_json=as_json))
 
 
@@ -66,13 +64,12 @@ async def _run(options: UpOptions, console: Console, *, as_json: bool) -> None:
     async with contextlib.AsyncExitStack() as stack:
         with console.status(_starting(options)):
             cluster = await stack.enter_async_context(supervised(options))
-        _tell_of_emulation(options)
+        _print_emulation(options)
         stop = set_by_signals()
         if as_json:
-            sys.stdout.write(json_form.text(find_cluster(options.name)) + "\n")
-            sys.stdout.flush()
+            print_json(find_cluster(options.name))
         console.print(f"Ready. {_place(str(cluster.directory.conf), str(cluster.directory.path))}", soft_wrap=True)
-        console.print("Ctrl-C ends it.")
+        console.print("Press Ctrl-C to stop it.")
         async with asyncio.TaskGroup() as tasks:
             showing = tasks.create_task(_show(cluster, options.name, console))
             try:
@@ -81,34 +78,34 @@ async def _run(options: UpOptions, console: Console, *, as_json: bool) -> None:
                 showing.cancel()
         if broken is not None:
             raise ClusterBroken(broken)
-        console.print("Ending ...")
-    console.print("All processes have ended.")
+        console.print("Stopping ...")
+    console.print("All processes have exited.")
 
 
 async def _show(cluster: LocalCluster, name: str, console: Console) -> None:
-    """The live view on a terminal; a line for each change elsewhere."""
+    """A live view on a terminal; otherwise a line for each change."""
     if not console.is_terminal:
-        await _tell_changes(cluster, name, console)
+        await _print_changes(cluster, name, console)
         return
     with Live(console=console, auto_refresh=False, transient=True) as live:
         while True:
-            looked_s = time.monotonic()
-            view = await look_or_problem(cluster.client, name)
-            live.update(cell(view, "red") if isinstance(view, str) else cluster_view(view), refresh=True)
-            await asyncio.sleep(max(REFRESH_S, time.monotonic() - looked_s))
+            started_s = time.monotonic()
+            view = await snapshot_or_problem(cluster.client, name)
+            live.update(cell(view, "red") if isinstance(view, str) else cluster_tables(view), refresh=True)
+            await asyncio.sleep(max(REFRESH_S, time.monotonic() - started_s))
 
 
-async def _tell_changes(cluster: LocalCluster, name: str, console: Console) -> None:
+async def _print_changes(cluster: LocalCluster, name: str, console: Console) -> None:
     before: frozenset[str] = frozenset()
     while True:
-        looked_s = time.monotonic()
-        view = await look_or_problem(cluster.client, name)
+        started_s = time.monotonic()
+        view = await snapshot_or_problem(cluster.client, name)
         lines = [view] if isinstance(view, str) else _lines(view)
         for line in lines:
             if line not in before:
                 console.print(in_line(line))
         before = frozenset(lines)
-        await asyncio.sleep(max(REFRESH_S, time.monotonic() - looked_s))
+        await asyncio.sleep(max(REFRESH_S, time.monotonic() - started_s))
 
 
 def _lines(view: ClusterView) -> list[str]:
@@ -116,8 +113,8 @@ def _lines(view: ClusterView) -> list[str]:
     return nodes + [f"{app.application_id} {app.user} {app.queue} {app.state.name}" for app in view.applications]
 
 
-def _tell_of_emulation(options: UpOptions) -> None:
-    """Say that containers are emulated: who waits for the output of a command needs to know that there is none."""
+def _print_emulation(options: UpOptions) -> None:
+    """A notice that containers are emulated: their commands produce no output."""
     if options.emulated is not None:
         notices().print(in_line(f"Containers are emulated by the table {options.emulated}: commands do not run."))
 

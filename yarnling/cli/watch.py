@@ -1,4 +1,4 @@
-"""`yarnling watch`: calls between the processes of a cluster as they are answered, and changes of state."""
+"""`yarnling watch`: print RPCs between the processes of a cluster as they are answered, and state changes."""
 
 from __future__ import annotations
 
@@ -22,30 +22,29 @@ from wire.watching import calls_of, sockets
 from yarn.errors import InvalidArgumentException, YarnException
 from yarn.ids import ApplicationAttemptId, ApplicationId, ContainerId
 from yarn.settings.yarnling import WATCH_DIR
-from yarnling.cli import json_form
-from yarnling.cli.terminal import in_line, notices, terminal
+from yarnling.cli.output import in_line, notices, plain, terminal
 from yarnling.cluster.state import ClusterState, find_cluster
 
 RESCAN_S = 0.3
-"""Between two looks for daemons that are new, and whether the cluster is still there."""
+"""How often to look for new daemons, and whether the cluster is still up."""
 LISTED_MAX = 3
-"""Entries of a list that a line shows; of longer ones it shows the number."""
+"""Lists with more entries are shown as their number."""
 TEXT_MAX = 40
 
 HEARTBEATS = frozenset({"nodeHeartbeat", "packHeartbeat", "allocate"})
-# Fields of heartbeats that differ from one to the next although nothing has happened, ...
+# Fields of heartbeats that always change: measurements and counters. They do not make a heartbeat worth showing.
 _MEASURED = {"response_id", "response_ids", "nodes", "node_id", "next_heartbeat_ms", "headroom", "reported_ms"}
 _MEASURED |= {"containers_utilization", "node_utilization", "container_token_key_id", "nm_token_key_id"}
-# ... and those that say how things are, which are news only if they differ. All others are news if they are not empty.
-_STANDING = {"containers", "health", "keep_alive_applications", "action", "progress", "cluster_nodes", "tracking_url"}
-_STANDING |= {"application_priority"}
+# Fields that describe a state: worth showing if they changed. All other fields are worth showing unless empty.
+_STATE = {"containers", "health", "keep_alive_applications", "action", "progress", "cluster_nodes", "tracking_url"}
+_STATE |= {"application_priority"}
 _NOTHING: tuple[object, ...] = (None, "", [], {}, False, 0)
 
 Print = Callable[[dict[str, Any]], None]
 
 
 class Filter(Struct, frozen=True):
-    """Which calls are told: all that are given must hold. `rpcs`: patterns, any of which will do."""
+    """Which calls are shown: those that match all given criteria. `rpcs`: patterns, one of which must match."""
 
     app: ApplicationId | None = None
     node: str = ""
@@ -54,17 +53,17 @@ class Filter(Struct, frozen=True):
     every: bool = False
 
     def hides(self, heartbeats: Heartbeats, call: dict[str, Any]) -> bool:
-        """Whether a call is a heartbeat that carries nothing, and neither its name nor all calls were asked for."""
+        """Whether a call is a heartbeat without news, unless all calls or this RPC were requested."""
         return heartbeats.is_quiet(call) and not self.every and not self.rpcs
 
     def passes_change(self, change: dict[str, Any]) -> bool:
-        """A change of state; with a filter for calls there are none."""
+        """Whether a state change is shown; none is if calls are filtered by error or RPC."""
         if self.errors or self.rpcs or (self.node and self.node not in (change["of"], change["subject"])):
             return False
         return self.app is None or _is_of(self.app, change["subject"])
 
     def passes(self, call: dict[str, Any]) -> bool:
-        """`call` as `told` has made it."""
+        """Whether a call, as returned by `readable`, is shown."""
         if self.errors and call["error"] is None:
             return False
         if self.rpcs and not any(fnmatchcase(call["rpc"].lower(), pattern.lower()) for pattern in self.rpcs):
@@ -75,49 +74,51 @@ class Filter(Struct, frozen=True):
 
 
 def watch(name: str, wanted: Filter, count: int | None, *, as_json: bool) -> None:
-    """Print calls until the cluster ends, `count` were told, or somebody interrupts."""
+    """Print calls until the cluster stops, `count` lines are printed, or Ctrl-C."""
     state = find_cluster(name)
     if wanted.node:
         wanted = replace(wanted, node=_node_id(state, wanted.node))
     show = _print_json if as_json else _printer()
     directory = Path(WATCH_DIR.maybe_of(load_configuration(Path(state.conf_dir))) or "")
     if not directory.is_dir():
-        raise YarnException(f"the daemons of {name!r} tell nobody of their calls ({WATCH_DIR.key} is not set)")
+        raise YarnException(f"the daemons of {name!r} do not publish their calls ({WATCH_DIR.key} is not set)")
     try:
-        asyncio.run(_watch(state, directory, _Told(wanted, count, show)))
+        asyncio.run(_watch(state, directory, _Viewer(wanted, count, show)))
     except KeyboardInterrupt:
         return
 
 
 class Heartbeats:
-    """Remembers what each caller's last heartbeat said, to find those that carry nothing new."""
+    """Remembers each caller's last heartbeat, to recognise those without news."""
 
     def __init__(self) -> None:
         self._last: dict[tuple[str, str], object] = {}
 
     def is_quiet(self, call: dict[str, Any]) -> bool:
-        """Whether this is a heartbeat that says what the caller's last one said. Ask once for each call, in order."""
+        """Whether this is a heartbeat with the same content as the caller's last. Call once for each call, in order."""
         records = [call["request"], call["reply"]]
         if call["rpc"] not in HEARTBEATS or call["error"] is not None or not all(isinstance(r, dict) for r in records):
             return False
-        said = [{key: entry for key, entry in record.items() if key not in _MEASURED} for record in records]
-        standing = [{key: _steady(entry) for key, entry in record.items() if key in _STANDING} for record in said]
+        contents = [{key: entry for key, entry in record.items() if key not in _MEASURED} for record in records]
+        states = [
+            {key: _without_measurements(entry) for key, entry in record.items() if key in _STATE} for record in contents
+        ]
         caller = (call["from"], call["rpc"])
-        is_same, self._last[caller] = self._last.get(caller) == standing, standing
+        is_same, self._last[caller] = self._last.get(caller) == states, states
         return is_same and all(
-            entry in _NOTHING for record in said for key, entry in record.items() if key not in _STANDING
+            entry in _NOTHING for record in contents for key, entry in record.items() if key not in _STATE
         )
 
 
-def _steady(value: Any) -> Any:
-    """Without the fields that are measured."""
+def _without_measurements(value: Any) -> Any:
+    """`value` without the fields that are measured, at any depth."""
     if isinstance(value, dict):
-        return {key: _steady(entry) for key, entry in value.items() if key not in _MEASURED}
+        return {key: _without_measurements(entry) for key, entry in value.items() if key not in _MEASURED}
     return value
 
 
-class _Told:
-    """What passes the filter is shown; `done` when it was enough."""
+class _Viewer:
+    """Shows what passes the filter; `done` is set after `count` lines."""
 
     def __init__(self, wanted: Filter, count: int | None, show: Print) -> None:
         self._wanted, self._left, self._show = wanted, count, show
@@ -128,14 +129,14 @@ class _Told:
         if self.done.is_set():
             return
         if "dropped" in line:
-            notices().print(f"{line['dropped']} calls were left out: they came faster than they were read")
+            notices().print(f"{line['dropped']} calls were dropped because they came faster than they could be read")
             return
         if "target" in line:
             if not self._wanted.passes_change(line):
                 return
             self._show(line)
         else:
-            call = told(line)
+            call = readable(line)
             if self._wanted.hides(self._heartbeats, call) or not self._wanted.passes(call):
                 return
             self._show(call)
@@ -145,44 +146,44 @@ class _Told:
                 self.done.set()
 
 
-async def _watch(state: ClusterState, directory: Path, to: _Told) -> None:
+async def _watch(state: ClusterState, directory: Path, viewer: _Viewer) -> None:
     followed: dict[str, asyncio.Task[None]] = {}
     try:
         async with asyncio.TaskGroup() as tasks:
-            while state.supervisor.process() is not None and not to.done.is_set():
+            while state.supervisor.process() is not None and not viewer.done.is_set():
                 for daemon in sockets(directory):
                     if daemon not in followed or followed[daemon].done():
-                        followed[daemon] = tasks.create_task(_follow(directory, daemon, to))
+                        followed[daemon] = tasks.create_task(_follow(directory, daemon, viewer))
                 with suppress(TimeoutError):
                     async with asyncio.timeout(RESCAN_S):
-                        await to.done.wait()
+                        await viewer.done.wait()
             for task in followed.values():
                 task.cancel()
     except BaseExceptionGroup as group:
-        # Such as a reader of our output that has gone.
+        # For example, the reader of our output is gone.
         raise group.exceptions[0] from None
-    if not to.done.is_set():
-        notices().print(f"the cluster {state.name!r} has ended")
+    if not viewer.done.is_set():
+        notices().print(f"the cluster {state.name!r} has stopped")
 
 
-async def _follow(directory: Path, daemon: str, to: _Told) -> None:
+async def _follow(directory: Path, daemon: str, viewer: _Viewer) -> None:
     async for line in calls_of(directory, daemon):
-        to.take(line)
+        viewer.take(line)
 
 
-def told(line: dict[str, Any]) -> dict[str, Any]:
-    """A line with its records as JSON for programs; what this version cannot read stays as it came."""
+def readable(line: dict[str, Any]) -> dict[str, Any]:
+    """A line with its records converted as by --json; a record that cannot be decoded is left unchanged."""
     call = dict(line)
     for part in ("request", "reply"):
         try:
-            call[part] = json_form.plain(from_json(line[part]))
+            call[part] = plain(from_json(line[part]))
         except (InvalidArgumentException, TypeError):
             call[part] = line[part]
     return call
 
 
 def in_one_line(call: dict[str, Any]) -> str:
-    """When, who to whom, which call, how long it took, what was said."""
+    """Time, caller, callee, RPC, duration, request and reply."""
     head = f"{_moment(call['at_ms'])} {call['from']} -> {call['to']} {call['rpc']} {call['ms']:.1f} ms"
     request = brief(call["request"])
     if call["error"] is not None:
@@ -195,7 +196,7 @@ def in_one_line(call: dict[str, Any]) -> str:
 
 
 def change_in_one_line(change: dict[str, Any]) -> str:
-    """When, what, from which state to which, on which event, and at which daemon."""
+    """Time, subject, states, event, and the daemon that reported it."""
     states = f"{change['source']} -> {change['target']}"
     return in_line(f"{_moment(change['at_ms'])} {change['subject']} {states} ({change['event']}, {change['of']})")
 
@@ -205,7 +206,7 @@ def _moment(at_ms: int) -> str:
 
 
 def brief(value: Any, depth: int = 2) -> str:
-    """A record in some words: what says nothing (none, empty, false, 0) is left out, long lists are counted."""
+    """A record in brief: empty fields (none, empty, false, 0) are left out, long lists are counted."""
     if isinstance(value, dict):
         parts = [(key, entry) for key, entry in value.items() if entry not in (None, "", [], {}, False, 0, 0.0)]
         if depth == 0:
@@ -241,12 +242,12 @@ def _printer() -> Print:
 
 
 def _node_id(state: ClusterState, wanted: str) -> str:
-    """A node by number, name or id; an id is taken of nodes that have come since, too."""
+    """The id of a node given by number, name or id. An id need not be known yet: the node may be added later."""
     return wanted if ":" in wanted else state.node(wanted).node_id
 
 
 def _texts(value: Any) -> Iterator[str]:
-    """All texts in it, those that are keys too."""
+    """All strings in `value`, keys included."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, dict):
@@ -259,7 +260,7 @@ def _texts(value: Any) -> Iterator[str]:
 
 
 def _is_of(app: ApplicationId, text: str) -> bool:
-    """True for the application's id, and for one of an attempt or a container of it."""
+    """Whether `text` contains the id of the application, or of an attempt or container of it."""
     if text == str(app):
         return True
     for kind, prefix in ((ApplicationAttemptId, "appattempt_"), (ContainerId, "container_")):

@@ -1,22 +1,22 @@
-"""Histories that tests tell: what a run could have been."""
+"""Builds histories of runs for tests."""
 
 from __future__ import annotations
 
 from yarn.ids import ApplicationAttemptId, ApplicationId, ContainerId
 from yarn.states import FinalApplicationStatus, YarnApplicationState
-from yarnling.chaos.history import Change, History, Injected, Life, Outcome, Role, Submission
-from yarnling.chaos.plan import KINDS, Program
-from yarnling.chaos.schedule import Blow
+from yarnling.chaos.history import Change, History, InjectedFault, Outcome, ProcessSpan, Role, SubmittedApplication
+from yarnling.chaos.plan import KINDS, WorkProgram
+from yarnling.chaos.schedule import FaultInjection
 
 APP = ApplicationId(1, 1)
 
 
 class Story:
-    """A run of one application, which succeeded unless something else is told. Times are in seconds."""
+    """The history of a run with one application, which succeeds by default. Times are in seconds."""
 
-    def __init__(self, program: Program = Program.BATCH, *, tasks: int = 1, **told: bool) -> None:
-        self.history = History(begun_s=0.0, healed_s=50.0, drained_s=60.0, ended_s=100.0)
-        self.history.submissions.append(Submission(APP, program, "ann", tasks, 0.0, 1.0, **told))
+    def __init__(self, program: WorkProgram = WorkProgram.BATCH, *, tasks: int = 1, **options: bool) -> None:
+        self.history = History(started_s=0.0, recovered_s=50.0, drained_s=60.0, ended_s=100.0)
+        self.history.submissions.append(SubmittedApplication(APP, program, "ann", tasks, 0.0, 1.0, **options))
         self.ends(60.0)
 
     def ends(
@@ -33,7 +33,7 @@ class Story:
         self.history.changes += [Change(at_s, str(APP), state.name, 1)] if state is not None else []
         return self
 
-    def lives(
+    def process(
         self,
         from_s: float,
         to_s: float,
@@ -46,24 +46,24 @@ class Story:
         task: int = 0,
     ) -> Story:
         container = ContainerId(ApplicationAttemptId(APP, attempt), number)
-        pid = len(self.history.lives) + 1
-        self.history.lives.append(Life(container, role, pid, node, from_s, to_s, status, task))
+        pid = len(self.history.spans) + 1
+        self.history.spans.append(ProcessSpan(container, role, pid, node, from_s, to_s, status, task))
         return self
 
     def master(self, from_s: float, to_s: float, attempt: int = 1, node: int = 1) -> Story:
-        return self.lives(from_s, to_s, role=Role.MASTER, attempt=attempt, number=1, node=node)
+        return self.process(from_s, to_s, role=Role.MASTER, attempt=attempt, number=1, node=node)
 
-    def struck(
+    def fault(
         self,
         kind: str,
         from_s: float,
         to_s: float | None,
         *nodes: int,
-        whom: str = "somebody",
+        target: str = "something",
         problem: str = "",
         skipped: bool = False,
     ) -> Story:
         until_ms = None if to_s is None else round(to_s * 1000)
-        blow = Blow(len(self.history.injected) + 1, KINDS[kind], round(from_s * 1000), until_ms, nodes)
-        self.history.injected.append(Injected(blow, from_s, to_s, whom, problem, skipped))
+        injection = FaultInjection(len(self.history.injected) + 1, KINDS[kind], round(from_s * 1000), until_ms, nodes)
+        self.history.injected.append(InjectedFault(injection, from_s, to_s, target, problem, skipped))
         return self

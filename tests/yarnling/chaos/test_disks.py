@@ -1,4 +1,4 @@
-"""Disks that are filled: those of a run alone."""
+"""Only the small disks of a run are filled."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from yarnling.chaos.disks import NoDisk, SmallDisk
+from yarnling.chaos.disks import DiskUnavailable, SmallDisk
 
 
-def test_a_disk_that_is_none_is_not_filled(tmp_path: Path) -> None:
-    """Where nothing is mounted, there is the disk of the machine."""
+def test_a_directory_without_a_mount_is_not_filled(tmp_path: Path) -> None:
+    """Without a mount it is on the machine's own disk."""
     (tmp_path / "kept").touch()
-    with pytest.raises(NoDisk, match="it took more"):
+    with pytest.raises(DiskUnavailable, match="it took more"):
         SmallDisk(tmp_path).fill()
     assert [path.name for path in tmp_path.iterdir()] == ["kept"]

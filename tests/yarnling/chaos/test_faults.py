@@ -1,4 +1,4 @@
-"""Faults at daemons that are not there yet."""
+"""How faults find their targets, which may be missing, starting or exiting."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ import psutil
 import pytest
 from msgspec.structs import replace
 
-from tests.yarnling.chaos.test_site import PlayedCluster, daemon, site_of
-from yarnling.chaos.faults import FAULTS, NothingThere
+from tests.yarnling.chaos.test_target import FakeCluster, daemon, target_of
+from yarnling.chaos.faults import ACTIONS, NoTarget
 from yarnling.chaos.history import Role
 from yarnling.chaos.notes import now_s
 from yarnling.chaos.plan import KINDS
-from yarnling.chaos.schedule import Blow
+from yarnling.chaos.schedule import FaultInjection
 from yarnling.cluster.launcher import Daemon
 
 
-class Killed(PlayedCluster):
-    """Whom `kill_rm` ended."""
+class KillRecorder(FakeCluster):
+    """Records the daemon that `kill_rm` was called for."""
 
     killed: Daemon | None = None
 
@@ -37,45 +37,45 @@ def orphan(*command: str, **variables: str) -> psutil.Process:
     return psutil.Process(int(shell.stdout))
 
 
-async def test_a_resource_manager_that_another_fault_has_just_killed_is_waited_for(tmp_path: Path) -> None:
-    cluster = Killed(daemon(7, exit_status=-9))
-    fault = FAULTS["kill-rm"](site_of(cluster, tmp_path), Blow(1, KINDS["kill-rm"], 0, 0))
+async def test_a_fault_waits_for_a_resource_manager_that_another_fault_has_killed(tmp_path: Path) -> None:
+    cluster = KillRecorder(daemon(7, exit_status=-9))
+    fault = ACTIONS["kill-rm"](target_of(cluster, tmp_path), FaultInjection(1, KINDS["kill-rm"], 0, 0))
     async with asyncio.timeout(5), asyncio.TaskGroup() as tasks:
-        killing = tasks.create_task(fault.start())
+        killing = tasks.create_task(fault.inject())
         await asyncio.sleep(0)
         assert cluster.killed is None
         cluster.rm = next_one = daemon(8)
     assert (killing.result(), cluster.killed) == ("rm", next_one)
 
 
-async def test_one_that_ended_while_its_processes_were_looked_for_is_nobody(tmp_path: Path) -> None:
-    """On a busy machine that took seconds: what is told to have been killed has been killed."""
-    site = site_of(Killed(daemon(7)), tmp_path)
+async def test_a_container_that_exits_during_the_lookup_of_its_processes_is_not_a_target(tmp_path: Path) -> None:
+    """On a busy machine the lookup took seconds, and a kill was reported that never happened."""
+    target = target_of(KillRecorder(daemon(7)), tmp_path)
     now = round(now_s() * 100)
     (tmp_path / "container_1_0001_01_000001.1").write_text(f"master 0 127.0.0.2 {now}\n{now}\n")
-    assert site.notes.alive(Role.MASTER)
-    blow = replace(Blow(1, KINDS["kill-master"], 0, 0), optional=True)
-    with pytest.raises(NothingThere, match="no master runs"):
-        await FAULTS["kill-master"](site, blow).start()
+    assert target.notes.alive(Role.MASTER)
+    injection = replace(FaultInjection(1, KINDS["kill-master"], 0, 0), optional=True)
+    with pytest.raises(NoTarget, match="no ApplicationMaster is running"):
+        await ACTIONS["kill-master"](target, injection).inject()
 
 
-async def test_a_process_of_somebody_else_is_nobody(tmp_path: Path) -> None:
-    """A container of another cluster may have the same id: ids count from one, and clusters start in one moment."""
+async def test_a_process_of_another_cluster_is_not_a_target(tmp_path: Path) -> None:
+    """Two clusters started in the same millisecond use the same container ids."""
     stranger = orphan("sleep", "60", CONTAINER_ID="container_1_0001_01_000001")
     try:
-        site = site_of(Killed(daemon(7)), tmp_path)
+        target = target_of(KillRecorder(daemon(7)), tmp_path)
         (tmp_path / "container_1_0001_01_000001.1").write_text(f"master 0 127.0.0.2 {round(now_s() * 100)}\n")
-        blow = replace(Blow(1, KINDS["kill-master"], 0, 0), optional=True)
-        with pytest.raises(NothingThere, match="no master runs"):
-            await FAULTS["kill-master"](site, blow).start()
+        injection = replace(FaultInjection(1, KINDS["kill-master"], 0, 0), optional=True)
+        with pytest.raises(NoTarget, match="no ApplicationMaster is running"):
+            await ACTIONS["kill-master"](target, injection).inject()
         assert stranger.is_running()
     finally:
         stranger.kill()
 
 
-async def test_an_optional_fault_waits_for_nobody(tmp_path: Path) -> None:
-    cluster = Killed(daemon(7, exit_status=-9))
-    blow = replace(Blow(1, KINDS["kill-rm"], 0, 0), optional=True)
-    with pytest.raises(NothingThere, match="the ResourceManager is down already"):
-        await FAULTS["kill-rm"](site_of(cluster, tmp_path), blow).start()
+async def test_an_optional_fault_does_not_wait(tmp_path: Path) -> None:
+    cluster = KillRecorder(daemon(7, exit_status=-9))
+    injection = replace(FaultInjection(1, KINDS["kill-rm"], 0, 0), optional=True)
+    with pytest.raises(NoTarget, match="the ResourceManager is already down"):
+        await ACTIONS["kill-rm"](target_of(cluster, tmp_path), injection).inject()
     assert cluster.killed is None

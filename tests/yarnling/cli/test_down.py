@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.yarnling.test_leftovers import state
-from yarnling.cli.down import end_all, end_one
+from yarnling.cli.down import stop_all, stop_one
 
 
 @pytest.fixture(autouse=True)
@@ -18,18 +18,18 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_one_that_ended_without_a_word(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     state(tmp_path / "cluster").write()
-    end_one("mine", as_json=False)
-    assert capsys.readouterr().out == "Cluster mine had ended without a word; nothing of it was left.\n"
+    stop_one("mine", as_json=False)
+    assert capsys.readouterr().out == "The supervisor of cluster mine had already died; no processes remained.\n"
     state(tmp_path / "cluster").write()
-    end_one("mine", as_json=True)
+    stop_one("mine", as_json=True)
     assert json.loads(capsys.readouterr().out) == {"name": "mine", "killed": 0}
 
 
 def test_all(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    end_all(as_json=False)
+    stop_all(as_json=False)
     assert capsys.readouterr().out == "No cluster is up.\n"
-    end_all(as_json=True)
+    stop_all(as_json=True)
     assert json.loads(capsys.readouterr().out) == []
     state(tmp_path / "cluster").write()
-    end_all(as_json=True)
+    stop_all(as_json=True)
     assert json.loads(capsys.readouterr().out) == [{"name": "mine", "killed": 0}]

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from yarnling.cli.app import main
-from yarnling.cli.hadoop_verbs import ELSEWHERE
+from yarnling.cli.hadoop.verbs import ELSEWHERE
 
 EXAMPLES = Path(__file__).resolve().parents[3] / "examples"
 

@@ -20,7 +20,7 @@ from yarn.protocols.inspection import (
 from yarn.resource import Resource
 from yarn.states import NodeState, YarnApplicationState
 from yarnling.cli.explain import explained, short
-from yarnling.cli.terminal import print_indented
+from yarnling.cli.output import print_indented
 
 APP = ApplicationId(1, 1)
 N1 = NodeId("127.0.0.2", 1000)
@@ -55,7 +55,7 @@ def test_an_explanation_for_people() -> None:
     assert lines(WAITING) == [
         "application_1_0001 of ann in root.a: RUNNING",
         "  3 x 1024 MB, 1 vcore anywhere, priority 1, label gpu",
-        "Kept for it on 127.0.0.2:1000: 2048 MB, 2 vcores, for 2 min 5 s",
+        "Reserved for it on 127.0.0.2:1000: 2048 MB, 2 vcores, for 2 min 5 s",
         "On 127.0.0.2:1000",
         "  queue root.a, 3.0 s ago: Queue hits max-capacity limit",
         "    in use 4096 MB, 4 vcores; at most 4096 MB, 4 vcores, 2 yarn.io/gpu",
@@ -72,9 +72,9 @@ def test_a_node_is_named_once_and_what_holds_everywhere_has_none() -> None:
 
 def test_it_says_so_where_nothing_is_in_the_way() -> None:
     assert lines(replace(WAITING, obstacles=()))[-1].startswith("Nothing has refused it yet")
-    assert lines(replace(WAITING, asks=(), obstacles=(), reservations=()))[1:] == ["It asks for nothing."]
+    assert lines(replace(WAITING, asks=(), obstacles=(), reservations=()))[1:] == ["It has no pending requests."]
     over = replace(WAITING, state=YarnApplicationState.KILLED, asks=(), obstacles=(), reservations=())
-    assert lines(over)[1:] == ["It is over."]
+    assert lines(over)[1:] == ["It has ended."]
 
 
 def test_it_says_so_where_no_node_can_take_anything() -> None:
@@ -90,14 +90,14 @@ def test_it_says_so_where_no_node_can_take_anything() -> None:
     )
     unserved = replace(WAITING, obstacles=())
     told = [line.plain for line in explained(unserved, (ill,))]
-    assert told[-2:] == ["No node runs.", "  127.0.0.2:1000 UNHEALTHY: free space below limit of 16MB"]
+    assert told[-2:] == ["No node is running.", "  127.0.0.2:1000 UNHEALTHY: free space below limit of 16MB"]
     well = replace(ill, state=NodeState.RUNNING, health=NodeHealth())
     assert [line.plain for line in explained(unserved, (ill, well))][-1] == told[-1]
     assert lines(unserved) == [line.plain for line in explained(unserved, (well,))]
 
 
 def test_before_it_runs_it_asks_for_its_master() -> None:
-    assert lines(replace(WAITING, state=YarnApplicationState.ACCEPTED))[1].endswith(", for its master")
+    assert lines(replace(WAITING, state=YarnApplicationState.ACCEPTED))[1].endswith(", for its ApplicationMaster")
 
 
 def test_names_of_others_are_told_as_they_are() -> None:

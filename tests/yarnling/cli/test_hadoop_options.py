@@ -7,7 +7,7 @@ from yarnling.cli.hadoop.attempt import ATTEMPT
 from yarnling.cli.hadoop.container import CONTAINER
 from yarnling.cli.hadoop.options import MissingArgument, UnrecognizedOption, parse, usage
 from yarnling.cli.hadoop.verb import execute
-from yarnling.cli.hadoop_verbs import rewritten
+from yarnling.cli.hadoop.verbs import rewritten
 
 OPTIONS = APPLICATION.options
 
@@ -62,7 +62,7 @@ def test_nothing_to_do_is_told_beside_the_usage(capsys: pytest.CaptureFixture[st
 def test_a_long_option_has_its_meaning_on_the_next_line() -> None:
     lines = usage("container", CONTAINER.options).splitlines()
     line = lines.index(" -signal <CONTAINER_ID [COMMAND] ...>")
-    assert lines[line + 1].startswith(" " * 34 + "have its node")
+    assert lines[line + 1].startswith(" " * 34 + "signal its processes")
     assert max(map(len, lines)) <= 100
 
 

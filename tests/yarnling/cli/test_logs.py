@@ -48,7 +48,7 @@ def test_output_alone_is_printed_and_the_rest_is_named(capsys: pytest.CaptureFix
     out, err = capsys.readouterr()
     assert shown(out) == ["stderr", "stdout"]
     left_out = "directory.info, launch_container.sh, prelaunch.err, prelaunch.out"
-    assert err == f"Not shown: {left_out} (--all shows them too, --file one of them)\n"
+    assert err == f"Not shown: {left_out} (show all with --all, one with --file)\n"
 
 
 def test_what_kept_a_container_from_starting_is_printed(directory: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -66,7 +66,7 @@ def test_all_files_and_files_by_name(capsys: pytest.CaptureFixture[str]) -> None
 
 
 def test_a_file_that_is_not_there_is_refused_with_those_that_are() -> None:
-    with pytest.raises(YarnException, match=r"no log file nosuch \(there are directory.info, .* stdout\)"):
+    with pytest.raises(YarnException, match=r"no log file nosuch \(found: directory.info, .* stdout\)"):
         show(str(APP), LogsOptions("default", files=("nosuch",)))
     with pytest.raises(YarnException, match="application_1_0002: no logs in"):
         show("application_1_0002", LogsOptions("default"))

@@ -15,8 +15,7 @@ from yarn.resource import Resource
 from yarn.states import DecommissionType
 from yarnling.cli.hadoop import rmadmin
 from yarnling.cli.hadoop.options import parse
-from yarnling.cli.hadoop.rmadmin import execute
-from yarnling.cli.hadoop.rmadmin_arguments import BAD_RESOURCES, labels_of, mappings_of, names_of, size_of
+from yarnling.cli.hadoop.rmadmin import BAD_RESOURCES, execute, labels_of, mappings_of, names_of, size_of
 from yarnling.cluster.client import Client
 
 
@@ -126,7 +125,7 @@ async def waited(monkeypatch: pytest.MonkeyPatch, looks: int, timeout_s: int) ->
     admin = Admin(looks)
     facts: dict[str, object] = {}
     given = parse(rmadmin.REFRESH_NODES_OPTIONS, ["-g", str(timeout_s), "-client"])
-    await rmadmin.refresh_nodes(rmadmin.Order(given, cast(Client, SimpleNamespace(admin=admin)), facts))
+    await rmadmin.refresh_nodes(rmadmin.AdminCall(given, cast(Client, SimpleNamespace(admin=admin)), facts))
     return admin, facts
 
 

@@ -6,15 +6,15 @@ import pytest
 from msgspec.structs import replace
 
 from tests.yarnling.cli.test_explain import FULL, WAITING
-from tests.yarnling.test_terminal import EVIL, TAMED
+from tests.yarnling.cli.test_output import EVIL, TAMED
 from yarn.applications import ApplicationReport, ApplicationResourceUsage
 from yarn.ids import ApplicationAttemptId, ApplicationId, NodeId
 from yarn.nodes import NodeHealth, NodeReport
 from yarn.queues import QueueInfo, QueueStatistics
 from yarn.resource import NONE, Resource
 from yarn.states import NodeState, QueueState, YarnApplicationState
+from yarnling.cli.status import ClusterView
 from yarnling.cli.top import APPLICATIONS_MAX, TopView, as_object, bar, frame
-from yarnling.cli.views import ClusterView
 
 APP = ApplicationId(1, 1)
 
@@ -45,14 +45,14 @@ def test_a_frame_of_sixty_columns() -> None:
     drawn = lines()
     assert max(map(len, drawn)) <= 60
     assert drawn == [
-        "default  12:00:01  1 of 1 nodes run, 1 application",
-        "queue: used / guaranteed / at most",
+        "default  12:00:01  1 of 1 nodes running, 1 application",
+        "queue: used / guaranteed / maximum",
         "root              ████████░░░░░░░░░░░░░░   35% / 100% / 100%",
         "  a               ███████░░░░░░            30% /  20% /  60%",
         "  b               █░░░░░░░░░░░░░░░░░|░░░    5% /  80% / 100%",
         "node: memory and vcores in use",
         "127.0.0.2:41000   █████████░░░░░░░░░ 4096 / 8192 MB, 3 / 8",
-        "application: what it has, what it waits for",
+        "application: its containers, what it waits for",
         "application_1_0001 RUNNING a, 3 containers",
         "  waits for 3 x 1024 MB, 1 vcore",
         "    127.0.0.2: queue root.a: Queue hits max-capacity limit …",

@@ -15,7 +15,7 @@ from yarn.protocols.master import AllocateRequest, AllocateResponse
 from yarn.protocols.tracker import NodeHeartbeatRequest, NodeHeartbeatResponse
 from yarn.resource import Resource
 from yarn.states import ContainerState, NodeAction
-from yarnling.cli.watch import Filter, Heartbeats, brief, change_in_one_line, in_one_line, told
+from yarnling.cli.watch import Filter, Heartbeats, brief, change_in_one_line, in_one_line, readable
 
 APP = ApplicationId(1, 1)
 ATTEMPT = ApplicationAttemptId(APP, 1)
@@ -34,7 +34,7 @@ def call(**parts: Any) -> dict[str, Any]:
         "reply": None,
         "error": None,
     }
-    return told({**line, **parts})
+    return readable({**line, **parts})
 
 
 def test_a_call_in_one_line() -> None:

@@ -1,1 +1,1 @@
-"""Hadoop's own verbs, typed as `yarn` takes them and answered as it answers: a module for each family of verbs."""
+"""Hadoop's own verbs, with the options, output and exit statuses of `yarn`: a module for each verb."""

@@ -1,4 +1,4 @@
-"""`yarnling application` (or `app`): list, look at, kill and change applications (Hadoop's ApplicationCLI)."""
+"""`yarnling application` (or `app`): list, show, kill and change applications (Hadoop's ApplicationCLI)."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from yarn.times import format_iso8601
 from yarnling.cli.hadoop import form
 from yarnling.cli.hadoop.options import Option
 from yarnling.cli.hadoop.verb import REFUSED, Call, Verb
-from yarnling.cli.terminal import live, without_pages
+from yarnling.cli.output import live, without_pages
 
 ALL = "ALL"
 LISTED = (YarnApplicationState.SUBMITTED, YarnApplicationState.ACCEPTED, YarnApplicationState.RUNNING)
-"""What -list lists unless it is told other states."""
+"""The default of -list."""
 
 WIDTHS = (30, 20, 20, 10, 10, 18, 18, 15, 35)
 HEADER = (
@@ -106,7 +106,7 @@ async def _status(call: Call) -> int:
     except ApplicationNotFoundException:
         call.show(None, f"Application with id '{application}' doesn't exist in RM or Timeline Server.")
         return REFUSED
-    # A line that ends and a line of its own: Hadoop prints a report that ends its last line.
+    # Hadoop ends the last line of the report, and then prints it as a line.
     call.show(report, form.report("Application Report", _entries(report)) + "\n")
     return 0
 
@@ -146,7 +146,7 @@ def _entries(report: ApplicationReport) -> list[tuple[str, object]]:
 
 
 async def _kill(call: Call) -> int:
-    """Good if one of them was there; an id that is none ends it where it stands."""
+    """Succeeds if one of the applications exists; stops at the first malformed id."""
     outcomes: dict[str, str] = {}
     for application in call.given.values["kill"]:
         app_id = ApplicationId.parse(application)
@@ -224,20 +224,18 @@ def _integer(call: Call, option: str, parse: Callable[[str], int]) -> int:
 APPLICATION = Verb(
     "application",
     (
-        Option("list", "list applications: by default those that are submitted, accepted or running"),
-        Option("appTypes", "with -list: only these types, with commas", "TYPES", many=True),
-        Option("appStates", "with -list: only these states, with commas, or ALL", "STATES", many=True),
-        Option("appTags", "with -list: only those with one of these tags", "TAGS", many=True),
-        Option("status", "print all that is known of an application", "APPLICATION_ID"),
-        Option("kill", "kill applications, ids with blanks between them", "APPLICATION_ID", many=True),
-        Option("appId", "the application that the next three are about", "APPLICATION_ID"),
-        Option("changeQueue", "move it, with all it holds, to another leaf queue", "QUEUE"),
-        Option("updatePriority", "give it another priority, at most the cluster's highest", "PRIORITY"),
-        Option("updateLifetime", "let it end so many seconds from now", "SECONDS"),
-        Option(
-            "movetoqueue", "an older way to say -appId ID -changeQueue QUEUE, together with -queue", "APPLICATION_ID"
-        ),
-        Option("queue", "with -movetoqueue: where to", "QUEUE"),
+        Option("list", "list applications; by default those in the states SUBMITTED, ACCEPTED and RUNNING"),
+        Option("appTypes", "with -list: only these types, comma-separated", "TYPES", many=True),
+        Option("appStates", "with -list: only these states, comma-separated, or ALL", "STATES", many=True),
+        Option("appTags", "with -list: only applications with one of these tags", "TAGS", many=True),
+        Option("status", "print the report of an application", "APPLICATION_ID"),
+        Option("kill", "kill applications; ids are separated by spaces", "APPLICATION_ID", many=True),
+        Option("appId", "the application for the next three options", "APPLICATION_ID"),
+        Option("changeQueue", "move it with its containers to another leaf queue", "QUEUE"),
+        Option("updatePriority", "set its priority, limited by the cluster's maximum", "PRIORITY"),
+        Option("updateLifetime", "let it time out this many seconds from now", "SECONDS"),
+        Option("movetoqueue", "deprecated, with -queue: same as -appId ID -changeQueue QUEUE", "APPLICATION_ID"),
+        Option("queue", "with -movetoqueue: the target queue", "QUEUE"),
     ),
     _run,
     commands=(

@@ -1,4 +1,4 @@
-"""`yarnling applicationattempt`: list, look at and fail attempts (Hadoop's ApplicationCLI)."""
+"""`yarnling applicationattempt`: list, show and fail application attempts (Hadoop's ApplicationCLI)."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from yarn.ids import ApplicationAttemptId, ApplicationId
 from yarnling.cli.hadoop import form
 from yarnling.cli.hadoop.options import Option
 from yarnling.cli.hadoop.verb import REFUSED, Call, Verb
-from yarnling.cli.terminal import NOT_AVAILABLE, live, without_pages
+from yarnling.cli.output import NOT_AVAILABLE, live, without_pages
 
 WIDTHS = (30, 20, 35, 35)
 HEADER = ("ApplicationAttempt-Id", "State", "AM-Container-Id", "Tracking-URL")
@@ -74,8 +74,8 @@ ATTEMPT = Verb(
     "applicationattempt",
     (
         Option("list", "list the attempts of an application", "APPLICATION_ID"),
-        Option("status", "print all that is known of an attempt", "ATTEMPT_ID"),
-        Option("fail", "make an attempt fail; the next one may start", "ATTEMPT_ID"),
+        Option("status", "print the report of an attempt", "ATTEMPT_ID"),
+        Option("fail", "fail an attempt; the next one may start", "ATTEMPT_ID"),
     ),
     _run,
     commands=("list", "status", "fail"),

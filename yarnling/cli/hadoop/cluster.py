@@ -1,4 +1,4 @@
-"""`yarnling cluster`: the labels that there are (Hadoop's ClusterCLI)."""
+"""`yarnling cluster`: list node labels (Hadoop's ClusterCLI)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ async def _run(call: Call) -> int:
         labels = sorted(await call.client.node_labels(), key=lambda label: label.name)
         call.show(labels, f"Node Labels: {','.join(map(str, labels))}")
     else:
-        # There is no way to give a node attributes, so that no node has any.
+        # Node attributes are not supported, so no node has any.
         call.show((), "")
     return 0
 
@@ -19,11 +19,11 @@ async def _run(call: Call) -> int:
 CLUSTER = Verb(
     "cluster",
     (
-        Option("list-node-labels", "list the labels that nodes can have", short="lnl"),
-        Option("list-node-attributes", "list the attributes that nodes have: none", short="lna"),
+        Option("list-node-labels", "list the node labels of the cluster", short="lnl"),
+        Option("list-node-attributes", "list node attributes; there are none", short="lna"),
         Option(
             "directly-access-node-label-store",
-            "of no effect: the ResourceManager is asked, which alone has the labels",
+            "no effect: labels are always read from the ResourceManager",
             short="dnl",
         ),
     ),

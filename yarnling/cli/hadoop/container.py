@@ -1,4 +1,4 @@
-"""`yarnling container`: list, look at and signal live containers (Hadoop's ApplicationCLI)."""
+"""`yarnling container`: list, show and signal live containers (Hadoop's ApplicationCLI)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from yarn.states import SignalContainerCommand
 from yarnling.cli.hadoop import form
 from yarnling.cli.hadoop.options import Option
 from yarnling.cli.hadoop.verb import REFUSED, Call, Verb
-from yarnling.cli.terminal import NOT_AVAILABLE, live
+from yarnling.cli.output import NOT_AVAILABLE, live
 
 WIDTHS = (30, 20, 20, 20, 20, 20, 35)
 HEADER = ("Container-Id", "Start Time", "Finish Time", "State", "Host", "Node Http Address", "LOG-URL")
@@ -99,11 +99,11 @@ CONTAINER = Verb(
     "container",
     (
         Option("list", "list the live containers of an attempt", "ATTEMPT_ID"),
-        Option("status", "print all that is known of a live container", "CONTAINER_ID"),
+        Option("status", "print the report of a live container", "CONTAINER_ID"),
         Option(
             "signal",
-            "have its node signal its processes: OUTPUT_THREAD_DUMP (QUIT, unless one is named), GRACEFUL_SHUTDOWN "
-            "(TERM) or FORCEFUL_SHUTDOWN (KILL)",
+            "signal its processes: OUTPUT_THREAD_DUMP (QUIT, the default), GRACEFUL_SHUTDOWN (TERM) or "
+            "FORCEFUL_SHUTDOWN (KILL)",
             "CONTAINER_ID [COMMAND]",
             many=True,
         ),

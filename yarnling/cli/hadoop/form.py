@@ -1,4 +1,4 @@
-"""Numbers, moments and tables as Java's formatters print them for Hadoop's commands."""
+"""Numbers, times and tables in the format of Hadoop's commands, which comes from Java's formatters."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from decimal import ROUND_HALF_EVEN, Decimal
 from yarn.java.binary32 import shortest
 from yarn.java.values import to_float32
 from yarn.nodes import ResourceUtilization
-from yarnling.cli.terminal import NOT_AVAILABLE
+from yarnling.cli.output import NOT_AVAILABLE
 
 _HUNDREDTH = Decimal("0.01")
 
@@ -28,19 +28,19 @@ def hundredths(number: float) -> str:
 
 
 def percent(fraction: float) -> str:
-    """A queue's share, multiplied in 32 bits as there."""
+    """A queue's share as a percentage, computed in 32-bit floats as in Hadoop."""
     return f"{hundredths(to_float32(to_float32(fraction) * 100))}%"
 
 
 def moment(ms: int) -> str:
-    """Times.format: `Sat Nov 21 00:59:00 +0000 2026` in this machine's zone; N/A for what has not been."""
+    """Times.format: `Sat Nov 21 00:59:00 +0000 2026` in the local time zone; N/A if it has not happened."""
     if ms <= 0:
         return NOT_AVAILABLE
     return f"{datetime.fromtimestamp(ms / 1000).astimezone():%a %b %d %H:%M:%S %z %Y}"
 
 
 def health_moment(ms: int) -> str:
-    """`Sat 21/Nov/26 12:59:00:125UTC`: the hours are those of a clock with twelve."""
+    """`Sat 21/Nov/26 12:59:00:125UTC`: with a 12-hour clock."""
     local = datetime.fromtimestamp(ms // 1000).astimezone()
     return f"{local:%a %d/%b/%y %I:%M:%S}:{ms % 1000:02d}{local:%Z}"
 
@@ -53,17 +53,17 @@ def utilization(use: ResourceUtilization | None) -> str:
 
 
 def row(widths: Sequence[int], cells: Sequence[object]) -> str:
-    """Cells to the right of their columns, tabs between them; what is wider stays whole."""
+    """Right-aligned cells, separated by tabs; a cell that is too wide is not cut."""
     return "\t".join(f"{cell!s:>{width}}" for width, cell in zip(widths, cells, strict=True))
 
 
 def report(title: str, entries: Sequence[tuple[str, object]]) -> str:
-    """`title : `, then a line for each entry after a tab."""
+    """`title : `, then a line for each entry, indented by a tab."""
     return "\n".join([f"{title} : ", *(f"\t{name} : {value}" for name, value in entries)])
 
 
 def box(title: str, header: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
-    """A table with borders and centred cells (FormattingCLIUtils); without rows it has no last border."""
+    """A table with borders and centred cells (FormattingCLIUtils); without rows it lacks the last border."""
     table = [[str(cell) for cell in line] for line in (header, *rows)]
     widths = [max(len(line[column]) for line in table) + 2 for column in range(len(header))]
     whole = sum(widths) + len(widths) - 1
@@ -77,6 +77,6 @@ def box(title: str, header: Sequence[str], rows: Sequence[Sequence[object]]) -> 
 
 
 def _centred(text: str, width: int) -> str:
-    """An odd blank goes to the right."""
+    """An odd space goes to the right."""
     left = (width - len(text)) // 2
     return (" " * left + text).ljust(width)

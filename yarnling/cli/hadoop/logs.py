@@ -1,7 +1,7 @@
-"""`yarnling logs -applicationId ...`: what containers have written, in the form of Hadoop's LogsCLI.
+"""`yarnling logs -applicationId ...`: print container logs in the format of Hadoop's LogsCLI.
 
-The files are read where their NodeManagers keep them. Hadoop finds those of running containers so, and those of ended
-ones where log aggregation has put them; here they stay with their NodeManager until its retention has passed.
+The files are read from the log directories of the NodeManagers, which keep them for their retention time. Hadoop reads
+those of running containers in the same way, and those of ended ones from the aggregated logs.
 """
 
 from __future__ import annotations
@@ -14,20 +14,19 @@ from pathlib import Path
 
 from yarn.errors import ApplicationNotFoundException, InvalidArgumentException, InvalidIdException
 from yarn.ids import ApplicationId, ContainerId
-from yarnling.cli import json_form
 from yarnling.cli.hadoop import form
 from yarnling.cli.hadoop.options import Option
 from yarnling.cli.hadoop.verb import REFUSED, Call, Verb
-from yarnling.cli.terminal import in_line
+from yarnling.cli.output import in_line, print_json
 from yarnling.cluster.container_logs import ContainerLog, find_logs
 from yarnling.cluster.state import ClusterState
 
 ALL = "ALL"
 EVERY_FILE = frozenset({ALL, "*"})
 LOCAL = "LOCAL"
-"""What Hadoop calls logs that are not aggregated."""
+"""Hadoop's name for logs that are not aggregated."""
 STARS = 50
-"""Stars under a file, besides those under `End of LogType:` and its name."""
+"""Stars below a file, in addition to those under `End of LogType:` and its name."""
 
 INFO_WIDTHS = (30, 30, 30, 30)
 INFO_HEADER = ("LogFile", "LogLength", "LastModificationTime", "LogAggregationType")
@@ -56,7 +55,7 @@ async def _run(call: Call) -> int:
         return REFUSED
     running = await _running(call, app_id)
     if call.as_json:
-        sys.stdout.write(json_form.text([_entry(node, log, running) for node, log in logs]) + "\n")
+        print_json([_entry(node, log, running) for node, log in logs])
     elif "show_container_log_info" in given:
         _print_table(logs)
     else:
@@ -65,9 +64,9 @@ async def _run(call: Call) -> int:
 
 
 def _matcher(names: Collection[str], patterns: Sequence[str]) -> Callable[[str], bool]:
-    """Whether a file is asked for: by its name, by a regular expression for all of its name, or because none is named.
+    """Whether a file is requested: by its name, by a regular expression for the whole name, or by default.
 
-    LogsCLI: names are looked at first, and patterns only if there are no names.
+    As in LogsCLI, patterns are ignored if names are given.
     """
     if names:
         return lambda name: name in names or not EVERY_FILE.isdisjoint(names)
@@ -79,7 +78,7 @@ def _matcher(names: Collection[str], patterns: Sequence[str]) -> Callable[[str],
 
 
 def _logs(state: ClusterState, app_id: ApplicationId) -> list[tuple[str, ContainerLog]]:
-    """(node id, log), by container and name."""
+    """(node id, log), ordered by container and name."""
     found = [(node.node_id, log) for node in state.nodes for log in find_logs(map(Path, node.log_dirs), app_id)]
     return sorted(found, key=lambda entry: (entry[1].container_id, entry[1].name))
 
@@ -136,9 +135,9 @@ def _entry(node: str, log: ContainerLog, running: frozenset[ContainerId]) -> dic
 LOGS = Verb(
     "logs",
     (
-        Option("applicationId", "whose logs", "APPLICATION_ID"),
-        Option("containerId", "only these containers, with commas", "CONTAINER_IDS"),
-        Option("log_files", "only files of these names, with commas, or ALL", "NAMES", many=True),
+        Option("applicationId", "the application", "APPLICATION_ID"),
+        Option("containerId", "only these containers, comma-separated", "CONTAINER_IDS"),
+        Option("log_files", "only files with these names, comma-separated, or ALL", "NAMES", many=True),
         Option(
             "log_files_pattern", "only files whose names match one of these regular expressions", "PATTERNS", many=True
         ),
@@ -147,5 +146,5 @@ LOGS = Verb(
     _run,
     commands=("applicationId",),
     without_options=REFUSED,
-    tells_faults_apart=True,
+    errors_on_stderr=True,
 )

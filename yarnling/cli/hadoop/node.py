@@ -1,4 +1,4 @@
-"""`yarnling node`: list and look at nodes (Hadoop's NodeCLI)."""
+"""`yarnling node`: list and show nodes (Hadoop's NodeCLI)."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from yarn.states import NodeState
 from yarnling.cli.hadoop import form
 from yarnling.cli.hadoop.options import Option
 from yarnling.cli.hadoop.verb import REFUSED, Call, Verb
-from yarnling.cli.terminal import live
+from yarnling.cli.output import live
 
 WIDTHS = (16, 15, 17, 28)
 HEADER = ("Node-Id", "Node-State", "Node-Http-Address", "Number-of-Running-Containers")
@@ -55,7 +55,7 @@ def _details(node: NodeReport) -> list[str]:
 
 
 async def _status(call: Call) -> int:
-    """A node that is not there is no error, as in Hadoop."""
+    """An unknown node is not an error, as in Hadoop."""
     wanted = NodeId.parse(call.given.one("status"))
     for node in await call.client.nodes():
         if node.node_id == wanted:
@@ -88,11 +88,11 @@ def _entries(node: NodeReport) -> list[tuple[str, object]]:
 NODE = Verb(
     "node",
     (
-        Option("list", "list nodes: those that are RUNNING, unless told otherwise"),
-        Option("states", "with -list: only nodes in these states, with commas", "STATES", many=True),
-        Option("all", "with -list: nodes in any state"),
-        Option("showDetails", "with -list: sizes, use and labels too"),
-        Option("status", "print all that is known of a node", "NODE_ID"),
+        Option("list", "list nodes; by default only those that are RUNNING"),
+        Option("states", "with -list: only nodes in these states, comma-separated", "STATES", many=True),
+        Option("all", "with -list: nodes in all states"),
+        Option("showDetails", "with -list: resources, utilization and labels too"),
+        Option("status", "print the report of a node", "NODE_ID"),
     ),
     _run,
     commands=("list", "status"),

@@ -1,7 +1,7 @@
-"""Options as Hadoop's commands take them: one dash before a word, `-appStates RUNNING,KILLED`.
+"""Options in the syntax of Hadoop's commands: a single dash and a word, `-appStates RUNNING,KILLED`.
 
-What belongs to which option, and how a wrong invocation ends, is Hadoop's (commons-cli's GnuParser): a missing argument
-shows the usage, an unknown option is an error. docs/design/command-line.md says why no library reads them.
+Which words belong to which option, and how a wrong command line ends, follows commons-cli's GnuParser: a missing
+argument prints the usage, an unknown option is an error. docs/design/command-line.md explains why no library is used.
 """
 
 from __future__ import annotations
@@ -19,19 +19,19 @@ HELP_COLUMN = 34
 
 
 class MissingArgument(Exception):
-    """An option came without what it needs."""
+    """An option was given without its argument."""
 
 
 class UnrecognizedOption(YarnException):
-    """An option that the verb does not have."""
+    """The verb does not have this option."""
 
     java_class = "org.apache.commons.cli.UnrecognizedOptionException"
 
 
 class Option(Struct, frozen=True):
-    """`-name`, in short also `-short`. `argument`: what follows it ("" nothing); `many`: one or more of it.
+    """`-name`, or `-short`. `argument`: the placeholder of its argument, "" for none; `many`: one or more arguments.
 
-    `optional`: its argument may be left out.
+    `optional`: the argument may be left out.
     """
 
     name: str
@@ -43,22 +43,22 @@ class Option(Struct, frozen=True):
 
     @property
     def flags(self) -> tuple[str, ...]:
-        """As it may be written; two dashes do as well."""
+        """All spellings; two dashes work as well."""
         names = [name for name in (self.name, self.short) if name]
         return (*(f"-{name}" for name in names), *(f"--{name}" for name in names))
 
 
 OURS = (
-    Option("json", "print JSON, for programs"),
-    Option("name", "which cluster (default: YARNLING_NAME, or `default`)", "CLUSTER"),
+    Option("json", "print JSON"),
+    Option("name", "name of the cluster (default: YARNLING_NAME, or `default`)", "CLUSTER"),
     Option("user", "act as this user (default: HADOOP_USER_NAME, or you)", "USER"),
-    Option("help", "print this"),
+    Option("help", "print this help"),
 )
-"""What every verb has besides Hadoop's options."""
+"""Options of yarnling's own that every verb has."""
 
 
 class Given(Struct, frozen=True):
-    """The options of one invocation: {name: its arguments}; `rest` is what belongs to none."""
+    """The parsed options: {name: arguments}; `rest`: words that belong to no option."""
 
     values: dict[str, list[str]]
     rest: tuple[str, ...] = ()
@@ -67,7 +67,7 @@ class Given(Struct, frozen=True):
         return name in self.values
 
     def only(self, *names: str) -> bool:
-        """True if no option but these, and ours, was given."""
+        """True if no options besides these, and yarnling's own, are given."""
         return self.values.keys() <= {*names, *(option.name for option in OURS)}
 
     def one(self, name: str, default: str = "") -> str:
@@ -82,12 +82,12 @@ class Given(Struct, frozen=True):
 def parse(options: Sequence[Option], arguments: Sequence[str]) -> Given:
     """Raises MissingArgument or UnrecognizedOption.
 
-    An option takes words until the next option that the verb has: `-4` is no option, so it is an argument.
+    An option takes words up to the next known option: `-4` is not a known option, so it is an argument.
     """
     known = {flag: option for option in (*options, *OURS) for flag in option.flags}
     values: dict[str, list[str]] = {}
     rest = []
-    words = deque(_apart(known, arguments))
+    words = deque(_split(known, arguments))
     while words:
         word = words.popleft()
         option = known.get(word)
@@ -104,8 +104,8 @@ def parse(options: Sequence[Option], arguments: Sequence[str]) -> Given:
     return Given(values, tuple(rest))
 
 
-def _apart(known: Mapping[str, Option], arguments: Sequence[str]) -> Iterator[str]:
-    """The words, `-queue=default` as two."""
+def _split(known: Mapping[str, Option], arguments: Sequence[str]) -> Iterator[str]:
+    """The words, with `-queue=default` split in two."""
     for word in arguments:
         flag, equals, value = word.partition("=")
         if equals and flag in known and known[flag].argument:
@@ -115,7 +115,7 @@ def _apart(known: Mapping[str, Option], arguments: Sequence[str]) -> Iterator[st
 
 
 def usage(verb: str, options: Sequence[Option]) -> str:
-    """The verb's options with their meanings; ends without a newline."""
+    """The help text of a verb, without a final newline."""
     lines = [f"usage: yarnling {verb}"]
     for option in (*options, *OURS):
         flags = ",".join(f"-{name}" for name in (option.short, option.name) if name)

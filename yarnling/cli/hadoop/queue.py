@@ -1,4 +1,4 @@
-"""`yarnling queue`: look at queues (Hadoop's QueueCLI)."""
+"""`yarnling queue`: show queues (Hadoop's QueueCLI)."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def _cells(queue: QueueInfo) -> tuple[object, ...]:
 QUEUE = Verb(
     "queue",
     (
-        Option("status", "print what a queue is and how full it is", "QUEUE"),
+        Option("status", "print the state, capacities and use of a queue", "QUEUE"),
         Option("list", "list the queues below a queue; `all` lists every queue", "PARENT"),
     ),
     _run,

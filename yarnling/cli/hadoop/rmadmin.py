@@ -1,34 +1,59 @@
-"""`yarnling rmadmin`: what operators do (Hadoop's RMAdminCLI). Silent if it succeeds; all complaints on stderr."""
+"""`yarnling rmadmin`: administration (Hadoop's RMAdminCLI). Prints nothing on success; errors go to stderr."""
 
 from __future__ import annotations
 
 import asyncio
 import os
+import re
 import sys
 from collections.abc import Awaitable, Callable, Sequence
 
 from msgspec import Struct
 
-from yarn.errors import InvalidArgumentException, YarnException, YARNFeatureNotEnabledException
+from yarn.errors import (
+    InvalidArgumentException,
+    InvalidIdException,
+    YarnException,
+    YARNFeatureNotEnabledException,
+)
+from yarn.ids import NodeId
 from yarn.java.values import parse_int
+from yarn.nodes import NodeLabel
 from yarn.protocols.admin import RefreshNodesRequest, ReplaceLabelsRequest
+from yarn.protocols.client import NodesToLabels
+from yarn.resource import INT32_MAX, MEMORY_MB, VCORES, Resource
 from yarn.states import DecommissionType
-from yarnling.cli import json_form
 from yarnling.cli.connection import connect
-from yarnling.cli.hadoop import rmadmin_arguments as arguments_of
 from yarnling.cli.hadoop.options import OURS, Given, MissingArgument, Option, parse
 from yarnling.cli.hadoop.verb import REFUSED, user_of
-from yarnling.cli.terminal import shown
+from yarnling.cli.output import print_json, shown
 from yarnling.cluster.client import Client
 from yarnling.cluster.state import DEFAULT_NAME
 
 POLL_S = 1.0
-"""How often a client that waits for nodes to go looks, and what it calls a second."""
+"""How often a client that waits for decommissioning polls; each poll counts as a second."""
 GRACE_S = 5
-"""The ResourceManager ends the waiting itself; a client gives it so much longer."""
-FOR_EVER = -1
+"""How much longer than the timeout a client waits: the ResourceManager enforces the timeout itself."""
+NO_TIMEOUT = -1
 USAGE_ALONE = ""
-"""What is wrong is left to the usage to tell."""
+"""The message of an error for which only the usage is printed."""
+
+NO_MAPPING = "No node-to-labels mappings are specified"
+NO_LABEL = "No cluster node-labels are specified"
+BAD_RESOURCES = (
+    "Resource Types parameter specified for updateNodeResource is wrong. It should be comma-delimited key value pairs. "
+    "For example, memory-mb=1024Mi,vcores=1,resource1=3Gi,resource2=2"
+)
+_BAD_LABEL = (
+    "Input format for adding node-labels is not correct, it should be "
+    "labelName1[(exclusive=true/false)],LabelName2[] .."
+)
+
+WHOLE_HOST_PORT = 0
+_LABEL = re.compile(r"([^()]+)(?:\(\s*(?:exclusive\s*=\s*(true|false))?\s*\))?", re.IGNORECASE)
+_AMOUNT = re.compile(r"([0-9]+)([A-Za-z]*)", re.ASCII)
+_UNITS = {"": 1, "k": 10**3, "M": 10**6, "G": 10**9, "T": 10**12, "P": 10**15}
+_BINARY_UNITS = {"Ki": 2**10, "Mi": 2**20, "Gi": 2**30, "Ti": 2**40, "Pi": 2**50}
 
 _HA = (
     "transitionToActive",
@@ -39,8 +64,8 @@ _HA = (
 )
 
 
-class Order(Struct, frozen=True):
-    """One invocation: the command's own options, and the way to the ResourceManager."""
+class AdminCall(Struct, frozen=True):
+    """One invocation: the options of the command, and a client. `facts`: the result for --json."""
 
     given: Given
     client: Client
@@ -58,11 +83,11 @@ REFRESH_NODES_OPTIONS = (
     Option("server", ""),
 )
 
-Run = Callable[[Order], Awaitable[None]]
+Run = Callable[[AdminCall], Awaitable[None]]
 
 
 class _Command(Struct, frozen=True):
-    """`-NAME ARGUMENTS`; `missing` is told if the argument is not there. `strict`: anything more shows the usage."""
+    """`-NAME ARGUMENTS`. `missing`: the message if the argument is missing; `strict`: further words print the usage."""
 
     name: str
     arguments: str
@@ -74,7 +99,7 @@ class _Command(Struct, frozen=True):
 
 def execute(arguments: Sequence[str]) -> int:
     """The exit status."""
-    ours, words = _ours_apart(arguments)
+    ours, words = _split_ours(arguments)
     if not words:
         return _usage("help" in ours)
     name = words[0].lstrip("-")
@@ -86,7 +111,7 @@ def execute(arguments: Sequence[str]) -> int:
         sys.stderr.write(f"{name}: Unknown command\n")
         return _usage(False)
     if command.strict and len(words) > 1:
-        # Hadoop shows the usage and calls it a success.
+        # Hadoop prints the usage and exits with 0.
         _usage_of(command)
         return 0
     try:
@@ -110,29 +135,29 @@ async def _carry_out(command: _Command, given: Given) -> int:
         sys.stderr.write(f"{command.name}: {shown(error.message)}\n")
         return REFUSED
     async with client:
-        order = Order(given, client, {"command": command.name})
+        call = AdminCall(given, client, {"command": command.name})
         try:
-            await command.run(order)
+            await command.run(call)
         except InvalidArgumentException as error:
-            sys.stderr.write(_complaint(command, error.message))
+            sys.stderr.write(_error(command, error.message))
             return _usage_of(command)
         except YarnException as error:
             sys.stderr.write(f"{command.name}: {shown(error.message)}\n")
             return REFUSED
     if "json" in given:
-        sys.stdout.write(json_form.text(order.facts) + "\n")
+        print_json(call.facts)
     return 0
 
 
-def _complaint(command: _Command, text: str) -> str:
-    """Some of Hadoop's complaints name the command, some do not, and one says nothing."""
-    if text in (USAGE_ALONE, arguments_of.BAD_RESOURCES):
+def _error(command: _Command, text: str) -> str:
+    """The line of an error. Some of Hadoop's messages name the command, some do not, and one is empty."""
+    if text in (USAGE_ALONE, BAD_RESOURCES):
         return f"{text}\n".lstrip("\n")
     return f"{command.name}: {shown(text)}\n"
 
 
-def _ours_apart(arguments: Sequence[str]) -> tuple[Given, list[str]]:
-    """Our own options, and the words that are not theirs."""
+def _split_ours(arguments: Sequence[str]) -> tuple[Given, list[str]]:
+    """Yarnling's own options, and the remaining words."""
     flags = {flag: option for option in OURS for flag in option.flags}
     ours: list[str] = []
     words: list[str] = []
@@ -149,12 +174,12 @@ def _ours_apart(arguments: Sequence[str]) -> tuple[Given, list[str]]:
     return parse((), ours), words
 
 
-def _usage(asked_for: bool) -> int:
-    out = sys.stdout if asked_for else sys.stderr
+def _usage(requested: bool) -> int:
+    out = sys.stdout if requested else sys.stderr
     lines = [f"   -{command.name} {command.arguments}".rstrip() for command in _COMMANDS.values()]
     ours = [f"   -{option.name} {option.argument}".rstrip() for option in OURS]
     out.write("\n".join(["Usage: yarnling rmadmin", *lines, *ours]) + "\n")
-    return 0 if asked_for else REFUSED
+    return 0 if requested else REFUSED
 
 
 def _usage_of(command: _Command) -> int:
@@ -164,96 +189,96 @@ def _usage_of(command: _Command) -> int:
     return REFUSED
 
 
-async def refresh_nodes(order: Order) -> None:
-    given = order.given
+async def refresh_nodes(call: AdminCall) -> None:
+    given = call.given
     if "g" not in given:
-        await order.client.admin.refresh_nodes(RefreshNodesRequest())
+        await call.client.admin.refresh_nodes(RefreshNodesRequest())
         return
     timeout_s = _timeout_s(given.values["g"])
     if "client" not in given and "server" not in given:
         raise InvalidArgumentException(USAGE_ALONE)
-    await order.client.admin.refresh_nodes(RefreshNodesRequest(DecommissionType.GRACEFUL, timeout_s))
+    await call.client.admin.refresh_nodes(RefreshNodesRequest(DecommissionType.GRACEFUL, timeout_s))
     if "client" in given:
-        await _wait_until_gone(order, timeout_s)
+        await _wait_for_decommissioning(call, timeout_s)
 
 
 def _timeout_s(words: list[str]) -> int:
-    """None is for ever, as Hadoop's client has it."""
+    """Without a number there is no timeout, as in Hadoop's client."""
     if not words:
-        return FOR_EVER
+        return NO_TIMEOUT
     try:
         timeout_s = parse_int(words[0])
     except ValueError:
-        timeout_s = FOR_EVER - 1
-    if timeout_s < FOR_EVER:
+        timeout_s = NO_TIMEOUT - 1
+    if timeout_s < NO_TIMEOUT:
         raise InvalidArgumentException(f"Invalid timeout specified : {words[0]}")
     return timeout_s
 
 
-async def _wait_until_gone(order: Order, timeout_s: int) -> None:
+async def _wait_for_decommissioning(call: AdminCall, timeout_s: int) -> None:
     waited_s = 0
-    while timeout_s == FOR_EVER or waited_s < timeout_s + GRACE_S:
+    while timeout_s == NO_TIMEOUT or waited_s < timeout_s + GRACE_S:
         await asyncio.sleep(POLL_S)
-        leaving = await order.client.admin.check_for_decommissioning_nodes()
+        leaving = await call.client.admin.check_for_decommissioning_nodes()
         if not leaving:
-            order.say(f"Graceful decommissioning completed in {waited_s} seconds.")
-            order.facts.update(completed=True, seconds=waited_s)
+            call.say(f"Graceful decommissioning completed in {waited_s} seconds.")
+            call.facts.update(completed=True, seconds=waited_s)
             return
-        order.say(f"Nodes '{','.join(map(str, leaving))}' are still decommissioning.")
+        call.say(f"Nodes '{','.join(map(str, leaving))}' are still decommissioning.")
         waited_s += 1
-    order.say(
+    call.say(
         f"Graceful decommissioning not completed in {timeout_s} seconds, issuing forceful decommissioning command."
     )
-    await order.client.admin.refresh_nodes(RefreshNodesRequest(DecommissionType.FORCEFUL))
-    order.facts.update(completed=False, seconds=waited_s)
+    await call.client.admin.refresh_nodes(RefreshNodesRequest(DecommissionType.FORCEFUL))
+    call.facts.update(completed=False, seconds=waited_s)
 
 
-async def _get_groups(order: Order) -> None:
-    for user in order.given.rest or (user_of(order.given),):
-        groups = await order.client.admin.get_groups_for_user(user)
-        order.say(" ".join((f"{user} :", *groups)))
-        order.facts[user] = groups
+async def _get_groups(call: AdminCall) -> None:
+    for user in call.given.rest or (user_of(call.given),):
+        groups = await call.client.admin.get_groups_for_user(user)
+        call.say(" ".join((f"{user} :", *groups)))
+        call.facts[user] = groups
 
 
-async def _add_labels(order: Order) -> None:
-    labels = arguments_of.labels_of(",".join(order.given.values["addToClusterNodeLabels"]))
-    await order.client.admin.add_to_cluster_node_labels(labels)
+async def _add_labels(call: AdminCall) -> None:
+    labels = labels_of(",".join(call.given.values["addToClusterNodeLabels"]))
+    await call.client.admin.add_to_cluster_node_labels(labels)
 
 
-async def _remove_labels(order: Order) -> None:
-    names = arguments_of.names_of(",".join(order.given.values["removeFromClusterNodeLabels"]))
-    await order.client.admin.remove_from_cluster_node_labels(names)
+async def _remove_labels(call: AdminCall) -> None:
+    names = names_of(",".join(call.given.values["removeFromClusterNodeLabels"]))
+    await call.client.admin.remove_from_cluster_node_labels(names)
 
 
-async def _replace_labels(order: Order) -> None:
-    labels = arguments_of.mappings_of(" ".join(order.given.values["replaceLabelsOnNode"]))
-    request = ReplaceLabelsRequest(labels, "failOnUnknownNodes" in order.given)
-    await order.client.admin.replace_labels_on_nodes(request)
+async def _replace_labels(call: AdminCall) -> None:
+    labels = mappings_of(" ".join(call.given.values["replaceLabelsOnNode"]))
+    request = ReplaceLabelsRequest(labels, "failOnUnknownNodes" in call.given)
+    await call.client.admin.replace_labels_on_nodes(request)
 
 
-async def _update_resource(order: Order) -> None:
-    node, *words = order.given.values["updateNodeResource"]
-    node_id = arguments_of.node_of(node)
+async def _update_resource(call: AdminCall) -> None:
+    node, *words = call.given.values["updateNodeResource"]
+    node_id = node_of(node)
     is_pair = len(words) > 1 and "=" not in words[0]
     size, rest = (words[:2], words[2:]) if is_pair else (words[:1], words[1:])
-    resource = arguments_of.size_of(size)
+    resource = size_of(size)
     if rest and rest != ["-1"]:
         raise YARNFeatureNotEnabledException(
-            f"an overcommit timeout ({' '.join(rest)}) is not there: containers that no longer fit run to their end "
+            f"overcommit timeout {' '.join(rest)}: not supported, containers that no longer fit run to their end "
             "(leave it out)"
         )
-    await order.client.admin.update_node_resource(((node_id, resource),))
+    await call.client.admin.update_node_resource(((node_id, resource),))
 
 
-async def _refuse_nodes_resources(order: Order) -> None:
-    raise YARNFeatureNotEnabledException("sizes of nodes come from no file here (see -updateNodeResource)")
+async def _refuse_nodes_resources(call: AdminCall) -> None:
+    raise YARNFeatureNotEnabledException("node resources are not read from a file (use -updateNodeResource)")
 
 
-def _plain(name: str, call: Callable[[Client], Awaitable[None]]) -> _Command:
-    """A command that takes nothing."""
+def _plain(name: str, method: Callable[[Client], Awaitable[None]]) -> _Command:
+    """A command without arguments."""
 
-    async def run(order: Order) -> None:
-        await call(order.client)
+    async def run(call: AdminCall) -> None:
+        await method(call.client)
 
     return _Command(name, "", run, strict=True)
 
@@ -281,24 +306,107 @@ _COMMANDS = {
             "addToClusterNodeLabels",
             '<"label1(exclusive=true),label2(exclusive=false),label3">',
             _add_labels,
-            missing=arguments_of.NO_LABEL,
+            missing=NO_LABEL,
         ),
-        _Command(
-            "removeFromClusterNodeLabels", "<label1,label2,label3>", _remove_labels, missing=arguments_of.NO_LABEL
-        ),
+        _Command("removeFromClusterNodeLabels", "<label1,label2,label3>", _remove_labels, missing=NO_LABEL),
         _Command(
             "replaceLabelsOnNode",
             '<"node1[:port]=label1 node2[:port]=label2"> [-failOnUnknownNodes]',
             _replace_labels,
             (Option("failOnUnknownNodes", ""),),
-            missing=arguments_of.NO_MAPPING,
+            missing=NO_MAPPING,
         ),
         _plain("refreshClusterMaxPriority", lambda client: client.admin.refresh_cluster_max_priority()),
         _Command(
             "updateNodeResource",
             "[NodeID] [MemSize] [vCores] or [NodeID] [resourcetypes]",
             _update_resource,
-            missing=arguments_of.BAD_RESOURCES,
+            missing=BAD_RESOURCES,
         ),
     )
 }
+
+
+# Arguments
+
+
+def labels_of(text: str) -> tuple[NodeLabel, ...]:
+    """Parse `gpu(exclusive=true),fast(exclusive=false),plain`; labels are exclusive by default."""
+    labels = []
+    for word in text.split(","):
+        if not word.strip():
+            continue
+        match = _LABEL.fullmatch(word.strip())
+        if match is None:
+            raise InvalidArgumentException(_BAD_LABEL)
+        labels.append(NodeLabel(match[1].strip(), (match[2] or "true").lower() == "true"))
+    if not labels:
+        raise InvalidArgumentException(NO_LABEL)
+    return tuple(labels)
+
+
+def names_of(text: str) -> tuple[str, ...]:
+    """Parse `gpu,fast`."""
+    names = tuple(dict.fromkeys(word for part in text.split(",") if (word := part.strip())))
+    if not names:
+        raise InvalidArgumentException(NO_LABEL)
+    return names
+
+
+def mappings_of(text: str) -> NodesToLabels:
+    """Parse `n1:45454=gpu n2= n3,fast`. Without a port it means the whole host, without a label no label."""
+    found: dict[NodeId, tuple[str, ...]] = {}
+    for word in text.split():
+        if word.startswith("#"):
+            continue
+        name, equals, rest = word.partition("=")
+        if not equals:
+            name, _, rest = word.partition(",")
+        labels = tuple(dict.fromkeys(label for part in rest.split(",") if (label := part.strip())))
+        if not name:
+            raise InvalidArgumentException("node name cannot be empty")
+        if len(labels) > 1:
+            raise InvalidArgumentException(
+                f"{len(labels)} labels specified on host={name}, please note that we do not support specifying "
+                "multiple labels on a single host for now."
+            )
+        found[_node_or_host(name)] = labels
+    if not found:
+        raise InvalidArgumentException(NO_MAPPING)
+    return tuple(found.items())
+
+
+def size_of(words: list[str]) -> Resource:
+    """Parse `2048 4` (MB and vcores), or `memory-mb=2Gi,vcores=4,yarn.io/gpu=1`."""
+    if len(words) == 2 and all(word.isascii() and word.isdigit() for word in words):
+        memory_mb, vcores = (min(int(word), INT32_MAX) for word in words)
+        return Resource(memory_mb, vcores)
+    amounts = dict(_amount(part) for part in words[0].split(",")) if len(words) == 1 else {}
+    if MEMORY_MB not in amounts or VCORES not in amounts:
+        raise InvalidArgumentException(BAD_RESOURCES)
+    memory_mb, vcores = amounts.pop(MEMORY_MB), amounts.pop(VCORES)
+    return Resource(memory_mb, vcores, tuple(amounts.items()))
+
+
+def node_of(text: str) -> NodeId:
+    """Parse a node id; the error message is Hadoop's."""
+    try:
+        return NodeId.parse(text)
+    except InvalidIdException:
+        raise InvalidArgumentException(f"Invalid NodeId [{text}]. Expected host:port") from None
+
+
+def _amount(text: str) -> tuple[str, int]:
+    """(type, amount). Memory is in MiB, also without a unit; other resources are counted."""
+    name, _, value = (part.strip() for part in text.partition("="))
+    match = _AMOUNT.fullmatch(value)
+    if not name or match is None or match[2] not in {**_UNITS, **_BINARY_UNITS}:
+        raise InvalidArgumentException(BAD_RESOURCES)
+    factor = {**_UNITS, **_BINARY_UNITS}[match[2]]
+    if name == MEMORY_MB:
+        return name, int(match[1]) if not match[2] else int(match[1]) * factor // _BINARY_UNITS["Mi"]
+    return name, int(match[1]) * factor
+
+
+def _node_or_host(name: str) -> NodeId:
+    return node_of(name) if ":" in name else NodeId(name, WHOLE_HOST_PORT)

@@ -1,4 +1,4 @@
-"""A verb of Hadoop's and one call of it: options read, the cluster found, what is told and with which exit status."""
+"""A verb of Hadoop's, and one invocation of it: parses the options, finds the cluster, returns the exit status."""
 
 from __future__ import annotations
 
@@ -10,19 +10,18 @@ from collections.abc import Awaitable, Callable, Sequence
 
 from msgspec import Struct
 
-from yarnling.cli import json_form
 from yarnling.cli.connection import connect
 from yarnling.cli.hadoop.options import Given, MissingArgument, Option, parse, usage
-from yarnling.cli.terminal import shown
+from yarnling.cli.output import print_json, shown
 from yarnling.cluster.client import Client
 from yarnling.cluster.state import DEFAULT_NAME, ClusterState
 
 REFUSED = 255
-"""-1, which Hadoop's commands give for what they themselves refuse; an error of the cluster's is 1."""
+"""-1, the exit status of Hadoop's commands for what they refuse themselves; for errors of the cluster it is 1."""
 
 
 class Call(Struct, frozen=True):
-    """One invocation: its options, the cluster, and where its words go."""
+    """One invocation: its options, the cluster, and its output."""
 
     given: Given
     state: ClusterState
@@ -34,35 +33,35 @@ class Call(Struct, frozen=True):
         return "json" in self.given
 
     def say(self, text: str) -> None:
-        """A line for people, at once: what follows may fail."""
+        """Print a line for people, at once: the next step may fail."""
         if not self.as_json:
             sys.stdout.write(shown(text) + "\n")
             sys.stdout.flush()
 
     def show(self, record: object, text: str) -> None:
-        """The result: as JSON, or as a line (or lines) for people."""
+        """Print the result: as JSON, or as text for people."""
         if self.as_json:
-            sys.stdout.write(json_form.text(record) + "\n")
+            print_json(record)
         else:
             self.say(text)
 
     def done(self, **facts: object) -> int:
-        """The result of a change, which people were told in sentences."""
+        """Print the result of a change as JSON; for people, `say` has printed it already."""
         if self.as_json:
-            sys.stdout.write(json_form.text(facts) + "\n")
+            print_json(facts)
         return 0
 
     def refuse(self) -> int:
-        """Show the usage of what was used in the wrong way."""
+        """Print the usage after a wrong combination of options."""
         sys.stdout.write(self.usage + "\n")
         return REFUSED
 
 
 class Verb(Struct, frozen=True):
-    """`yarnling NAME -option...`; `without_options` is its exit status when nothing says what to do.
+    """`yarnling NAME -option...`. `commands`: the options of which one must be given.
 
-    `commands`: the options of which one must be there. `tells_faults_apart`: what is wrong goes to standard error and
-    the usage alone to standard output, as LogsCLI has it.
+    `without_options`: the exit status if none of them is. `errors_on_stderr`: error messages go to standard error and
+    only the usage to standard output, as in LogsCLI.
     """
 
     name: str
@@ -70,17 +69,17 @@ class Verb(Struct, frozen=True):
     run: Callable[[Call], Awaitable[int]]
     commands: tuple[str, ...]
     without_options: int = 0
-    tells_faults_apart: bool = False
+    errors_on_stderr: bool = False
     usage_end: str = "\n"
 
 
 def execute(verb: Verb, arguments: Sequence[str]) -> int:
-    """The exit status. Raises YarnException for what the cluster refuses, and for an unknown option."""
+    """The exit status. Raises YarnException if the cluster refuses, and for an unknown option."""
     text = usage(verb.name, verb.options)
     try:
         given = parse(verb.options, arguments)
     except MissingArgument as missing:
-        if verb.tells_faults_apart:
+        if verb.errors_on_stderr:
             sys.stderr.write(f"options parsing failed: Missing argument for option: {missing}\n")
         else:
             sys.stdout.write("Missing argument for options\n")
@@ -90,7 +89,7 @@ def execute(verb: Verb, arguments: Sequence[str]) -> int:
         sys.stdout.write(f"{text}\n")
         return REFUSED
     if not any(command in given for command in verb.commands):
-        if "help" not in given and not verb.tells_faults_apart:
+        if "help" not in given and not verb.errors_on_stderr:
             sys.stderr.write("Invalid Command Usage : \n")
         sys.stdout.write(text + verb.usage_end)
         return 0 if "help" in given else verb.without_options
@@ -104,5 +103,5 @@ async def _run(verb: Verb, given: Given, text: str) -> int:
 
 
 def user_of(given: Given) -> str:
-    """As whom to act: simple authentication believes it, as Hadoop's does."""
+    """The user to act as; not verified, as with Hadoop's simple authentication."""
     return given.one("user") or os.environ.get("HADOOP_USER_NAME", "") or getpass.getuser()

@@ -11,7 +11,7 @@ import pytest
 from yarn.applications import ApplicationReport
 from yarn.ids import ApplicationAttemptId, ApplicationId
 from yarn.states import FinalApplicationStatus, YarnApplicationState
-from yarnling.cli.following import follow
+from yarnling.cli.submit import follow
 from yarnling.cluster.client import Client
 
 APP = ApplicationId(1, 1)
@@ -29,15 +29,15 @@ async def test_the_last_output_comes_before_the_summary(monkeypatch: pytest.Monk
     """A last line without a newline is only printed once the application has ended: still before the summary."""
     both = io.StringIO()
     monkeypatch.setattr(sys, "stderr", both)
-    looks = []
+    polls = []
 
-    async def look() -> None:
-        looks.append("look")
+    async def print_new() -> None:
+        polls.append("poll")
 
-    async def last_look() -> None:
+    async def print_rest() -> None:
         both.write("container | unterminated\n")
 
-    await follow(cast(Client, EndedClient()), APP, None, look=look, last_look=last_look)
+    await follow(cast(Client, EndedClient()), APP, None, print_new=print_new, print_rest=print_rest)
     lines = both.getvalue().splitlines()
-    assert looks
+    assert polls
     assert lines[-2:] == ["container | unterminated", f"{APP} SUCCEEDED after 0.0 s"]

@@ -1,4 +1,4 @@
-"""Plans as files: what is wrong is told all at once, with line, value, bound and remedy."""
+"""Plan files: all mistakes are reported at once, each with line, value, bound and remedy."""
 
 from __future__ import annotations
 
@@ -7,10 +7,9 @@ from pathlib import Path
 import pytest
 
 from yarn.faults import ConfigurationException
-from yarnling.chaos.faults import FAULTS
-from yarnling.chaos.grammar import parse_plan, read_plan
-from yarnling.chaos.plan import KINDS, Plan, Program, Scope
-from yarnling.chaos.ready_made import find_plan, names
+from yarnling.chaos.faults import ACTIONS
+from yarnling.chaos.plan import KINDS, Plan, Scope, WorkProgram
+from yarnling.chaos.plan_file import find_plan, parse_plan, plan_names, read_plan
 
 
 def plan_of(text: str) -> Plan:
@@ -39,7 +38,7 @@ expect: {nodes_lost: 1, attempts: [1, 3], fence: 2.5}
     assert (plan.name, plan.about, plan.lasts) == ("plan", "Something.", 6.0)
     assert (plan.cluster.nodes, plan.cluster.settings) == (3, {"yarn.scheduler.minimum-allocation-mb": "64"})
     (work,) = plan.work
-    assert (work.program, work.tasks, work.seconds, work.users) == (Program.TASKS, 5, 0.5, ("ann", "bob"))
+    assert (work.program, work.tasks, work.seconds, work.users) == (WorkProgram.TASKS, 5, 0.5, ("ann", "bob"))
     partition, kill = plan.faults
     assert (partition.node, partition.at, partition.lasts) == ("rack-2", (1.0, 2.0), (3.0, 3.0))
     assert partition.options == {"lost": "replies", "how": "reset"}
@@ -49,12 +48,12 @@ expect: {nodes_lost: 1, attempts: [1, 3], fence: 2.5}
     assert not plan.awaits_work
 
 
-def test_users_are_a_list_or_a_text() -> None:
+def test_users_are_a_list_or_a_string() -> None:
     works = plan_of('work: [{users: [ann, bob]}, {users: "ann, bob"}, {}]').work
     assert [work.users for work in works] == [("ann", "bob"), ("ann", "bob"), ("",)]
 
 
-def test_every_fault_is_told_with_its_line() -> None:
+def test_all_mistakes_are_reported_with_their_lines() -> None:
     text = """cluster: {nodes: 0, color: red, racks: few}
 wrok: []
 faults:
@@ -84,7 +83,7 @@ begins: soon
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "expected"),
     [
         ("", "is empty"),
         ("[1, 2]", "is not a mapping"),
@@ -117,28 +116,28 @@ begins: soon
         ("work: [{}]\ncluster: {settings: [1]}", "cluster.settings: is not a mapping"),
     ],
 )
-def test_what_is_no_plan_is_refused(text: str, told: str) -> None:
-    assert any(told in line for line in faults_of(text)), faults_of(text)
+def test_an_invalid_plan_is_refused(text: str, expected: str) -> None:
+    assert any(expected in line for line in faults_of(text)), faults_of(text)
 
 
-def test_a_file_that_is_not_there(tmp_path: Path) -> None:
+def test_a_missing_file_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ConfigurationException, match="No such file"):
         read_plan(tmp_path / "none.yaml")
 
 
-@pytest.mark.parametrize("name", names())
-def test_ready_made_plans_can_be_read(name: str) -> None:
+@pytest.mark.parametrize("name", plan_names())
+def test_ready_made_plans_are_valid(name: str) -> None:
     plan = find_plan(name)
     assert plan.about.endswith(".")
     assert plan.name == name
 
 
-def test_each_fault_has_a_ready_made_plan_and_can_be_done() -> None:
-    assert set(FAULTS) == set(KINDS)
-    used = {fault.kind.name for name in names() for fault in find_plan(name).faults}
+def test_each_fault_has_an_action_and_a_ready_made_plan() -> None:
+    assert set(ACTIONS) == set(KINDS)
+    used = {fault.kind.name for name in plan_names() for fault in find_plan(name).faults}
     assert used == set(KINDS)
 
 
-def test_what_hides_a_node_is_done_to_nodes_or_the_resource_manager() -> None:
-    """The fencing window is extended by the node's number, so such a fault must have one."""
-    assert all(kind.scope in (Scope.NODE, Scope.RM) for kind in KINDS.values() if kind.hides)
+def test_only_faults_of_nodes_or_the_resource_manager_hide_nodes() -> None:
+    """The fencing window is extended per node, so such a fault must have node numbers."""
+    assert all(kind.scope in (Scope.NODE, Scope.RM) for kind in KINDS.values() if kind.hides_node)

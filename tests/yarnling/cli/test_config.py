@@ -6,7 +6,7 @@ import pytest
 
 from wire.hadoop_xml import to_xml
 from yarn.faults import ConfigurationException
-from yarnling.cli.key_notices import tell_of_keys
+from yarnling.cli.config import print_key_notices
 
 Q = "yarn.scheduler.capacity.root"
 TREE = {f"{Q}.queues": "a,b", f"{Q}.a.capacity": "60", f"{Q}.b.capacity": "40"}
@@ -18,7 +18,7 @@ def conf(tmp_path: Path, values: dict[str, str]) -> str:
 
 
 def test_nothing_is_told_of_nothing(capsys: pytest.CaptureFixture[str]) -> None:
-    tell_of_keys(None, {})
+    print_key_notices(None, {})
     assert capsys.readouterr() == ("", "")
 
 
@@ -27,7 +27,7 @@ def test_keys_are_counted_slips_named_and_what_is_odd_is_warned_of(
 ) -> None:
     late = {"yarn.nm.liveness-monitor.expiry-interval-ms": "2000"}
     values = {**TREE, f"{Q}.b.maximum-capactiy": "50", **late, "yarn.sharedcache.enabled": "true"}
-    tell_of_keys(conf(tmp_path, values), {"yarn.nodemanager.vmem-check-enabled": "false"})
+    print_key_notices(conf(tmp_path, values), {"yarn.nodemanager.vmem-check-enabled": "false"})
     out, err = capsys.readouterr()
     assert out == ""
     counted, unknown, warning = err.splitlines()
@@ -40,14 +40,14 @@ def test_keys_are_counted_slips_named_and_what_is_odd_is_warned_of(
 
 def test_places_of_files_that_do_not_hold_here_are_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     values = {"yarn.nodemanager.address": "0.0.0.0:8041", "yarn.resourcemanager.address": "rm:8032"}
-    tell_of_keys(conf(tmp_path, values), {"yarn.resourcemanager.address": "127.0.0.1:8032"})
+    print_key_notices(conf(tmp_path, values), {"yarn.resourcemanager.address": "127.0.0.1:8032"})
     assert capsys.readouterr().err.splitlines()[1] == (
-        "The cluster chooses itself (unless -D says otherwise): yarn.nodemanager.address (capacity-scheduler.xml:3)"
+        "Set by the cluster itself (override with -D): yarn.nodemanager.address (capacity-scheduler.xml:3)"
     )
 
 
 def test_the_faults_of_queues_and_settings_come_together(tmp_path: Path) -> None:
     directory = conf(tmp_path, {**TREE, f"{Q}.b.capacity": "50"})
     with pytest.raises(ConfigurationException) as refusal:
-        tell_of_keys(directory, {"yarn.resourcemanager.am.max-attempts": "0"})
+        print_key_notices(directory, {"yarn.resourcemanager.am.max-attempts": "0"})
     assert [fault.key for fault in refusal.value.faults] == ["yarn.resourcemanager.am.max-attempts", f"{Q}.queues"]

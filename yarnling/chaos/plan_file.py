@@ -1,4 +1,4 @@
-"""A chaos plan, from a YAML file. docs/chaos.md says what one may hold."""
+"""Plan files: YAML in the grammar of docs/chaos.md, and the ready-made plans in plans/, one for each kind of fault."""
 
 from __future__ import annotations
 
@@ -10,21 +10,38 @@ from pydantic import AfterValidator, BeforeValidator, Field, PlainValidator, Val
 
 from wire import yaml_file
 from wire.yaml_file import PAIR, Probability, Section, choose_from, refusal, sections
+from yarn.errors import YarnException
 from yarnling.chaos import plan as plans
-from yarnling.chaos.plan import KINDS, FaultKind, Plan, Program, Scope, Span
+from yarnling.chaos.plan import KINDS, FaultKind, Plan, Range, Scope, WorkProgram
 
+PLANS_DIRECTORY = Path(__file__).with_name("plans")
 NODES_MAX = 100
 TIMES_MAX = 1000
 SECONDS_MAX = 3600.0
 
 
+def plan_names() -> list[str]:
+    """The names of the ready-made plans, sorted."""
+    return sorted(path.stem for path in PLANS_DIRECTORY.glob("*.yaml"))
+
+
+def find_plan(text: str) -> Plan:
+    """The plan in a file, or a ready-made one by its name. Raises YarnException if there is none or it is invalid."""
+    path = Path(text)
+    if text in plan_names() and not path.exists():
+        return read_plan(PLANS_DIRECTORY / f"{text}.yaml")
+    if not path.exists():
+        raise YarnException(f"{text}: neither a file nor a ready-made plan (yarnling chaos --list shows the plans)")
+    return read_plan(path)
+
+
 def read_plan(path: Path) -> Plan:
-    """The plan of a file. Raises ConfigurationException with every fault."""
+    """The plan in a file. Raises ConfigurationException with all mistakes in it."""
     return yaml_file.read_yaml(path, _Plan).record(path.stem)
 
 
 def parse_plan(text: str, source: str, name: str) -> Plan:
-    """The plan of a text. Raises ConfigurationException with every fault."""
+    """The plan in a text. Raises ConfigurationException with all mistakes in it."""
     return yaml_file.parse_yaml(text, source, _Plan).record(name)
 
 
@@ -47,7 +64,7 @@ def _kind(written: object) -> FaultKind:
 _Text = Annotated[str, Field(min_length=1)]
 _Seconds = Annotated[float, Field(ge=0, le=SECONDS_MAX, allow_inf_nan=False)]
 _Times = Annotated[int, Field(ge=1, le=TIMES_MAX)]
-_Span = Annotated[tuple[_Seconds, _Seconds], PAIR, AfterValidator(_ordered)]
+_Range = Annotated[tuple[_Seconds, _Seconds], PAIR, AfterValidator(_ordered)]
 _Count = Annotated[int, Field(ge=0)]
 _Users = Annotated[tuple[str, ...], BeforeValidator(_listed)]
 _Counts = Annotated[tuple[_Count, _Count], PAIR, AfterValidator(_ordered)]
@@ -60,7 +77,7 @@ class _Cluster(Section):
     vcores: Annotated[int, Field(ge=1)] = 16
     network: bool = False
     same_ports: bool = False
-    # Whether there are such keys is checked when the cluster starts.
+    # The keys are validated when the cluster starts.
     settings: dict[str, _Text] = Field(default_factory=dict)
 
     @field_validator("racks")
@@ -72,7 +89,7 @@ class _Cluster(Section):
 
 
 class _Work(Section):
-    program: Program = Program.BATCH
+    program: WorkProgram = WorkProgram.BATCH
     applications: _Times = 1
     tasks: _Times = 4
     seconds: _Seconds = 1.0
@@ -85,29 +102,29 @@ class _Work(Section):
 
 
 class _Fault(Section):
-    """Its context is the plan around it, so far as it is valid."""
+    """Validated with the valid parts of the surrounding plan as context."""
 
     fault: Annotated[FaultKind, PlainValidator(_kind)]
-    at: _Span = (1.0, 1.0)
-    lasts: _Span = Field((2.0, 2.0), alias="for")
+    at: _Range = (1.0, 1.0)
+    lasts: _Range = Field((2.0, 2.0), alias="for")
     times: _Times = 1
-    every: _Span = (1.0, 1.0)
+    every: _Range = (1.0, 1.0)
     node: str = "any"
     count: _Times = 1
     optional: bool = False
-    # Parameters of some kinds
+    # Parameters of certain kinds of faults
     containers: bool = True
     timeout: Annotated[int, Field(ge=0, le=3600)] = 30
     lost: Literal["both", "requests", "replies"] = "both"
     how: Literal["silent", "lost", "reset"] = "silent"
-    delay: _Span = (0.0, 0.0)
+    delay: _Range = (0.0, 0.0)
     loss: Probability = 0.0
     breaks: Probability = 0.0
     kilobytes: Annotated[float, Field(ge=0, le=1_000_000)] = 0.0
 
     @field_validator("at")
     @classmethod
-    def _check_at(cls, at: Span, info: ValidationInfo[dict[str, Any]]) -> Span:
+    def _check_at(cls, at: Range, info: ValidationInfo[dict[str, Any]]) -> Range:
         end = info.context.get("lasts", SECONDS_MAX)
         if at[0] > end:
             raise refusal(f"is after the end of the plan, {end:g} s", "write a higher `lasts`, or an earlier time")
@@ -154,12 +171,12 @@ class _Expect(Section):
     refused: _Counts | None = None
     lost_within: Annotated[_Seconds | None, AfterValidator(lambda seconds: seconds or None)] = None
     fence: _Seconds = plans.FENCE_S
-    heal: _Seconds = plans.HEAL_S
+    heal: _Seconds = plans.RECOVER_S
     drain: _Seconds = plans.DRAIN_S
 
 
 class _Plan(Section):
-    """`cluster` and `lasts` stand above `faults`, which are checked against them."""
+    """`cluster` and `lasts` come before `faults` because faults are validated against them."""
 
     about: _Text = ""
     cluster: _Cluster = _Cluster()
@@ -174,7 +191,7 @@ class _Plan(Section):
             name,
             self.about,
             plans.ClusterPlan(**self.cluster.model_dump()),
-            tuple(plans.Work(**work.model_dump()) for work in self.work),
+            tuple(plans.WorkPlan(**work.model_dump()) for work in self.work),
             tuple(fault.record() for fault in self.faults),
             self.lasts,
             plans.Expectations(**self.expect.model_dump()),

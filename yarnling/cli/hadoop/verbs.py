@@ -1,7 +1,7 @@
-"""Hadoop's verbs among ours: `yarnling application -list` is what `yarn application -list` is there.
+"""Registers Hadoop's verbs: `yarnling application -list` does what `yarn application -list` does.
 
-Their options have one dash and many letters, and wrong ones end as they end in Hadoop; so they are passed on as they
-were typed, to be read in yarnling.cli.hadoop.
+Their options (a single dash and a word) and the handling of wrong options are Hadoop's, so the command line is passed
+unparsed to the module of the verb.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import typer
 
 from yarnling.cli.arguments import UsageException
 
-# The verbs read their options themselves, in Hadoop's spelling: `-num_containers 3`.
+# The verbs parse their options themselves, in Hadoop's spelling: `-num_containers 3`.
 PASS_ON = {"ignore_unknown_options": True, "allow_interspersed_args": False, "help_option_names": []}
 
 Rest = Annotated[list[str], typer.Argument(metavar="OPTIONS")]
@@ -22,41 +22,43 @@ Rest = Annotated[list[str], typer.Argument(metavar="OPTIONS")]
 PANEL = "As in Hadoop (-help lists the options)"
 
 _LOGS = "yarn-logs"
-"""Inside, `logs` in Hadoop's spelling; `yarnling logs APPLICATION_ID` is ours."""
+"""The internal name of Hadoop's `logs`; `yarnling logs APPLICATION_ID` is a verb of yarnling's."""
 _LOGS_OPTIONS = ("-applicationId", "-help")
 
-# {verb: (module and name of its Verb, what it does)}
+# {verb: (module and name of its Verb, help)}; an alias has no help and is hidden.
 _VERBS = {
-    "application": ("application:APPLICATION", "List, look at, kill and change applications."),
+    "application": ("application:APPLICATION", "List, show, kill and change applications."),
     "app": ("application:APPLICATION", ""),
-    "applicationattempt": ("attempt:ATTEMPT", "List, look at and fail attempts."),
-    "container": ("container:CONTAINER", "List, look at and signal containers."),
-    "node": ("node:NODE", "List and look at nodes."),
-    "queue": ("queue:QUEUE", "Look at queues."),
-    "cluster": ("cluster:CLUSTER", "List the labels of nodes."),
+    "applicationattempt": ("attempt:ATTEMPT", "List, show and fail application attempts."),
+    "container": ("container:CONTAINER", "List, show and signal containers."),
+    "node": ("node:NODE", "List and show nodes."),
+    "queue": ("queue:QUEUE", "Show queues."),
+    "cluster": ("cluster:CLUSTER", "List node labels."),
     _LOGS: ("logs:LOGS", ""),
 }
 
-_NO_SUCH_DAEMON = "yarnling has no such daemon"
-_NO_TIMELINE = f"{_NO_SUCH_DAEMON}; `yarnling application -list -appStates ALL` also lists applications that have ended"
-_ON_ITS_OWN = (
-    "`yarnling up` starts the ResourceManager and the NodeManagers; `python -m {} --conf DIR` starts one alone"
+_NO_SUCH_DAEMON = "yarnling does not have this daemon"
+_NO_TIMELINE = (
+    f"{_NO_SUCH_DAEMON}; `yarnling application -list -appStates ALL` lists applications that have ended as well"
+)
+_STARTED_BY_UP = (
+    "`yarnling up` starts the ResourceManager and the NodeManagers; `python -m {} --conf DIR` starts a single one"
 )
 
 ELSEWHERE = {
-    "classpath": "there is no Java; a container finds yarnling's packages on PYTHONPATH",
+    "classpath": "yarnling does not use Java; containers find yarnling's packages on PYTHONPATH",
     "daemonlog": "log levels cannot be changed while a daemon runs; `yarnling status` shows where the logs are, "
-    "`yarnling watch` prints every call",
+    "`yarnling watch` prints every RPC",
     "envvars": "`yarnling status` prints HADOOP_CONF_DIR; `yarnling config` lists every setting",
-    "fs2cs": "convert with Hadoop's own `yarn fs2cs`, then run `yarnling config --conf DIR` on what it wrote",
+    "fs2cs": "convert with Hadoop's own `yarn fs2cs`, then run `yarnling config --conf DIR` on its output",
     "globalpolicygenerator": f"{_NO_SUCH_DAEMON} (it has no federation)",
-    "jar": "submit one of `yarnling submit`'s applications, or an ApplicationMaster of your own as "
-    "examples/submit_minimal_master.py does",
+    "jar": "run one of the applications of `yarnling submit`, or submit your own ApplicationMaster as in "
+    "examples/submit_minimal_master.py",
     "nodeattributes": "node attributes are not supported; for node labels use `yarnling rmadmin -replaceLabelsOnNode`",
-    "nodemanager": _ON_ITS_OWN.format("nm"),
+    "nodemanager": _STARTED_BY_UP.format("nm"),
     "proxyserver": f"{_NO_SUCH_DAEMON} (it has no web pages)",
     "registrydns": f"{_NO_SUCH_DAEMON} (it has no service registry)",
-    "resourcemanager": _ON_ITS_OWN.format("rm"),
+    "resourcemanager": _STARTED_BY_UP.format("rm"),
     "router": f"{_NO_SUCH_DAEMON} (it has no federation)",
     "routeradmin": f"{_NO_SUCH_DAEMON} (it has no federation)",
     "schedulerconf": "edit capacity-scheduler.xml in HADOOP_CONF_DIR, then run `yarnling rmadmin -refreshQueues`",
@@ -65,15 +67,18 @@ ELSEWHERE = {
     "timelinereader": _NO_TIMELINE,
     "timelineserver": _NO_TIMELINE,
 }
-"""{verb that only Hadoop's `yarn` has: what to use instead}"""
+"""{verb of `yarn` that yarnling does not have: what to use instead}"""
 
 
 def add_to(app: typer.Typer) -> None:
-    """Register them; a verb without a description is another's other name."""
-    app.command("version", help="Tell the version, and the release of Hadoop that it is true to.")(_version)
-    app.command("rmadmin", help="Operate: refreshes, nodes, labels.", context_settings=PASS_ON, rich_help_panel=PANEL)(
-        _rmadmin
-    )
+    """Register the verbs."""
+    app.command("version", help="Print the version, and the release of Hadoop that yarnling follows.")(_version)
+    app.command(
+        "rmadmin",
+        help="Administrate: refresh queues and nodes, change labels and node resources.",
+        context_settings=PASS_ON,
+        rich_help_panel=PANEL,
+    )(_rmadmin)
     for name, (place, meaning) in _VERBS.items():
         register = app.command(name, help=meaning, hidden=not meaning, context_settings=PASS_ON, rich_help_panel=PANEL)
         register(_runner(place))
@@ -82,24 +87,26 @@ def add_to(app: typer.Typer) -> None:
 
 
 def rewritten(arguments: Sequence[str]) -> list[str]:
-    """The command line with `logs -applicationId ...` and `logs -help` under its inner name."""
+    """The command line with Hadoop's `logs -applicationId ...` and `logs -help` under its internal name."""
     if arguments[:1] == ["logs"] and any(option in arguments for option in _LOGS_OPTIONS):
         return [_LOGS, *arguments[1:]]
     return list(arguments)
 
 
-def _version(as_json: Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")] = False) -> None:
+def _version(as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False) -> None:
     from importlib.metadata import PackageNotFoundError, version
 
     from rm.core.resource_tracker import RM_VERSION
-    from yarnling.cli import json_form
+    from yarnling.cli.output import print_json
 
     try:
         own = version("yarnling")
     except PackageNotFoundError:
         own = "not installed"
-    text = json_form.text({"yarnling": own, "hadoop": RM_VERSION})
-    typer.echo(text if as_json else f"yarnling {own}, which does what Hadoop {RM_VERSION} does")
+    if as_json:
+        print_json({"yarnling": own, "hadoop": RM_VERSION})
+    else:
+        typer.echo(f"yarnling {own}, compatible with Hadoop {RM_VERSION}")
 
 
 def _rmadmin(options: Rest = []) -> None:  # noqa: B006  typer copies it

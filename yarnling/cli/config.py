@@ -1,17 +1,17 @@
-"""`yarnling config`: what becomes of every key.
+"""`yarnling config`: how each configuration key is treated; and the notices about keys when a cluster starts.
 
-On a terminal a list for people. Elsewhere a line for each key, whose format programs may rely on:
+On a terminal, a list for people. In a pipe, a line for each key, in a format that programs may rely on:
 
     KEY=VALUE <tab> STATE <tab> ORIGIN [<tab> perhaps NEAREST KEY]
 
-STATE is read, defaulted, ignored (known to Hadoop, not to yarnling) or unknown. Control characters of a value are
-written out, so that a line has no other tabs.
+STATE is read, defaulted, ignored (known to Hadoop but not to yarnling) or unknown. Control characters in a value are
+escaped, so a line has no other tabs.
 """
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from msgspec import Struct
@@ -21,25 +21,24 @@ from rich.text import Text
 from rm.scheduler.config.configuration import check_scheduler
 from wire.hadoop_keys import hadoop_keys
 from wire.hadoop_xml import read_configuration
-from yarn.faults import ConfigurationException, Severity
+from yarn.faults import ConfigurationException, Severity, refuse_if_faulty
 from yarn.settings.report import ConfigurationReport, describe
-from yarnling.cli import json_form
 from yarnling.cli.arguments import reading_arguments
-from yarnling.cli.terminal import in_line, notices, print_indented, terminal
-from yarnling.cluster.configuration import definitions, with_defaults
+from yarnling.cli.output import in_line, notices, print_indented, print_json, terminal
+from yarnling.cluster.configuration import definitions, replaced, with_defaults
 from yarnling.cluster.state import find_cluster
 
 _TITLES = {
     "read": "Read",
     "defaulted": "Defaulted",
-    "ignored": "Ignored: Hadoop's, not yarnling's",
+    "ignored": "Ignored: Hadoop reads them, yarnling does not",
     "unknown": "Unknown",
 }
-"""{state: heading on a terminal}, in the order of the lists."""
+"""{state: heading on a terminal}, in the order of printing."""
 
 
 class _Row(Struct, frozen=True):
-    """A key and what becomes of it. `remark`: its meaning, or the key that was perhaps meant."""
+    """A key and how it is treated. `remark`: its meaning, or the nearest known key."""
 
     state: str
     key: str
@@ -49,7 +48,7 @@ class _Row(Struct, frozen=True):
 
 
 def report(conf: Path | None, define: list[str], name: str | None, *, every: bool, as_json: bool) -> None:
-    """Print the report; ConfigurationException at the end if the configuration would be refused."""
+    """Print the report. Raises ConfigurationException at the end if a cluster would refuse the configuration."""
     if name is not None:
         conf = Path(find_cluster(name).conf_dir)
     with reading_arguments():
@@ -58,7 +57,7 @@ def report(conf: Path | None, define: list[str], name: str | None, *, every: boo
     found = describe(configuration, hadoop_keys(), check_scheduler(configuration))
     console = terminal()
     if as_json:
-        sys.stdout.write(json_form.text(found) + "\n")
+        print_json(found)
     elif console.is_terminal:
         _print_lists(list(_rows(found, every=every)), console)
     else:
@@ -68,6 +67,31 @@ def report(conf: Path | None, define: list[str], name: str | None, *, every: boo
     errors = [fault for fault in found.faults if fault.severity is Severity.ERROR]
     if errors:
         raise ConfigurationException(errors)
+
+
+def print_key_notices(conf: str | None, settings: Mapping[str, str]) -> None:
+    """Print to standard error how many keys are read, and which are unknown or suspicious; nothing without keys.
+
+    Raises ConfigurationException with every error.
+    """
+    if conf is None and not settings:
+        return
+    given = read_configuration(None if conf is None else Path(conf), settings)
+    configuration = with_defaults(given)
+    found = describe(configuration, hadoop_keys(), check_scheduler(configuration))
+    refuse_if_faulty(found.faults)
+    console = notices()
+    read = sum(key.key in given for key in found.read)
+    counts = f"{read} keys read, {len(found.ignored)} ignored, {len(found.unknown)} unknown"
+    where = "" if conf is None else f" (yarnling config --conf {conf} lists them)"
+    console.print(in_line(f"Configuration: {counts}{where}"))
+    if own := replaced(configuration, settings):
+        console.print(in_line(f"Set by the cluster itself (override with -D): {', '.join(own)}"))
+    for key in found.unknown:
+        nearest = f", perhaps {key.nearest}" if key.nearest else ""
+        console.print(in_line(f"unknown: {key.origin}: {key.key} = {key.value!r}{nearest}"))
+    for fault in found.faults:
+        console.print(in_line(f"warning: {fault}"))
 
 
 def _rows(found: ConfigurationReport, *, every: bool) -> Iterator[_Row]:
@@ -100,7 +124,7 @@ def _print_lists(rows: list[_Row], console: Console) -> None:
 
 
 def _print_row(row: _Row, console: Console) -> None:
-    """Key and value on a line, or each on its own; they are never split, so that they can be searched and copied."""
+    """Key and value on one line, or each on its own; never split, so that they can be searched and copied."""
     key, value = in_line(row.key), in_line(row.value)
     one_line = f"  {key} = {value}"
     for line in [one_line] if len(one_line) <= console.width else [f"  {key}", f"    = {value}"]:

@@ -13,7 +13,7 @@ from yarn.applications import ApplicationReport
 from yarn.ids import NodeId
 from yarn.nodes import NodeReport
 from yarn.queues import QueueInfo
-from yarnling.cli.views import look
+from yarnling.cli.status import snapshot
 from yarnling.cluster.client import Client
 
 
@@ -31,6 +31,6 @@ class Played:
 
 
 async def test_nodes_and_applications_are_in_the_order_of_their_numbers(tmp_path: Path) -> None:
-    view = await look(cast(Client, Played()), state(tmp_path))
+    view = await snapshot(cast(Client, Played()), state(tmp_path))
     assert [node.node_id.host.rpartition(".")[2] for node in view.nodes] == ["2", "3", "10", "11"]
     assert [app.application_id.id for app in view.applications] == [9, 10]

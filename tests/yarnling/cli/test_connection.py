@@ -36,7 +36,7 @@ def client(supervisor: subprocess.Popen[bytes], tmp_path: Path) -> CommandClient
 async def test_a_call_ends_when_the_supervisor_has_gone(supervisor: subprocess.Popen[bytes], tmp_path: Path) -> None:
     asyncio.get_running_loop().call_later(0.05, supervisor.kill)
     async with asyncio.timeout(60) as deadline:
-        with pytest.raises(NoCluster, match="the cluster 'mine' has ended meanwhile"):
+        with pytest.raises(NoCluster, match="the cluster 'mine' has stopped in the meantime"):
             await asked_and_killed(client(supervisor, tmp_path))
     assert not deadline.expired()
     assert not asyncio.current_task().cancelling()  # type: ignore[union-attr]

@@ -12,7 +12,7 @@ import pytest
 from yarn.applications import ApplicationAttemptReport
 from yarn.ids import ApplicationAttemptId, ApplicationId, ContainerId
 from yarn.states import YarnApplicationAttemptState
-from yarnling.cli.container_output import GrowingOutput
+from yarnling.cli.run import ContainerOutput
 from yarnling.cluster.client import Client
 
 APP = ApplicationId(1, 1)
@@ -41,7 +41,7 @@ def write(log_dir: Path, container: ContainerId, name: str, text: str) -> None:
 
 async def test_lines_as_they_come_and_the_rest_at_the_end(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     client = TellingClient(tmp_path)
-    output = GrowingOutput(client, APP)
+    output = ContainerOutput(client, APP)
     await output.print_new()
     write(tmp_path, MASTER, "stdout", "of the master\n")
     write(tmp_path, FIRST, "stdout", "one\x0b\x1c\u2028still one\n\ntw")

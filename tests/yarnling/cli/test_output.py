@@ -19,12 +19,10 @@ from yarn.nodes import NodeHealth, NodeReport
 from yarn.queues import QueueInfo, QueueStatistics
 from yarn.resource import NONE, Resource
 from yarn.states import FinalApplicationStatus, NodeState, QueueState, YarnApplicationState
-from yarnling.cli import configuration
-from yarnling.cli.app import tell
-from yarnling.cli.configuration import report
-from yarnling.cli.key_notices import tell_of_keys
-from yarnling.cli.terminal import in_line, live, shown, terminal, without_page_hint, without_pages
-from yarnling.cli.views import ClusterView, application_table, cluster_view, node_table, queue_table
+from yarnling.cli import config
+from yarnling.cli.config import print_key_notices, report
+from yarnling.cli.output import in_line, live, plain, print_error, shown, terminal, without_page_hint, without_pages
+from yarnling.cli.status import ClusterView, application_table, cluster_tables, node_table, queue_table
 
 EVIL = "[/x] [bold]:smile: \x1b[2J\x9b1m\u202e\udcff\a"
 TAMED = "[/x] [bold]:smile: \\x1b[2J\\x9b1m\\u202e\\udcff\\x07"
@@ -62,7 +60,7 @@ def test_warnings_of_a_configuration_are_no_markup(tmp_path: Path, capsys: pytes
     (tmp_path / "capacity-scheduler.xml").write_text(to_xml(values))
     report(tmp_path, [], None, every=False, as_json=False)
     assert "warning: capacity-scheduler.xml" in capsys.readouterr().err
-    tell_of_keys(str(tmp_path), {"foo.evil": EVIL})
+    print_key_notices(str(tmp_path), {"foo.evil": EVIL})
     assert ascii(EVIL) in capsys.readouterr().err
 
 
@@ -77,7 +75,7 @@ def test_names_of_applications_queues_and_nodes_are_no_markup() -> None:
 
 
 def test_an_error_is_told_without_what_a_terminal_obeys(capsys: pytest.CaptureFixture[str]) -> None:
-    tell(InvalidArgumentException(f"queue {EVIL}:\nunknown"))
+    print_error(InvalidArgumentException(f"queue {EVIL}:\nunknown"))
     assert capsys.readouterr().err == f"yarnling: queue {TAMED}:\nunknown\n"
 
 
@@ -86,7 +84,7 @@ def test_an_unhealthy_node_says_why() -> None:
         NodeId("127.0.0.2", 1), NodeState.UNHEALTHY, "", "/r", NONE, NONE, 0, NodeHealth(False, "1/1 local-dirs [\x1b]")
     )
     root = QueueInfo("root", "root", QueueState.RUNNING, 1.0, 1.0, 0.0, 1.0, 1.0, 0.0, QueueStatistics())
-    assert "127.0.0.2:1 UNHEALTHY: 1/1 local-dirs [\\x1b]" in drawn(cluster_view(ClusterView((node,), root, ())))
+    assert "127.0.0.2:1 UNHEALTHY: 1/1 local-dirs [\\x1b]" in drawn(cluster_tables(ClusterView((node,), root, ())))
 
 
 @pytest.mark.parametrize(
@@ -194,7 +192,7 @@ def test_a_configuration_on_a_terminal_keeps_keys_and_values_whole(
     width: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(
-        configuration, "terminal", lambda: Console(width=width, force_terminal=True, color_system=None, highlight=False)
+        config, "terminal", lambda: Console(width=width, force_terminal=True, color_system=None, highlight=False)
     )
     value = "/a/directory/that/is/rather/long"
     report(None, [f"{LONG_KEY}=95.0", f"yarn.nodemanager.local-dirs={value}"], None, every=False, as_json=False)
@@ -213,3 +211,37 @@ def test_a_reader_that_has_gone_is_an_error_and_not_an_exit(monkeypatch: pytest.
         monkeypatch.undo()
         with contextlib.suppress(BrokenPipeError):
             pipe.close()
+
+
+# JSON
+
+
+def test_a_report() -> None:
+    node = NodeReport(
+        NodeId("127.0.0.2", 7),
+        NodeState.RUNNING,
+        "",
+        "/default-rack",
+        Resource(0, 0),
+        Resource(1024, 2, (("gpu", 1),)),
+        3,
+        NodeHealth(),
+        labels=frozenset({"b", "a"}),
+    )
+    form = plain(node)
+    assert form["node_id"] == "127.0.0.2:7"
+    assert form["state"] == "RUNNING"
+    assert form["capability"] == {"memory-mb": 1024, "vcores": 2, "gpu": 1}
+    assert form["labels"] == ["a", "b"]
+    assert form["health"]["healthy"] is True
+    assert form["update_type"] is None
+
+
+def test_keys_and_items_may_be_ids() -> None:
+    app_id = ApplicationId(1_700_000_000_000, 1)
+    assert plain({app_id: [app_id]}) == {str(app_id): [str(app_id)]}
+
+
+def test_what_is_none_of_our_records_is_refused() -> None:
+    with pytest.raises(TypeError, match="object cannot be written as JSON"):
+        plain(object())

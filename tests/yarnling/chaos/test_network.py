@@ -1,4 +1,4 @@
-"""What the proxy does to a stream: hold it back, delay it, break it off; and never change it."""
+"""What a link does to a TCP stream: hold it back, delay it, reset it; it never changes the bytes."""
 
 from __future__ import annotations
 
@@ -10,29 +10,29 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from yarnling.chaos.proxy import Harm, Link
+from yarnling.chaos.network import Link, NetworkFault
 
 SOON_S = 10.0
 STILL_S = 0.1
-"""So long nothing comes that must not come: a mistake would show within a millisecond."""
+"""How long to check that nothing arrives; a bug would show within a millisecond."""
 
 
 class Call:
-    """A connection to an echo behind the link."""
+    """A connection to an echo server behind the link."""
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.reader = reader
         self.writer = writer
 
-    async def says(self, data: bytes) -> None:
+    async def send(self, data: bytes) -> None:
         self.writer.write(data)
         await self.writer.drain()
 
-    async def hears(self, count: int) -> bytes:
+    async def receive(self, count: int) -> bytes:
         async with asyncio.timeout(SOON_S):
             return await self.reader.readexactly(count)
 
-    async def hears_nothing(self) -> bool:
+    async def receives_nothing(self) -> bool:
         try:
             async with asyncio.timeout(STILL_S):
                 await self.reader.read(1)
@@ -49,16 +49,16 @@ class Call:
 
 
 class Echo:
-    """A server that says what it hears; `heard` is all of it."""
+    """An echo server; `received`: all bytes so far."""
 
     def __init__(self) -> None:
-        self.heard = b""
+        self.received = b""
         self.changed = asyncio.Event()
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
             while data := await reader.read(1024):
-                self.heard += data
+                self.received += data
                 self.changed.set()
                 writer.write(data)
                 await writer.drain()
@@ -94,117 +94,119 @@ async def call(link: Link) -> AsyncIterator[Call]:
 async def test_a_healthy_link_passes_everything() -> None:
     data = random.Random(2).randbytes(1 << 20)
     async with link() as (through, _), call(through) as one, asyncio.TaskGroup() as tasks:
-        tasks.create_task(one.says(data))
-        assert await one.hears(len(data)) == data
+        tasks.create_task(one.send(data))
+        assert await one.receive(len(data)) == data
 
 
 async def test_what_a_silent_cut_holds_back_comes_when_it_is_healed() -> None:
     async with link() as (through, echo), call(through) as one:
-        await one.says(b"a")
-        assert await one.hears(1) == b"a"
-        through.harm(1, Harm(requests=True, replies=True))
-        await one.says(b"bc")
-        assert await one.hears_nothing()
-        assert echo.heard == b"a"
-        through.undo(1)
-        assert await one.hears(2) == b"bc"
+        await one.send(b"a")
+        assert await one.receive(1) == b"a"
+        through.inject(1, NetworkFault(requests=True, replies=True))
+        await one.send(b"bc")
+        assert await one.receives_nothing()
+        assert echo.received == b"a"
+        through.remove(1)
+        assert await one.receive(2) == b"bc"
 
 
 async def test_replies_alone_are_held_back() -> None:
     async with link() as (through, echo), call(through) as one:
-        await one.says(b"a")
-        assert await one.hears(1) == b"a"
-        through.harm(1, Harm(replies=True))
+        await one.send(b"a")
+        assert await one.receive(1) == b"a"
+        through.inject(1, NetworkFault(replies=True))
         echo.changed.clear()
-        await one.says(b"b")
+        await one.send(b"b")
         async with asyncio.timeout(SOON_S):
             await echo.changed.wait()
-        assert echo.heard == b"ab", "the request arrives"
-        assert await one.hears_nothing()
-        through.undo(1)
-        assert await one.hears(1) == b"b"
+        assert echo.received == b"ab", "the request arrives"
+        assert await one.receives_nothing()
+        through.remove(1)
+        assert await one.receive(1) == b"b"
 
 
 async def test_what_is_forgotten_never_comes() -> None:
     async with link() as (through, _), call(through) as one:
-        await one.says(b"a")
-        assert await one.hears(1) == b"a"
-        through.harm(1, Harm(replies=True, forgets=True))
-        await one.says(b"b")
-        through.undo(1)
+        await one.send(b"a")
+        assert await one.receive(1) == b"a"
+        through.inject(1, NetworkFault(replies=True, forgets=True))
+        await one.send(b"b")
+        through.remove(1)
         assert await one.is_broken()
 
 
 async def test_a_reset_breaks_what_is_and_what_comes() -> None:
     async with link() as (through, _), call(through) as old:
-        await old.says(b"a")
-        assert await old.hears(1) == b"a"
-        through.harm(1, Harm(reset=True))
+        await old.send(b"a")
+        assert await old.receive(1) == b"a"
+        through.inject(1, NetworkFault(reset=True))
         assert await old.is_broken()
         async with call(through) as new:
             assert await new.is_broken()
-        through.undo(1)
+        through.remove(1)
         async with call(through) as healed:
-            await healed.says(b"b")
-            assert await healed.hears(1) == b"b"
+            await healed.send(b"b")
+            assert await healed.receive(1) == b"b"
 
 
-async def test_two_harms_are_undone_one_by_one() -> None:
+async def test_two_faults_are_removed_one_by_one() -> None:
     async with link() as (through, _), call(through) as one:
-        through.harm(1, Harm(requests=True))
-        through.harm(2, Harm(requests=True, delay_s=0.001))
-        await one.says(b"a")
-        through.undo(2)
-        assert await one.hears_nothing()
-        through.undo(1)
-        assert await one.hears(1) == b"a"
+        through.inject(1, NetworkFault(requests=True))
+        through.inject(2, NetworkFault(requests=True, delay_s=0.001))
+        await one.send(b"a")
+        through.remove(2)
+        assert await one.receives_nothing()
+        through.remove(1)
+        assert await one.receive(1) == b"a"
 
 
-async def test_a_connection_over_a_dead_cable_comes_about_when_it_is_healed() -> None:
+async def test_a_connection_requested_during_a_partition_is_established_after_recovery() -> None:
     async with link() as (through, echo):
-        through.harm(1, Harm(requests=True))
+        through.inject(1, NetworkFault(requests=True))
         async with call(through) as one:
-            await one.says(b"a")
-            assert await one.hears_nothing()
-            assert echo.heard == b""
-            through.heal()
-            assert await one.hears(1) == b"a"
+            await one.send(b"a")
+            assert await one.receives_nothing()
+            assert echo.received == b""
+            through.recover()
+            assert await one.receive(1) == b"a"
 
 
-async def test_delay_holds_for_both_ways_and_keeps_the_order() -> None:
+async def test_a_delay_applies_to_both_directions_and_keeps_the_order() -> None:
     async with link() as (through, _), call(through) as one:
-        through.harm(1, Harm(delay_s=0.05))
+        through.inject(1, NetworkFault(delay_s=0.05))
         began_s = time.monotonic()
         for byte in b"abc":
-            await one.says(bytes([byte]))
-        assert await one.hears(3) == b"abc"
+            await one.send(bytes([byte]))
+        assert await one.receive(3) == b"abc"
         assert time.monotonic() - began_s >= 0.1
 
 
-@pytest.mark.parametrize("harm", [Harm(loss=0.9), Harm(rate=1e6), Harm(loss=0.3, rate=1e6, delay_s=0.001)])
-async def test_bad_lines_change_nothing(harm: Harm) -> None:
+@pytest.mark.parametrize(
+    "fault", [NetworkFault(loss=0.9), NetworkFault(rate=1e6), NetworkFault(loss=0.3, rate=1e6, delay_s=0.001)]
+)
+async def test_a_bad_network_does_not_change_the_bytes(fault: NetworkFault) -> None:
     data = random.Random(3).randbytes(20_000)
     async with link() as (through, _), call(through) as one, asyncio.TaskGroup() as tasks:
-        through.harm(1, harm)
-        tasks.create_task(one.says(data))
-        assert await one.hears(len(data)) == data
+        through.inject(1, fault)
+        tasks.create_task(one.send(data))
+        assert await one.receive(len(data)) == data
 
 
-async def test_connections_break_now_and_then() -> None:
+async def test_connections_break_at_random() -> None:
     async with link() as (through, _), call(through) as one:
-        through.harm(1, Harm(breaks=0.9999))
-        await one.says(b"a")
+        through.inject(1, NetworkFault(breaks=0.9999))
+        await one.send(b"a")
         assert await one.is_broken()
 
 
-async def test_a_server_that_is_gone_is_a_broken_connection() -> None:
+async def test_without_a_server_the_connection_is_reset() -> None:
     async with link() as (through, _):
         through.target = ("127.0.0.1", 1)
         async with call(through) as one:
             assert await one.is_broken()
 
 
-async def test_nothing_is_left_when_it_is_closed() -> None:
+async def test_closing_a_link_resets_connections_and_frees_the_port() -> None:
     async with link() as (through, _):
         async with call(through) as one:
             await through.close()

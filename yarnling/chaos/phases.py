@@ -1,0 +1,232 @@
+"""The phases of a run: inject the faults while the work runs, recover the cluster, drain it.
+
+Draining means that all applications end and everything they used is released.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from contextlib import suppress
+from typing import Any, Literal, TypeVar
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from yarn.errors import YarnException
+from yarn.states import FINAL_APPLICATION_STATES, NodeState
+from yarnling.chaos.cleanup import busy_nodes, live_containers, work_files
+from yarnling.chaos.faults import ACTIONS
+from yarnling.chaos.history import History, InjectedFault, Outcome, Role, SubmittedApplication
+from yarnling.chaos.notes import FRESH_S, Notes, now_s
+from yarnling.chaos.plan import Plan, WorkPlan, WorkProgram
+from yarnling.chaos.schedule import FaultInjection
+from yarnling.chaos.target import TargetCluster
+from yarnling.chaos.workload import Workload
+
+POLL_S = 0.1
+ANSWER_S = 5.0
+"""How long a ResourceManager may take to report which nodes are missing."""
+
+ReportKind = Literal["fault", "recovered", "phase", "problem", "state"]
+Report = Callable[[ReportKind, str], None]
+"""Called with each thing that happens, as a line of text."""
+T = TypeVar("T")
+
+
+class RunContext(Struct, frozen=True):
+    """A running cluster, what is to happen to it, and where that is recorded."""
+
+    plan: Plan
+    injections: tuple[FaultInjection, ...]
+    target: TargetCluster
+    workload: Workload
+    notes: Notes
+    history: History
+    report: Report
+
+
+def describe(error: BaseException) -> str:
+    """An exception, or all of a group, in one line."""
+    if isinstance(error, BaseExceptionGroup):
+        return "; ".join(describe(inner) for inner in error.exceptions)
+    return error.message if isinstance(error, YarnException) else f"{type(error).__name__}: {error}"
+
+
+# Inject
+
+
+async def inject_faults(run: RunContext) -> None:
+    """Submit the work and inject the faults; returns when all faults are over and all submissions acknowledged."""
+    history = run.history
+    history.started_s = now_s()
+    run.report("phase", "working")
+    most_s = run.plan.lasts + run.plan.expect.heal
+    try:
+        async with asyncio.timeout(most_s), asyncio.TaskGroup() as tasks:
+            for work in run.plan.work:
+                tasks.create_task(_submit(run, work))
+            if run.plan.awaits_work:
+                await _wait_for_work(run)
+            for injection in run.injections:
+                tasks.create_task(_inject(run, injection))
+    except TimeoutError:
+        history.not_recovered.append(f"a fault or a submission is still not over after {most_s:g} s")
+
+
+async def _submit(run: RunContext, work: WorkPlan) -> None:
+    try:
+        await run.workload.run(work)
+    except YarnException as error:
+        run.history.problem = f"{work.program.value} could not be submitted: {error.message}"
+
+
+async def _wait_for_work(run: RunContext) -> None:
+    """Wait for the first running container and count times from there: before it, a fault could break nothing."""
+    while not run.notes.alive(Role.CONTAINER, Role.TASK):  # noqa: ASYNC110  files set no event
+        await asyncio.sleep(POLL_S)
+    run.history.started_s = now_s()
+
+
+async def _inject(run: RunContext, injection: FaultInjection) -> None:
+    """Inject a fault at its time, and undo it when it is over."""
+    history = run.history
+    action = ACTIONS[injection.kind.name](run.target, injection)
+    await asyncio.sleep(max(0.0, history.started_s + injection.at_ms / 1000 - now_s()))
+    start_s = now_s()
+    index = len(history.injected)
+    history.injected.append(InjectedFault(injection, start_s))
+    try:
+        target = await _result(action.inject())
+    except YarnException as error:
+        # There was no target, or it has just exited. For an optional fault that was to be expected.
+        problem = "" if injection.optional else error.message
+        history.injected[index] = InjectedFault(
+            injection, start_s, now_s(), problem=problem, skipped=injection.optional
+        )
+        run.report("problem", f"{injection}: {error.message}")
+        return
+    injected = InjectedFault(injection, start_s, target=target)
+    history.injected[index] = injected
+    run.report("fault", f"{injection.kind.name} {target}")
+    if injection.until_ms is None:
+        return
+    # The planned duration counts from here: on a busy machine the injection itself takes a while.
+    await asyncio.sleep((injection.until_ms - injection.at_ms) / 1000)
+    try:
+        await _result(action.recover())
+    except YarnException as error:
+        history.not_recovered.append(f"{injection.kind.name} {target}: {error.message}")
+    history.injected[index] = replace(injected, recovered_s=now_s())
+    run.report("recovered", f"{injection.kind.name} {target}")
+
+
+async def _result(step: Coroutine[Any, Any, T]) -> T:
+    """The result of a step of a fault. Raises YarnException for errors of the cluster or of an exited process."""
+    try:
+        return await step
+    except* (YarnException, ProcessLookupError, TimeoutError) as errors:
+        problem = describe(errors)
+    # Not within `except*`: Python 3.11.2 would wrap it in a group.
+    raise YarnException(problem)
+
+
+# Recover
+
+
+async def recover(run: RunContext) -> None:
+    """Undo the remaining faults and wait until all daemons run again."""
+    run.report("phase", "recovering")
+    target, most_s = run.target, run.plan.expect.heal
+    try:
+        async with asyncio.timeout(most_s):
+            await target.recover()
+            while not await _all_nodes_run(target):
+                # A node whose decommissioning has just been cancelled may still exit.
+                await target.restart_nodes()
+                await asyncio.sleep(POLL_S)
+    except (YarnException, TimeoutError) as error:
+        run.history.not_recovered.append(str(error) or f"not within {most_s:g} s")
+        run.history.not_recovered += await _missing_nodes(target)
+    run.history.recovered_s = now_s()
+
+
+async def _all_nodes_run(target: TargetCluster) -> bool:
+    running = await target.cluster.client.nodes(frozenset({NodeState.RUNNING}))
+    return len(running) == len(target.cluster.nodes)
+
+
+async def _missing_nodes(target: TargetCluster) -> list[str]:
+    """A line for each node that is not RUNNING, or one for a ResourceManager that does not answer."""
+    try:
+        async with asyncio.timeout(ANSWER_S):
+            nodes = await target.cluster.client.nodes()
+    except (YarnException, TimeoutError):
+        return ["the ResourceManager does not answer"]
+    return [f"{node.node_id} is {node.state.name}" for node in nodes if node.state is not NodeState.RUNNING]
+
+
+# Drain
+
+
+async def drain(run: RunContext) -> None:
+    """Kill the services, wait for all applications to end and for everything they used to be released.
+
+    Services run until the last fencing window is over. Killed earlier, they would end unseen what ran twice.
+    """
+    await asyncio.sleep(max(0.0, _last_window_s(run) - now_s()))
+    run.report("phase", "draining")
+    history, most_s = run.history, run.plan.expect.drain
+    try:
+        async with asyncio.timeout(most_s):
+            await _end_applications(run)
+            while held := await _still_used(run.target):
+                run.report("state", held[0])
+                await asyncio.sleep(POLL_S)
+        history.drained_s = now_s()
+    except TimeoutError:
+        history.not_drained += await _still_used(run.target)
+        history.not_drained.append(f"not within {most_s:g} s")
+    except YarnException as error:
+        history.not_drained.append(error.message)
+    for submitted in history.submissions:
+        history.outcomes[submitted.application_id] = await _outcome(run, submitted)
+
+
+async def _end_applications(run: RunContext) -> None:
+    """Kill the applications that never end by themselves, and wait for all that were accepted."""
+    client = run.target.cluster.client
+    accepted = [one for one in run.history.submissions if one.acknowledged_s is not None]
+    for one in accepted:
+        if one.program is WorkProgram.SERVICE:
+            await client.kill(one.application_id, "Killed at the end of the chaos run.")
+    for one in accepted:
+        await client.wait(one.application_id)
+
+
+def _last_window_s(run: RunContext) -> float:
+    """When everything superseded while a fault hid its node has to have ended, and its notes are no longer fresh."""
+    hiding = [one for one in run.history.injected if one.injection.kind.hides_node and not one.skipped]
+    ends = [one.recovered_s for one in hiding if one.recovered_s is not None]
+    return max(ends, default=0.0) + run.plan.expect.fence + FRESH_S
+
+
+async def _outcome(run: RunContext, submitted: SubmittedApplication) -> Outcome:
+    """What the ResourceManager reports at the end; state None if it cannot be asked."""
+    application_id = submitted.application_id
+    with suppress(YarnException):
+        report = await run.target.cluster.client.report(application_id)
+        ended = report.state in FINAL_APPLICATION_STATES
+        counted = submitted.program is WorkProgram.WORDCOUNT and ended
+        right = run.workload.is_right(application_id) if counted else None
+        return Outcome(report.state, report.final_status, report.current_attempt_id.attempt, report.diagnostics, right)
+    return Outcome(None)
+
+
+async def _still_used(target: TargetCluster) -> list[str]:
+    """What is not released yet, according to the ResourceManager and to the nodes' processes and files."""
+    return [
+        *await busy_nodes(target.cluster.client),
+        *await asyncio.to_thread(live_containers, target.cluster.directory.path),
+        *work_files(target.cluster.nodes),
+    ]

@@ -1,0 +1,163 @@
+"""Verbs on the parts of a running cluster: add and remove nodes, kill, pause and restart daemons and containers.
+
+Each sends a request to the cluster's supervisor (yarnling.cluster.orders), which reports progress and the result.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from yarn.errors import YarnException
+from yarn.ids import ApplicationId, ContainerId
+from yarnling.cli.arguments import DEFAULT_NAME, Application, Json, Name, Node, reading_arguments
+
+PANEL = "Parts of a running cluster"
+
+
+def add_to(app: typer.Typer) -> None:
+    """Register the verbs."""
+    for name, run in (
+        ("add-node", _add_node),
+        ("remove-node", _remove_node),
+        ("restart-node", _restart_node),
+        ("kill-node", _kill_node),
+        ("pause-node", _pause_node),
+        ("resume-node", _resume_node),
+        ("kill-rm", _kill_rm),
+        ("restart-rm", _restart_rm),
+        ("kill-master", _kill_master),
+        ("kill-container", _kill_container),
+    ):
+        app.command(name, rich_help_panel=PANEL)(run)
+
+
+def _add_node(
+    count: Annotated[int, typer.Argument(help="Number of nodes.", min=1)] = 1,
+    memory: Annotated[int | None, typer.Option(metavar="MB", help="Memory (default: as the others).", min=1)] = None,
+    vcores: Annotated[int | None, typer.Option(help="Vcores (default: as the others).", min=1)] = None,
+    name: Name = DEFAULT_NAME,
+    as_json: Json = False,
+) -> None:
+    """Start more NodeManagers and wait until they have registered."""
+    _request(name, as_json, order="add-node", count=count, memory_mb=memory, vcores=vcores)
+
+
+def _remove_node(
+    node: Node,
+    timeout: Annotated[
+        int | None, typer.Option(metavar="S", help="Seconds until what still runs is killed (default: 3600).", min=0)
+    ] = None,
+    now: Annotated[bool, typer.Option("--now", help="Stop its containers and remove it at once.")] = False,
+    name: Name = DEFAULT_NAME,
+    as_json: Json = False,
+) -> None:
+    """Decommission a node: it gets no new containers, and exits when its containers and their applications have ended.
+
+    If interrupted, the node stays.
+    """
+    if now and timeout is not None:
+        raise typer.BadParameter("--now and --timeout cannot be combined")
+    _request(name, as_json, order="remove-node", node=node, timeout_s=timeout, now=now)
+
+
+def _restart_node(node: Node, name: Name = DEFAULT_NAME, as_json: Json = False) -> None:
+    """Start a NodeManager that has exited again, with the same host and directories."""
+    _request(name, as_json, order="restart-node", node=node)
+
+
+def _kill_node(
+    node: Node,
+    containers: Annotated[
+        bool,
+        typer.Option("--containers/--keep-containers", help="Kill its containers too, as if the machine had failed."),
+    ] = True,
+    pack: Annotated[
+        bool, typer.Option("--pack", help="Kill all nodes that share the process of this one (`up --pack`).")
+    ] = False,
+    name: Name = DEFAULT_NAME,
+    as_json: Json = False,
+) -> None:
+    """Kill a NodeManager with SIGKILL; the ResourceManager notices when its heartbeats stop."""
+    _request(name, as_json, order="kill-node", node=node, containers=containers, pack=pack)
+
+
+def _pause_node(node: Node, name: Name = DEFAULT_NAME, as_json: Json = False) -> None:
+    """Pause a NodeManager with SIGSTOP, as if its machine hung; its containers keep running."""
+    _request(name, as_json, order="pause-node", node=node)
+
+
+def _resume_node(node: Node, name: Name = DEFAULT_NAME, as_json: Json = False) -> None:
+    """Resume a paused NodeManager."""
+    _request(name, as_json, order="resume-node", node=node)
+
+
+def _kill_rm(name: Name = DEFAULT_NAME, as_json: Json = False) -> None:
+    """Kill the ResourceManager with SIGKILL; nodes, ApplicationMasters and containers keep running."""
+    _request(name, as_json, order="kill-rm")
+
+
+def _restart_rm(name: Name = DEFAULT_NAME, as_json: Json = False) -> None:
+    """Start a ResourceManager that has exited again; with `up --recovery` it recovers its applications."""
+    _request(name, as_json, order="restart-rm")
+
+
+def _kill_master(application: Application, name: Name = DEFAULT_NAME, as_json: Json = False) -> None:
+    """Kill an ApplicationMaster with SIGKILL; the ResourceManager starts the next attempt, if one is left."""
+    with reading_arguments():
+        ApplicationId.parse(application)
+    _request(name, as_json, order="kill-master", application=application)
+
+
+def _kill_container(
+    container: Annotated[str, typer.Argument(metavar="CONTAINER_ID")],
+    name: Name = DEFAULT_NAME,
+    as_json: Json = False,
+) -> None:
+    """Kill all processes of a container with SIGKILL: it fails with exit status 137."""
+    with reading_arguments():
+        ContainerId.parse(container)
+    _request(name, as_json, order="kill-container", container=container)
+
+
+def _request(name: str, as_json: bool, **request: object) -> None:
+    """Print the result to standard output. Raises YarnException if the supervisor refuses or does not answer."""
+    from yarnling.cli.output import print_json, shown
+    from yarnling.cluster.control_socket import NoSupervisor
+    from yarnling.cluster.state import find_cluster
+
+    state = find_cluster(name)
+    try:
+        answer = _result(request, name)
+    except NoSupervisor as error:
+        raise YarnException(
+            f"the supervisor of the cluster {name!r}, process {state.supervisor.pid}, does not answer: {error.message}"
+        ) from None
+    if "error" in answer:
+        raise YarnException(str(answer["error"]))
+    if as_json:
+        print_json(answer["facts"])
+    else:
+        typer.echo(shown(str(answer["text"])))
+
+
+def _result(request: dict[str, object], name: str) -> dict[str, object]:
+    """The last answer. Progress goes to standard error: one changing line on a terminal, otherwise a line each."""
+    from rich.text import Text
+
+    from yarnling.cli.output import in_line, notices
+    from yarnling.cluster.control_socket import answers
+    from yarnling.cluster.state import control_path
+
+    console = notices()
+    with console.status(str(request["order"])) as status:
+        for answer in answers(control_path(name), request):
+            if "progress" not in answer:
+                return answer
+            text = in_line(str(answer["progress"]))
+            if console.is_terminal:
+                status.update(Text(text))
+            else:
+                console.print(text)
+    raise AssertionError("the last answer is a result or an error")

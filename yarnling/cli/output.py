@@ -1,0 +1,218 @@
+"""Output of commands: tables and lines for people, JSON for programs.
+
+Lines are wrapped to the width of a terminal, and never in a pipe. Names, diagnostics and paths come from others: they
+are not interpreted as markup, and their control characters (escape sequences, changes of the writing direction) are
+escaped. The output of containers is printed unchanged, as `cat` would.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+import sys
+from collections.abc import Iterable, Iterator, Mapping
+from enum import Enum
+from typing import Any
+
+from msgspec import Struct
+from rich import box
+from rich.console import Console, ConsoleOptions, RenderableType
+from rich.measure import Measurement
+from rich.table import Table
+from rich.text import Text
+
+from yarn.errors import YarnException
+from yarn.records import shown_fields
+from yarn.resource import Resource
+
+PIPE_WIDTH = 1_000_000
+"""The width that rich uses for a pipe: longer than any line, so that none is wrapped."""
+INDENT = 2
+GAP = 2
+"""Spaces between two cells of a list."""
+
+# C0 except newline and tab, DEL, C1; Unicode line separators and direction marks; surrogates, which cannot be encoded.
+_CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+NOT_AVAILABLE = "N/A"
+_RM_PAGE = re.compile(r"https?://[^\s/]+/(?:proxy|cluster/app)/application_\d+_\d+\S*")
+"""A page of a ResourceManager's web server or web proxy."""
+_PORT_0 = re.compile(r"(?:https?://)?[^\s/]+:0(?:/\S*)?")
+_SEE_PAGE = re.compile(rf"For more detailed output, check the application tracking page: {_RM_PAGE.pattern} Then .*\n?")
+
+
+class _Output(Console):
+    """Raises BrokenPipeError when the reader is gone. By default rich exits the process from wherever it prints."""
+
+    def on_broken_pipe(self) -> None:
+        raise  # noqa: PLE0704  called while the BrokenPipeError is handled
+
+
+def terminal() -> Console:
+    """Standard output, without highlighting and markup."""
+    width = None if sys.stdout.isatty() else PIPE_WIDTH
+    return _Output(width=width, highlight=False, markup=False, emoji=False)
+
+
+def notices() -> Console:
+    """Standard error, for messages besides the result."""
+    return Console(stderr=True, soft_wrap=True, highlight=False, markup=False, emoji=False)
+
+
+def shown(text: str) -> str:
+    """`text` with its control characters escaped, for example `\\x1b`; newlines and tabs stay."""
+    return _CONTROL.sub(_escaped, text)
+
+
+def in_line(text: str) -> str:
+    """`text` on one line: newlines and tabs are escaped too."""
+    return shown(text).replace("\n", "\\x0a").replace("\t", "\\x09")
+
+
+def cell(text: str, style: str = "") -> Text:
+    """`text` as the cell of a table."""
+    return Text(in_line(text), style)
+
+
+def live(address: str) -> str:
+    """A URL or host:port for people; N/A where no server listens.
+
+    yarnling has no web servers: its ResourceManager reports the URLs that Hadoop's would have, and its NodeManagers
+    report port 0. The URL of an ApplicationMaster's own page is kept.
+    """
+    return NOT_AVAILABLE if _RM_PAGE.fullmatch(address) or _PORT_0.fullmatch(address) else address
+
+
+def without_pages(diagnostics: str) -> str:
+    """A ResourceManager's diagnostics with N/A in place of its web pages."""
+    return _RM_PAGE.sub(NOT_AVAILABLE, diagnostics)
+
+
+def without_page_hint(diagnostics: str) -> str:
+    """A ResourceManager's diagnostics without the sentence that refers to its web page."""
+    return _SEE_PAGE.sub("", diagnostics)
+
+
+class Listing:
+    """A table that never splits a word.
+
+    On a terminal too narrow for the table, each row becomes several lines: the first cell alone, then the other cells,
+    each after its column's name. Print it with `crop=False`, so that the terminal wraps a word longer than the line.
+    """
+
+    def __init__(self, *columns: str) -> None:
+        self._columns = columns
+        self._rows: list[tuple[Text, ...]] = []
+
+    def add_row(self, *cells: str | Text) -> None:
+        """`cells`: one for each column."""
+        self._rows.append(tuple(cell(text) if isinstance(text, str) else text for text in cells))
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[RenderableType]:
+        table = self._table()
+        needed = Measurement.get(console, options.update(width=PIPE_WIDTH), table).maximum
+        if needed <= options.max_width:
+            yield table
+            return
+        for first, *others in self._rows:
+            yield _unwrapped(first)
+            named = zip(self._columns[1:], others, strict=True)
+            pairs = [Text.assemble((f"{column}: ", "dim"), text) for column, text in named if text.plain]
+            yield from _filled(pairs, options.max_width - INDENT)
+
+    def _table(self) -> Table:
+        table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0))
+        for column in self._columns:
+            table.add_column(column, no_wrap=True)
+        for row in self._rows:
+            table.add_row(*row)
+        return table
+
+
+def print_indented(console: Console, line: Text) -> None:
+    """Print a line; on a narrow terminal it is wrapped between words, with more indentation."""
+    if not console.is_terminal or line.cell_len <= console.width:
+        console.print(line, soft_wrap=True)
+        return
+    indent = len(line.plain) - len(line.plain.lstrip(" "))
+    for number, part in enumerate(_wrapped(line[indent:], console.width - indent - INDENT)):
+        console.print(Text.assemble(" " * (indent + (INDENT if number else 0)), part), soft_wrap=True)
+
+
+def _filled(phrases: Iterable[Text], width: int) -> Iterator[Text]:
+    """Fill indented lines of at most `width` columns with phrases; a longer phrase is wrapped between words."""
+    line: Text | None = None
+    for phrase in phrases:
+        for part in _wrapped(phrase, width):
+            if line is not None and line.cell_len + GAP + part.cell_len <= width:
+                line = Text.assemble(line, " " * GAP, part)
+                continue
+            if line is not None:
+                yield _unwrapped(Text.assemble(" " * INDENT, line))
+            line = part
+    if line is not None:
+        yield _unwrapped(Text.assemble(" " * INDENT, line))
+
+
+def _wrapped(text: Text, width: int) -> Iterator[Text]:
+    """Lines of at most `width` columns; a longer word is not split."""
+    line: Text | None = None
+    for word in text.split(" "):
+        if line is not None and line.cell_len + 1 + word.cell_len > width:
+            yield line
+            line = None
+        line = word if line is None else Text.assemble(line, " ", word)
+    if line is not None:
+        yield line
+
+
+def _unwrapped(text: Text) -> Text:
+    text.no_wrap, text.overflow = True, "ignore"
+    return text
+
+
+def _escaped(match: re.Match[str]) -> str:
+    code = ord(match[0])
+    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}"
+
+
+# JSON
+
+
+def print_json(value: object) -> None:
+    """Print `value` as indented JSON. Raises TypeError for a value that `plain` cannot convert."""
+    sys.stdout.write(f"{json.dumps(plain(value), indent=2)}\n")
+    sys.stdout.flush()
+
+
+def plain(value: object) -> Any:
+    """`value` for JSON: records as objects, enums by name, ids as Hadoop prints them, resources as {type: amount}."""
+    if isinstance(value, Enum):
+        return value.name
+    if value is None or isinstance(value, str | bool | int | float):
+        return value
+    if isinstance(value, Resource):
+        return value.amounts()
+    if isinstance(value, Struct):
+        return {name: plain(getattr(value, name)) for name in shown_fields(type(value))}
+    if isinstance(value, YarnException):
+        return {"exception": value.java_class, "message": value.message}
+    if isinstance(value, bytes):
+        return base64.b64encode(value).decode()
+    if isinstance(value, Mapping):
+        return {str(key): plain(entry) for key, entry in value.items()}
+    if isinstance(value, tuple) and hasattr(value, "_fields"):
+        return str(value)
+    if isinstance(value, frozenset | set):
+        return sorted(plain(entry) for entry in value)
+    if isinstance(value, tuple | list):
+        return [plain(entry) for entry in value]
+    raise TypeError(f"{type(value).__name__} cannot be written as JSON")
+
+
+# Errors
+
+
+def print_error(error: YarnException) -> None:
+    """Print the message, which may contain text from others, to standard error."""
+    sys.stderr.write(f"yarnling: {shown(error.message)}\n")
