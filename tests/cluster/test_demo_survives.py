@@ -21,6 +21,11 @@ import pytest
 from msgspec import structs
 
 from am.programs.mapreduce.client import MapReduceSubmission, find_inputs
+from examples.demo.input_text import InputText
+from examples.demo.observation import live_containers
+from examples.demo.outcome import check_counts
+from examples.demo.story import CONF
+from examples.demo.workload import DIGESTS, SERVICES, Submitted, UserJob, map_reduce_status, workload
 from tests.cluster.applications import processes_of
 from tests.cluster.conftest import QUICK, names
 from yarn.ids import ContainerId, NodeId
@@ -28,11 +33,6 @@ from yarn.states import FINAL_APPLICATION_STATES, FinalApplicationStatus, NodeSt
 from yarnling.cluster.conditions import until
 from yarnling.cluster.local_cluster import LocalCluster
 from yarnling.cluster.processes import kill
-from yarnling.demo.input_text import InputText
-from yarnling.demo.observation import live_containers
-from yarnling.demo.outcome import judge
-from yarnling.demo.story import CONF
-from yarnling.demo.workload import DIGESTS, SERVICES, Submitted, Work, map_reduce_status, workload
 
 pytestmark = [pytest.mark.cluster, pytest.mark.slow]
 
@@ -65,13 +65,13 @@ class Demonstration:
     async def start(self) -> None:
         """Submit all, and wait until they are as far as they may go."""
         counting, *others = workload(self.text, self.output, gate=self.gate, split_bytes=SPLIT_BYTES)
-        for work in (self._held_up(counting), *others):
-            client = self.cluster.client_of(work.user)
-            report = await client.start(work.submission)
-            self.submitted.append(Submitted(work, report.application_id, client))
+        for job in (self._held_up(counting), *others):
+            client = self.cluster.client_of(job.user)
+            report = await client.start(job.submission)
+            self.submitted.append(Submitted(job, report.application_id, client))
         await until(self._is_at_the_gate, TIMEOUT_S)
 
-    def _held_up(self, counting: Work) -> Work:
+    def _held_up(self, counting: UserJob) -> UserJob:
         """Of each four maps the first `4 * share` go on, the others wait."""
         assert isinstance(counting.submission, MapReduceSubmission)
         command = counting.submission.map_command
@@ -128,8 +128,8 @@ class Demonstration:
         self.gate.touch()
         for one in self.submitted:
             report = await one.client.wait(one.application_id, timeout_s=TIMEOUT_S)
-            assert report.final_status is FinalApplicationStatus.SUCCEEDED, f"{one.work.user}: {report.diagnostics}"
-        verdict = judge(self.text, self.output)
+            assert report.final_status is FinalApplicationStatus.SUCCEEDED, f"{one.job.user}: {report.diagnostics}"
+        verdict = check_counts(self.text, self.output)
         assert verdict.is_right, verdict.text
         assert {path.name for path in self.output.iterdir()} == {"_SUCCESS", "part-r-00000", "part-r-00001"}
         await until(self._is_idle, TIMEOUT_S)

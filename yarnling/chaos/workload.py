@@ -16,6 +16,7 @@ from am.programs.distributed_shell.client import DistributedShell
 from am.programs.elastic.client import ElasticSubmission
 from am.programs.elastic.core import ElasticPlan
 from am.programs.mapreduce.client import word_count
+from am.programs.mapreduce.wordcount import count_words, read_counts
 from am.programs.shell_work import ShellWork
 from yarn.configuration import Configuration
 from yarn.errors import ServerUnavailable, YarnException
@@ -26,7 +27,6 @@ from yarnling.chaos.notes import Notes, now_s
 from yarnling.chaos.plan import WorkPlan, WorkProgram
 from yarnling.chaos.target import RETRY_S
 from yarnling.cluster.client import Client
-from yarnling.demo.input_text import count_words, read_counts
 
 SIZE = Resource(128, 1)
 TEXT_FILES, TEXT_WORDS, TEXT_KINDS = 6, 3000, 200

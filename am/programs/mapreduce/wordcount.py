@@ -7,8 +7,10 @@ A word is what stands between white space. It imports nothing of ours: it runs a
 """
 
 import sys
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from itertools import groupby
+from pathlib import Path
 
 
 def words_of(lines: Iterable[bytes]) -> Iterator[bytes]:
@@ -24,6 +26,25 @@ def reduce_lines(lines: Iterable[bytes]) -> Iterator[bytes]:
     pairs = (line.rstrip(b"\n").rpartition(b"\t") for line in lines)
     for word, group in groupby(pairs, key=lambda pair: pair[0]):
         yield b"%s\t%d\n" % (word, sum(int(count) for _, _, count in group))
+
+
+def count_words(files: Iterable[Path]) -> Counter[bytes]:
+    """The counts that a job over these files must produce, counted here, one file after another."""
+    counts: Counter[bytes] = Counter()
+    for path in files:
+        with path.open("rb") as lines:
+            counts.update(words_of(lines))
+    return counts
+
+
+def read_counts(output: Path) -> Counter[bytes]:
+    """The counts that a job wrote: the `word<TAB>count` lines of every part file."""
+    counts: Counter[bytes] = Counter()
+    for part in sorted(output.glob("part-*")):
+        for line in part.read_bytes().splitlines():
+            word, _, count = line.rpartition(b"\t")
+            counts[word] += int(count)
+    return counts
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
-"""Queue usage over time, and its picture in characters.
+"""Queue usage over time, and a chart of it in block characters.
 
-One band a queue: its height is the share of the cluster that it used, green up to what it is guaranteed, yellow above,
-where it used what others left. All bands have one scale.
+One band for each queue: its height is the fraction of the cluster that the queue used, green up to its guaranteed
+capacity, yellow above it. All bands have the same scale.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ GUARANTEE_MARK = "┄"
 WITHIN, ABOVE, MARK = "green", "yellow", "bold red"
 LABEL_CHARS = 30
 SCALE_STEPS = (0.1, 0.2, 0.25, 0.5, 0.75, 1.0)
-"""A band's full height is the least of these that holds every value."""
+"""The full height of a band stands for the smallest of these that is not below any value."""
 
 
 @dataclass
@@ -47,7 +47,7 @@ class UsageHistory:
 
 
 def usage_chart(history: UsageHistory, columns: int) -> Text:
-    """The picture, `columns` characters of time wide, beside its labels."""
+    """The chart with its labels; `columns` is the width of the time axis in characters."""
     if not history.times_s:
         return Text("no samples")
     end_s = max(history.times_s[-1], 0.001)
@@ -65,12 +65,12 @@ def usage_chart(history: UsageHistory, columns: int) -> Text:
 
 
 def full_scale(largest: float) -> float:
-    """What a band's full height stands for."""
+    """The fraction of the cluster that the full height of a band stands for."""
     return next((step for step in SCALE_STEPS if step >= largest), 1.0)
 
 
 def resampled(times_s: Sequence[float], samples: Sequence[float], columns: int, end_s: float) -> list[float]:
-    """The mean of the samples of each column's time; a column without any repeats the one before."""
+    """The mean of the samples in each column; a column without samples repeats the previous one."""
     sums, counts = [0.0] * columns, [0] * columns
     for time_s, sample in zip(times_s, samples, strict=True):
         column = min(columns - 1, int(time_s / end_s * columns))
@@ -95,7 +95,7 @@ def _band(queue: QueueUsage, shares: Sequence[float], scale: float) -> Text:
 
 
 def _cell(height: float, guaranteed: float, row: int) -> tuple[str, str]:
-    """The character and its style; heights are fractions of the band, row 0 is the lowest."""
+    """A character and its style. Heights are fractions of the band; row 0 is the lowest."""
     filled = min(LEVELS, max(0, round((height * BAND_LINES - row) * LEVELS)))
     if filled == 0:
         is_guarantee = row <= guaranteed * BAND_LINES < row + 1

@@ -1,4 +1,4 @@
-"""The demonstration's own judgement: it must notice a wrong count."""
+"""The demonstration verifies its result: it must notice a wrong count."""
 
 from __future__ import annotations
 
@@ -6,12 +6,13 @@ from pathlib import Path
 
 import pytest
 
+from am.programs.mapreduce.wordcount import count_words, read_counts
+from examples.demo.input_text import InputText, find_text
+from examples.demo.observation import Observations
+from examples.demo.outcome import check_counts, loss_lines, what_was_lost
+from examples.demo.workload import Submitted, workload
 from yarn.errors import InvalidArgumentException
 from yarn.ids import ApplicationAttemptId, ApplicationId, ContainerId, NodeId
-from yarnling.demo.input_text import InputText, count_words, find_text, read_counts
-from yarnling.demo.observation import Memory
-from yarnling.demo.outcome import judge, loss_lines, what_was_lost
-from yarnling.demo.workload import Submitted, workload
 
 APPS = [ApplicationId(1_700_000_000_000, number) for number in (1, 2, 3)]
 NODE = NodeId("127.0.0.2", 4711)
@@ -34,18 +35,18 @@ def output(tmp_path: Path, **parts: str) -> Path:
 
 def test_the_right_counts_are_verified(text: InputText, tmp_path: Path) -> None:
     counts = output(tmp_path, part_r_00000="be\t3\nto\t2\n", part_r_00001="not\t1\nor\t1\n", _SUCCESS="")
-    verdict = judge(text, counts)
-    assert verdict.is_right
-    assert "7 words, 4 kinds" in verdict.text
+    checked = check_counts(text, counts)
+    assert checked.is_right
+    assert "7 words, 4 kinds" in checked.text
 
 
 @pytest.mark.parametrize(
     "wrong", ["be\t2\nto\t2\nnot\t1\nor\t1\n", "be\t3\nto\t2\nnot\t1\n", "be\t3\nto\t2\nnot\t1\nor\t1\nx\t1\n", ""]
 )
-def test_a_wrong_count_is_told(text: InputText, tmp_path: Path, wrong: str) -> None:
-    verdict = judge(text, output(tmp_path, part_r_00000=wrong))
-    assert not verdict.is_right
-    assert verdict.text.startswith("WRONG")
+def test_a_wrong_count_is_reported(text: InputText, tmp_path: Path, wrong: str) -> None:
+    checked = check_counts(text, output(tmp_path, part_r_00000=wrong))
+    assert not checked.is_right
+    assert checked.text.startswith("WRONG")
 
 
 def test_counts_of_one_word_in_two_parts_add_up(tmp_path: Path) -> None:
@@ -64,25 +65,25 @@ def test_pythons_own_text_is_bounded_and_has_no_other_packages() -> None:
 
 def test_a_path_without_text_is_refused(tmp_path: Path) -> None:
     (tmp_path / "empty").touch()
-    with pytest.raises(InvalidArgumentException, match="no text there"):
+    with pytest.raises(InvalidArgumentException, match="no text found"):
         find_text([str(tmp_path)])
     with pytest.raises(InvalidArgumentException, match="Input path does not exist"):
         find_text([str(tmp_path / "nowhere")])
 
 
-def test_what_was_lost_is_told_by_user(text: InputText, tmp_path: Path) -> None:
+def test_what_was_lost_is_listed_by_user(text: InputText, tmp_path: Path) -> None:
     works = workload(text, tmp_path / "output")
     submitted = [Submitted(work, app, None) for work, app in zip(works, APPS, strict=True)]  # type: ignore[arg-type]
-    master, task, other = (
+    am, task, other = (
         ContainerId(ApplicationAttemptId(app, 1), number) for app, number in zip(APPS, (1, 2, 3), strict=True)
     )
-    memory = Memory(masters={master})
+    observed = Observations(ams={am})
     job: dict[str, object] = {"attempts": [{"task": "m0"}, {"task": "m0"}, {"task": "m1"}], "lost_outputs": 2}
-    loss = what_was_lost(submitted, memory, [master, task, other], job)
+    loss = what_was_lost(submitted, observed, [am, task, other], job)
     assert loss_lines(loss) == [
-        "bob: 1 running container lost, started again elsewhere",
-        "carol: 1 running container lost, started again elsewhere",
-        "alice: the master lost, another attempt took over",
-        "alice: 2 finished maps done again, the output was gone",
+        "bob: 1 running container lost and started again elsewhere",
+        "carol: 1 running container lost and started again elsewhere",
+        "alice: the ApplicationMaster was lost, a second attempt took over",
+        "alice: 2 finished maps run again, the output was lost",
         "alice: 1 task tried more than once",
     ]

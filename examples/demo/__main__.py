@@ -1,6 +1,6 @@
 """Five NodeManagers under a queue tree, three users' applications at once, one kill -9 half way, a verified result.
 
-    python -m yarnling.demo [PATH ...]
+    scripts/demo [PATH ...]
 
 The exit status is 0 only if every application succeeded and the word count equals a plain count of the same files.
 """
@@ -14,10 +14,10 @@ from pathlib import Path
 
 from rich.console import Console
 
+from examples.demo.input_text import DEFAULT_BYTES_MAX, find_text
+from examples.demo.screen import Screen
+from examples.demo.story import CONF, Story
 from yarn.errors import YarnException
-from yarnling.demo.input_text import DEFAULT_BYTES_MAX, find_text
-from yarnling.demo.screen import Screen
-from yarnling.demo.story import CONF, Story
 
 PLAIN_WIDTH = 120
 
@@ -30,7 +30,7 @@ def main() -> int:
     try:
         text = find_text(options.paths, options.megabytes << 20)
         screen.say(f"Text: {len(text.files)} files, {text.size_bytes / 1e6:.1f} MB, from {text.origin}")
-        is_right = asyncio.run(Story(text, screen, options.nodes, options.conf).tell())
+        is_right = asyncio.run(Story(text, screen, options.nodes, options.conf).run())
     except YarnException as error:
         sys.stderr.write(f"demo: {error.message}\n")
         return 1

@@ -1,10 +1,10 @@
-"""The picture of queue usage: what a column, a band and the axis show."""
+"""The chart of queue usage: what a column, a band and the axis show."""
 
 from __future__ import annotations
 
 import pytest
 
-from yarnling.demo.usage_history import (
+from examples.demo.usage_history import (
     BAND_LINES,
     LABEL_CHARS,
     UsageHistory,

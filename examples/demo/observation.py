@@ -1,4 +1,4 @@
-"""What the demonstration sees of its cluster at one moment, and what it remembers of all moments."""
+"""What the demonstration knows of its cluster: a snapshot of now, and what it observed during the whole run."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 
 from msgspec import Struct
 
+from examples.demo.usage_history import UsageHistory
+from examples.demo.workload import Submitted
 from yarn.applications import ApplicationReport
 from yarn.errors import YarnException
 from yarn.ids import ContainerId, NodeId
@@ -14,12 +16,10 @@ from yarn.nodes import NodeReport
 from yarn.queues import QueueInfo
 from yarn.states import FINAL_APPLICATION_STATES
 from yarnling.cluster.client import Client
-from yarnling.demo.usage_history import UsageHistory
-from yarnling.demo.workload import Submitted
 
 
-class Sight(Struct, frozen=True):
-    """One look: reports in the order of the submissions, nodes by id."""
+class Snapshot(Struct, frozen=True):
+    """The cluster at one moment: reports in the order of submission, nodes by id."""
 
     time_s: float
     reports: tuple[ApplicationReport, ...]
@@ -31,29 +31,29 @@ class Sight(Struct, frozen=True):
 
 
 @dataclass
-class Memory:
-    """All that was seen: usage over time, and where each container lived, {container: node}."""
+class Observations:
+    """What was observed so far: usage over time, the node of each container, the containers of ApplicationMasters."""
 
     usage: UsageHistory = field(default_factory=UsageHistory)
     places: dict[ContainerId, NodeId] = field(default_factory=dict)
-    masters: set[ContainerId] = field(default_factory=set)
+    ams: set[ContainerId] = field(default_factory=set)
 
 
-async def look(client: Client, submitted: list[Submitted], memory: Memory, time_s: float) -> Sight:
-    """Ask the ResourceManager, and remember."""
+async def take_snapshot(client: Client, submitted: list[Submitted], observed: Observations, time_s: float) -> Snapshot:
+    """The state of the cluster now; adds to `observed`."""
     reports = tuple([await client.report(one.application_id) for one in submitted])
     nodes = tuple(sorted(await client.nodes(), key=lambda node: node.node_id))
     root = await client.queue("root")
-    memory.usage.add(time_s, {queue.path: _shares(queue) for queue in leaves(root)})
+    observed.usage.add(time_s, {queue.path: _shares(queue) for queue in leaves(root)})
     for report in reports:
         if report.state not in FINAL_APPLICATION_STATES:
-            memory.places |= dict(await live_containers(client, report))
-            await _remember_masters(client, report, memory)
-    return Sight(time_s, reports, nodes)
+            observed.places |= dict(await live_containers(client, report))
+            await _note_ams(client, report, observed)
+    return Snapshot(time_s, reports, nodes)
 
 
 async def live_containers(client: Client, report: ApplicationReport) -> list[tuple[ContainerId, NodeId]]:
-    """The containers of the application's current attempt; none if it is just ending."""
+    """The containers of the application's current attempt; empty while the attempt ends."""
     try:
         found = await client.containers(report.current_attempt_id)
     except YarnException:
@@ -61,14 +61,14 @@ async def live_containers(client: Client, report: ApplicationReport) -> list[tup
     return [(container.container_id, container.node_id) for container in found]
 
 
-async def _remember_masters(client: Client, report: ApplicationReport, memory: Memory) -> None:
+async def _note_ams(client: Client, report: ApplicationReport, observed: Observations) -> None:
     for attempt in await client.attempts(report.application_id):
         if attempt.am_container_id is not None:
-            memory.masters.add(attempt.am_container_id)
+            observed.ams.add(attempt.am_container_id)
 
 
 def leaves(queue: QueueInfo) -> Iterator[QueueInfo]:
-    """The queues that hold applications."""
+    """The leaf queues."""
     if not queue.children:
         yield queue
     for child in queue.children:

@@ -1,4 +1,4 @@
-"""The demonstration on the screen: a live view on a terminal, a line for each thing that happens elsewhere."""
+"""The output of the demonstration: a live view on a terminal, otherwise lines."""
 
 from __future__ import annotations
 
@@ -12,33 +12,33 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
+from examples.demo.observation import Observations, Snapshot
+from examples.demo.usage_history import LABEL_CHARS, usage_chart
+from examples.demo.workload import Submitted
 from yarn.nodes import NodeReport
 from yarn.states import FINAL_APPLICATION_STATES, NodeState
-from yarnling.demo.observation import Memory, Sight
-from yarnling.demo.usage_history import LABEL_CHARS, usage_chart
-from yarnling.demo.workload import Submitted
 
 BAR_CHARS = 24
 LINE_EVERY_S = 2.0
-"""How often progress is told where there is no live view."""
+"""Time between two progress lines where there is no live view."""
 CHART_CHARS_MAX = 100
 
 
 class Screen:
-    """Shows what is told and seen. Use `showing` around the part that has a live view."""
+    """Prints lines and shows snapshots. Use `showing` around the part that has a live view."""
 
     def __init__(self, console: Console) -> None:
         self.console = console
         self._live: Live | None = None
-        self._lined_s = -LINE_EVERY_S
+        self._last_line_s = -LINE_EVERY_S
 
     def say(self, text: str) -> None:
-        """One line of the story; it stays above the live view."""
+        """Print one line, above the live view."""
         self.console.print(text, markup=False, soft_wrap=True)
 
     @contextlib.contextmanager
     def showing(self) -> Iterator[None]:
-        """The live view is on the screen while the context is open; on a terminal only."""
+        """Keep the live view on the screen while the context is open; does nothing if this is not a terminal."""
         if not self.console.is_terminal:
             yield
             return
@@ -49,15 +49,15 @@ class Screen:
             finally:
                 self._live = None
 
-    def show(self, sight: Sight, submitted: list[Submitted], memory: Memory) -> None:
-        """The newest sight."""
+    def show(self, snapshot: Snapshot, submitted: list[Submitted], observed: Observations) -> None:
+        """Update the live view, or print a progress line from time to time."""
         if self._live is not None:
-            chart = usage_chart(memory.usage, self.chart_columns)
-            view = Group(application_table(sight, submitted), node_table(sight.nodes), chart)
+            chart = usage_chart(observed.usage, self.chart_columns)
+            view = Group(application_table(snapshot, submitted), node_table(snapshot.nodes), chart)
             self._live.update(view, refresh=True)
-        elif sight.time_s - self._lined_s >= LINE_EVERY_S or sight.all_ended:
-            self._lined_s = sight.time_s
-            self.say(progress_line(sight, submitted))
+        elif snapshot.time_s - self._last_line_s >= LINE_EVERY_S or snapshot.all_ended:
+            self._last_line_s = snapshot.time_s
+            self.say(progress_line(snapshot, submitted))
 
     def print(self, *parts: RenderableType) -> None:
         for part in parts:
@@ -68,25 +68,25 @@ class Screen:
         return max(20, min(CHART_CHARS_MAX, self.console.width - LABEL_CHARS - 2))
 
 
-def progress_line(sight: Sight, submitted: list[Submitted]) -> str:
+def progress_line(snapshot: Snapshot, submitted: list[Submitted]) -> str:
     """`12.0 s  alice RUNNING 43%  ...  nodes 4 of 5`."""
     parts = [
-        f"{one.work.user} {report.state.name} {report.progress:.0%}"
-        for one, report in zip(submitted, sight.reports, strict=True)
+        f"{one.job.user} {report.state.name} {report.progress:.0%}"
+        for one, report in zip(submitted, snapshot.reports, strict=True)
     ]
-    running = sum(node.state is NodeState.RUNNING for node in sight.nodes)
-    return f"{sight.time_s:5.1f} s  {'   '.join(parts)}   nodes {running} of {len(sight.nodes)}"
+    running = sum(node.state is NodeState.RUNNING for node in snapshot.nodes)
+    return f"{snapshot.time_s:5.1f} s  {'   '.join(parts)}   nodes {running} of {len(snapshot.nodes)}"
 
 
-def application_table(sight: Sight, submitted: list[Submitted]) -> Table:
+def application_table(snapshot: Snapshot, submitted: list[Submitted]) -> Table:
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for column in ("User", "Work", "Queue", "State", "Progress", "Containers", "Memory MB"):
         table.add_column(column)
-    for one, report in zip(submitted, sight.reports, strict=True):
+    for one, report in zip(submitted, snapshot.reports, strict=True):
         style = "" if report.state not in FINAL_APPLICATION_STATES else "dim"
         table.add_row(
-            one.work.user,
-            one.work.what,
+            one.job.user,
+            one.job.what,
             report.queue.removeprefix("root."),
             report.state.name,
             ProgressBar(total=1.0, completed=report.progress, width=BAR_CHARS),

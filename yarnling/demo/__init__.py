@@ -1,1 +1,0 @@
-"""The demonstration: `python -m yarnling.demo`, or scripts/demo on a fresh machine."""
