@@ -340,4 +340,4 @@ async def test_a_full_disk_ends_the_log_and_nothing_else(tmp_path: Path, caplog:
     shell.close()
     (message,) = [record.getMessage() for record in caplog.records]
     assert message.startswith("no more events are recorded: the event log cannot be written: yarn.yarnling.event-log =")
-    assert "No space left on device (make room" in message
+    assert "No space left on device (free some space" in message
