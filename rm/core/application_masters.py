@@ -17,7 +17,7 @@ from rm.core.lifecycle_events import RMAppAttemptEventType
 from rm.core.reports.nodes import node_update_report
 from rm.core.rm_node import next_response_id
 from rm.core.states import ENDING_ATTEMPT_STATES, STORED_APP_STATES
-from rm.scheduler.model.allocation import Allocation
+from rm.scheduler.allocate import Allocation
 from yarn.asks import ANY, ResourceRequest
 from yarn.containers import Container, Token
 from yarn.errors import (

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from rm.scheduler.ask_checks import with_trimmed_label
+from rm.scheduler.request_checks import with_trimmed_label
 from yarn.asks import ANY, ResourceRequest
 
 if TYPE_CHECKING:

@@ -30,7 +30,7 @@ class Audit:
 
     def __init__(self, context: RMContext) -> None:
         self._scheduler = context.scheduler
-        self._watch = CommitWatch(context.scheduler.context)
+        self._watch = CommitWatch(context.scheduler.context, context.scheduler.placement)
         self._steps = StepWatch(context)
         self._warned: frozenset[str] = frozenset()
         self._told: dict[int, AllocateResponse] = {}

@@ -310,8 +310,8 @@ class ResourceManagerCore:
                 context.send(context.scheduler.nodes_remapped, changes, context.now_ms)
             case RoomTaken(node_id, allocated):
                 context.send_node(node_id, RMNodeEventType.RESOURCE_UPDATE, allocated)
-            case ReleaseTemporary(container):
-                context.send(context.scheduler.release_temporary, container, context.now_ms)
+            case ReleaseTemporary(container_id):
+                context.send(context.scheduler.release_temporary, container_id, context.now_ms)
             case VictimOrdered(container_id, _, step, reason, serves):
                 context.effects.append(Preempted(container_id, step, reason, serves))
             case PreemptionFailed(text):

@@ -16,7 +16,7 @@ from rm.core.lifecycle_events import RMAppEventType
 from rm.core.rm_app_attempt import RMAppAttempt
 from rm.core.states import RMAppState
 from rm.scheduler.model.access_control_list import AccessControlList
-from rm.scheduler.preemption.losses import Losses
+from rm.scheduler.model.usage import Losses
 from yarn.applications import ApplicationSubmissionContext
 from yarn.asks import ResourceRequest
 from yarn.ids import ApplicationAttemptId, ApplicationId, NodeId

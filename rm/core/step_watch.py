@@ -76,7 +76,7 @@ class StepWatch:
         attempt = application.current_attempt if application is not None else None
         if attempt is None or attempt.is_stopped or attempt.attempt_id != reserved.id.attempt_id:
             return False
-        keyed = attempt.asks.at(reserved.key)
+        keyed = attempt.requests.at(reserved.key)
         row = keyed.rows.get(ANY) if keyed is not None else None
         if row is None or row.count <= 0 or not row.terms.relax_locality:
             return False

@@ -16,8 +16,8 @@ from rm.core.rm_node import RMNode
 from rm.core.settings import RMSettings
 from rm.core.states import RMAppAttemptState, RMAppState
 from rm.scheduler.model import rm_container
-from rm.scheduler.model.asks import SchedulerKey
 from rm.scheduler.model.notices import Notice
+from rm.scheduler.model.requests import SchedulerKey
 from rm.scheduler.model.rm_container import RMContainer
 from tests.rm.builders import RM, done
 from yarn.applications import ApplicationSubmissionContext

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 
 from rm.core.states import RMAppAttemptState
 from rm.scheduler.capacity.activation import user_am_limit
-from rm.scheduler.view.reasons import Reason, Refusal
+from rm.scheduler.model.leaf_queue import LeafQueue
+from rm.scheduler.model.refusals import Reason, Refusal
 from yarn.ids import NodeId
 from yarn.java.binary32 import f32, shortest
 
@@ -51,16 +52,16 @@ def launch_diagnostics(context: RMContext, attempt: RMAppAttempt) -> str:
         return ""
     if not scheduled.is_runnable:
         return ""
-    if scheduled in scheduled.leaf.pending:
+    if scheduled in LeafQueue.of(scheduled).pending:
         return _not_activated(scheduled)
     return _activated(context, scheduled)
 
 
 def _not_activated(scheduled: FiCaSchedulerApp) -> str:
     """Which limit on masters stands in the way, with the amounts."""
-    refusal = scheduled.am_refusal
+    leaf, partition = LeafQueue.of(scheduled), scheduled.am_partition
+    refusal = leaf.am_refusal(scheduled)
     reason = Reason.AM_NO_CLUSTER if refusal is None else refusal.reason
-    leaf, partition = scheduled.leaf, scheduled.am_partition
     user = leaf.users.users.get(scheduled.user)
     weight = 1.0 if user is None else user.weight
     details = (
@@ -75,9 +76,9 @@ def _not_activated(scheduled: FiCaSchedulerApp) -> str:
 
 def _activated(context: RMContext, scheduled: FiCaSchedulerApp) -> str:
     """What the last node that was looked at lacked, and how full the queue is."""
-    leaf, partition = scheduled.leaf, scheduled.am_partition
+    leaf, partition = LeafQueue.of(scheduled), scheduled.am_partition
     capacities = leaf.capacities.at(partition)
-    refusals = list(scheduled.last_refusals().items())
+    refusals = list(leaf.last_refusals(scheduled).items())
     at_ms, last = (
         (refusals[-1][1].at_ms, _last_look(context, *refusals[-1])) if refusals else (scheduled.started_ms, "")
     )

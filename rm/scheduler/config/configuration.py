@@ -26,8 +26,11 @@ from rm.scheduler.config.queue_keys import PREFIX, ROOT, queue_key
 from rm.scheduler.config.queue_template import QueueTemplate
 from rm.scheduler.config.reading import Reader
 from rm.scheduler.config.unsupported import note_unsupported
-from rm.scheduler.model.dominant_resource_calculator import DominantResourceCalculator
-from rm.scheduler.model.resource_calculator import DefaultResourceCalculator, ResourceCalculator
+from rm.scheduler.model.resource_calculator import (
+    DefaultResourceCalculator,
+    DominantResourceCalculator,
+    ResourceCalculator,
+)
 from rm.scheduler.preemption.configuration import PreemptionSettings, read_preemption
 from rm.scheduler.preemption.monitors import IDLE_QUEUE_POLICY, QUEUE_MANAGEMENT_POLICY, runs
 from yarn.configuration import Configuration

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from rm.scheduler.capacity.managed_queues import AutoCreatedLeafQueue, ManagedParentQueue
 from rm.scheduler.config.managed_configuration import MANAGED_CREATION
 from rm.scheduler.config.queue_configuration import QueueConfiguration
 from rm.scheduler.config.queue_keys import queue_key
-from rm.scheduler.managed_queues import AutoCreatedLeafQueue, ManagedParentQueue
-from rm.scheduler.model.parent_queue import ParentQueue
-from rm.scheduler.model.queue import CSQueue
+from rm.scheduler.model.queue import CSQueue, ParentQueue
 from yarn.configuration import Configuration
 from yarn.faults import Fault
 from yarn.java.binary32 import f32, shortest

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from rm.scheduler.capacity.configured_capacity import CapacityReader, ConfiguredCapacity
+from rm.scheduler.config.configured_capacity import CapacityReader, ConfiguredCapacity
 from rm.scheduler.config.queue_keys import queue_key
 from rm.scheduler.config.queue_labels import configured_labels
 from rm.scheduler.config.reading import Reader

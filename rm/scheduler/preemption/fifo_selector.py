@@ -63,7 +63,7 @@ class _FromLeaf:
 
     def _from_lent_nodes(self) -> None:
         """First what stands on other partitions' nodes only because they were idle, newest first."""
-        lent = self._leaf.lent
+        lent = self._leaf.borrowed
         if not lent:
             return
         partitions = hash_order(list(self._wanted), string_hash)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from rm.scheduler.config.queue_keys import ROOT
-from rm.scheduler.context import SchedulerContext
-from rm.scheduler.model.parent_queue import ParentQueue
-from rm.scheduler.model.queue import CSQueue
+from rm.scheduler.model.application import ApplicationTable
+from rm.scheduler.model.context import SchedulerContext
+from rm.scheduler.model.queue import CSQueue, ParentQueue
 from rm.scheduler.model.resource_calculator import ResourceCalculator, multiplied
 from rm.scheduler.model.rm_container import RMContainer
 from rm.scheduler.model.usage import NO_LABEL
@@ -43,6 +43,7 @@ class PreemptionRound:
     __slots__ = (
         "_queues",
         "allowed",
+        "applications",
         "calculator",
         "cluster",
         "context",
@@ -60,11 +61,13 @@ class PreemptionRound:
         self,
         context: SchedulerContext,
         root: CSQueue,
+        applications: ApplicationTable,
         *,
         killable: dict[str, dict[str, Resource]],
         killable_ids: frozenset[ContainerId],
     ) -> None:
         self.context = context
+        self.applications = applications
         self.settings: PreemptionSettings = context.settings.preemption
         self.calculator: ResourceCalculator = context.calculator
         self.none = context.none

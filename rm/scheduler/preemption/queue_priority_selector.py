@@ -156,11 +156,11 @@ class _Selection:
 
     def _may_move(self, reserved: RMContainer, node: SchedulerNode) -> bool:
         """Neither a change of a container nor bound to its place, and of the node's partition."""
-        attempt = self._round.context.killables.attempt_of(reserved)
+        attempt = self._round.applications.attempt_of(reserved.id.application_id)
         if reserved.key.container_id is not None or attempt is None:
             return False
-        keyed = attempt.asks.at(reserved.key)
-        if keyed is not None and not keyed.may_relax(ANY):
+        requests = attempt.requests.at(reserved.key)
+        if requests is not None and not requests.may_relax(ANY):
             return False
         return reserved.partition == node.partition
 
@@ -168,7 +168,10 @@ class _Selection:
 def move_reservation(reserved: RMContainer, target: SchedulerNode, the_round: PreemptionRound) -> bool:
     """Reserve on another node of the partition instead; a reservation moves once only (moveReservedContainer)."""
     context = the_round.context
-    source, attempt = context.nodes.get(reserved.node_id), context.killables.attempt_of(reserved)
+    source, attempt = (
+        context.nodes.get(reserved.node_id),
+        the_round.applications.attempt_of(reserved.id.application_id),
+    )
     if source is None or attempt is None or reserved.was_moved or source.partition != target.partition:
         return False
     by_node = attempt.reserved.get(reserved.key)

@@ -50,7 +50,7 @@ class TempApp:
         self.user = user
         self.used = application.usage.used(partition)
         self.am_used = application.am_resource if has_master else none
-        self.pending = application.asks.pending_on(partition, none)
+        self.pending = application.requests.pending_on(partition, none)
         self.ideal = self.selected = self.to_be_preempted = self.to_obtain = self.wanted_of_others = none
 
     @property

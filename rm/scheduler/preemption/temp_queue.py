@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rm.scheduler.context import RESPECT
+from rm.scheduler.capacity.limits import limit_of
+from rm.scheduler.model.context import RESPECT
 from rm.scheduler.model.leaf_queue import LeafQueue
-from rm.scheduler.model.parent_queue import ParentQueue
+from rm.scheduler.model.queue import ParentQueue
 from rm.scheduler.model.resource_calculator import ResourceCalculator, multiplied
 from yarn.resource import Resource, componentwise_max, componentwise_min
 
@@ -182,7 +183,7 @@ def pending_within_user_limits(leaf: LeafQueue, partition: str, *, without_reser
         headroom = headrooms.get(name)
         if headroom is None:
             user = leaf.users.get_or_add(name)
-            limit = leaf.users.limit_of(name, partition, RESPECT)
+            limit = limit_of(leaf.users, name, partition, RESPECT)
             headroom = componentwise_max(limit - user.usage.used(partition), none)
         pending = application.usage.pending(partition)
         if without_reserved:

@@ -12,10 +12,10 @@ from rm.scheduler.config.capacity_checks import capacity_key
 from rm.scheduler.config.managed_configuration import LEAF_TEMPLATE
 from rm.scheduler.config.queue_configuration import QUEUE_CREATION
 from rm.scheduler.config.queue_keys import PREFIX, ROOT, queue_key
-from rm.scheduler.context import SchedulerContext
 from rm.scheduler.model.application import FiCaSchedulerApp
-from rm.scheduler.model.queue import CSQueue
-from rm.scheduler.view.reasons import Reason, Refusal
+from rm.scheduler.model.context import SchedulerContext
+from rm.scheduler.model.queue import CSQueue, ParentQueue
+from rm.scheduler.model.refusals import Reason, Refusal
 from yarn.configuration import Configuration
 from yarn.protocols.inspection import SettingInForce
 from yarn.resource import MEMORY_MB, VCORES, Resource
@@ -161,5 +161,6 @@ def _fullness(queue: CSQueue, partition: str) -> float:
 
 
 def _in_use(queue: CSQueue, partition: str) -> Resource:
-    """As the queue's own check counts it: without what ends for others."""
-    return queue.usage.used(partition) - queue.killable_below(partition)
+    """As the queue's own check counts it: a parent without killable containers."""
+    used = queue.usage.used(partition)
+    return used - queue.context.killables.resource(queue.path, partition) if isinstance(queue, ParentQueue) else used
