@@ -19,8 +19,8 @@ from rm.core.reports.nodes import node_update_report
 from rm.core.rm_node import next_response_id
 from rm.core.service_context import AMSession
 from rm.core.states import ENDING_ATTEMPT_STATES, STORED_APP_STATES
-from rm.scheduler.ask_checks import with_trimmed_label
-from rm.scheduler.model.allocation import Allocation
+from rm.scheduler.allocate import Allocation
+from rm.scheduler.request_checks import with_trimmed_label
 from yarn.asks import ANY, ResourceRequest
 from yarn.containers import Container, Token
 from yarn.errors import (

@@ -15,8 +15,7 @@ from rm.core.states import RMAppAttemptState, RMAppState
 from rm.core.stored_state import ApplicationAttemptStateData, ApplicationStateData
 from rm.scheduler.model.access_control_list import AccessControlList
 from rm.scheduler.model.node import SchedulerNode
-from rm.scheduler.model.usage import NO_LABEL
-from rm.scheduler.preemption.losses import Losses
+from rm.scheduler.model.usage import NO_LABEL, Losses
 from yarn.applications import ApplicationSubmissionContext
 from yarn.asks import ANY, ResourceRequest
 from yarn.containers import Container, ContainerStatus

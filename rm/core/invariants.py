@@ -40,7 +40,7 @@ class RMAudit:
 
     def __init__(self, context: RMContext) -> None:
         self._scheduler = context.scheduler
-        self._watch = CommitWatch(context.scheduler.context)
+        self._watch = CommitWatch(context.scheduler.context, context.scheduler.placement)
         self._steps = _StepAudit(context)
         self._warned: frozenset[str] = frozenset()
         self._sent: dict[int, AllocateResponse] = {}
@@ -142,7 +142,7 @@ class _StepAudit:
         attempt = application.current_attempt if application is not None else None
         if attempt is None or attempt.is_stopped or attempt.attempt_id != reserved.id.attempt_id:
             return False
-        keyed = attempt.asks.at(reserved.key)
+        keyed = attempt.requests.at(reserved.key)
         row = keyed.rows.get(ANY) if keyed is not None else None
         if row is None or row.count <= 0 or not row.terms.relax_locality:
             return False

@@ -79,7 +79,7 @@ class SchedulerBridge:
         on(IncreaseExpired, lambda event: scheduler.roll_back_increase(event.container_id, context.now_ms))
         on(SchedulerTick, lambda _: scheduler.tick(context.now_ms))
         on(NodesRemapped, lambda notice: scheduler.nodes_remapped(notice.changes, context.now_ms))
-        on(ReleaseTemporary, lambda notice: scheduler.release_temporary(notice.container, context.now_ms))
+        on(ReleaseTemporary, lambda notice: scheduler.release_temporary(notice.container_id, context.now_ms))
 
     # Events
 

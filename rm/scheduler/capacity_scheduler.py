@@ -1,38 +1,37 @@
-"""The door of the scheduler: what the core calls, and what reports and checks may read.
+"""The facade of the scheduler: what the core calls, and what reports and checks may read.
 
-The core calls one method for each of Hadoop's scheduler events and for an AM's allocate; what happened comes back
-through `notify`, in order. Everything runs at once, in the caller's step: there is no queue of events in here.
-Nothing is placed but in `node_update`: an AM's call notes what is wanted and hands over what was placed since.
+The core calls one method for each of Hadoop's scheduler events and for an AM's allocate; what happened is returned
+through `notify`, in order. Everything runs at once, in the caller's step: there is no queue of events here.
+Only `node_update` places containers: an AM's call applies its requests and returns what was placed before.
 
-The work is done behind the door: nodes in cluster_nodes.py, applications and the ends of containers in
-applications.py, masters' calls in master_heartbeat.py, sizes in container_sizes.py, refreshes in queue_refresh.py.
+The work is done by cluster_nodes.py, applications.py, allocate.py, request_checks.py and queue_refresh.py, which use
+model/ (state), capacity/ (shares, limits, booking) and placement/ (which container goes where).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from rm.scheduler.capacity.policies import Policies
+from rm.scheduler.allocate import AllocateCalls, Allocation
+from rm.scheduler.applications import Applications, usage_of
+from rm.scheduler.cluster_nodes import ClusterNodes
 from rm.scheduler.config.configuration import CapacitySchedulerConfiguration
-from rm.scheduler.context import SchedulerContext
 from rm.scheduler.dynamic_queues import paths_to_create
-from rm.scheduler.master_heartbeat import MasterHeartbeat
-from rm.scheduler.model.allocation import Allocation
 from rm.scheduler.model.application import FiCaSchedulerApp, SchedulerApplication
-from rm.scheduler.model.application_usage import usage_of
-from rm.scheduler.model.applications import Applications
-from rm.scheduler.model.cluster_nodes import ClusterNodes
-from rm.scheduler.model.container_sizes import ContainerSizes
+from rm.scheduler.model.context import SchedulerContext
 from rm.scheduler.model.leaf_queue import LeafQueue
 from rm.scheduler.model.node import NodeTracker, SchedulerNode
 from rm.scheduler.model.node_labels import LabelChanges, NodeLabels
 from rm.scheduler.model.notices import Notice
 from rm.scheduler.model.queue import CSQueue
-from rm.scheduler.model.queue_tree import QueueTree
 from rm.scheduler.model.rm_container import RMContainer
+from rm.scheduler.placement.visit import Placement
 from rm.scheduler.preemption.monitor import SchedulingMonitor
+from rm.scheduler.queue_policies import Policies
 from rm.scheduler.queue_refresh import QueueRefresh
-from rm.scheduler.recovery import Recovery
+from rm.scheduler.queue_tree import QueueTree
+from rm.scheduler.recovery import ContainerRecovery
+from rm.scheduler.request_checks import ContainerSizes
 from rm.scheduler.view.explanation import Obstacle, obstacles_of
 from yarn.applications import ApplicationResourceUsage
 from yarn.asks import ResourceRequest, UpdateContainerError, UpdateContainerRequest
@@ -45,20 +44,21 @@ from yarn.resource import Resource, ResourceTypes
 class CapacityScheduler:
     """Hadoop's CapacityScheduler, driven by heartbeats.
 
-    `cluster_timestamp` and every `now_ms` are ms of one clock, and time never goes back. What is given for a node,
-    application or container that is not known any more is passed over, as in Hadoop: it has just gone.
+    `cluster_timestamp` and every `now_ms` are ms of one clock, and time never goes back. Events of a node,
+    application or container that has just gone are ignored, as in Hadoop.
     """
 
     __slots__ = (
+        "_allocate",
         "_applications",
         "_context",
-        "_masters",
         "_monitor",
         "_nodes",
         "_refresh",
         "_sizes",
         "_tree",
         "cluster_timestamp",
+        "placement",
         "policies",
         "recovery",
     )
@@ -72,13 +72,16 @@ class CapacityScheduler:
         context.now_ms = cluster_timestamp
         tracker = NodeTracker(context.nodes, settings.maximum_allocation, cluster_timestamp)
         self._tree = QueueTree(context)
-        self.policies = Policies(context, self._tree)
         self._applications = Applications(context, self._tree)
-        self._nodes = ClusterNodes(context, tracker, self._tree, self._applications)
+        applications = self._applications.table
+        self.policies = Policies(context, self._tree, applications)
+        self.placement = Placement(context, self._tree.root, applications)
+        self._nodes = ClusterNodes(context, tracker, self._tree, applications, self.placement)
         self._sizes = ContainerSizes(context, tracker, self._tree)
-        self._masters = MasterHeartbeat(context, self._applications, self._sizes)
-        self._refresh = QueueRefresh(configuration, context, tracker, self._tree, self._applications)
-        self.recovery = Recovery(context, self._applications)
+        self._allocate = AllocateCalls(context, applications, self._sizes)
+        parallel = self._applications.parallel
+        self._refresh = QueueRefresh(configuration, context, tracker, self._tree, applications, parallel)
+        self.recovery = ContainerRecovery(context, applications)
         self._monitor = SchedulingMonitor(context, self._tree, self._applications)
         self.cluster_timestamp = cluster_timestamp
         self.policies.configure(cluster_timestamp)
@@ -86,17 +89,17 @@ class CapacityScheduler:
     # Time
 
     def next_deadline_ms(self) -> int | None:
-        """When `tick` has something to do by itself; None = never."""
+        """When the next round of a policy is due; None = never."""
         return self.policies.next_deadline_ms()
 
     def tick(self, now_ms: int) -> None:
-        """What is due by now: rounds of policies."""
+        """Run the rounds of policies that are due."""
         self.policies.tick(now_ms)
 
     # Nodes
 
     def add_node(self, node_id: NodeId, rack: str, total: Resource, now_ms: int, *, http_address: str = "") -> None:
-        """NODE_ADDED: an empty node joins. `http_address` is handed out with its containers."""
+        """NODE_ADDED: an empty node joins. `http_address` becomes part of its containers."""
         self._at(now_ms)
         self._nodes.add(node_id, rack, total, http_address)
 
@@ -111,7 +114,7 @@ class CapacityScheduler:
         self._nodes.resize(node_id, total)
 
     def nodes_remapped(self, changes: LabelChanges, now_ms: int) -> None:
-        """NODE_LABELS_UPDATE, which follows each node that comes, goes or changes its size, and changes of labels."""
+        """NODE_LABELS_UPDATE, after a node was added, removed or resized, and after changes of labels."""
         self._at(now_ms)
         self._nodes.remapped(changes)
 
@@ -119,7 +122,7 @@ class CapacityScheduler:
 
     @property
     def labels(self) -> NodeLabels:
-        """The labels there are and who has them: for reading, and to add some."""
+        """The labels of the cluster and their nodes: for reading, and to add labels."""
         return self._context.labels
 
     def replace_node_labels(self, labels: Mapping[NodeId, Sequence[str]], now_ms: int) -> None:
@@ -131,12 +134,12 @@ class CapacityScheduler:
         self._nodes.relabel(labels)
 
     def remove_node_labels(self, names: Iterable[str], now_ms: int) -> None:
-        """Labels go, from their nodes too. Raises YarnException, with nothing changed, for one that a queue names."""
+        """Remove labels, from their nodes too. Raises YarnException for one in use by a queue, with nothing changed."""
         self._at(now_ms)
         self._nodes.remove_labels(names)
 
     def node_count_for(self, queue: str) -> int:
-        """The nodes that a master in the queue is told of: those of the queue's default label, or all."""
+        """The number of nodes reported to an AM in the queue: those of the queue's default label, or all."""
         label = self.default_label(queue)
         return self._context.labels.active_count(label) if label else self._context.node_count
 
@@ -152,10 +155,10 @@ class CapacityScheduler:
         increased: Sequence[Container] = (),
         is_leaving: bool = False,
     ) -> None:
-        """NODE_UPDATE: notes what the NM reported, then places containers on the node.
+        """NODE_UPDATE: note what the NM reported, then place containers on the node.
 
-        `is_leaving`: it is being decommissioned, and to have no room for anything new. A round of preemption follows
-        if one is due.
+        `is_leaving`: it is being decommissioned and gets no new containers. A round of preemption follows if one is
+        due.
         """
         self._context.now_ms = now_ms
         self._nodes.update(node_id, launched, increased, completed, is_leaving=is_leaving)
@@ -163,7 +166,7 @@ class CapacityScheduler:
             self._monitor.run_due()
 
     def has_master_on(self, node_id: NodeId) -> bool:
-        """True if a master's container is on the node, reported or not."""
+        """True if an AM's container is on the node, reported or not."""
         node = self._context.nodes.get(node_id)
         return node is not None and any(container.is_am for container in node.containers.values())
 
@@ -180,9 +183,10 @@ class CapacityScheduler:
         placed: str | None = None,
         recovering: bool = False,
     ) -> None:
-        """APP_ADDED: answered with ApplicationAccepted or ApplicationRejected. `placed`: by placement rules, where.
+        """APP_ADDED: answered with ApplicationAccepted or ApplicationRejected. `placed`: the
+        queue chosen by placement rules.
 
-        `recovering`: it was accepted before a restart. It is answered only, with QueueMissing, if its queue is gone.
+        `recovering`: it was accepted before a restart. The only answer then is QueueMissing, if its queue is gone.
         """
         self._at(now_ms)
         if recovering:
@@ -192,16 +196,16 @@ class CapacityScheduler:
 
     def remove_application(self, application_id: ApplicationId, final_state_name: str) -> None:
         """APP_REMOVED."""
-        self._context.revision += 1
+        self._context.note_change()
         self._applications.remove(application_id)
 
     def move_application(self, application_id: ApplicationId, queue: str, now_ms: int) -> str:
-        """Move a living application; returns the path of its new leaf. Raises YarnException, with nothing moved."""
+        """Move a running application; returns the path of its new leaf. Raises YarnException, with nothing moved."""
         self._at(now_ms)
         return self._applications.move(application_id, queue)
 
     def update_priority(self, application_id: ApplicationId, priority: int, now_ms: int) -> None:
-        """Another priority for the application's current attempt. Raises YarnException for an unknown one."""
+        """Change the priority of the application's current attempt. Raises YarnException for an unknown one."""
         self._at(now_ms)
         self._applications.update_priority(application_id, priority)
 
@@ -216,10 +220,10 @@ class CapacityScheduler:
         label: str | None = None,
         recovering: bool = False,
     ) -> None:
-        """APP_ATTEMPT_ADDED: answered with AttemptAdded, unless it is `recovering`: its master has been started.
+        """APP_ATTEMPT_ADDED: answered with AttemptAdded, unless it is `recovering`: its AM has been started.
 
-        `transfer`: take over the containers of the last attempt. `am_resource`: the normalised size of the master, for
-        the AM limits; None for an unmanaged one. `am_label` is that of the master's ask, `label` the application's.
+        `transfer`: take over the containers of the last attempt. `am_resource`: the normalised size of the AM, for the
+        AM limits; None for an unmanaged AM. `am_label` is that of the AM's request, `label` the application's.
         """
         self._at(now_ms)
         self._applications.add_attempt(
@@ -234,16 +238,16 @@ class CapacityScheduler:
     def remove_attempt(
         self, attempt_id: ApplicationAttemptId, *, keep_containers: bool, final_state_name: str, now_ms: int
     ) -> None:
-        """APP_ATTEMPT_REMOVED: its containers are killed, but for running ones if `keep_containers`."""
+        """APP_ATTEMPT_REMOVED: its containers are killed, except running ones if `keep_containers`."""
         self._at(now_ms)
         self._applications.remove_attempt(attempt_id, keep_containers=keep_containers)
 
     # The AM's heartbeat
 
     def check_asks(self, queue: str, asks: Iterable[ResourceRequest]) -> tuple[ResourceRequest, ...]:
-        """The asks with the queue's default label where they name none.
+        """The requests, with the queue's default label if they name none.
 
-        Raises InvalidResourceRequestException (or its label kind) for the first ask that cannot be.
+        Raises InvalidResourceRequestException (or its label kind) for the first invalid one.
         """
         return self._sizes.check_asks(queue, asks)
 
@@ -258,7 +262,7 @@ class CapacityScheduler:
     ) -> None:
         """Raises YarnException if the attempt would have more in the scheduler than one application may have."""
         self._context.now_ms = now_ms
-        self._masters.check_limits(attempt_id, asks, releases, blacklist_additions, blacklist_removals)
+        self._allocate.check_limits(attempt_id, asks, releases, blacklist_additions, blacklist_removals)
 
     def allocate(
         self,
@@ -270,39 +274,39 @@ class CapacityScheduler:
         updates: Sequence[UpdateContainerRequest],
         now_ms: int,
     ) -> Allocation:
-        """An AM's heartbeat: notes releases and asks (normalised here), hands over what was placed since the last.
+        """Apply an AM's releases and requests (normalised here), and return what was placed since its last call.
 
         `updates` have passed `check_updates`.
         """
         self._context.now_ms = now_ms
-        return self._masters.allocate(attempt_id, asks, releases, blacklist_additions, blacklist_removals, updates)
+        return self._allocate.allocate(attempt_id, asks, releases, blacklist_additions, blacklist_removals, updates)
 
     def check_updates(
         self, queue: str, updates: Sequence[UpdateContainerRequest]
     ) -> tuple[list[UpdateContainerRequest], list[UpdateContainerError]]:
-        """Which changes of containers may go on, and why the others may not.
+        """(accepted updates of containers, errors for the others).
 
         Raises YARNFeatureNotEnabledException for a demotion where there are no opportunistic containers.
         """
-        return self._masters.check_updates(queue, updates)
+        return self._allocate.check_updates(queue, updates)
 
-    def release_temporary(self, container: RMContainer, now_ms: int) -> None:
-        """RELEASE_CONTAINER: a temporary container gives back what it took over."""
+    def release_temporary(self, container_id: ContainerId, now_ms: int) -> None:
+        """RELEASE_CONTAINER: a temporary container releases what it took over."""
         self._at(now_ms)
-        self._masters.release(container)
+        self._allocate.release(self._context.temporaries.pop(container_id))
 
     def mark_am_container(self, container_id: ContainerId) -> None:
-        """The attempt of this container took it for its master."""
-        self._context.revision += 1
+        """This container runs the AM of its attempt."""
+        self._context.note_change()
         self._applications.mark_am_container(container_id)
 
     def expire_container(self, container_id: ContainerId, now_ms: int) -> None:
-        """CONTAINER_EXPIRED: acquired and never launched in time."""
+        """CONTAINER_EXPIRED: acquired and not launched in time."""
         self._at(now_ms)
         self._applications.expire_container(container_id)
 
     def roll_back_increase(self, container_id: ContainerId, now_ms: int) -> None:
-        """CONTAINER_EXPIRED of an increase: its NM was not told in time."""
+        """CONTAINER_EXPIRED of an increase: its AM did not bring it to the NM in time."""
         self._at(now_ms)
         self._applications.roll_back_increase(container_id)
 
@@ -324,20 +328,20 @@ class CapacityScheduler:
         return self._context.cluster_resource
 
     def maximum_allocation(self, queue: str | None = None) -> Resource:
-        """The largest container that can be had now, in a queue (a leaf's name or path) or anywhere."""
+        """The largest container at present, in a queue (a leaf's name or path) or anywhere."""
         return self._sizes.maximum(queue)
 
     def master_requests(self, queue: str, asks: Iterable[ResourceRequest]) -> tuple[ResourceRequest, ...]:
-        """The asks for a master as submitted to `queue`, with sizes rounded up (RMAppManager). Raises as check_asks."""
+        """The requests for an AM of the queue, with normalised sizes (RMAppManager). Raises as check_asks."""
         return self._sizes.master_requests(queue, asks)
 
     def default_label(self, queue: str) -> str | None:
-        """The queue's default-node-label-expression; None if it or the queue is not there."""
+        """The queue's default-node-label-expression; None if there is none, or no such queue."""
         found = self._tree.get(queue)
         return found.configuration.default_label if found is not None else None
 
     def queue_path(self, queue: str) -> str:
-        """The full path of a queue named by its path or unambiguous short name; the name as given if there is none."""
+        """The path of a queue named by its path or unambiguous short name; the name as given for an unknown queue."""
         found = self._tree.get(queue)
         return found.path if found is not None else queue
 
@@ -347,7 +351,7 @@ class CapacityScheduler:
         return found.configuration.default_application_priority if found is not None else 0
 
     def application_lifetime(self, queue: str, requested_s: int) -> int:
-        """Seconds that an application of the queue may live that asks for `requested_s`, 0 for none; 0 = no end."""
+        """The lifetime in seconds of an application that requests `requested_s` (0: none); 0 = unlimited."""
         found = self._tree.get(queue)
         if isinstance(found, LeafQueue):
             requested_s = found.configuration.lifetime.of(requested_s)
@@ -356,7 +360,7 @@ class CapacityScheduler:
     # Queues created on demand
 
     def paths_to_create(self, path: str) -> tuple[str, ...]:
-        """The paths, the leaf's last, that a submission to an unknown queue would need; () if there can be no such."""
+        """The paths that a submission to an unknown queue would create, the leaf's last; () if it cannot be created."""
         return paths_to_create(path, self._tree)
 
     # Configuration
@@ -367,9 +371,9 @@ class CapacityScheduler:
         now_ms: int,
         check: Callable[[CapacitySchedulerConfiguration], None] | None = None,
     ) -> None:
-        """refreshQueues: takes the configuration whole, or raises ConfigurationException with every fault.
+        """refreshQueues: apply the configuration, or raise ConfigurationException with every fault.
 
-        `check` may refuse too; see QueueRefresh.
+        `check` may refuse it too; see QueueRefresh.
         """
         self._at(now_ms)
         self._refresh.apply(configuration, check)
@@ -381,7 +385,7 @@ class CapacityScheduler:
     @property
     def applications(self) -> Mapping[ApplicationId, SchedulerApplication]:
         """The applications, in the order they came."""
-        return self._applications.by_id
+        return self._applications.table.by_id
 
     @property
     def nodes(self) -> Mapping[NodeId, SchedulerNode]:
@@ -395,12 +399,12 @@ class CapacityScheduler:
 
     @property
     def monitor(self) -> SchedulingMonitor:
-        """What runs rounds of preemption."""
+        """The monitor that runs rounds of preemption."""
         return self._monitor
 
     @property
     def context(self) -> SchedulerContext:
-        """What the parts share."""
+        """What all parts of the scheduler share."""
         return self._context
 
     def queue(self, name: str) -> CSQueue | None:
@@ -413,20 +417,20 @@ class CapacityScheduler:
 
     def container(self, container_id: ContainerId) -> RMContainer | None:
         """A live container of the application's current attempt; None if it is over, only reserved or unknown."""
-        return self._applications.container(container_id)
+        return self._applications.table.container(container_id)
 
     def containers_of(self, application_id: ApplicationId) -> Mapping[ContainerId, RMContainer]:
         """The live containers of the application's current attempt, kept ones included."""
-        return self._applications.containers_of(application_id)
+        return self._applications.table.containers_of(application_id)
 
     def explain(self, application_id: ApplicationId) -> list[Obstacle]:
-        """Why the application has not got what it asks for; empty for one that is not known."""
-        attempt = self._applications.attempt_of(application_id)
+        """Why the application has not got what it requests; empty for an unknown one."""
+        attempt = self._applications.table.attempt_of(application_id)
         return obstacles_of(attempt, self.nodes.values()) if attempt is not None else []
 
     def attempt_of(self, application_id: ApplicationId) -> FiCaSchedulerApp | None:
         """The application's current attempt; None if there is none."""
-        return self._applications.attempt_of(application_id)
+        return self._applications.table.attempt_of(application_id)
 
     def node_usage(self, node_id: NodeId) -> tuple[Resource, int]:
         """(allocated, containers) of a node; nothing for a node that the scheduler does not know."""
@@ -434,14 +438,14 @@ class CapacityScheduler:
         return (node.allocated, len(node.containers)) if node is not None else (self._context.none, 0)
 
     def application_usage(self, application_id: ApplicationId) -> ApplicationResourceUsage | None:
-        """What the application's current attempt holds and asks for; None if it has none. The core adds the seconds."""
-        attempt = self._applications.attempt_of(application_id)
+        """What the current attempt holds and requests; None if there is no attempt. The core adds the seconds."""
+        attempt = self._applications.table.attempt_of(application_id)
         return usage_of(attempt, self._context) if attempt is not None else None
 
     # Helpers
 
     def _at(self, now_ms: int) -> SchedulerContext:
-        """Something happens that placing may depend on."""
+        """Something happens that placement may depend on."""
         self._context.now_ms = now_ms
-        self._context.revision += 1
+        self._context.note_change()
         return self._context

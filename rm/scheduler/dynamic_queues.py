@@ -1,42 +1,42 @@
-"""Queues that come into being because somebody submits to them (CapacitySchedulerQueueManager.createQueue).
+"""Queues that are created because an application is submitted to them (CapacitySchedulerQueueManager.createQueue).
 
-Below root.users, which makes queues, `root.users.ann` and `root.users.staff.ann` become leaves when first named; the
-latter with a parent root.users.staff, if two levels are allowed. Each has a weight among its siblings, so whoever
-comes takes from the others. What was made stays when the submission is refused afterwards, and parents that were made
-stay when the next level cannot be.
+Below root.users, which creates queues, `root.users.ann` and `root.users.staff.ann` become leaves when first named; the
+latter with a parent root.users.staff, if two levels are allowed. Each has a weight among its siblings, so a new one
+takes from the others. A created queue stays if the submission is refused afterwards, and created parents stay if the
+next level cannot be created.
 """
 
 from __future__ import annotations
 
 from msgspec.structs import replace
 
+from rm.scheduler.capacity.managed_queues import ManagedParentQueue
 from rm.scheduler.config.queue_configuration import QueueConfiguration
 from rm.scheduler.config.queue_reader import QueueReader
 from rm.scheduler.config.queue_templates import QueueTemplate, configuration_of_leaf
 from rm.scheduler.config.reader import Reader
-from rm.scheduler.managed_queues import ManagedParentQueue
-from rm.scheduler.model.parent_queue import ParentQueue
-from rm.scheduler.model.queue import CSQueue
-from rm.scheduler.model.queue_tree import QueueTree
+from rm.scheduler.model.queue import CSQueue, ParentQueue
+from rm.scheduler.queue_tree import QueueTree
 from yarn.states import QueueState
 
 
 class CreationRefused(Exception):
-    """The queue cannot be made. `is_told`: the submission is refused with this message, not as to an unknown queue."""
+    """The queue cannot be created. `is_reported`: the submission is refused with this message, not as to an unknown
+    queue."""
 
-    def __init__(self, message: str, *, is_told: bool = True) -> None:
+    def __init__(self, message: str, *, is_reported: bool = True) -> None:
         super().__init__(message)
-        self.is_told = is_told
+        self.is_reported = is_reported
 
 
 def create_queue(path: str, tree: QueueTree) -> CSQueue:
-    """The leaf at `path`, made with the parents that are missing. Raises CreationRefused.
+    """Create the leaf at `path` and the parents that are missing. Raises CreationRefused.
 
-    A path that begins with a short name is refused. Hadoop makes the queue, again each time, and then has every attempt
-    fail that was to run in it, since nothing is found by that path (RMAppAttemptImpl.ScheduleTransition).
+    A path that begins with a short name is refused. Hadoop creates the queue, again each time, and then every attempt
+    in it fails, since nothing is found by that path (RMAppAttemptImpl.ScheduleTransition).
     """
     if "" in path.split(".") or "." not in path:
-        raise CreationRefused(f"{path!r} is no path of a queue", is_told=False)
+        raise CreationRefused(f"{path!r} is not a queue path", is_reported=False)
     above = tree.get(path.rpartition(".")[0])
     if isinstance(above, ManagedParentQueue):
         return _make_in(above, path.rpartition(".")[2], tree)
@@ -51,9 +51,9 @@ def create_queue(path: str, tree: QueueTree) -> CSQueue:
 
 
 def paths_to_create(path: str, tree: QueueTree) -> tuple[str, ...]:
-    """The paths whose templates say who may submit to an unknown `path`, the leaf's last.
+    """The paths whose templates decide who may submit to an unknown `path`, the leaf's last.
 
-    With a parent that there is, it is not asked whether that one creates queues. () if the parent cannot be either.
+    If the parent exists, it is not checked whether it creates queues. () if the parent cannot be created either.
     Source: CapacitySchedulerQueueManager.getPermissionsForDynamicQueue.
     """
     above = path.rpartition(".")[0]
@@ -69,7 +69,7 @@ def paths_to_create(path: str, tree: QueueTree) -> tuple[str, ...]:
 
 
 def missing_parents(path: str, tree: QueueTree) -> tuple[list[str], ParentQueue]:
-    """(names of the parents to be made for `path`, highest first; the parent that is there). Raises CreationRefused.
+    """(names of the parents to create for `path`, highest first; the parent that exists). Raises CreationRefused.
 
     Source: CapacitySchedulerQueueManager.determineMissingParents.
     """
@@ -99,7 +99,7 @@ def missing_parents(path: str, tree: QueueTree) -> tuple[list[str], ParentQueue]
 
 
 def _configured_parent(queue: CSQueue, distance: int) -> tuple[CSQueue, int]:
-    """The first queue from here up that is configured, and how far above the leaf it is."""
+    """The first configured queue from here up, and its distance from the leaf."""
     while queue.is_dynamic:
         assert queue.parent is not None, "root is configured"
         queue, distance = queue.parent, distance + 1
@@ -152,7 +152,7 @@ def _make_in(parent: ManagedParentQueue, name: str, tree: QueueTree) -> CSQueue:
 
 
 def _with_state_of(parent: ParentQueue, configuration: QueueConfiguration) -> QueueConfiguration:
-    """What has no state configured starts in that of its parent."""
+    """A queue without a configured state starts in that of its parent."""
     if configuration.state is not None:
         return configuration
     running = parent.state is QueueState.RUNNING
@@ -160,7 +160,7 @@ def _with_state_of(parent: ParentQueue, configuration: QueueConfiguration) -> Qu
 
 
 def _has_weights(parent: ParentQueue) -> bool:
-    """True if the children are given weights, or there are none yet."""
+    """True if the children have weights, or there are none yet."""
     partitions = tuple(parent.capacities.partitions())
     return not parent.children or any(
         child.capacities.at(partition).weight >= 0 for child in parent.children for partition in partitions

@@ -1,24 +1,25 @@
-"""refreshQueues: another configuration is checked whole, against itself and what there is, and only then taken."""
+"""refreshQueues: a new configuration is checked, by itself and against the present queues, and then applied."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
 
+from rm.scheduler.capacity.parallel_applications import ParallelApplications
 from rm.scheduler.config.configuration import CapacitySchedulerConfiguration
-from rm.scheduler.context import SchedulerContext
-from rm.scheduler.model.applications import Applications
+from rm.scheduler.model.application import ApplicationTable
+from rm.scheduler.model.context import SchedulerContext
 from rm.scheduler.model.node import NodeTracker
-from rm.scheduler.model.queue_tree import QueueTree
+from rm.scheduler.queue_tree import QueueTree
 from yarn.configuration import Configuration
 from yarn.faults import ConfigurationException, Severity, refuse_if_faulty
 from yarn.settings import with_further
 
 
 class QueueRefresh:
-    """Remembers the configuration that was last taken."""
+    """refreshQueues. It keeps the configuration that was last applied."""
 
-    __slots__ = ("_applications", "_configuration", "_context", "_tracker", "_tree")
+    __slots__ = ("_applications", "_configuration", "_context", "_parallel", "_tracker", "_tree")
 
     def __init__(
         self,
@@ -26,21 +27,23 @@ class QueueRefresh:
         context: SchedulerContext,
         tracker: NodeTracker,
         tree: QueueTree,
-        applications: Applications,
+        applications: ApplicationTable,
+        parallel: ParallelApplications,
     ) -> None:
         self._configuration = configuration
         self._context = context
         self._tracker = tracker
         self._tree = tree
         self._applications = applications
+        self._parallel = parallel
 
     def apply(
         self, configuration: Configuration, check: Callable[[CapacitySchedulerConfiguration], None] | None
     ) -> None:
-        """Take it whole, or raise ConfigurationException with every fault.
+        """Apply the configuration, or raise ConfigurationException with every fault. `check` may refuse it too.
 
-        After a refusal the old one is applied anew, as Hadoop does; only the order of queues may show it. What was
-        taken before there were nodes may not be taken now, and then nothing happens at all. `check` may refuse too.
+        After a refusal the old one is applied again, as in Hadoop; only the order of queues may show it. If the old one
+        is not valid any more, because it was applied before there were nodes, nothing is applied.
         """
         try:
             settings = self._checked(configuration)
@@ -49,13 +52,13 @@ class QueueRefresh:
         except ConfigurationException:
             with suppress(ConfigurationException):
                 self._checked(self._configuration)
-                self._tree.refresh()
+                self._tree.refresh(self._applications)
             raise
         self._configuration = configuration
         self._context.settings = settings
         self._tracker.configured_maximum = settings.maximum_allocation
-        self._tree.refresh()
-        self._applications.recheck_parallel()
+        self._tree.refresh(self._applications)
+        self._parallel.recheck(self._tree.root)
 
     def _checked(self, configuration: Configuration) -> CapacitySchedulerConfiguration:
         comparator, dynamic = self._context.comparator(), self._tree.dynamic_queues()

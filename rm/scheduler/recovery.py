@@ -1,38 +1,42 @@
-"""Containers of before a restart of the ResourceManager, brought back by the nodes they run on.
+"""Containers from before a restart of the ResourceManager, reported by the nodes they run on.
 
-The scheduler knows of a container what its NM says: where it is, its size and for which attempt. That is enough to
-charge node, queues, user and attempt as when it was placed (AbstractYarnScheduler.recoverContainersOnNode).
+The NM reports where a container is, its size and its attempt. That is enough to charge node, queues, user and attempt
+as when it was placed (AbstractYarnScheduler.recoverContainersOnNode).
 """
 
 from __future__ import annotations
 
-from rm.scheduler.completion import RELEASED_BY_AM, aborted_status
-from rm.scheduler.context import SchedulerContext
-from rm.scheduler.model.application import FiCaSchedulerApp
-from rm.scheduler.model.applications import Applications
-from rm.scheduler.model.asks import SchedulerKey
+from rm.scheduler.capacity.booking import RELEASED_BY_AM, aborted_status, book, complete
+from rm.scheduler.model.application import ApplicationTable, FiCaSchedulerApp
+from rm.scheduler.model.context import SchedulerContext
+from rm.scheduler.model.leaf_queue import LeafQueue
 from rm.scheduler.model.node import SchedulerNode
 from rm.scheduler.model.notices import CleanUpContainer
-from rm.scheduler.model.queue import CSQueue
-from rm.scheduler.model.rm_container import RMContainer, RMContainerRecover, RMContainerReleased, RMContainerState
+from rm.scheduler.model.requests import SchedulerKey
+from rm.scheduler.model.rm_container import (
+    RMContainer,
+    RMContainerRecover,
+    RMContainerReleased,
+    RMContainerState,
+)
 from yarn.containers import Container, NMContainerStatus
 from yarn.ids import ApplicationAttemptId, NodeId
 from yarn.states import ContainerState
 
 
-class Recovery:
-    """What the scheduler is told after a restart, besides applications and attempts."""
+class ContainerRecovery:
+    """Recovers containers after a restart; applications and attempts are added like new ones."""
 
     __slots__ = ("_applications", "_context")
 
-    def __init__(self, context: SchedulerContext, applications: Applications) -> None:
+    def __init__(self, context: SchedulerContext, applications: ApplicationTable) -> None:
         self._context = context
         self._applications = applications
 
     def begin(self, *, epoch: int, waits: bool, remember_releases_ms: int, now_ms: int) -> None:
-        """Containers get ids of the epoch. `waits`: none is placed until nodes and masters had time to come back.
+        """Containers get ids of the epoch. `waits`: none is placed until nodes and AMs had time to register again.
 
-        For `remember_releases_ms` a master may give back what its node has still to bring.
+        For `remember_releases_ms` an AM may release containers that their nodes have not reported yet.
         """
         context = self._context
         context.now_ms = now_ms
@@ -43,14 +47,14 @@ class Recovery:
     def take_up(
         self, node_id: NodeId, report: NMContainerStatus, *, keeps_containers: bool, is_master: bool, now_ms: int
     ) -> None:
-        """A node that joins has a container of before the restart. It is to be ended if nobody can take it up.
+        """A joining node has a container from before the restart. The NM is to stop it if it cannot be recovered.
 
-        That is so if its application is over, or its attempt, unless it `keeps_containers` of earlier attempts, and if
-        the container is known to run on another node.
+        That is so if its application has ended, or its attempt, unless the application `keeps_containers` of earlier
+        attempts, and if the container is known to run on another node.
         """
         context, applications = self._context, self._applications
         context.now_ms = now_ms
-        context.revision += 1
+        context.note_change()
         node = context.nodes[node_id]
         application = applications.by_id.get(report.container_id.application_id)
         attempt = application.current_attempt if application is not None else None
@@ -60,23 +64,23 @@ class Recovery:
             return
         known = attempt.live_containers.get(report.container_id)
         if known is not None:
-            # Hadoop would book it a second time, and never give that room back.
+            # Hadoop would charge it a second time, and never release that.
             if known.node_id != node_id and report.state is not ContainerState.COMPLETE:
                 context.notify(CleanUpContainer(node_id, report.container_id))
             return
         container = _rm_container(context, attempt, node, report)
         container.handle(RMContainerRecover(report), now_ms)
         if container.state is RMContainerState.RUNNING:
-            _charge(container, attempt, node)
+            _charge(container, attempt, node, applications)
             container.is_am = is_master
         if container.id in attempt.pending_release:
             del attempt.pending_release[container.id]
             if container.state is RMContainerState.RUNNING:
                 released = aborted_status(container.id, RELEASED_BY_AM)
-                applications.complete(container, released, RMContainerReleased)
+                complete(container, released, RMContainerReleased, applications, context)
 
     def pull_recovered(self, attempt_id: ApplicationAttemptId) -> tuple[Container, ...]:
-        """Containers of earlier attempts that were taken up since the last pull (pullPreviousAttemptContainers)."""
+        """Containers of earlier attempts, recovered since the last call (pullPreviousAttemptContainers)."""
         attempt = self._applications.attempt_of(attempt_id.application_id)
         if attempt is None or attempt.attempt_id != attempt_id:
             return ()
@@ -111,19 +115,17 @@ def _rm_container(
     )
 
 
-def _charge(container: RMContainer, attempt: FiCaSchedulerApp, node: SchedulerNode) -> None:
-    """Node, attempt, leaf and user, and all queues above; an opportunistic one counts for nobody but its node."""
+def _charge(
+    container: RMContainer, attempt: FiCaSchedulerApp, node: SchedulerNode, applications: ApplicationTable
+) -> None:
+    """Charge it to node, attempt, user and queues; an opportunistic one only to its node."""
     node.allocate_container(container)
     node.container_launched(container.id)
     attempt.note_recovered(container)
     if container.is_opportunistic:
         return
-    partition, size = node.partition, container.resource
+    partition, size, leaf = node.partition, container.resource, LeafQueue.of(attempt)
     part = attempt.usage.booked(partition)
     part.used = part.used + size
-    attempt.leaf.allocate(attempt, partition, size, container)
-    attempt.leaf.active.usage_changed(attempt)
-    queue: CSQueue | None = attempt.leaf.parent
-    while queue is not None:
-        queue.book_container(partition, size)
-        queue = queue.parent
+    leaf.active.usage_changed(attempt)
+    book(leaf, attempt, container, partition, size, applications)

@@ -6,8 +6,7 @@ import math
 
 from rm.scheduler.model.application import FiCaSchedulerApp
 from rm.scheduler.model.leaf_queue import LeafQueue
-from rm.scheduler.model.parent_queue import ParentQueue
-from rm.scheduler.model.queue import CSQueue
+from rm.scheduler.model.queue import CSQueue, ParentQueue
 from rm.scheduler.model.rm_container import RMContainer
 from rm.scheduler.model.usage import NO_LABEL
 from tests.conformance.cluster import RecordedApp, RecordedCluster

@@ -20,7 +20,6 @@ from wire.protocols.master import ApplicationMasterProtocol
 from wire.protocols.tracker import ResourceTracker
 from wire.server import RpcServer
 from wire.tokens import (
-    AMRM_KIND,
     ClientTokenSecretManager,
     ContainerTokenSecretManager,
     KeyRing,
@@ -30,6 +29,7 @@ from wire.tokens import (
 from yarn.applications import ApplicationSubmissionContext
 from yarn.configuration import Configuration
 from yarn.containers import (
+    AMRM_KIND,
     ContainerLaunchContext,
     ContainerStatus,
     ContainerTokenIdentifier,

@@ -12,7 +12,7 @@ from rm.core.resource_manager import ResourceManagerCore
 NOT_STATE = frozenset(
     {
         *("effects", "history", "_audit", "watch"),
-        *("revision", "settled_at", "version", "_limits", "_user_limits", "ratios", "_passes", "in_pass"),
+        *("change_count", "_memo", "listener", "version", "limits", "user_limits", "ratios", "_passes", "in_pass"),
     }
 )
 """What a step returns, the story of an object and who watches; what is kept to save work and follows from the rest."""

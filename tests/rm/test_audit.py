@@ -38,7 +38,7 @@ def rm() -> RM:
 
 def test_nothing_is_looked_at_unless_asked_for() -> None:
     core = ResourceManagerCore(Configuration.of(ONE_QUEUE), cluster_timestamp=START_MS)
-    assert core.scheduler.context.watch is None
+    assert core.scheduler.placement.watch is None
 
 
 def test_what_must_always_hold_is_told_last_with_its_amounts(rm: RM) -> None:

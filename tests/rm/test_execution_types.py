@@ -109,7 +109,7 @@ def test_an_opportunistic_one_moves_without_amounts() -> None:
 
 def test_asks_for_opportunistic_containers_are_refused_by_name(grower: Grower) -> None:
     wanted = replace(ask(1), execution_type=ExecutionType.OPPORTUNISTIC)
-    with pytest.raises(YARNFeatureNotEnabledException, match="only made of guaranteed ones that run"):
+    with pytest.raises(YARNFeatureNotEnabledException, match="become opportunistic by an update only"):
         grower.rm.allocate(grower.app, [wanted])
 
 

@@ -20,8 +20,8 @@ from rm.core.rm_node import RMNode
 from rm.core.rm_node_lifecycle import RM_NODE_LIFECYCLE
 from rm.core.settings import RMSettings
 from rm.core.states import RMAppAttemptState, RMAppState
-from rm.scheduler.model.asks import SchedulerKey
 from rm.scheduler.model.notices import Notice
+from rm.scheduler.model.requests import SchedulerKey
 from rm.scheduler.model.rm_container import LIFECYCLE as RM_CONTAINER_LIFECYCLE
 from rm.scheduler.model.rm_container import NMDoneChangeResource, RMContainer, RMContainerState
 from tests.rm.builders import RM, done

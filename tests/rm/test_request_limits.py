@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from rm.core.events import Allocate
 from rm.core.liveness import STALE_DEADLINES_MAX, DeadlineMonitor
-from rm.scheduler import request_limits
+from rm.scheduler import request_checks
 from tests.rm.builders import RM, ask
 from yarn.asks import ResourceRequest
 from yarn.errors import (
@@ -25,10 +25,10 @@ from yarn.protocols.master import AllocateRequest, AllocateResponse
 @pytest.fixture(autouse=True)
 def low_limits(monkeypatch: pytest.MonkeyPatch) -> None:
     """Limits that a test reaches in no time; the checks are the same."""
-    monkeypatch.setattr(request_limits, "REQUESTS_MAX", 10)
-    monkeypatch.setattr(request_limits, "NAMES_MAX", 5)
-    monkeypatch.setattr(request_limits, "BLACKLIST_MAX", 3)
-    monkeypatch.setattr(request_limits, "REMEMBERED_RELEASES_MAX", 3)
+    monkeypatch.setattr(request_checks, "REQUESTS_MAX", 10)
+    monkeypatch.setattr(request_checks, "NAMES_MAX", 5)
+    monkeypatch.setattr(request_checks, "BLACKLIST_MAX", 3)
+    monkeypatch.setattr(request_checks, "REMEMBERED_RELEASES_MAX", 3)
 
 
 class Master:
@@ -62,8 +62,8 @@ class Master:
     def state(self) -> tuple[object, ...]:
         attempt = self.rm.core.scheduler.applications[self.app].current_attempt
         assert attempt is not None
-        rows = [(key, row.terms, row.count) for key, row in attempt.asks.rows()]
-        return rows, attempt.asks.row_count, sorted(attempt.blacklist), list(attempt.pending_release), attempt.asks.leaf
+        rows = [(key, row.terms, row.count) for key, row in attempt.requests.rows()]
+        return rows, attempt.requests.row_count, sorted(attempt.blacklist), list(attempt.pending_release), attempt.leaf
 
 
 @pytest.fixture

@@ -12,8 +12,8 @@ from rm.core.resource_manager import ResourceManagerCore
 from rm.scheduler.config.checks import unsupported_keys
 from rm.scheduler.config.configuration import CapacitySchedulerConfiguration
 from rm.shell.configuration_files import with_mapping_rules
-from yarn.configuration import Configuration, ConfigurationException, Entry
-from yarn.faults import OVERRIDE
+from yarn.configuration import Configuration, Entry
+from yarn.faults import OVERRIDE, ConfigurationException
 from yarn.settings import scheduler, setting_of
 from yarn.settings.kinds import Setting
 from yarn.settings.scheduler import PREFIX

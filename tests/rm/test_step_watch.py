@@ -6,7 +6,7 @@ import pytest
 
 from rm.core.events import Tick
 from rm.core.states import RMAppAttemptState
-from rm.scheduler.placement import node_visit
+from rm.scheduler.placement.visit import Placement
 from tests.rm.builders import RM, ask, done
 from yarn.asks import ANY, ResourceRequest
 from yarn.ids import ApplicationId
@@ -50,7 +50,7 @@ def test_a_reservation_that_fits_is_filled_by_the_second_visit(
     rm.beat()
     node = rm.core.scheduler.nodes[rm.nodes["n1"].node_id]
     assert node.reserved_container is not None
-    monkeypatch.setattr(node_visit, "_serve_reservation", lambda *_: None)
+    monkeypatch.setattr(Placement, "_serve_reservation", lambda *_: None)
     rm.beat(ended=[done(container.id) for container in held])
     with pytest.raises(AssertionError, match="I-21"):
         rm.beat()

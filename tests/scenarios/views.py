@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from rm.scheduler.capacity.activation import user_am_limit
-from rm.scheduler.model.asks import SchedulerKey
 from rm.scheduler.model.leaf_queue import LeafQueue
-from rm.scheduler.model.parent_queue import ParentQueue
+from rm.scheduler.model.queue import ParentQueue
+from rm.scheduler.model.requests import SchedulerKey
 from tests.rm.scheduler.cluster import Cluster
 from yarn.resource import Resource
 
@@ -44,7 +44,7 @@ class Views:
         )
         if isinstance(queue, LeafQueue):
             text += f" masters {self._of(usage.am_used(label))} of {self._of(usage.am_limit(label))}"
-            lent = [self._cluster.name_of(container_id) for container_id in queue.lent.get(label, {})]
+            lent = [self._cluster.name_of(container_id) for container_id in queue.borrowed.get(label, {})]
             text += f" lent {' '.join(lent)}" if lent else ""
         return text
 
@@ -95,7 +95,7 @@ class Views:
         """Pending requests, and the missed scheduling opportunities of each priority."""
         attempt = self._cluster.attempt(app)
         rows: dict[SchedulerKey, list[str]] = {}
-        for key, row in attempt.asks.rows():
+        for key, row in attempt.requests.rows():
             rows.setdefault(key, []).append(f"{row.count} at {row.terms.resource_name}")
         for key, places in rows.items():
             missed = attempt.opportunities.get(key, 0)

@@ -50,7 +50,7 @@ class ObstacleReport(Struct, frozen=True):
     """One check that said no, as it was last made. `node_id` None: on every node.
 
     `subject` is the application, its user or the path of a queue; `reason` a word for programs
-    (rm.scheduler.view.reasons), `message` Hadoop's sentence. `asked` is what was compared with `bound`; what they count
+    (rm.scheduler.model.refusals), `message` Hadoop's text. `asked` is what was compared with `bound`; what they count
     depends on the reason.
     """
 

@@ -1,6 +1,6 @@
 """Why an application has not got what it asks for, as clients are told: the scheduler's obstacles with their remedies.
 
-Pure, and nothing changes: what was refused is kept anyway (rm.scheduler.view.reasons), and is worded here.
+Pure, and nothing changes: what was refused is kept anyway (rm.scheduler.model.refusals), and is worded here.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from rm.core.events import Asker
 from rm.core.reports.applications import application_state
 from rm.scheduler.model.application import FiCaSchedulerApp
 from rm.scheduler.model.queue import CSQueue
+from rm.scheduler.model.refusals import Reason
 from rm.scheduler.model.usage import NO_LABEL
 from rm.scheduler.view.explanation import Obstacle
-from rm.scheduler.view.reasons import Reason
 from rm.scheduler.view.remedies import Remedies
 from yarn.ids import ApplicationId
 from yarn.protocols.inspection import Explanation, ObstacleReport, ObstacleScope, PendingAsk, Reservation
@@ -52,7 +52,7 @@ def explanation(
 
 
 def _asks(attempt: FiCaSchedulerApp) -> tuple[PendingAsk, ...]:
-    rows = sorted(attempt.asks.rows(), key=lambda entry: (entry[0][:3], entry[1].terms.resource_name))
+    rows = sorted(attempt.requests.rows(), key=lambda entry: (entry[0][:3], entry[1].terms.resource_name))
     return tuple(
         PendingAsk(
             key.priority,

@@ -13,7 +13,8 @@ from rm.core.service_context import RMServiceContext
 from rm.core.states import RMAppAttemptState
 from rm.scheduler.capacity.activation import user_am_limit
 from rm.scheduler.model.application import FiCaSchedulerApp
-from rm.scheduler.view.reasons import Reason, Refusal
+from rm.scheduler.model.leaf_queue import LeafQueue
+from rm.scheduler.model.refusals import Reason, Refusal
 from yarn.ids import NodeId
 from yarn.java.binary32 import f32, shortest
 
@@ -48,16 +49,16 @@ def launch_diagnostics(context: RMServiceContext, attempt: RMAppAttempt) -> str:
         return ""
     if not scheduled.is_runnable:
         return ""
-    if scheduled in scheduled.leaf.pending:
+    if scheduled in LeafQueue.of(scheduled).pending:
         return _not_activated(scheduled)
     return _activated(context, scheduled)
 
 
 def _not_activated(scheduled: FiCaSchedulerApp) -> str:
     """Which limit on masters stands in the way, with the amounts."""
-    refusal = scheduled.am_refusal
+    leaf, partition = LeafQueue.of(scheduled), scheduled.am_partition
+    refusal = leaf.am_refusal(scheduled)
     reason = Reason.AM_NO_CLUSTER if refusal is None else refusal.reason
-    leaf, partition = scheduled.leaf, scheduled.am_partition
     user = leaf.users.users.get(scheduled.user)
     weight = 1.0 if user is None else user.weight
     details = (
@@ -72,9 +73,9 @@ def _not_activated(scheduled: FiCaSchedulerApp) -> str:
 
 def _activated(context: RMServiceContext, scheduled: FiCaSchedulerApp) -> str:
     """What the last node that was looked at lacked, and how full the queue is."""
-    leaf, partition = scheduled.leaf, scheduled.am_partition
+    leaf, partition = LeafQueue.of(scheduled), scheduled.am_partition
     capacities = leaf.capacities.at(partition)
-    refusals = list(scheduled.last_refusals().items())
+    refusals = list(leaf.last_refusals(scheduled).items())
     at_ms, last = (
         (refusals[-1][1].at_ms, _last_look(context, *refusals[-1])) if refusals else (scheduled.started_ms, "")
     )

@@ -15,8 +15,7 @@ from rm.core.events import Asker
 from rm.core.reports import applications as reports
 from rm.scheduler.model.application import FiCaSchedulerApp
 from rm.scheduler.model.leaf_queue import LeafQueue
-from rm.scheduler.model.parent_queue import ParentQueue
-from rm.scheduler.model.queue import CSQueue
+from rm.scheduler.model.queue import CSQueue, ParentQueue
 from rm.scheduler.model.usage import NO_LABEL
 from yarn.applications import DEFAULT_PARTITION, ApplicationFilter, ApplicationReport
 from yarn.asks import ANY
@@ -158,7 +157,7 @@ def _leaves(queue: CSQueue) -> Iterable[LeafQueue]:
 
 def _asks_for(attempt: FiCaSchedulerApp) -> int:
     """Containers that the attempt wants and has not got."""
-    return sum(row.count for key, row in attempt.asks.rows() if row.terms.resource_name == ANY)
+    return sum(row.count for key, row in attempt.requests.rows() if row.terms.resource_name == ANY)
 
 
 def _sum(attempts: Iterable[FiCaSchedulerApp], count: Callable[[FiCaSchedulerApp], int]) -> int:

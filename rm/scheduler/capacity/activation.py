@@ -1,24 +1,120 @@
-"""Which waiting applications may start: the limits on what masters use.
+"""Which applications a leaf accepts, and which of them may start: the AM limits.
 
-The queue's limit is a share of what it may use now; one user's is a share of the guarantee. Too small a limit never
-stops a queue altogether: the first application is always let in. The pass goes on past an application that does not
-fit, so a smaller one behind it may start; rm.scheduler.model.pending_applications skips those that are sure to be
-refused.
+The queue's AM limit is a share of what it may use now; one user's is a share of the guarantee. A limit that is too
+small never stops a queue altogether: the first application is always activated. The pass goes on past an application
+that does not fit, so a smaller one behind it may start; rm.scheduler.model.pending_applications skips those that would
+be refused anyway.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from rm.scheduler.capacity.users import User
+from rm.scheduler.model.application import FiCaSchedulerApp
+from rm.scheduler.model.leaf_queue import LeafQueue
+from rm.scheduler.model.queue import CSQueue
+from rm.scheduler.model.refusals import Reason, Refusal
 from rm.scheduler.model.usage import NO_LABEL
-from rm.scheduler.view.reasons import Reason, Refusal
-from yarn.java.binary32 import f32
+from rm.scheduler.model.users import User
+from yarn.errors import AccessControlException
+from yarn.ids import ApplicationId
+from yarn.java.binary32 import f32, truncated
 from yarn.resource import Resource
+from yarn.states import QueueState
 
-if TYPE_CHECKING:
-    from rm.scheduler.model.application import FiCaSchedulerApp
-    from rm.scheduler.model.leaf_queue import LeafQueue
+# Applications
+
+
+def check_submission(leaf: LeafQueue, application_id: ApplicationId, user: str) -> None:
+    """Raises AccessControlException if the queue, the user or a queue above accepts no more applications."""
+    check_state(leaf, application_id)
+    if leaf.configuration.is_auto_created:
+        # It takes any number of applications; the user gets an entry all the same.
+        leaf.users.get_or_add(user)
+    else:
+        _check_room(leaf, application_id, user)
+    for parent in leaf.parent.and_parents():
+        check_state(parent, application_id)
+
+
+def check_state(queue: CSQueue, application_id: ApplicationId) -> None:
+    """Raises AccessControlException unless the queue is RUNNING."""
+    if queue.state is not QueueState.RUNNING:
+        raise AccessControlException(
+            f"Queue {queue.path} is STOPPED. Cannot accept submission of application: {application_id}"
+        )
+
+
+def _check_room(leaf: LeafQueue, application_id: ApplicationId, user: str) -> None:
+    """Raises AccessControlException if the leaf, or the user in it, has its maximum."""
+    if leaf.application_total() >= leaf.maximum_applications:
+        raise AccessControlException(
+            f"Queue {leaf.path} already has {leaf.application_total()} applications, "
+            f"cannot accept submission of application: {application_id}"
+        )
+    count = leaf.users.get_or_add(user).application_count
+    if count >= leaf.maximum_applications_per_user:
+        raise AccessControlException(
+            f"Queue {leaf.path} already has {count} applications from user {user} "
+            f"cannot accept submission of application: {application_id}"
+        )
+
+
+def maximum_applications(leaf: LeafQueue, *, is_capacity_known: bool) -> int:
+    """As configured, or the leaf's share of the system's limit, rounded down (LeafQueue.updateMaximumApplications)."""
+    settings, most = leaf.context.settings, leaf.configuration.maximum_applications
+    if most >= 0:
+        return most
+    base = settings.maximum_applications
+    if settings.global_queue_max_application > 0:
+        base = min(settings.global_queue_max_application, base)
+    by_queue = settings.global_queue_max_application > 0 and not leaf.is_absolute
+    if by_queue or not is_capacity_known:
+        return base
+    shares = [leaf.capacities.at(partition).absolute_capacity for partition in leaf.configured_partitions]
+    return max([most, *(truncated(f32(base * share)) for share in shares)])
+
+
+def maximum_for_a_user(leaf: LeafQueue, most: int) -> int:
+    """One user's part of it."""
+    if leaf.shape.user_limit_factor == -1:
+        return most
+    part = f32(f32(most * f32(leaf.shape.user_limit / 100)) * leaf.shape.user_limit_factor)
+    return min(most, truncated(part))
+
+
+def submit_attempt(leaf: LeafQueue, application: FiCaSchedulerApp) -> None:
+    """A new attempt: activate it if the AM limits allow it, unless max-parallel-apps holds it back."""
+    user = leaf.users.get_or_add(application.user)
+    leaf.attempts[application.attempt_id] = application
+    if not application.is_runnable:
+        leaf.held_back[application.attempt_id] = application
+        return
+    leaf.runnable[application.attempt_id] = application
+    leaf.users.submitted(user)
+    leaf.pending.add(application)
+    if leaf.context.calculator.is_some(leaf.last_cluster_resource, leaf.last_cluster_resource):
+        activate_applications(leaf)
+
+
+def finish_attempt(leaf: LeafQueue, application: FiCaSchedulerApp) -> None:
+    """An attempt has ended; activate waiting ones.
+
+    One that was held back is subtracted from its user's pending ones although it was never counted, as in Hadoop.
+    """
+    user = leaf.users.get_or_add(application.user)
+    if leaf.runnable.pop(application.attempt_id, None) is None:
+        leaf.held_back.pop(application.attempt_id, None)
+    was_active = leaf.active.remove(application)
+    if was_active:
+        am_partition = application.am_partition
+        change_am_used(leaf, user, am_partition, -application.am_used(am_partition))
+    else:
+        leaf.pending.remove(application)
+    leaf.attempts.pop(application.attempt_id, None)
+    leaf.users.finished(user, was_active=was_active)
+    activate_applications(leaf)
+
+
+# The AM limits
 
 
 def compute_am_limit(leaf: LeafQueue, partition: str) -> Resource:
@@ -46,9 +142,9 @@ def user_am_limit(leaf: LeafQueue, partition: str, weight: float) -> Resource:
 
 
 def activate_applications(leaf: LeafQueue) -> None:
-    """Let every waiting application start that the limits let.
+    """Activate every waiting application that the limits allow.
 
-    The users' limit is computed once a pass and partition, with the first user's weight, and holds for all.
+    The user limit is computed once for each pass and partition, with the first user's weight, and applied to all.
     """
     for partition in leaf.label_partitions():
         compute_am_limit(leaf, partition)
@@ -71,7 +167,7 @@ def activate_applications(leaf: LeafQueue) -> None:
 
 
 def change_am_used(leaf: LeafQueue, user: User, partition: str, amount: Resource) -> None:
-    """Book a master on its queue and user (negative: its end)."""
+    """Book an AM on its queue and user (negative: its end)."""
     for part in (leaf.usage.booked(partition), user.usage.booked(partition)):
         part.am_used = part.am_used + amount
 
@@ -98,8 +194,8 @@ def _user_refusal(leaf: LeafQueue, application: FiCaSchedulerApp, user: User, li
 def _refusal(leaf: LeafQueue, partition: str, reason: Reason, if_started: Resource, limit: Resource) -> Refusal | None:
     """None within the limit, or if the queue would otherwise have no application at all.
 
-    Once this refuses in a pass it refuses the same amount in all of it (PendingApplications relies on that): during a
-    pass the limit stands, and what is used and the number of active applications only grow.
+    Once this refuses an amount in a pass it refuses it for the rest of the pass (PendingApplications relies on that):
+    meanwhile the limit stays, and what is used and the number of active applications only grow.
     """
     calculator = leaf.context.calculator
     if calculator.fits_in(if_started, limit):

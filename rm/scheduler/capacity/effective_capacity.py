@@ -1,37 +1,30 @@
-"""From what is configured to what it means now: shares of the whole, and amounts.
+"""From configured capacities to shares of the whole and amounts, in legacy queue mode.
 
-From the root down, each parent first makes its own shares and amounts, then the weights of its children into shares
-of their sum. Amounts in the configuration are taken as they are while the parent has enough of them; else each type is
-scaled by what the parent has of it. That factor may be above 1: with dominant shares a lack of one type makes the
+From the root down, each parent first computes its own shares and amounts, then turns the weights of its children into
+shares of their sum. Configured amounts apply as they are while the parent has enough; else each type is scaled by what
+the parent has of it. That factor may be above 1: with dominant shares a lack of one type makes the
 parent's amounts "less" as a whole, and then the plentiful type is scaled up.
 """
 
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
 
-from rm.scheduler.capacity.configured_capacity import DYNAMIC_WEIGHT, WEIGHT_NOT_SET
+from rm.scheduler.config.configured_capacity import DYNAMIC_WEIGHT, WEIGHT_NOT_SET
+from rm.scheduler.model.queue import CSQueue, ParentQueue, Ratios
 from rm.scheduler.model.resource_calculator import multiplied
 from yarn.java.binary32 import f32, truncated
 from yarn.resource import Resource
 
-if TYPE_CHECKING:
-    from rm.scheduler.model.parent_queue import ParentQueue
-    from rm.scheduler.model.queue import CSQueue
-
 _WEIGHT_SUM_MIN = 1e-6
-"""A sum of weights that is not above it is none (AbstractParentQueue.updateClusterResourceLegacyMode)."""
-
-Ratios = tuple[float | None, ...]
-"""One factor a resource type; None = as configured."""
+"""A sum of weights up to this counts as zero (AbstractParentQueue.updateClusterResourceLegacyMode)."""
 
 
 def update_absolute_capacities(queue: CSQueue) -> None:
     """Shares of the whole from shares of the parent; a share of 0 leaves the old one as it was (CSQueueUtils).
 
-    The larger of the percentage and the part of the weights counts. The latter outlives a refresh to percentages.
-    Without legacy queue mode there is one share only, and it counts whatever it is.
+    The larger of the percentage and the share of the weights counts. The latter outlives a refresh to percentages.
+    Without legacy queue mode there is only one share, and it counts even if it is 0.
     """
     legacy = queue.context.settings.legacy_queue_mode
     for partition in queue.capacities.partitions():
@@ -46,7 +39,7 @@ def update_absolute_capacities(queue: CSQueue) -> None:
 
 
 def normalize_weights(parent: ParentQueue) -> None:
-    """Weights of the children as parts of their sum, if it is weights that they have."""
+    """Weights of the children as shares of their sum, if they have weights."""
     if parent.is_root:
         for partition in parent.capacities.partitions():
             if parent.capacities.at(partition).weight > 0:
@@ -69,7 +62,7 @@ def normalize_weights(parent: ParentQueue) -> None:
 
 
 def _weigh_dynamic_queues(parent: ParentQueue) -> None:
-    """A queue that was created on demand weighs 1 on each partition of its parent that it is given nothing of."""
+    """A queue created on demand has weight 1 on each partition of its parent without a configured weight."""
     for child in parent.children:
         for partition in parent.capacities.partitions() if child.is_dynamic else ():
             if child.capacities.at(partition).weight == WEIGHT_NOT_SET:
@@ -100,6 +93,13 @@ def effective_amounts(queue: CSQueue, partition: str) -> tuple[Resource, Resourc
         return _scaled(queue.configured_minimum(partition), ratios), _absolute_maximum(queue, queue.parent, partition)
     own = queue.capacities.at(partition)
     return multiplied(whole, own.absolute_capacity), multiplied(whole, own.absolute_maximum_capacity)
+
+
+def update_effective_resources(queue: CSQueue) -> None:
+    """Amounts from shares, rounded down, or shares from amounts; the root has the whole partition."""
+    for partition in queue.configured_partitions:
+        queue.set_effective_resources(partition, *effective_amounts(queue, partition))
+        derive_capacities(queue, partition)
 
 
 def derive_capacities(queue: CSQueue, partition: str) -> None:

@@ -13,8 +13,7 @@ from enum import Enum
 
 from msgspec import Struct
 
-from rm.scheduler.capacity.capacity_vector import CapacityUnit
-from rm.scheduler.capacity.configured_capacity import ConfiguredCapacity
+from rm.scheduler.config.configured_capacity import CapacityUnit, ConfiguredCapacity
 from rm.scheduler.config.monitors import refuse_unknown_policies
 from rm.scheduler.config.queue_configuration import QueueConfiguration
 from rm.scheduler.config.reader import Reader

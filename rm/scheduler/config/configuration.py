@@ -22,8 +22,11 @@ from rm.scheduler.config.queue_configuration import QueueConfiguration
 from rm.scheduler.config.queue_reader import QueueReader
 from rm.scheduler.config.queue_templates import QueueTemplate, configuration_of_leaf
 from rm.scheduler.config.reader import Reader
-from rm.scheduler.model.dominant_resource_calculator import DominantResourceCalculator
-from rm.scheduler.model.resource_calculator import DefaultResourceCalculator, ResourceCalculator
+from rm.scheduler.model.resource_calculator import (
+    DefaultResourceCalculator,
+    DominantResourceCalculator,
+    ResourceCalculator,
+)
 from yarn.configuration import Configuration
 from yarn.faults import ConfigurationException, Fault, refuse_if_faulty
 from yarn.java.hash_order import hash_order, string_hash

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from rm.scheduler.application_lifetime import ApplicationLifetime
-from rm.scheduler.capacity.configured_capacity import ConfiguredCapacity
+from rm.scheduler.config.application_lifetime import ApplicationLifetime
+from rm.scheduler.config.configured_capacity import (
+    ConfiguredCapacity,
+)
 from rm.scheduler.config.priority_acls import PriorityAcl
 from yarn.asks import ANY
 from yarn.resource import Resource

@@ -7,9 +7,15 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from rm.scheduler.application_lifetime import read_lifetime
-from rm.scheduler.capacity.capacity_vector import CapacityUnit, uniform
-from rm.scheduler.capacity.configured_capacity import DYNAMIC_WEIGHT, WEIGHT_NOT_SET, CapacityReader, ConfiguredCapacity
+from rm.scheduler.config.application_lifetime import read_lifetime
+from rm.scheduler.config.configured_capacity import (
+    DYNAMIC_WEIGHT,
+    WEIGHT_NOT_SET,
+    CapacityReader,
+    CapacityUnit,
+    ConfiguredCapacity,
+    uniform,
+)
 from rm.scheduler.config.priority_acls import PRIORITY_ACL, read_priority_acls
 from rm.scheduler.config.queue_configuration import (
     FAIR,

@@ -1,47 +1,90 @@
-"""One attempt as the scheduler sees it: what it holds, what is reserved for it, how often it was passed over.
+"""One attempt as the scheduler sees it: what it holds, what is reserved for it, how often it was skipped.
 
 Hadoop's FiCaSchedulerApp. `SchedulerApplication` is the application over its attempts. With kept containers the next
-attempt takes over the very dictionary of live containers, what they use, and the headroom provider.
+attempt takes over the very dictionary of live containers, what they use, and where its headroom is taken from.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple, TypeAlias
 
-from rm.scheduler.container_updates import ContainerUpdates
-from rm.scheduler.context import SchedulerContext
-from rm.scheduler.model.asks import AppSchedulingInfo, SchedulerKey, key_hash
+from rm.scheduler.model.context import SchedulerContext
+from rm.scheduler.model.queue import CSQueue
+from rm.scheduler.model.refusals import Refusals
+from rm.scheduler.model.requests import AppSchedulingInfo, SchedulerKey, key_hash
 from rm.scheduler.model.rm_container import RMContainer, RMContainerAcquired
 from rm.scheduler.model.usage import NO_LABEL, ResourceUsage
-from rm.scheduler.view.reasons import Reason, Refusal, Refusals
-from yarn.asks import ANY, UNDEFINED_PRIORITY, Preemption, ResourceRequest
+from rm.scheduler.model.users import User
+from yarn.asks import ANY, UNDEFINED_PRIORITY, Preemption, ResourceRequest, UpdateContainerError
 from yarn.containers import Container
-from yarn.ids import EPOCH_BITS, ApplicationAttemptId, ContainerId, NodeId
+from yarn.ids import EPOCH_BITS, ApplicationAttemptId, ApplicationId, ContainerId, NodeId
 from yarn.java.binary32 import ceiled
 from yarn.java.hash_order import container_hash, hash_order, node_hash
 from yarn.resource import Resource
 
-if TYPE_CHECKING:
-    from rm.scheduler.capacity.headroom import HeadroomProvider
-    from rm.scheduler.model.leaf_queue import LeafQueue
+
+class HeadroomProvider(NamedTuple):
+    """CapacityHeadroomProvider: the leaf, user entry and attempt from which a headroom is computed.
+
+    It is captured when a visit looks at the attempt and stays until the next: after a move, or when the user's entry
+    was dropped and created again, the headroom still comes from the old ones.
+    """
+
+    user: User
+    leaf: CSQueue
+    application: FiCaSchedulerApp
+
+
+Place: TypeAlias = tuple[tuple[int, ...], NodeId]
+"""The size that a container is to grow by, and its node."""
+
+
+class ContainerUpdates:
+    """Updates of an attempt's containers under way (ContainerUpdateContext); see placement/container_updates.py.
+
+    `increases` {key: {place: still wanted}}; `decreases` {container: its new size}. `increased`, `decreased`,
+    `promoted` and `demoted` {container: its temporary one} wait for the AM's next call; `to_release` are temporary
+    containers that no update needs. `refused` updates are reported with the next reply.
+    """
+
+    __slots__ = (
+        "decreased",
+        "decreases",
+        "demoted",
+        "increased",
+        "increases",
+        "promoted",
+        "refused",
+        "to_release",
+    )
+
+    def __init__(self) -> None:
+        self.increases: dict[SchedulerKey, dict[Place, bool]] = {}
+        self.decreases: dict[ContainerId, Resource] = {}
+        self.increased: dict[ContainerId, RMContainer] = {}
+        self.decreased: dict[ContainerId, RMContainer] = {}
+        self.promoted: dict[ContainerId, RMContainer] = {}
+        self.demoted: dict[ContainerId, RMContainer] = {}
+        self.to_release: list[RMContainer] = []
+        self.refused: list[UpdateContainerError] = []
 
 
 class FiCaSchedulerApp:
-    """An attempt in a leaf queue.
+    """An attempt in a leaf queue (`leaf`; LeafQueue.of gives it with its own type).
 
-    `live_containers` are its own and, with kept containers, those of attempts before, without reserved ones.
-    `newly_allocated` wait to be handed out; `updates` are changes of containers under way.
-    `usage.used` does not include reservations. `reserved` {key: {node: reserved container}}. `opportunities` {key:
-    nodes offered since the last local placement}, `missed_non_partitioned` {key: visits since one on a node without
-    label}, `re_reservations` {key: how often its reserved nodes were still too full}. `passed_keys` {node: the last key
-    that its visit passed over, of an application with more keys than a visit looks at}.
-    `am_refusal` tells why it is not active yet. `ordered_used_mb` and `ordered_pending_mb`: what it held and asked for
-    on all partitions when the fair policy last put it in its place. `is_runnable`: not parked by a limit on
-    applications at once. `to_preempt`: containers that are to go, of which its master has not been told yet. `label` is
-    what the application was submitted with; `am_partition` that of its master's ask, later of its master's node.
-    `pending_release`: what its master gave back and the scheduler does not know, while it may still be recovered.
-    `recovered`: containers of earlier attempts that were taken up after a restart and its master was not told of.
+    `live_containers` are its own and, with kept containers, those of earlier attempts, without reserved ones.
+    `newly_allocated` wait for the AM's next call. `usage.used` does not include reservations.
+    `reserved` {key: {node: reserved container}}. `opportunities` {key: nodes offered since the last local placement},
+    `missed_non_partitioned` {key: visits since one on a node without label}, `re_reservations` {key: how often its
+    reserved nodes were still too full}. `passed_keys` {node: the last key that its visit looked at, of an application
+    with more keys than a visit looks at}.
+    `ordered_used_mb` and `ordered_pending_mb`: what it held and requested on all partitions when the fair policy last
+    ordered it. `is_runnable`: not held back by max-parallel-apps. `to_preempt`: containers to be preempted that its AM
+    has not been notified of. `label` is what the application was submitted with; `am_partition` that of its AM's
+    request, later of its AM's node. `pending_release`: containers released by the AM that the scheduler does not know
+    yet, while they may still be recovered. `recovered`: containers of earlier attempts, recovered after a restart and
+    not yet reported to its AM.
     """
 
     __slots__ = (
@@ -51,7 +94,6 @@ class FiCaSchedulerApp:
         "_reserved_peak",
         "am_partition",
         "am_resource",
-        "asks",
         "attempt_id",
         "blacklist",
         "has_master",
@@ -73,6 +115,7 @@ class FiCaSchedulerApp:
         "re_reservations",
         "recovered",
         "refusals",
+        "requests",
         "reserved",
         "started_ms",
         "system_blacklist",
@@ -87,7 +130,7 @@ class FiCaSchedulerApp:
         self,
         attempt_id: ApplicationAttemptId,
         user: str,
-        leaf: LeafQueue,
+        leaf: CSQueue,
         context: SchedulerContext,
         *,
         am_resource: Resource | None,
@@ -107,10 +150,10 @@ class FiCaSchedulerApp:
         self.label = label or NO_LABEL
         self.usage = ResourceUsage(context.none)
         self.usage.booked(self.am_partition).am_used = self.am_resource
-        self.asks = AppSchedulingInfo(attempt_id.application_id, user, leaf, self.usage)
+        self.requests = AppSchedulingInfo(self.usage)
         self.live_containers: dict[ContainerId, RMContainer] = {}
         self._live_peak = 0
-        self.updates = ContainerUpdates(self, context)
+        self.updates = ContainerUpdates()
         self.newly_allocated: dict[ContainerId, RMContainer] = {}
         self.reserved: dict[SchedulerKey, dict[NodeId, RMContainer]] = {}
         self._reserved_peak: dict[SchedulerKey, int] = {}
@@ -136,20 +179,20 @@ class FiCaSchedulerApp:
     def __str__(self) -> str:
         return str(self.attempt_id)
 
-    # What it is
+    # State
 
     @property
     def is_waiting_for_master(self) -> bool:
-        """True until the ResourceManager has taken the container for its master."""
+        """True until the ResourceManager has acquired the AM's container."""
         return not self.has_master and not self.unmanaged
 
     @property
     def reserved_containers(self) -> list[RMContainer]:
-        """All that is reserved for it."""
+        """All its reserved containers."""
         return [container for by_node in self.reserved.values() for container in by_node.values()]
 
     def reserved_in_hash_order(self) -> list[RMContainer]:
-        """All that is reserved for it, as Java's maps give it."""
+        """All its reserved containers, in the order of Java's maps."""
         keys = hash_order(self.reserved, key_hash)
         return [
             self.reserved[key][node_id]
@@ -158,68 +201,48 @@ class FiCaSchedulerApp:
         ]
 
     def is_blacklisted(self, host: str, rack: str) -> bool:
-        """The system's list holds for the master, the AM's own for everything else."""
+        """For its AM the system's list counts, for all other containers the AM's own."""
         places = self.system_blacklist if self.is_waiting_for_master else self.blacklist
         return bool(places) and (host in places or rack in places)
 
-    @property
-    def am_refusal(self) -> Refusal | None:
-        """Why it has not been activated; None if it does not wait for that."""
-        return self.leaf.pending.refusal_of(self)
-
     def am_used(self, partition: str) -> Resource:
-        """What its master counts with on the partition, before it has one too (getAMResource)."""
+        """What its AM counts for on the partition, also before it runs (getAMResource)."""
         return self.usage.am_used(partition)
 
-    def headroom(self) -> Resource:
-        """What it could still get; nothing before the first visit looked at it."""
-        return self.headroom_provider.headroom() if self.headroom_provider is not None else self._context.none
-
-    def last_refusals(self) -> dict[NodeId, Refusal]:
-        """{node: why it was last refused there}, oldest first; its user's refusals are its own while it asks."""
-        own = self.refusals.by_node()
-        user = self.leaf.users.users.get(self.user)
-        if user is not None and self.usage.is_pending():
-            for node_id, refusal in user.refusals.by_node().items():
-                last = own.get(node_id)
-                if last is None or last.reason is Reason.APPLICATION_SATISFIED or last.at_ms < refusal.at_ms:
-                    own[node_id] = refusal
-        return dict(sorted(own.items(), key=lambda entry: entry[1].at_ms))
-
     def live_in_hash_order(self) -> list[RMContainer]:
-        """The live containers as Java's map gives them (getLiveContainers)."""
+        """The live containers in the order of Java's map (getLiveContainers)."""
         ids = hash_order(self.live_containers, container_hash, peak=self._live_peak, concurrent=True)
         return [self.live_containers[container_id] for container_id in ids]
 
-    # What it does
+    # Changes
 
     def hold(self, container_id: ContainerId, container: RMContainer) -> None:
-        """A container is live, under its own id or that of its change."""
+        """Add a live container, under its own id or that of its temporary container."""
         self.live_containers[container_id] = container
         if len(self.live_containers) > self._live_peak:
             self._live_peak = len(self.live_containers)
 
     def transfer_from(self, previous: FiCaSchedulerApp) -> None:
-        """Take over the containers that the attempt before leaves (transferStateFromPreviousAttempt)."""
+        """Take over the containers of the previous attempt (transferStateFromPreviousAttempt)."""
         self.live_containers, self._live_peak = previous.live_containers, previous._live_peak
         self.usage.copy_used(previous.usage)
         self.blacklist = previous.blacklist
         self.headroom_provider = previous.headroom_provider
 
     def update_blacklist(self, additions: Iterable[str], removals: Iterable[str]) -> None:
-        """Hosts and racks to keep away from, from now on."""
+        """Change the hosts and racks to avoid."""
         places = self.system_blacklist if self.is_waiting_for_master else self.blacklist
         places.update(additions)
         places.difference_update(removals)
 
     def note_ordered_usage(self) -> None:
-        """Take over what it holds and asks for as what it is ordered by."""
+        """Copy what it holds and requests into the numbers that it is ordered by."""
         partitions = list(self.usage.partitions())
         self.ordered_used_mb = sum(self.usage.used(partition).memory_mb for partition in partitions)
         self.ordered_pending_mb = sum(self.usage.pending(partition).memory_mb for partition in partitions)
 
     def pull_allocated(self) -> tuple[Container, ...]:
-        """What was placed since the last pull, acquired by this one; in the order of placement."""
+        """Return the containers placed since the last call, in the order of placement; they are ACQUIRED now."""
         placed = tuple(self.newly_allocated.values())
         self.newly_allocated.clear()
         for container in placed:
@@ -227,15 +250,15 @@ class FiCaSchedulerApp:
         return tuple(container.container for container in placed)
 
     def mark_for_preemption(self, container_id: ContainerId) -> None:
-        """The container is to go: its master is told with the next heartbeat (markContainerForPreemption)."""
+        """The container is to be preempted: notify the AM with the next reply (markContainerForPreemption)."""
         if container_id in self.live_containers:
             self.to_preempt[container_id] = None
 
     def pull_preemption(self) -> Preemption | None:
-        """What its master is to be told of containers that are to go; None if there is nothing new.
+        """The preemption message for its AM; None if there is nothing new.
 
-        Named are the containers, and what giving back other ones would have to come to, in containers of the least
-        size (FiCaSchedulerApp.getAllocation).
+        It names the containers, and the amount that would have to be released instead, in containers of the minimum
+        allocation (FiCaSchedulerApp.getAllocation).
         """
         if not self.to_preempt:
             return None
@@ -243,40 +266,56 @@ class FiCaSchedulerApp:
         named, self.to_preempt = tuple(self.to_preempt), {}
         total = sum((self.live_containers[name].resource for name in named), start=context.none)
         count = context.calculator.divide(context.cluster_resource, total, context.minimum_allocation)
-        ask = ResourceRequest(UNDEFINED_PRIORITY, ANY, context.minimum_allocation, ceiled(count))
-        return Preemption(negotiable=named, asks=(ask,))
+        request = ResourceRequest(UNDEFINED_PRIORITY, ANY, context.minimum_allocation, ceiled(count))
+        return Preemption(negotiable=named, asks=(request,))
 
     def next_container_id(self) -> ContainerId:
-        """Drawn when a placement or reservation is booked, so that refused ones leave no gap."""
+        """Taken when a placement or reservation is booked, so that refused proposals leave no gap."""
         self._container_count += 1
         return ContainerId(self.attempt_id, self._context.epoch << EPOCH_BITS | self._container_count)
 
     def note_recovered(self, container: RMContainer) -> None:
-        """A container of before a restart is its own again; one of an earlier attempt is news to its master."""
+        """Add a recovered container; one of an earlier attempt is reported to its AM."""
         self.hold(container.id, container)
         if container.attempt_id != self.attempt_id:
             self.recovered[container.id] = container
 
     def pull_recovered(self) -> tuple[Container, ...]:
-        """Containers of earlier attempts since the last pull."""
+        """Containers of earlier attempts, recovered since the last call."""
         containers = tuple(container.container for container in self.recovered.values())
         self.recovered.clear()
         return containers
 
     def add_missed_non_partitioned(self, key: SchedulerKey) -> int:
-        """One more visit of a key that wants no label; returns the count."""
+        """Count a visit for a key that requests no label; returns the count."""
         missed = self.missed_non_partitioned[key] = self.missed_non_partitioned.get(key, 0) + 1
+        self._context.note_change()
         return missed
 
+    def count_opportunity(self, key: SchedulerKey) -> None:
+        """A node was offered to the key (addSchedulingOpportunity)."""
+        self.opportunities[key] = self.opportunities.get(key, 0) + 1
+        self._context.note_change()
+
+    def capture_headroom(self, user: User) -> None:
+        """Compute its headroom from its leaf and this entry of its user from now on."""
+        self.headroom_provider = HeadroomProvider(user, self.leaf, self)
+        self._context.note_change()
+
     def note_passed(self, node_id: NodeId, key: SchedulerKey) -> None:
-        """The node's next visit begins behind this key. Nodes that are gone are forgotten with all others."""
+        """The node's next visit starts after this key. Entries of removed nodes are dropped with all others."""
         if len(self.passed_keys) > self._context.node_count:
             self.passed_keys.clear()
         self.passed_keys[node_id] = key
-        self._context.revision += 1
+        self._context.note_change()
+
+    def forget_passed(self, node_id: NodeId) -> None:
+        """The node's next visit starts with the first key."""
+        if self.passed_keys.pop(node_id, None) is not None:
+            self._context.note_change()
 
     def reserve(self, key: SchedulerKey, container: RMContainer, partition: str) -> None:
-        """A reservation is new; of the container's size and for its node."""
+        """Add a reservation of the container's size on its node."""
         part = self.usage.booked(partition)
         part.reserved = part.reserved + container.resource
         self.re_reservations.pop(key, None)
@@ -285,7 +324,7 @@ class FiCaSchedulerApp:
         self._reserved_peak[key] = max(self._reserved_peak.get(key, 0), len(by_node))
 
     def unreserve(self, key: SchedulerKey, node_id: NodeId, partition: str) -> bool:
-        """Give a reservation up; False if there is none."""
+        """Remove a reservation; False if there is none."""
         by_node = self.reserved.get(key)
         container = by_node.pop(node_id, None) if by_node is not None else None
         if by_node is None or container is None:
@@ -299,7 +338,7 @@ class FiCaSchedulerApp:
         return True
 
     def reservation_to_give_up(self, key: SchedulerKey, amount: Resource) -> RMContainer | None:
-        """The first reservation of the key, in the order of Java's map, that is worth at least `amount`."""
+        """The first reservation of the key, in the order of Java's map, of at least `amount`."""
         by_node = self.reserved.get(key)
         if not by_node:
             return None
@@ -309,18 +348,13 @@ class FiCaSchedulerApp:
                 return by_node[node_id]
         return None
 
-    def stop(self) -> None:
-        """The attempt is over: it asks for nothing and gets nothing."""
-        self.is_stopped = True
-        self.asks.stop()
-
 
 class SchedulerApplication:
-    """An application: its leaf, and the attempt that runs or ran last."""
+    """An application: its leaf queue, and the attempt that runs or ran last."""
 
     __slots__ = ("current_attempt", "leaf", "priority", "user")
 
-    def __init__(self, leaf: LeafQueue, user: str, priority: int) -> None:
+    def __init__(self, leaf: CSQueue, user: str, priority: int) -> None:
         self.leaf = leaf
         self.user = user
         self.priority = priority
@@ -328,5 +362,29 @@ class SchedulerApplication:
 
     @property
     def queue(self) -> str:
-        """The path of its leaf."""
+        """The path of its leaf queue."""
         return self.leaf.path
+
+
+class ApplicationTable:
+    """The applications by id, in the order they came, and through their current attempts their containers."""
+
+    __slots__ = ("by_id",)
+
+    def __init__(self) -> None:
+        self.by_id: dict[ApplicationId, SchedulerApplication] = {}
+
+    def attempt_of(self, application_id: ApplicationId) -> FiCaSchedulerApp | None:
+        """The application's current attempt."""
+        application = self.by_id.get(application_id)
+        return application.current_attempt if application is not None else None
+
+    def container(self, container_id: ContainerId) -> RMContainer | None:
+        """A live container of the application's current attempt; None if it has ended, is only reserved or unknown."""
+        attempt = self.attempt_of(container_id.application_id)
+        return attempt.live_containers.get(container_id) if attempt is not None else None
+
+    def containers_of(self, application_id: ApplicationId) -> Mapping[ContainerId, RMContainer]:
+        """The live containers of the application's current attempt, kept ones included."""
+        attempt = self.attempt_of(application_id)
+        return attempt.live_containers if attempt is not None else {}

@@ -1,7 +1,7 @@
-"""A node as the scheduler sees it: its room, what stands on it, and who waits for it (FiCaSchedulerNode).
+"""A node as the scheduler sees it: its resources, its containers, and its reservation (FiCaSchedulerNode).
 
-A container's room is free again when its NM has told its end, or at once if the NM never told its start. So after an
-AM gives a running container back the queue has the amount at once and the node later.
+A container's resources are free again when its NM has reported its end, or at once if the NM never reported its start.
+So when an AM releases a running container, the queue gets the amount back at once and the node later.
 """
 
 from __future__ import annotations
@@ -14,12 +14,11 @@ from yarn.resource import Resource
 
 
 class SchedulerNode:
-    """`allocated` + `unallocated` == `total`; `unallocated` is negative while an administrator's cut is worked off.
+    """`allocated` + `unallocated` == `total`; `unallocated` is negative after an administrator lowered the total.
 
-    `name` is what asks call it: the host, or host:port. `reserved_container` is RESERVED and on no node's list of
-    containers. `is_running`: the node may get containers. `killable` end as soon as somebody needs their room; they
-    stay in it until the room is free. `settled_at`: the revision of the scheduler at which a visit
-    came to nothing and changed nothing; until something changes, so would the next.
+    `name` is its name in resource requests: the host, or host:port. `reserved_container` is RESERVED and not among
+    `containers`. `is_running`: the node may get containers. `killable` containers end as soon as another queue needs
+    their resources; until then they remain among `containers`.
     """
 
     __slots__ = (
@@ -36,7 +35,6 @@ class SchedulerNode:
         "partition",
         "rack",
         "reserved_container",
-        "settled_at",
         "total",
         "total_killable",
         "unallocated",
@@ -53,7 +51,6 @@ class SchedulerNode:
         self.partition = NO_LABEL
         self.is_running = True
         self.reserved_container: RMContainer | None = None
-        self.settled_at = -1
         self.containers: dict[ContainerId, RMContainer] = {}
         self._containers_peak = 0
         self._launched: set[ContainerId] = set()
@@ -62,7 +59,7 @@ class SchedulerNode:
         self.total_killable = total - total
 
     def allocate_container(self, container: RMContainer) -> None:
-        """Give it room, unless it is opportunistic."""
+        """Add it, and its size unless it is opportunistic."""
         if not container.is_opportunistic:
             size = container.container.resource
             self.unallocated = self.unallocated - size
@@ -72,12 +69,12 @@ class SchedulerNode:
             self._containers_peak = len(self.containers)
 
     def containers_in_hash_order(self) -> list[RMContainer]:
-        """The containers as Java's map gives them (getCopiedListOfRunningContainers)."""
+        """The containers in the order of Java's map (getCopiedListOfRunningContainers)."""
         ids = hash_order(self.containers, container_hash, peak=self._containers_peak)
         return [self.containers[container_id] for container_id in ids]
 
     def container_launched(self, container_id: ContainerId) -> None:
-        """The NM reported it: its room is now the NM's to give back."""
+        """The NM reported it: from now on its resources are free only when the NM reports its end."""
         if container_id in self.containers:
             self._launched.add(container_id)
 
@@ -86,7 +83,7 @@ class SchedulerNode:
         return container_id in self._launched
 
     def release_container(self, container_id: ContainerId, *, by_node: bool) -> None:
-        """Take its room back, unless the NM still has to say that it is over."""
+        """Remove it, unless the NM still has to report its end."""
         if container_id not in self.containers or (not by_node and container_id in self._launched):
             return
         container = self.containers.pop(container_id)
@@ -100,11 +97,11 @@ class SchedulerNode:
 
     @property
     def within_reach(self) -> Resource:
-        """What is free, or would be if all that is killable ended."""
+        """What is free, or would be if all killable containers ended."""
         return self.unallocated + self.total_killable if self.killable else self.unallocated
 
     def mark_killable(self, container_id: ContainerId) -> None:
-        """The container ends as soon as somebody needs its room (markContainerToKillable)."""
+        """The container ends as soon as another queue needs its resources (markContainerToKillable)."""
         container = self.containers.get(container_id)
         if container is not None and container_id not in self.killable:
             self.killable[container_id] = container
@@ -112,12 +109,12 @@ class SchedulerNode:
             self.total_killable = self.total_killable + container.resource
 
     def killable_in_hash_order(self) -> list[RMContainer]:
-        """The killable containers as Java's map gives them."""
+        """The killable containers in the order of Java's map."""
         ids = hash_order(self.killable, container_hash, peak=self._killable_peak)
         return [self.killable[container_id] for container_id in ids]
 
     def update_total(self, total: Resource) -> None:
-        """An administrator changed the node; containers stay."""
+        """An administrator changed the size; containers stay."""
         self.total = total
         self.unallocated = total - self.allocated
 
@@ -132,7 +129,7 @@ class NodeTracker:
     __slots__ = ("_largest", "_settled", "configured_maximum", "nodes", "started_ms")
 
     def __init__(self, nodes: dict[NodeId, SchedulerNode], configured_maximum: Resource, started_ms: int) -> None:
-        """`nodes` is kept here and read elsewhere."""
+        """`nodes` is changed here and read elsewhere."""
         self.nodes = nodes
         self.configured_maximum = configured_maximum
         self.started_ms = started_ms
@@ -148,7 +145,7 @@ class NodeTracker:
         self.recount()
 
     def recount(self) -> None:
-        """Find the largest amounts anew."""
+        """Recompute the largest amounts."""
         self._largest = None
         for node in self.nodes.values():
             self._count_in(node)

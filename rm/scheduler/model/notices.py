@@ -5,7 +5,7 @@ In Hadoop these are the events that RMContainerImpl and CapacityScheduler send t
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 from msgspec import Struct
 
@@ -13,9 +13,6 @@ from rm.scheduler.model.node_labels import LabelChanges
 from yarn.containers import Container, ContainerStatus
 from yarn.ids import ApplicationAttemptId, ApplicationId, ContainerId, NodeId
 from yarn.resource import Resource
-
-if TYPE_CHECKING:
-    from rm.scheduler.model.rm_container import RMContainer
 
 
 class ApplicationAccepted(Struct, frozen=True):
@@ -137,12 +134,9 @@ class RoomTaken(Struct, frozen=True):
 
 
 class ReleaseTemporary(Struct, frozen=True):
-    """A temporary container has served the change of another: to be released by a step of its own.
+    """A temporary container has served the update of another: release it in a step of its own (RELEASE_CONTAINER)."""
 
-    It is handed over itself, since its application may not hold it under its id (RELEASE_CONTAINER).
-    """
-
-    container: RMContainer
+    container_id: ContainerId
 
 
 class VictimOrdered(Struct, frozen=True):

@@ -1,14 +1,14 @@
 """The applications of a leaf that wait for activation, grouped so that a pass looks at few of them.
 
 Hadoop's pass walks all waiting applications after each submission and each end, so 10,000 submissions cost fifty
-million looks. What decides about an application is the partition and the size of its master and its user. What
-masters use only grows during a pass, so once an application was refused, all later ones of the same kind would be:
+million checks. What decides about an application is the partition and the size of its AM, and its user. What AMs use
+only grows during a pass, so once an application was refused, all later ones of the same kind would be:
 
     waiting, oldest first      1 GB ann    1 GB ann    1 GB bob    2 GB ann    1 GB bob
     the queue's limit refuses the first, of 1 GB: nothing else of 1 GB is looked at; 2 GB ann is looked at and refused
 
-A pass looks at what it activates, and once more for each size and for each user of a size. Refused: to keep the walk
-and to skip by a set of what was refused; each submission would still take longer, the more applications wait.
+A pass checks what it activates, and once more for each size and for each user of a size. An alternative was refused: to
+keep the walk and skip by a set of refused kinds; each submission would still take longer, the more applications wait.
 """
 
 from __future__ import annotations
@@ -16,23 +16,21 @@ from __future__ import annotations
 import heapq
 from bisect import bisect_left, insort
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 
-from rm.scheduler.capacity.ordering import FifoOrderingPolicy, OrderKey
-from rm.scheduler.view.reasons import Reason, Refusal
+from rm.scheduler.model.application import FiCaSchedulerApp
+from rm.scheduler.model.application_order import FifoOrderingPolicy, OrderKey
+from rm.scheduler.model.refusals import Reason, Refusal
 from yarn.resource import Resource
 
-if TYPE_CHECKING:
-    from rm.scheduler.model.application import FiCaSchedulerApp
-
 Size: TypeAlias = tuple[str, Resource]
-"""The partition of a master and what it counts with there."""
+"""The partition of an AM and what it counts for there."""
 
-Waiting: TypeAlias = "tuple[OrderKey, FiCaSchedulerApp]"
+Waiting: TypeAlias = tuple[OrderKey, FiCaSchedulerApp]
 """An application with its place in the order. No two have the same key."""
 
 
-class Refused(NamedTuple):
+class RefusedInPass(NamedTuple):
     """A pass refused the application at `key`, and with it all of its kind from there on."""
 
     in_pass: int
@@ -47,7 +45,7 @@ class _UserGroup:
 
     def __init__(self) -> None:
         self.waiting: list[Waiting] = []
-        self.refused: Refused | None = None
+        self.refused: RefusedInPass | None = None
 
 
 class _SizeGroup:
@@ -58,7 +56,7 @@ class _SizeGroup:
     def __init__(self) -> None:
         self.users: dict[str, _UserGroup] = {}
         self.heads: list[tuple[OrderKey, str]] = []
-        self.refused: Refused | None = None
+        self.refused: RefusedInPass | None = None
 
     def add(self, key: OrderKey, application: FiCaSchedulerApp) -> None:
         group = self.users.setdefault(application.user, _UserGroup())
@@ -81,7 +79,7 @@ class _SizeGroup:
 
 
 class PendingApplications:
-    """What waits for activation, in the order in which it is activated; `candidates` is a pass over it."""
+    """The applications that wait for activation, in the order of activation; `candidates` is a pass over them."""
 
     __slots__ = ("_keys", "_order", "_passes", "_sizes")
 
@@ -107,14 +105,14 @@ class PendingApplications:
             self._group(application, self._order.key_of(application))
 
     def remove(self, application: FiCaSchedulerApp) -> bool:
-        """Take it out; False if it does not wait."""
+        """Remove it; False if it does not wait."""
         if not self._order.remove(application):
             return False
         self._ungroup(application)
         return True
 
     def change_priority(self, application: FiCaSchedulerApp, priority: int) -> None:
-        """Order it by `priority`; what the last pass said of it stands until the next one."""
+        """Order it by `priority`; its refusal of the last pass stands until the next one."""
         refusal = self.refusal_of(application)
         self.remove(application)
         application.priority = priority
@@ -122,10 +120,10 @@ class PendingApplications:
         key, size = self._keys[id(application)]
         group = self._sizes[size].users[application.user]
         if group.refused is None and refusal is not None:
-            group.refused = Refused(self._passes, key, refusal)
+            group.refused = RefusedInPass(self._passes, key, refusal)
 
     def size_changed(self, application: FiCaSchedulerApp) -> None:
-        """Its master's partition is another one now; of no effect if it does not wait."""
+        """The partition of its AM has changed; a no-op if it does not wait."""
         if application in self._order:
             self._group(application, self._ungroup(application))
 
@@ -169,14 +167,14 @@ class PendingApplications:
     def refuse_size(self, application: FiCaSchedulerApp, refusal: Refusal) -> None:
         """The queue's limit refuses this candidate, and so all of its size that come after it in this pass."""
         key, size = self._keys[id(application)]
-        self._sizes[size].refused = Refused(self._passes, key, refusal)
+        self._sizes[size].refused = RefusedInPass(self._passes, key, refusal)
 
     def refuse_user(self, application: FiCaSchedulerApp, refusal: Refusal) -> None:
         """Its user's limit refuses this candidate, and so all of its size and user that come after it."""
         key, size = self._keys[id(application)]
-        self._sizes[size].users[application.user].refused = Refused(self._passes, key, refusal)
+        self._sizes[size].users[application.user].refused = RefusedInPass(self._passes, key, refusal)
 
-    def _is_refused(self, refused: Refused | None) -> bool:
+    def _is_refused(self, refused: RefusedInPass | None) -> bool:
         return refused is not None and refused.in_pass == self._passes
 
     def _group(self, application: FiCaSchedulerApp, key: OrderKey) -> None:

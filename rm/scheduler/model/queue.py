@@ -1,32 +1,32 @@
-"""What every queue has: its place in the tree, its shares of the cluster, what is used of it (AbstractCSQueue)."""
+"""The queues of the tree as data: place, shares, amounts, usage (AbstractCSQueue, AbstractParentQueue).
+
+What follows from these numbers is decided elsewhere: shares and amounts in rm.scheduler.capacity, who is offered a node
+in rm.scheduler.placement. LeafQueue is in leaf_queue.py.
+"""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
-from typing import TYPE_CHECKING, TypeAlias
+from collections.abc import Iterable, Iterator
+from enum import Enum
+from typing import TypeAlias
 
-from rm.scheduler.capacity.effective_capacity import derive_capacities, effective_amounts, update_absolute_capacities
+from msgspec import Struct
+
 from rm.scheduler.config.queue_configuration import QueueConfiguration
-from rm.scheduler.context import RESPECT, SchedulerContext, SchedulingMode
-from rm.scheduler.model.assignment import Assignment
-from rm.scheduler.model.limits import ResourceLimits
-from rm.scheduler.model.node import SchedulerNode
-from rm.scheduler.model.usage import NO_LABEL, QueueCapacities, ResourceUsage
-from rm.scheduler.preemption.losses import Losses
-from rm.scheduler.view.reasons import Refusals
+from rm.scheduler.model.context import SchedulerContext
+from rm.scheduler.model.refusals import Refusals
+from rm.scheduler.model.usage import NO_LABEL, Losses, QueueCapacities, ResourceUsage
 from yarn.resource import Resource
 from yarn.settings.scheduler import ROOT
 from yarn.states import QueueState
 
-if TYPE_CHECKING:
-    from rm.scheduler.model.parent_queue import ParentQueue
 
+class AbsoluteCapacity:
+    """The guarantee of a queue that is configured in amounts, as the last part of its sort key: larger sorts first.
 
-class GuaranteeInAmounts:
-    """What a queue is given in amounts, as the end of its key for the order: the larger one sorts first.
-
-    Of two such it is the amounts that count, memory before vcores; against one in shares, which is `-share`, the share.
+    Two of these compare by their amounts, memory before vcores; one compares with `-share` of a queue configured in
+    shares by its own share.
     """
 
     __slots__ = ("_amounts", "_minus_share")
@@ -36,35 +36,35 @@ class GuaranteeInAmounts:
         self._amounts = amounts
 
     def __eq__(self, other: object) -> bool:
-        if isinstance(other, GuaranteeInAmounts):
+        if isinstance(other, AbsoluteCapacity):
             return self._amounts == other._amounts
         return self._minus_share == other
 
     def __hash__(self) -> int:
         return hash(self._amounts)
 
-    def __lt__(self, other: GuaranteeInAmounts | float) -> bool:
-        if isinstance(other, GuaranteeInAmounts):
+    def __lt__(self, other: AbsoluteCapacity | float) -> bool:
+        if isinstance(other, AbsoluteCapacity):
             return self._amounts > other._amounts
         return self._minus_share < other
 
-    def __gt__(self, other: GuaranteeInAmounts | float) -> bool:
-        if isinstance(other, GuaranteeInAmounts):
+    def __gt__(self, other: AbsoluteCapacity | float) -> bool:
+        if isinstance(other, AbsoluteCapacity):
             return self._amounts < other._amounts
         return self._minus_share > other
 
 
-LastOfKey: TypeAlias = float | GuaranteeInAmounts
+LastOfKey: TypeAlias = float | AbsoluteCapacity
 OrderKey: TypeAlias = tuple[bool, float, LastOfKey] | tuple[bool, bool, int, float, LastOfKey]
 
 
 class CSQueue(ABC):
-    """A queue; a subclass calls `reconfigure` at the end of its making.
+    """A queue. Its shares and amounts are set by rm.scheduler.capacity.queue_update once it is in the tree.
 
     `reserved_metric` counts reservations on nodes without label only (QueueMetrics.reservedMB). `losses`: what was
-    preempted of it. `last_submitted_ms`: when an application was last let in, or a child made; None = never. Only
-    queues created on demand care. `remembered_as`: what a container that is placed now keeps as its queue's name, its
-    path if its short name says which queue is meant, else only that (FiCaSchedulerApp.allocate, normalizeQueueName).
+    preempted from it. `last_submitted_ms`: when an application was last accepted, or a child created; None = never;
+    only used for queues created on demand. `remembered_as`: the queue name of a container that is placed now: the path
+    if the short name is unambiguous, else the short name (FiCaSchedulerApp.allocate, normalizeQueueName).
     """
 
     __slots__ = (
@@ -116,31 +116,20 @@ class CSQueue(ABC):
         """True if it was created on demand."""
         return self.configuration.is_dynamic
 
-    # What leaves and parents do each in their way
-
-    @abstractmethod
-    def assign_containers(self, node: SchedulerNode, limits: ResourceLimits, mode: SchedulingMode) -> Assignment:
-        """What this queue would place on the node, one container at most."""
-
-    @abstractmethod
-    def kept_headroom(self, limits: ResourceLimits) -> Resource | None:
-        """After it failed on its limit: the room that queues after it must leave alone."""
-
-    @abstractmethod
-    def update_cluster_resource(self, limits: ResourceLimits) -> None:
-        """The cluster or the configuration changed: shares and amounts from here down."""
-
-    @abstractmethod
-    def refresh_after_calculation(self, limits: ResourceLimits) -> None:
-        """Our amounts were calculated anew: what follows from them here (refreshAfterResourceCalculation)."""
-
     @abstractmethod
     def application_total(self) -> int:
-        """Applications that hold the queue open."""
+        """Applications that keep the queue from being stopped or removed."""
 
     @abstractmethod
     def runnable_total(self) -> int:
         """Attempts that count for max-parallel-apps."""
+
+    def and_above(self) -> Iterator[CSQueue]:
+        """This queue, its parent, and so on up to the root."""
+        queue: CSQueue | None = self
+        while queue is not None:
+            yield queue
+            queue = queue.parent
 
     # Shares
 
@@ -154,61 +143,56 @@ class CSQueue(ABC):
 
     @property
     def configured_partitions(self) -> Iterable[str]:
-        """The partitions that the configuration gives the queue capacities of, the one without label among them."""
+        """The partitions with a configured capacity, NO_LABEL among them."""
         return self.configuration.capacities
 
     @property
     def is_absolute(self) -> bool:
-        """True if the queue is given amounts, not shares."""
+        """True if the capacity is configured in amounts, not shares."""
         return self.configuration.capacities[NO_LABEL].is_absolute
 
     def configured_minimum(self, partition: str) -> Resource:
-        """The amounts that the queue is given of the partition; none if it is given a share."""
+        """The configured minimum in amounts; zero if a share is configured."""
         configured = self.configuration.capacities.get(partition)
         return configured.minimum if configured is not None else self.context.none
 
     def configured_maximum(self, partition: str) -> Resource:
-        """The amounts that bound the queue on the partition; none if a share does."""
+        """The configured maximum in amounts; zero if a share is configured."""
         configured = self.configuration.capacities.get(partition)
         return configured.maximum if configured is not None else self.context.none
 
-    def update_effective_resources(self) -> None:
-        """Shares in amounts, cut off, or amounts in shares; the root has the whole partition."""
-        for partition in self.configured_partitions:
-            self.set_effective_resources(partition, *effective_amounts(self, partition))
-            derive_capacities(self, partition)
-
     def set_effective_resources(self, partition: str, minimum: Resource, maximum: Resource) -> None:
-        """What the queue has of the partition, and what is always made of it."""
+        """Set the queue's amounts of the partition, and the maximum in whole containers, which follows from them."""
         calculator, smallest = self.context.calculator, self.context.minimum_allocation
         own = self.capacities.booked(partition)
         own.effective_minimum, own.effective_maximum = minimum, maximum
         own.effective_maximum_down = calculator.round_down(maximum, smallest)
 
     def update_used_capacities(self) -> None:
-        """Used capacities of all partitions, after a change of the cluster."""
+        """Recompute the used capacities of all partitions, after a change of the cluster or the shares."""
         for partition in self.known_partitions():
-            self._update_guarantee_floor(partition)
+            self.update_guarantee_floor(partition)
             self.update_used_capacity(partition)
 
     def known_partitions(self) -> list[str]:
-        """All partitions that were ever configured, asked for or used."""
+        """All partitions that were ever configured, requested or used."""
         return list({**dict.fromkeys(self.capacities.partitions()), **dict.fromkeys(self.usage.partitions())})
 
-    def _update_guarantee_floor(self, partition: str) -> None:
+    def update_guarantee_floor(self, partition: str) -> None:
+        """The amount that use is measured against: the guarantee, but at least one container."""
         whole, own = self.context.partition_resource(partition), self.capacities.booked(partition)
-        guarantee = self._guarantee(partition)
+        guarantee = self.guarantee(partition)
         own.guarantee_floor = self.context.calculator.max_of(whole, guarantee, self.context.minimum_allocation)
 
-    def _guarantee(self, partition: str) -> Resource:
-        """What its use is measured against."""
+    def guarantee(self, partition: str) -> Resource:
+        """The guarantee that its use is measured against."""
         return self.effective_minimum(partition)
 
     def update_used_capacity(self, partition: str) -> None:
-        """What the order of queues looks at: used of the guarantee, which counts as one container at least."""
+        """Recompute used / guarantee, by which queues are ordered."""
         context = self.context
         if partition and not self.capacities.has(partition):
-            self._update_guarantee_floor(partition)
+            self.update_guarantee_floor(partition)
         whole = context.partition_resource(partition)
         own = self.capacities.at(partition)
         if context.calculator.is_some(whole, whole):
@@ -221,10 +205,11 @@ class CSQueue(ABC):
             self.sort_key = self.key_for_order(partition)
 
     def key_for_order(self, partition: str) -> OrderKey:
-        """Its place among its siblings, as a key that sorts (PriorityUtilizationQueueOrderingPolicy).
+        """The sort key among its siblings (PriorityUtilizationQueueOrderingPolicy).
 
-        Queues with a guarantee come before those without; then the less used one, with priorities the higher one of
-        those on the same side of their guarantee; then the one with the larger guarantee.
+        Queues with a guarantee come before those without, then the less used one, then the one with the larger
+        guarantee. If priorities count, the higher priority comes first among queues on the same side of their
+        guarantee, before use is compared.
         """
         own = self.capacities.at(partition)
         without = own.absolute_capacity <= 0
@@ -232,7 +217,7 @@ class CSQueue(ABC):
         guarantee: LastOfKey = -own.absolute_capacity
         minimum = self.configured_minimum(partition)
         if not minimum.is_none():
-            guarantee = GuaranteeInAmounts(own.absolute_capacity, minimum.values())
+            guarantee = AbsoluteCapacity(own.absolute_capacity, minimum.values())
         if self.parent is not None and self.parent.orders_by_priority:
             return (without, used >= 1, -self.configuration.priority, used, guarantee)
         return (without, used, guarantee)
@@ -240,7 +225,7 @@ class CSQueue(ABC):
     # Booking
 
     def change_pending(self, partition: str, amount: Resource) -> None:
-        """More (or less) is asked for below; here and in all queues above."""
+        """More (or less) is requested below: book it here and in all queues above."""
         queue: CSQueue | None = self
         while queue is not None:
             if queue.usage.booked(partition).change_pending(amount):
@@ -248,7 +233,7 @@ class CSQueue(ABC):
             queue = queue.parent
 
     def change_reserved(self, partition: str, amount: Resource) -> None:
-        """A reservation came or went; here and in all queues above."""
+        """A reservation was made or ended: book it here and in all queues above."""
         queue: CSQueue | None = self
         while queue is not None:
             part = queue.usage.booked(partition)
@@ -256,7 +241,7 @@ class CSQueue(ABC):
             queue = queue.parent
 
     def change_reserved_metric(self, partition: str, amount: Resource) -> None:
-        """The metric of reservations; it knows nodes without label, memory and vcores only."""
+        """The metric of reservations, which counts only nodes without label, memory and vcores."""
         if partition:
             return
         queue: CSQueue | None = self
@@ -265,14 +250,14 @@ class CSQueue(ABC):
             queue = queue.parent
 
     def book_container(self, partition: str, amount: Resource) -> None:
-        """A container or reservation is in use (allocateResource)."""
+        """Book a container or reservation, in this queue alone (allocateResource)."""
         part = self.usage.booked(partition)
         part.used = part.used + amount
         self.container_count += 1
         self.update_used_capacity(partition)
 
     def change_used(self, partition: str, amount: Resource) -> None:
-        """More (or less) is in use, by containers that were counted before (incUsedResource, decUsedResource)."""
+        """Change what containers use that are counted already, here and above (incUsedResource, decUsedResource)."""
         queue: CSQueue | None = self
         while queue is not None:
             part = queue.usage.booked(partition)
@@ -281,72 +266,123 @@ class CSQueue(ABC):
             queue = queue.parent
 
     def unbook_container(self, partition: str, amount: Resource) -> None:
-        """A container or reservation is over (releaseResource)."""
+        """Take the container or reservation off again, in this queue alone (releaseResource)."""
         part = self.usage.booked(partition)
         part.used = part.used - amount
         self.container_count -= 1
         self.update_used_capacity(partition)
 
-    # Checks
-
-    def can_assign(
-        self, partition: str, limits: ResourceLimits, could_be_unreserved: Resource, mode: SchedulingMode
-    ) -> bool:
-        """canAssignToThisQueue: under the limit, or so without the reservations; sets `limits.headroom` either way.
-
-        It is a check before: the next container may be larger than the room that is left.
-        """
-        context = self.context
-        calculator, cluster = context.calculator, context.cluster_resource
-        if mode is RESPECT:
-            limit = calculator.min_of(cluster, self.effective_maximum(partition), limits.limit)
-        else:
-            limit = context.partition_resource(partition)
-        used = self.usage.used(partition)
-        if context.killables.is_used:
-            used = used - self.killable_below(partition)
-        limits.headroom = limit - used
-        if calculator.less(cluster, used, limit):
-            return True
-        if not context.settings.reservations_continue_looking:
-            return False
-        if not calculator.is_some(cluster, could_be_unreserved):
-            return False
-        return calculator.less(cluster, used - could_be_unreserved, limit)
-
-    def killable_below(self, partition: str) -> Resource:
-        """What of the queues below ends as soon as somebody needs its room."""
-        return self.context.none
-
-    def has_pending(self, partition: str, mode: SchedulingMode) -> bool:
-        """True if something below asks for what a visit of this node looks at."""
-        looked_at = partition if mode is RESPECT else NO_LABEL
-        return self.context.calculator.is_some(self.context.cluster_resource, self.usage.pending(looked_at))
-
     def is_accessible(self, partition: str) -> bool:
         """True if the queue may use the partition; everybody may use the one without label."""
         return not partition or self.configuration.may_use(partition)
 
-    # Configuration and state
-
-    def reconfigure(self, configuration: QueueConfiguration) -> None:
-        """Take the settings over (setupQueueConfigs); amounts follow with the next update of the cluster."""
-        self.configuration = configuration
-        self.capacities.configure(configuration.capacities)
-        update_absolute_capacities(self)
-        self.update_used_capacities()
+    # State
 
     def application_finished(self) -> None:
-        """A draining queue is stopped when its last application is over."""
+        """Stop a draining queue once its last application has finished."""
         if self.state is QueueState.DRAINING and self.application_total() == 0:
             self.state = QueueState.STOPPED
 
     def recover_draining(self) -> None:
-        """It was stopped while it drained, or during a restart: an application of before may finish."""
+        """Drain a queue that was stopped before or during an RM restart, so that a recovered application can finish."""
         self.state = QueueState.DRAINING
         if self.parent is not None and self.parent.state is QueueState.STOPPED:
             self.parent.recover_draining()
 
     def stop(self) -> None:
-        """Takes no more applications; those it has may finish."""
+        """Accept no more applications; running ones may finish."""
         self.state = QueueState.DRAINING if self.application_total() > 0 else QueueState.STOPPED
+
+
+Ratios: TypeAlias = tuple[float | None, ...]
+"""By how much amounts are scaled: one factor a resource type, None = as configured."""
+
+
+class QueueUpdateWarning(Enum):
+    """Why a capacity could not be given as configured (QueueUpdateWarningType), in Hadoop's words."""
+
+    BRANCH_UNDERUTILIZED = "Remaining resource found in branch under parent queue '{}'."
+    QUEUE_OVERUTILIZED = "Queue '{}' is configured to use more resources than what is available under its parent."
+    QUEUE_ZERO_RESOURCE = "Queue '{}' is assigned zero resource."
+    BRANCH_DOWNSCALED = (
+        "Child queues with absolute configured capacity under parent queue '{}' are downscaled due to insufficient "
+        "cluster resource."
+    )
+    QUEUE_EXCEEDS_MAX_RESOURCE = "Queue '{}' exceeds its maximum available resources."
+    QUEUE_MAX_RESOURCE_EXCEEDS_PARENT = "Maximum resources of queue '{}' are greater than its parent's."
+
+
+class CapacityWarning(Struct, frozen=True):
+    """A warning about one resource type of a queue on a partition."""
+
+    kind: QueueUpdateWarning
+    queue: str
+    partition: str
+    resource: str
+
+    def __str__(self) -> str:
+        where = f"{self.resource} on {self.partition}" if self.partition else self.resource
+        return f"{self.kind.value.format(self.queue)} ({where})"
+
+
+class ParentQueue(CSQueue):
+    """`children` in the order that decides ties: the file's at the start, Java's hash order after a refresh.
+
+    `allow_zero_capacity_sum` is that of the first configuration: a refresh does not change it, as in Hadoop.
+    `orders_by_priority`: the policy is priority-utilization. `ratios` {partition: by how much the children's amounts
+    are scaled}. `runnable_count`: attempts below that max-parallel-apps does not hold back. `warnings`: capacities of
+    children that could not be given as configured, without legacy queue mode.
+    """
+
+    __slots__ = (
+        "allow_zero_capacity_sum",
+        "application_count",
+        "children",
+        "orders_by_priority",
+        "ratios",
+        "runnable_count",
+        "warnings",
+    )
+
+    def __init__(
+        self, configuration: QueueConfiguration, parent: ParentQueue | None, context: SchedulerContext
+    ) -> None:
+        super().__init__(configuration, parent, context)
+        self.children: list[CSQueue] = []
+        self.allow_zero_capacity_sum = configuration.allow_zero_capacity_sum
+        self.orders_by_priority = False
+        self.application_count = 0
+        self.runnable_count = 0
+        self.ratios: dict[str, Ratios] = {}
+        self.warnings: list[CapacityWarning] = []
+
+    def and_parents(self) -> Iterator[ParentQueue]:
+        """This queue, its parent, and so on up to the root."""
+        queue: ParentQueue | None = self
+        while queue is not None:
+            yield queue
+            queue = queue.parent
+
+    def add_application(self) -> None:
+        """Count an application, here and above."""
+        for queue in self.and_parents():
+            queue.application_count += 1
+
+    def finish_application(self) -> None:
+        """Count an application off, here and above."""
+        for queue in self.and_parents():
+            queue.application_count -= 1
+            queue.application_finished()
+
+    def application_total(self) -> int:
+        """Applications below; one without an attempt counts too."""
+        return self.application_count
+
+    def runnable_total(self) -> int:
+        return self.runnable_count
+
+    def stop(self) -> None:
+        """Stop all queues below as well."""
+        super().stop()
+        for child in self.children:
+            child.stop()

@@ -14,7 +14,6 @@ from typing import TypeAlias
 from msgspec import Struct
 from msgspec.structs import replace
 
-from rm.scheduler.model.asks import AskTerms, SchedulerKey
 from rm.scheduler.model.notices import (
     CleanUpContainer,
     ContainerAcquired,
@@ -27,6 +26,7 @@ from rm.scheduler.model.notices import (
     Notice,
     UpdateContainer,
 )
+from rm.scheduler.model.requests import RequestTerms, SchedulerKey
 from yarn.containers import Container, ContainerStatus, NMContainerStatus
 from yarn.ids import ApplicationAttemptId, ContainerId, NodeId
 from yarn.machine import Lifecycle, Machine, Row
@@ -173,7 +173,7 @@ class RMContainer:
         self.queue = queue
         self.partition = partition
         self.started_ms = started_ms
-        self.asks: tuple[AskTerms, ...] | None = None
+        self.asks: tuple[RequestTerms, ...] | None = None
         self.is_am = False
         self.last_confirmed = container.resource
         self.was_moved = False

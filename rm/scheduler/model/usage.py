@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from rm.scheduler.capacity.configured_capacity import WEIGHT_NOT_SET, ConfiguredCapacity
-from yarn.resource import INT32_MAX, INT32_MIN, Resource
+from rm.scheduler.config.configured_capacity import WEIGHT_NOT_SET, ConfiguredCapacity
+from yarn.resource import INT32_MAX, INT32_MIN, NONE, Resource
 
 NO_LABEL = ""
 """The partition of nodes without a label."""
@@ -203,3 +203,50 @@ class QueueCapacities:
     def at(self, partition: str) -> PartitionCapacities:
         """The partition's shares."""
         return self._parts.get(partition, self._nothing) if partition else self.default
+
+
+class ResourceLimits:
+    """Hadoop's ResourceLimits: `limit` is what the queue may use at most in this pass.
+
+    `headroom` is set by the queue's own check (limit - used), `blocked_headroom` by a parent for the room that a
+    hungrier child could not take and later children must leave alone, `amount_needed_unreserve` by the user check:
+    what must be given up elsewhere to stay within the user's limit.
+    """
+
+    __slots__ = ("amount_needed_unreserve", "blocked_headroom", "headroom", "limit")
+
+    def __init__(self, limit: Resource, none: Resource) -> None:
+        self.limit = limit
+        self.headroom = limit
+        self.amount_needed_unreserve = none
+        self.blocked_headroom: Resource | None = None
+
+    def net_limit(self) -> Resource:
+        """The limit without the room that is kept for children that came before."""
+        return self.limit if self.blocked_headroom is None else self.limit - self.blocked_headroom
+
+    def add_blocked_headroom(self, amount: Resource) -> None:
+        """Leave `amount` more to a child that came before."""
+        self.blocked_headroom = amount if self.blocked_headroom is None else self.blocked_headroom + amount
+
+
+class Losses:
+    """Containers, their sizes, and their sizes times the seconds they had run (QueueMetrics, RMAppAttemptMetrics).
+
+    Each container's seconds are cut to whole ones by themselves.
+    """
+
+    __slots__ = ("containers", "memory_mb_seconds", "resource", "vcore_seconds")
+
+    def __init__(self, none: Resource = NONE) -> None:
+        self.containers = 0
+        self.resource = none
+        self.memory_mb_seconds = 0
+        self.vcore_seconds = 0
+
+    def add(self, size: Resource, lifetime_ms: int) -> None:
+        """A container is lost."""
+        self.containers += 1
+        self.resource = self.resource + size
+        self.memory_mb_seconds += size.memory_mb * lifetime_ms // 1000
+        self.vcore_seconds += size.vcores * lifetime_ms // 1000

@@ -1,38 +1,109 @@
 """Whether one application gets a container on one node: Hadoop's RegularContainerAllocator.
 
-Keys are tried in their order, at each key the host, then the rack, then anywhere. Waiting for a better place (delay
-scheduling) counts visits: each look at a node is a chance, and only after enough missed chances a worse place will
-do. A visit ends with a proposal, or with how the asker should go on; what was refused is kept with its numbers.
+Keys are tried in their order, for each key the host, then the rack, then any node. Waiting for a better node (delay
+scheduling) counts visits: each look at a node is a scheduling opportunity, and only after enough missed ones a worse
+node will do. A visit ends with a proposal, or with how to go on; what was refused is kept with its numbers.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from enum import Enum
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
-from rm.scheduler.context import IGNORE, RESPECT, SchedulingMode
-from rm.scheduler.model.asks import AskRow, KeyedAsks, NodeType, SchedulerKey
-from rm.scheduler.model.assignment import Assignment, Excess, Proposal, Skipped
-from rm.scheduler.model.limits import ResourceLimits
+from rm.scheduler.model.application import FiCaSchedulerApp
+from rm.scheduler.model.context import IGNORE, RESPECT, SchedulingMode
+from rm.scheduler.model.leaf_queue import LeafQueue
 from rm.scheduler.model.node import SchedulerNode
+from rm.scheduler.model.refusals import Reason
+from rm.scheduler.model.requests import NodeType, RequestRow, RequestsOfKey, SchedulerKey, SortedKeys
 from rm.scheduler.model.rm_container import RMContainer
-from rm.scheduler.model.sorted_keys import SortedKeys
-from rm.scheduler.model.usage import NO_LABEL
-from rm.scheduler.view.reasons import Reason
+from rm.scheduler.model.usage import NO_LABEL, ResourceLimits
 from yarn.asks import ANY
 from yarn.java.binary32 import f32, truncated
 from yarn.resource import Resource
 
-if TYPE_CHECKING:
-    from rm.scheduler.model.application import FiCaSchedulerApp
+
+class Skipped(Enum):
+    """Nothing was placed; how to go on (CSAssignment.SkippedType).
+
+    NONE: stop this queue. OTHER: try the next application. QUEUE_LIMIT: stop this queue, and let its parent block the
+    headroom that the queue could not use.
+    """
+
+    NONE = "NONE"
+    OTHER = "OTHER"
+    QUEUE_LIMIT = "QUEUE_LIMIT"
 
 
-class Passed(Enum):
-    """A key or a level of locality came to nothing (AllocationState).
+class Proposal:
+    """A container to be booked: placed (`is_allocation`) or reserved; `kind` is its locality.
 
-    LOCALITY: try the next level. PRIORITY: try the next key; the visit does not count as a missed chance. APPLICATION:
-    try the next application. QUEUE: its queue has too little room for the ask, stop the queue.
+    `reserved` is the reservation that it fills, or that could not be filled again. `to_release` is a reservation on
+    another node that ends for it, `to_kill` are killable containers whose resources it needs. Nothing is booked before
+    `commit` has accepted it; then `is_booked` is set.
+    """
+
+    __slots__ = (
+        "application",
+        "is_allocation",
+        "is_booked",
+        "key",
+        "kind",
+        "mode",
+        "node",
+        "reserved",
+        "resource",
+        "to_kill",
+        "to_release",
+    )
+
+    def __init__(
+        self,
+        application: FiCaSchedulerApp,
+        node: SchedulerNode,
+        key: SchedulerKey,
+        resource: Resource,
+        kind: NodeType,
+        *,
+        is_allocation: bool,
+    ) -> None:
+        self.application = application
+        self.node = node
+        self.key = key
+        self.resource = resource
+        self.kind = kind
+        self.is_allocation = is_allocation
+        self.is_booked = False
+        self.reserved: RMContainer | None = None
+        self.to_release: RMContainer | None = None
+        self.to_kill: list[RMContainer] = []
+        self.mode: SchedulingMode = RESPECT
+
+    @property
+    def going(self) -> list[RMContainer]:
+        """The containers and the reservation that end for it, in any queue."""
+        return self.to_kill if self.to_release is None else [*self.to_kill, self.to_release]
+
+
+class UnneededReservation:
+    """A reservation whose request is gone: to be released."""
+
+    __slots__ = ("application", "container")
+
+    def __init__(self, application: FiCaSchedulerApp, container: RMContainer) -> None:
+        self.application = application
+        self.container = container
+
+
+Assignment: TypeAlias = Proposal | UnneededReservation | Skipped
+
+
+class SkipReason(Enum):
+    """A key, or a locality of it, was not served (AllocationState).
+
+    LOCALITY: try the next locality. PRIORITY: try the next key; the visit does not count as a missed opportunity.
+    APPLICATION: try the next application. QUEUE: its queue has too little headroom for the request, stop the queue.
     """
 
     LOCALITY = "LOCALITY_SKIPPED"
@@ -41,39 +112,52 @@ class Passed(Enum):
     QUEUE = "QUEUE_SKIPPED"
 
 
-Outcome: TypeAlias = Proposal | Passed
+Outcome: TypeAlias = Proposal | SkipReason
 
 KEYS_A_VISIT_MAX = 1000
-"""Keys that a visit may pass over. Applications have a few dozen; with 100,000 that no node suits, each heartbeat
+"""Keys that a visit looks at, at most. Applications have a few dozen; with 100,000 that no node suits, each heartbeat
 of each node would take a quarter of a second."""
 
 
 def assign_to_application(
+    leaf: LeafQueue,
     application: FiCaSchedulerApp,
     node: SchedulerNode,
     limits: ResourceLimits,
     mode: SchedulingMode,
     reserved: RMContainer | None,
 ) -> Assignment:
-    """Offer the node to the application; `reserved`: only to fill (or give up) this reservation on it."""
-    visit = _Visit(application, node, limits, mode, reserved)
+    """Offer the node to the application; `reserved`: only to fill, or end, this reservation on it."""
+    visit = _Visit(leaf, application, node, limits, mode, reserved)
     return visit.assign() if reserved is None else visit.assign_reserved(reserved)
 
 
 class _Visit:
     """One application's look at one node."""
 
-    __slots__ = ("_application", "_calculator", "_context", "_limits", "_mode", "_node", "_reserved", "_settings")
+    __slots__ = (
+        "_application",
+        "_calculator",
+        "_context",
+        "_leaf",
+        "_limits",
+        "_mode",
+        "_node",
+        "_reserved",
+        "_settings",
+    )
 
     def __init__(
         self,
+        leaf: LeafQueue,
         application: FiCaSchedulerApp,
         node: SchedulerNode,
         limits: ResourceLimits,
         mode: SchedulingMode,
         reserved: RMContainer | None,
     ) -> None:
-        context = application.leaf.context
+        context = leaf.context
+        self._leaf = leaf
         self._application = application
         self._node = node
         self._limits = limits
@@ -84,89 +168,88 @@ class _Visit:
         self._settings = context.settings
 
     def assign(self) -> Assignment:
-        """The first key that is not passed over decides; with very many keys, the first of this visit's part."""
+        """The first key that is not skipped decides; with very many keys, the first of this visit's part."""
         application = self._application
         looked_at = self._node.partition if self._mode is RESPECT else NO_LABEL
         if application.usage.pending(looked_at).is_none():
             self._note(Reason.APPLICATION_SATISFIED)
             return Skipped.OTHER
-        keys = application.asks.keys
+        keys = application.requests.keys
         outcome = self._assign_first(keys) if len(keys) <= KEYS_A_VISIT_MAX else self._assign_part(keys)
         if isinstance(outcome, Proposal):
             return outcome
-        return Skipped.QUEUE_LIMIT if outcome is Passed.QUEUE else Skipped.OTHER
+        return Skipped.QUEUE_LIMIT if outcome is SkipReason.QUEUE else Skipped.OTHER
 
     def assign_reserved(self, reserved: RMContainer) -> Assignment:
-        """Fill the reservation, look at it again, or give it up if nobody asks for it any more."""
-        keyed = self._application.asks.at(reserved.key)
-        if keyed is None or keyed.count(ANY) == 0:
-            return Excess(self._application, reserved)
-        outcome = self._try_on_node(reserved.key, keyed)
+        """Fill the reservation, count that it could not be filled, or end it if its request is gone."""
+        of_key = self._application.requests.at(reserved.key)
+        if of_key is None or of_key.count(ANY) == 0:
+            return UnneededReservation(self._application, reserved)
+        outcome = self._try_on_node(reserved.key, of_key)
         return outcome if isinstance(outcome, Proposal) else Skipped.NONE
 
     def _assign_first(self, keys: Iterable[SchedulerKey]) -> Outcome:
         for key in keys:
             outcome = self._assign_key(key)
-            if outcome is not Passed.PRIORITY:
+            if outcome is not SkipReason.PRIORITY:
                 return outcome
-        return Passed.PRIORITY
+        return SkipReason.PRIORITY
 
     def _assign_part(self, keys: SortedKeys) -> Outcome:
         """Look at KEYS_A_VISIT_MAX keys, and at the following ones on the node's next visit.
 
         A visit that ends with a placement is followed by one of the same part, so that serving a late key does not wait
-        for all parts each time. What stops the application for this visit sends the next one to the first key, as
-        without parts.
+        for all parts each time. If the application is skipped for another reason, the next visit starts with the first
+        key, as without parts.
         """
         application, node_id = self._application, self._node.node_id
         passed = application.passed_keys.get(node_id)
         part = keys.after(passed, KEYS_A_VISIT_MAX) or keys.after(None, KEYS_A_VISIT_MAX)
         outcome = self._assign_first(part)
-        if outcome is Passed.PRIORITY and len(part) == KEYS_A_VISIT_MAX:
+        if outcome is SkipReason.PRIORITY and len(part) == KEYS_A_VISIT_MAX:
             application.note_passed(node_id, part[-1])
-        elif not isinstance(outcome, Proposal) and application.passed_keys.pop(node_id, None) is not None:
-            self._context.revision += 1
+        elif not isinstance(outcome, Proposal):
+            application.forget_passed(node_id)
         return outcome
 
-    # Before the node is looked at
+    # One key
 
     def _assign_key(self, key: SchedulerKey) -> Outcome:
-        """The checks that do not depend on where on the node's way the ask stands, then the node itself."""
+        """The checks that do not depend on the locality, then the node itself."""
         application, node = self._application, self._node
-        keyed = application.asks.at(key)
-        if keyed is None:
-            return self._pass(Passed.PRIORITY, Reason.REQUEST_GONE, key)
-        any_row = keyed.rows.get(ANY)
+        of_key = application.requests.at(key)
+        if of_key is None:
+            return self._skip(SkipReason.PRIORITY, Reason.REQUEST_GONE, key)
+        any_row = of_key.rows.get(ANY)
         if any_row is None or any_row.count <= 0:
-            return self._pass(Passed.PRIORITY, Reason.REQUEST_SATISFIED, key)
+            return self._skip(SkipReason.PRIORITY, Reason.REQUEST_SATISFIED, key)
         required = any_row.terms.capability
         if self._mode is IGNORE and application.is_waiting_for_master and not self._settings.am_allow_non_exclusive:
-            return self._pass(Passed.APPLICATION, Reason.REQUEST_AM_ON_SHARED_LABEL, key, required)
-        if keyed.partition != (node.partition if self._mode is RESPECT else NO_LABEL):
-            return self._pass(Passed.PRIORITY, Reason.NODE_PARTITION, key, required)
+            return self._skip(SkipReason.APPLICATION, Reason.REQUEST_AM_ON_SHARED_LABEL, key, required)
+        if of_key.partition != (node.partition if self._mode is RESPECT else NO_LABEL):
+            return self._skip(SkipReason.PRIORITY, Reason.NODE_PARTITION, key, required)
         continue_looking = self._settings.reservations_continue_looking
-        if not continue_looking and not self._may_hold_one_more(key, keyed, required):
-            return self._pass(Passed.PRIORITY, Reason.REQUEST_RESERVED_ENOUGH, key, required)
+        if not continue_looking and not self._may_hold_one_more(key, of_key, required):
+            return self._skip(SkipReason.PRIORITY, Reason.REQUEST_RESERVED_ENOUGH, key, required)
         headroom = self._limits.headroom
         if continue_looking and application.reserved:
             headroom = headroom + application.usage.reserved(node.partition)
         if not self._calculator.fits_in(required, headroom):
-            return self._pass(Passed.QUEUE, Reason.QUEUE_HEADROOM, key, required, headroom)
-        if keyed.partition == NO_LABEL:
+            return self._skip(SkipReason.QUEUE, Reason.QUEUE_HEADROOM, key, required, headroom)
+        if of_key.partition == NO_LABEL:
             missed = application.add_missed_non_partitioned(key)
-            self._context.revision += 1
             if self._mode is IGNORE and missed < self._context.node_count:
-                return self._pass(Passed.APPLICATION, Reason.REQUEST_OWN_PARTITION_FIRST, key, required)
-        return self._try_on_node(key, keyed)
+                return self._skip(SkipReason.APPLICATION, Reason.REQUEST_OWN_PARTITION_FIRST, key, required)
+        return self._try_on_node(key, of_key)
 
-    def _may_hold_one_more(self, key: SchedulerKey, keyed: KeyedAsks, required: Resource) -> bool:
-        """shouldAllocOrReserveNewContainer: more wanted than reserved, counting long vain waits for more."""
+    def _may_hold_one_more(self, key: SchedulerKey, of_key: RequestsOfKey, required: Resource) -> bool:
+        """shouldAllocOrReserveNewContainer: more wanted than reserved; long waits of reservations count as wanted."""
         application = self._application
         by_node = application.reserved.get(key)
-        wanted = keyed.count(ANY)
+        wanted = of_key.count(ANY)
         if not by_node:
             return wanted > 0
-        leaf = application.leaf
+        leaf = self._leaf
         factor = min(
             self._calculator.ratio(required, leaf.configuration.maximum_allocation), leaf.minimum_allocation_factor
         )
@@ -176,24 +259,21 @@ class _Visit:
 
     # On the node
 
-    def _try_on_node(self, key: SchedulerKey, keyed: KeyedAsks) -> Outcome:
-        """Blacklist, then locality; the visit counts as a chance unless the key does not want such a node at all."""
+    def _try_on_node(self, key: SchedulerKey, of_key: RequestsOfKey) -> Outcome:
+        """Blacklist, then locality; the visit counts as an opportunity unless the key does not want such a node."""
         application, node = self._application, self._node
         if application.is_blacklisted(node.name, node.rack):
-            return self._pass(Passed.APPLICATION, Reason.NODE_BLACKLISTED, key)
-        chances = application.opportunities.get(key, 0) + 1
-        application.opportunities[key] = chances
-        outcome = self._by_locality(key, keyed, chances)
-        if outcome is Passed.PRIORITY and self._reserved is None:
-            application.opportunities[key] = chances - 1
+            return self._skip(SkipReason.APPLICATION, Reason.NODE_BLACKLISTED, key)
+        outcome = self._by_locality(key, of_key, application.opportunities.get(key, 0) + 1)
+        if outcome is SkipReason.PRIORITY and self._reserved is None:
             return outcome
-        self._context.revision += 1
+        application.count_opportunity(key)
         if isinstance(outcome, Proposal) and self._reserved is None:
-            self._reset_chances(key, outcome)
+            self._reset_opportunities(key, outcome)
         return outcome
 
-    def _reset_chances(self, key: SchedulerKey, proposal: Proposal) -> None:
-        """A local placement (or first reservation) starts the waiting anew."""
+    def _reset_opportunities(self, key: SchedulerKey, proposal: Proposal) -> None:
+        """A local placement (or first reservation) starts the wait again."""
         if proposal.kind is NodeType.NODE_LOCAL or (
             proposal.kind is NodeType.RACK_LOCAL and self._settings.rack_locality_full_reset
         ):
@@ -201,57 +281,57 @@ class _Visit:
         if self._node.partition == NO_LABEL:
             self._application.missed_non_partitioned.pop(key, None)
 
-    def _by_locality(self, key: SchedulerKey, keyed: KeyedAsks, chances: int) -> Outcome:
-        node, rows = self._node, keyed.rows
+    def _by_locality(self, key: SchedulerKey, of_key: RequestsOfKey, opportunities: int) -> Outcome:
+        node, rows = self._node, of_key.rows
         host_row, rack_row, any_row = rows.get(node.name), rows.get(node.rack), rows.get(ANY)
         rack_wanted = rack_row is not None and rack_row.count > 0
         if host_row is not None and host_row.count > 0 and rack_wanted:
-            outcome = self._place(key, keyed, host_row, NodeType.NODE_LOCAL)
+            outcome = self._place(key, of_key, host_row, NodeType.NODE_LOCAL)
             if isinstance(outcome, Proposal):
                 return outcome
         if rack_row is not None and rack_wanted:
             if not rack_row.terms.relax_locality:
-                return self._pass(Passed.PRIORITY, Reason.NODE_STRICT_LOCALITY, key)
-            if self._rack_delay_is_over(chances):
-                outcome = self._place(key, keyed, rack_row, NodeType.RACK_LOCAL)
+                return self._skip(SkipReason.PRIORITY, Reason.NODE_STRICT_LOCALITY, key)
+            if self._rack_delay_is_over(opportunities):
+                outcome = self._place(key, of_key, rack_row, NodeType.RACK_LOCAL)
                 if isinstance(outcome, Proposal):
                     return outcome
         if any_row is None or any_row.count <= 0:
-            return self._pass(Passed.PRIORITY, Reason.NODE_LOCALITY, key)
+            return self._skip(SkipReason.PRIORITY, Reason.NODE_LOCALITY, key)
         if not any_row.terms.relax_locality:
-            return self._pass(Passed.PRIORITY, Reason.NODE_STRICT_LOCALITY, key)
-        if not self._off_switch_delay_is_over(keyed, any_row.count, chances):
-            return self._pass(Passed.APPLICATION, Reason.NODE_OFF_SWITCH_DELAY, key, any_row.terms.capability)
-        outcome = self._place(key, keyed, any_row, NodeType.OFF_SWITCH)
-        return Passed.APPLICATION if outcome is Passed.LOCALITY else outcome
+            return self._skip(SkipReason.PRIORITY, Reason.NODE_STRICT_LOCALITY, key)
+        if not self._off_switch_delay_is_over(of_key, any_row.count, opportunities):
+            return self._skip(SkipReason.APPLICATION, Reason.NODE_OFF_SWITCH_DELAY, key, any_row.terms.capability)
+        outcome = self._place(key, of_key, any_row, NodeType.OFF_SWITCH)
+        return SkipReason.APPLICATION if outcome is SkipReason.LOCALITY else outcome
 
-    def _rack_delay_is_over(self, chances: int) -> bool:
-        return min(self._context.node_count, self._settings.node_locality_delay) < chances
+    def _rack_delay_is_over(self, opportunities: int) -> bool:
+        return min(self._context.node_count, self._settings.node_locality_delay) < opportunities
 
-    def _off_switch_delay_is_over(self, keyed: KeyedAsks, wanted: int, chances: int) -> bool:
-        """Asks for `*` alone never wait; others by configuration, or by how many places they name."""
+    def _off_switch_delay_is_over(self, of_key: RequestsOfKey, wanted: int, opportunities: int) -> bool:
+        """Requests for `*` alone never wait; others as configured, or by how many names they have rows for."""
         if self._reserved is not None:
             return True
-        node_count, places = self._context.node_count, len(keyed.rows)
+        node_count, places = self._context.node_count, len(of_key.rows)
         if node_count == 0:
             return False
         if places == 1:
             return True
         additional = self._settings.rack_locality_additional_delay
         if additional > -1:
-            return chances > min(node_count, self._settings.node_locality_delay + additional)
+            return opportunities > min(node_count, self._settings.node_locality_delay + additional)
         wait_factor = min(f32(max(places - 1, 0) / node_count), 1.0)
-        return min(float(node_count), f32(wanted * wait_factor)) < chances
+        return min(float(node_count), f32(wanted * wait_factor)) < opportunities
 
-    # Room
+    # Size
 
-    def _place(self, key: SchedulerKey, keyed: KeyedAsks, row: AskRow, kind: NodeType) -> Outcome:
-        """Place it if the node has the room, reserve if it has not and one more may be held (assignContainer)."""
+    def _place(self, key: SchedulerKey, of_key: RequestsOfKey, row: RequestRow, kind: NodeType) -> Outcome:
+        """Place it if it fits, reserve if it does not and one more may be reserved (assignContainer)."""
         node, calculator, limits = self._node, self._calculator, self._limits
         wanted = row.terms.capability
         if not calculator.fits_in(wanted, node.total):
-            return self._pass(Passed.LOCALITY, Reason.NODE_TOTAL_TOO_SMALL, key, wanted, node.total)
-        may_hold = self._may_hold_one_more(key, keyed, wanted)
+            return self._skip(SkipReason.LOCALITY, Reason.NODE_TOTAL_TOO_SMALL, key, wanted, node.total)
+        may_hold = self._may_hold_one_more(key, of_key, wanted)
         must_free = calculator.max_of(
             self._context.cluster_resource, wanted - limits.headroom, limits.amount_needed_unreserve
         )
@@ -264,44 +344,44 @@ class _Visit:
             proposal = Proposal(self._application, node, key, wanted, kind, is_allocation=True)
             proposal.to_kill = to_kill
             if looks_on and (is_short or not may_hold):
-                # One of its own reservations is given up for this one: to stay in the limits, or in what is wanted.
+                # One of its own reservations ends for this one: to stay within the limits, or within what is wanted.
                 proposal.to_release = self._application.reservation_to_give_up(key, must_free if is_short else wanted)
                 if proposal.to_release is None:
-                    return self._pass(Passed.LOCALITY, Reason.NODE_NOTHING_TO_UNRESERVE, key, wanted)
+                    return self._skip(SkipReason.LOCALITY, Reason.NODE_NOTHING_TO_UNRESERVE, key, wanted)
         elif (may_hold or self._reserved is not None) and not (looks_on and is_short):
             self._note(Reason.NODE_FULL, wanted, node.unallocated, key)
             proposal = Proposal(self._application, node, key, wanted, kind, is_allocation=False)
         else:
-            return self._pass(Passed.LOCALITY, Reason.NODE_FULL, key, wanted, node.unallocated)
+            return self._skip(SkipReason.LOCALITY, Reason.NODE_FULL, key, wanted, node.unallocated)
         proposal.reserved = self._reserved
         proposal.mode = self._mode
         return proposal
 
     def _with_killable(self, wanted: Resource) -> tuple[int, list[RMContainer]]:
-        """1 with the killable containers that have to go for it, 0 if that does not help; for a leaf under its
-        guarantee only."""
-        if not self._application.leaf.is_under_guarantee(self._node.partition):
+        """1 with the killable containers that have to end for it, 0 if that does not help; only for a leaf below its
+        guarantee."""
+        if not _is_under_guarantee(self._leaf, self._node.partition):
             return 0, []
-        room, to_kill = self._node.unallocated, list[RMContainer]()
+        free, to_kill = self._node.unallocated, list[RMContainer]()
         for container in self._node.killable_in_hash_order():
             to_kill.append(container)
-            room = room + container.resource
-            if self._calculator.fits_in(wanted, room):
+            free = free + container.resource
+            if self._calculator.fits_in(wanted, free):
                 return 1, to_kill
         return 0, []
 
-    # What was refused
+    # Refusals
 
-    def _pass(
+    def _skip(
         self,
-        passed: Passed,
+        skip: SkipReason,
         reason: Reason,
         key: SchedulerKey,
         asked: Resource | None = None,
         bound: Resource | None = None,
-    ) -> Passed:
+    ) -> SkipReason:
         self._note(reason, asked, bound, key)
-        return passed
+        return skip
 
     def _note(
         self,
@@ -311,3 +391,12 @@ class _Visit:
         key: SchedulerKey | None = None,
     ) -> None:
         self._application.refusals.note(self._node.node_id, reason, self._context.now_ms, asked, bound, key=key)
+
+
+def _is_under_guarantee(leaf: LeafQueue, partition: str) -> bool:
+    """True if killable containers of others may end for it (setPreemptionAllowed)."""
+    own = leaf.capacities.at(partition)
+    if own.effective_minimum.is_none():
+        return own.absolute_used_capacity < own.absolute_capacity
+    context = leaf.context
+    return context.calculator.less(context.cluster_resource, leaf.usage.used(partition), own.effective_minimum)

@@ -1,39 +1,41 @@
-"""What must hold when something is booked or told, looked at in that moment; afterwards it cannot be seen any more.
+"""Invariants that can only be checked at the moment of a booking or notice; afterwards they cannot be seen any more.
 
-I-09 no user is above the limit before the container; I-13 its size is between the bounds; I-14 it was asked for;
-I-16 its node runs; I-20 its node is reserved for nobody else; I-23 the application does not avoid its node, which is of
-the partition asked for or lent; I-31 a container ends once; I-46 the wait after a restart is over. Orders of preemption
-are checked by OrderWatch.
+I-09 no user is above the limit before the container; I-13 its size is within the bounds; I-14 it was requested;
+I-16 its node is running; I-20 its node is not reserved for another application; I-23 the application does not avoid its
+node, which is of the requested partition or of a shared one; I-31 a container ends once; I-46 the wait after a restart
+is over. OrderWatch checks preemption.
 
-It is there when `yarn.yarnling.check-invariants` asks for it, and in every test; else a booking costs one comparison.
+It is used if `yarn.yarnling.check-invariants` is set, and in every test; otherwise a booking costs one comparison.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from rm.scheduler.context import SchedulerContext
-from rm.scheduler.model.assignment import Proposal
+from rm.scheduler.model.context import SchedulerContext
+from rm.scheduler.model.leaf_queue import LeafQueue
 from rm.scheduler.model.notices import ContainerFinished, Notice, VictimOrdered
 from rm.scheduler.model.usage import NO_LABEL
+from rm.scheduler.placement.allocator import Proposal
+from rm.scheduler.placement.visit import Placement
 from rm.scheduler.preemption.order_watch import OrderWatch
 from yarn.asks import ANY
 from yarn.ids import ContainerId, NodeId
 
 
 class CommitWatch:
-    """Watches the bookings of one scheduler from its making on. `take` what it found after each step."""
+    """Watches the bookings of one scheduler from its start. `take` returns what it found in a step."""
 
-    def __init__(self, context: SchedulerContext) -> None:
+    def __init__(self, context: SchedulerContext, placement: Placement) -> None:
         self._context = context
         self._found: list[str] = []
         self._ended: dict[ContainerId, int] = {}
         self._booked_on: dict[NodeId, None] = {}
-        self._orders = OrderWatch(context)
-        context.watch = self.look_at_booking
+        self._orders = OrderWatch(context, placement.applications)
+        placement.watch = self.look_at_booking
 
     def take(self) -> list[str]:
-        """What was broken since the last call, with its number and the amounts; a step ends with it."""
+        """What was broken since the last call, with its number and the amounts; call it at the end of each step."""
         self._orders.end_step()
         found, self._found = self._found, []
         return found
@@ -54,7 +56,7 @@ class CommitWatch:
             self._found += self._faults_of_size(proposal)
 
     def look_at_notice(self, notice: Notice) -> None:
-        """Called with all that the scheduler tells."""
+        """Called with each notice of the scheduler."""
         if isinstance(notice, VictimOrdered):
             self._found += self._orders.faults_of(notice)
         if not isinstance(notice, ContainerFinished):
@@ -65,7 +67,7 @@ class CommitWatch:
             self._found.append(f"I-31: {status.container_id}: ended with {earlier}, and with {int(status.exit_status)}")
 
     def _faults_of_size(self, proposal: Proposal) -> Iterator[str]:
-        """Of what is new: a reservation that is filled was looked at when it was made."""
+        """For new containers: a reservation that is filled was checked when it was made."""
         context, application = self._context, proposal.application
         calculator, size = context.calculator, proposal.resource
         least = context.minimum_allocation
@@ -73,7 +75,7 @@ class CommitWatch:
             calculator.fits_in(least, size) and calculator.fits_in(size, context.settings.maximum_allocation)
         ):
             yield f"I-13: {application}: {size}, not from {least} to {context.settings.maximum_allocation}"
-        user = application.leaf.users.users.get(application.user)
+        user = LeafQueue.of(application).users.users.get(application.user)
         assert user is not None, "a proposal was accepted for a user without an entry"
         used = user.usage.used(proposal.node.partition)
         for container in proposal.going:
@@ -83,19 +85,19 @@ class CommitWatch:
 
 
 def _faults_of_place(proposal: Proposal) -> Iterator[str]:
-    """The partition is looked at for what is new: an ask may change its label while a node is reserved for it."""
+    """The partition is checked for new containers: a request may change its label while a node is reserved for it."""
     application, node = proposal.application, proposal.node
-    keyed = application.asks.at(proposal.key)
-    row = keyed.rows.get(ANY) if keyed is not None else None
+    of_key = application.requests.at(proposal.key)
+    row = of_key.rows.get(ANY) if of_key is not None else None
     if row is None or row.count <= 0:
-        yield f"I-14: {application}: nothing of {proposal.key} is asked for"
+        yield f"I-14: {application}: nothing of {proposal.key} is requested"
     if not node.is_running:
-        yield f"I-16: {application}: {node.node_id} does not run"
+        yield f"I-16: {application}: {node.node_id} is not running"
     holder = node.reserved_container
     if holder is not proposal.reserved:
-        yield f"I-20: {application}: {node.node_id} is reserved for {holder.id if holder is not None else 'nobody'}"
+        yield f"I-20: {application}: {node.node_id} is reserved for {holder.id if holder is not None else 'none'}"
     if application.is_blacklisted(node.name, node.rack):
         yield f"I-23: {application}: {node.name} in {node.rack} is to be avoided"
-    # A reservation is filled although its ask has changed its label since, as one that has changed its size.
-    if proposal.reserved is None and keyed is not None and keyed.partition not in (node.partition, NO_LABEL):
-        yield f"I-23: {application}: {node.node_id} is of partition '{node.partition}', asked for '{keyed.partition}'"
+    # A reservation is filled although its request has changed its label, or its size, since.
+    if proposal.reserved is None and of_key is not None and of_key.partition not in (node.partition, NO_LABEL):
+        yield f"I-23: {application}: {node.node_id} is of partition '{node.partition}', requested '{of_key.partition}'"

@@ -68,7 +68,7 @@ class _LeafCandidates:
 
     def _from_borrowed_nodes(self) -> None:
         """First containers on idle nodes of other, non-exclusive partitions, the newest first."""
-        borrowed = self._leaf.lent
+        borrowed = self._leaf.borrowed
         if not borrowed:
             return
         partitions = hash_order(list(self._wanted), string_hash)

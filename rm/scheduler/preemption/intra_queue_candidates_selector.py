@@ -12,9 +12,10 @@ from __future__ import annotations
 
 from functools import cmp_to_key
 
-from rm.scheduler.capacity.ordering import FairOrderingPolicy
-from rm.scheduler.context import RESPECT
+from rm.scheduler.capacity.limits import limit_of
 from rm.scheduler.model.application import FiCaSchedulerApp
+from rm.scheduler.model.application_order import FairOrderingPolicy
+from rm.scheduler.model.context import RESPECT
 from rm.scheduler.model.leaf_queue import LeafQueue
 from rm.scheduler.model.resource_calculator import multiplied, subtracted_non_negative
 from rm.scheduler.model.rm_container import RMContainer
@@ -157,7 +158,7 @@ class FifoIntraQueuePreemptionPlugin:
             name = application.user
             if name not in users:
                 user = self._leaf.users.get_or_add(name)
-                limit = self._leaf.users.limit_of(name, self._partition, RESPECT, active_only=False)
+                limit = limit_of(self._leaf.users, name, self._partition, RESPECT, active_only=False)
                 used = user.usage.used(self._partition)
                 users[name] = TempUserPerPartition(used, am_used.get(name, self._none), limit, self._none)
         return [TempAppPerPartition(found, self._partition, users[found.user], self._none) for found in applications]

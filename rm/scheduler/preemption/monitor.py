@@ -8,11 +8,10 @@ from __future__ import annotations
 
 from typing import assert_never
 
-from rm.scheduler.completion import preempted_status, unreserved_status
-from rm.scheduler.context import SchedulerContext
-from rm.scheduler.model.applications import Applications
+from rm.scheduler.applications import Applications
+from rm.scheduler.capacity.booking import preempted_status, unreserved_status
+from rm.scheduler.model.context import SchedulerContext
 from rm.scheduler.model.notices import PreemptionFailed, VictimOrdered
-from rm.scheduler.model.queue_tree import QueueTree
 from rm.scheduler.model.rm_container import RMContainer, RMContainerKill
 from rm.scheduler.preemption.policy import (
     MarkForKillable,
@@ -21,6 +20,7 @@ from rm.scheduler.preemption.policy import (
     ProportionalCapacityPreemptionPolicy,
 )
 from rm.scheduler.preemption.preemption_round import Victim
+from rm.scheduler.queue_tree import QueueTree
 from yarn.resource import INT64_MAX
 
 _NEVER_MS = INT64_MAX
@@ -35,7 +35,7 @@ class SchedulingMonitor:
         self._context = context
         self._tree = tree
         self._applications = applications
-        self.policy = ProportionalCapacityPreemptionPolicy(context)
+        self.policy = ProportionalCapacityPreemptionPolicy(context, applications.table)
         self.due_ms = _NEVER_MS
         self.refresh()
         if self.due_ms != _NEVER_MS:
@@ -44,7 +44,9 @@ class SchedulingMonitor:
 
     def refresh(self) -> None:
         """Apply a new configuration: rounds start at once, or stop; queues may have been added."""
-        self._context.killables.refresh_queues(self._tree.by_path.values())
+        queues = self._tree.by_path.values()
+        parents = ((queue.path, queue.parent.path if queue.parent is not None else None) for queue in queues)
+        self._context.killables.refresh_queues(parents)
         if not self._context.settings.preemption.enabled:
             self.due_ms = _NEVER_MS
         elif self.due_ms == _NEVER_MS:
@@ -62,14 +64,14 @@ class SchedulingMonitor:
 
     def run(self, clock_ms: int) -> None:
         """Run one round, at `clock_ms` of the policy's clock."""
-        self._context.revision += 1
+        self._context.note_change()
         for order in self.policy.edit_schedule(self._tree.root, clock_ms, self._drop):
             self._carry_out(order, clock_ms)
 
     def _carry_out(self, order: Order, clock_ms: int) -> None:
         match order:
             case MarkForPreemption(victim):
-                attempt = self._applications.attempt_of(victim.container.id.application_id)
+                attempt = self._applications.table.attempt_of(victim.container.id.application_id)
                 if attempt is not None:
                     attempt.mark_for_preemption(victim.container.id)
                 self._notify(victim, "told", clock_ms)
@@ -91,7 +93,7 @@ class SchedulingMonitor:
         self._notify(victim, "killable", clock_ms)
         node = context.nodes[container.node_id]
         node.mark_killable(container.id)
-        attempt = self._applications.attempt_of(container.id.application_id)
+        attempt = self._applications.table.attempt_of(container.id.application_id)
         if attempt is not None:
             context.killables.add(container, node.partition, attempt.leaf.path)
 

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from rm.scheduler.context import SchedulerContext
+from rm.scheduler.model.application import ApplicationTable
+from rm.scheduler.model.context import SchedulerContext
 from rm.scheduler.model.notices import VictimOrdered
 from rm.scheduler.model.resource_calculator import multiplied
 from rm.scheduler.model.rm_container import RMContainer
@@ -26,8 +27,9 @@ _FOR_ANOTHER_QUEUE = frozenset({PreemptionReason.GUARANTEE.name, PreemptionReaso
 class OrderWatch:
     """Checks the preemptions of one scheduler; exists only where invariants are checked."""
 
-    def __init__(self, context: SchedulerContext) -> None:
+    def __init__(self, context: SchedulerContext, applications: ApplicationTable) -> None:
         self._context = context
+        self._applications = applications
         self._requested_ms: dict[ContainerId, int] = {}
         self._round_ms = 0
         self._in_round = context.none
@@ -38,12 +40,10 @@ class OrderWatch:
 
     def faults_of(self, order: VictimOrdered) -> Iterator[str]:
         """Violations of the invariants. Call it before the container is killed."""
-        application = self._context.applications.get(order.container_id.application_id)
-        attempt = application.current_attempt if application is not None else None
-        container = attempt.live_containers.get(order.container_id) if attempt is not None else None
+        container = self._applications.container(order.container_id)
         if container is None:
             return
-        if order.reason in _FOR_ANOTHER_QUEUE and attempt is not None:
+        if order.reason in _FOR_ANOTHER_QUEUE:
             yield from self._below_guarantee(container)
         if order.reason != PreemptionReason.QUEUE_PRIORITY.name:
             yield from self._too_much(container, order.clock_ms)
@@ -54,7 +54,7 @@ class OrderWatch:
 
     def _below_guarantee(self, container: RMContainer) -> Iterator[str]:
         context = self._context
-        leaf = context.applications[container.id.application_id].leaf
+        leaf = self._applications.by_id[container.id.application_id].leaf
         partition = context.nodes[container.node_id].partition
         used, guarantee = leaf.usage.used(partition), leaf.effective_minimum(partition)
         if context.calculator.less_or_equal(context.cluster_resource, used, guarantee):

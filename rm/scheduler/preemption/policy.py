@@ -12,7 +12,8 @@ from typing import TypeAlias
 from msgspec import Struct
 
 from rm.scheduler.config.monitors import PreemptionSettings
-from rm.scheduler.context import SchedulerContext
+from rm.scheduler.model.application import ApplicationTable
+from rm.scheduler.model.context import SchedulerContext
 from rm.scheduler.model.queue import CSQueue
 from rm.scheduler.model.rm_container import RMContainer
 from rm.scheduler.preemption.fifo_candidates_selector import select_fifo
@@ -45,10 +46,11 @@ DropReservation = Callable[[RMContainer], None]
 class ProportionalCapacityPreemptionPolicy:
     """State kept from round to round. Times are ms of a clock of its own, which only rounds advance."""
 
-    __slots__ = ("_context", "_killable", "_killable_ids", "_marked", "last_failure")
+    __slots__ = ("_applications", "_context", "_killable", "_killable_ids", "_marked", "last_failure")
 
-    def __init__(self, context: SchedulerContext) -> None:
+    def __init__(self, context: SchedulerContext, applications: ApplicationTable) -> None:
         self._context = context
+        self._applications = applications
         self._marked: dict[ContainerId, int] = {}
         self._killable: dict[str, dict[str, Resource]] = {}
         self._killable_ids: frozenset[ContainerId] = frozenset()
@@ -64,7 +66,9 @@ class ProportionalCapacityPreemptionPolicy:
         self.last_failure = None
         if settings.lazy:
             self._killable, self._killable_ids = self._context.killables.by_queue(), self._context.killables.ids()
-        the_round = PreemptionRound(self._context, root, killable=self._killable, killable_ids=self._killable_ids)
+        the_round = PreemptionRound(
+            self._context, root, self._applications, killable=self._killable, killable_ids=self._killable_ids
+        )
         orders: list[Order] = []
         try:
             chosen = _select(the_round, settings, drop)

@@ -8,9 +8,9 @@ from enum import Enum
 from msgspec import Struct
 
 from rm.scheduler.config.monitors import PreemptionSettings
-from rm.scheduler.context import SchedulerContext
-from rm.scheduler.model.parent_queue import ParentQueue
-from rm.scheduler.model.queue import CSQueue
+from rm.scheduler.model.application import ApplicationTable
+from rm.scheduler.model.context import SchedulerContext
+from rm.scheduler.model.queue import CSQueue, ParentQueue
 from rm.scheduler.model.resource_calculator import ResourceCalculator, multiplied
 from rm.scheduler.model.rm_container import RMContainer
 from rm.scheduler.model.usage import NO_LABEL
@@ -87,6 +87,7 @@ class PreemptionRound:
     __slots__ = (
         "_queues",
         "allowed",
+        "applications",
         "calculator",
         "cluster",
         "context",
@@ -104,11 +105,13 @@ class PreemptionRound:
         self,
         context: SchedulerContext,
         root: CSQueue,
+        applications: ApplicationTable,
         *,
         killable: dict[str, dict[str, Resource]],
         killable_ids: frozenset[ContainerId],
     ) -> None:
         self.context = context
+        self.applications = applications
         self.settings: PreemptionSettings = context.settings.preemption
         self.calculator: ResourceCalculator = context.calculator
         self.none = context.none

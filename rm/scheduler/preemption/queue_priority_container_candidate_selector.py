@@ -157,11 +157,11 @@ class _QueuePriorityCandidates:
 
     def _may_move(self, reserved: RMContainer, node: SchedulerNode) -> bool:
         """True if it is not for a container update, may be placed on any host, and asks for the node's partition."""
-        attempt = self._round.context.killables.attempt_of(reserved)
+        attempt = self._round.applications.attempt_of(reserved.id.application_id)
         if reserved.key.container_id is not None or attempt is None:
             return False
-        keyed = attempt.asks.at(reserved.key)
-        if keyed is not None and not keyed.may_relax(ANY):
+        requests = attempt.requests.at(reserved.key)
+        if requests is not None and not requests.may_relax(ANY):
             return False
         return reserved.partition == node.partition
 
@@ -169,7 +169,10 @@ class _QueuePriorityCandidates:
 def move_reservation(reserved: RMContainer, target: SchedulerNode, the_round: PreemptionRound) -> bool:
     """Move a reservation to another node of its partition; at most once per reservation (moveReservedContainer)."""
     context = the_round.context
-    source, attempt = context.nodes.get(reserved.node_id), context.killables.attempt_of(reserved)
+    source, attempt = (
+        context.nodes.get(reserved.node_id),
+        the_round.applications.attempt_of(reserved.id.application_id),
+    )
     if source is None or attempt is None or reserved.was_moved or source.partition != target.partition:
         return False
     by_node = attempt.reserved.get(reserved.key)

@@ -6,11 +6,11 @@ limit stores it, as in Hadoop.
 
 from __future__ import annotations
 
-from rm.scheduler.context import RESPECT
+from rm.scheduler.capacity.limits import limit_of
 from rm.scheduler.model.application import FiCaSchedulerApp
+from rm.scheduler.model.context import RESPECT
 from rm.scheduler.model.leaf_queue import LeafQueue
-from rm.scheduler.model.parent_queue import ParentQueue
-from rm.scheduler.model.queue import CSQueue
+from rm.scheduler.model.queue import CSQueue, ParentQueue
 from rm.scheduler.model.resource_calculator import ResourceCalculator, multiplied
 from yarn.resource import Resource, componentwise_max, componentwise_min
 
@@ -60,7 +60,7 @@ class TempAppPerPartition:
         self.user = user
         self.used = application.usage.used(partition)
         self.am_used = application.am_resource if has_am else none
-        self.pending = application.asks.pending_on(partition, none)
+        self.pending = application.requests.pending_on(partition, none)
         self.ideal = self.selected = self.to_be_preempted = self.to_obtain = self.wanted_of_others = none
 
     @property
@@ -236,7 +236,7 @@ def pending_within_user_limits(leaf: LeafQueue, partition: str, *, without_reser
         headroom = headrooms.get(name)
         if headroom is None:
             user = leaf.users.get_or_add(name)
-            limit = leaf.users.limit_of(name, partition, RESPECT)
+            limit = limit_of(leaf.users, name, partition, RESPECT)
             headroom = componentwise_max(limit - user.usage.used(partition), none)
         pending = application.usage.pending(partition)
         if without_reserved:

@@ -8,9 +8,10 @@ from itertools import islice
 from msgspec import Struct
 
 from rm.scheduler.model.application import FiCaSchedulerApp
+from rm.scheduler.model.leaf_queue import LeafQueue
 from rm.scheduler.model.node import SchedulerNode
 from rm.scheduler.model.queue import CSQueue
-from rm.scheduler.view.reasons import REFUSALS_MAX, Reason, Refusal
+from rm.scheduler.model.refusals import REFUSALS_MAX, Reason, Refusal
 from yarn.ids import NodeId
 from yarn.settings.scheduler import ROOT
 
@@ -36,17 +37,19 @@ def obstacles_of(attempt: FiCaSchedulerApp, nodes: Iterable[SchedulerNode]) -> l
     application wants nothing is left out. Last, of all `nodes`, those that are reserved for others.
     """
     subject = str(attempt.attempt_id)
-    obstacles = [] if attempt.am_refusal is None else [Obstacle(subject, None, attempt.am_refusal)]
+    leaf = LeafQueue.of(attempt)
+    am_refusal = leaf.am_refusal(attempt)
+    obstacles = [] if am_refusal is None else [Obstacle(subject, None, am_refusal)]
     if not attempt.is_runnable:
         obstacles.append(Obstacle(subject, None, Refusal(Reason.PARALLEL_LIMIT, attempt.started_ms)))
-    for node_id, refusal in attempt.last_refusals().items():
+    for node_id, refusal in leaf.last_refusals(attempt).items():
         obstacles += _kept(subject, node_id, refusal)
     queue: CSQueue | None = attempt.leaf
     while queue is not None:
         for node_id, refusal in queue.refusals.by_node().items():
             obstacles += _kept(queue.path, node_id, refusal)
         queue = queue.parent
-    if attempt.asks.keys:
+    if attempt.requests.keys:
         obstacles += islice(_reserved_for_others(attempt, nodes), REFUSALS_MAX)
     return obstacles
 

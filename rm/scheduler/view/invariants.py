@@ -20,11 +20,10 @@ from rm.scheduler.capacity_scheduler import CapacityScheduler
 from rm.scheduler.model.application import FiCaSchedulerApp
 from rm.scheduler.model.leaf_queue import LeafQueue
 from rm.scheduler.model.node import SchedulerNode
-from rm.scheduler.model.parent_queue import ParentQueue
-from rm.scheduler.model.queue import CSQueue
+from rm.scheduler.model.queue import CSQueue, ParentQueue
 from rm.scheduler.model.rm_container import RMContainerState
 from rm.scheduler.model.usage import ResourceUsage
-from rm.scheduler.request_limits import BLACKLIST_MAX, REMEMBERED_RELEASES_MAX, REQUESTS_MAX
+from rm.scheduler.request_checks import BLACKLIST_MAX, REMEMBERED_RELEASES_MAX, REQUESTS_MAX
 from yarn.asks import ANY
 from yarn.ids import ContainerId
 from yarn.resource import Resource
@@ -112,7 +111,9 @@ def _users(scheduler: CapacityScheduler) -> Iterator[str]:
 def _maximum(scheduler: CapacityScheduler) -> Iterator[str]:
     """What is lent of a partition counts against no maximum; where anything is, nothing is said."""
     calculator = scheduler.context.calculator
-    lent = {(queue, partition) for leaf in _leaves(scheduler) for partition in leaf.lent for queue in _up_from(leaf)}
+    lent = {
+        (queue, partition) for leaf in _leaves(scheduler) for partition in leaf.borrowed for queue in _up_from(leaf)
+    }
     for queue in scheduler.queues.values():
         for partition in queue.usage.partitions():
             used, maximum = queue.usage.used(partition), queue.effective_maximum(partition)
@@ -160,13 +161,13 @@ def _differences_of_pending(scheduler: CapacityScheduler) -> Iterator[str]:
     for attempt in _attempts(scheduler):
         if attempt.is_stopped:
             continue
-        rows = [row for _, row in attempt.asks.rows() if row.terms.resource_name == ANY]
+        rows = [row for _, row in attempt.requests.rows() if row.terms.resource_name == ANY]
         for partition in attempt.usage.partitions():
             there = [row for row in rows if row.terms.partition == partition]
             asked = _sum(scheduler, (row.terms.capability * row.count for row in there))
             if asked != attempt.usage.pending(partition):
                 yield f"{_on(attempt, partition)}: asks {asked}, pending {attempt.usage.pending(partition)}"
-        for key, row in attempt.asks.rows():
+        for key, row in attempt.requests.rows():
             if row.count < 0:
                 yield f"{attempt}: {row.count} asked for at {row.terms.resource_name} of {key}"
     for leaf in _leaves(scheduler):
@@ -181,9 +182,9 @@ def _differences_of_pending(scheduler: CapacityScheduler) -> Iterator[str]:
 def _bounds(scheduler: CapacityScheduler) -> Iterator[str]:
     """What one application keeps is within its limits, and counted right, for the limits go by the count."""
     for attempt in _attempts(scheduler):
-        rows = sum(1 for _ in attempt.asks.rows())
-        if rows != attempt.asks.row_count or rows > REQUESTS_MAX:
-            yield f"{attempt}: {rows} requests, counted {attempt.asks.row_count}, at most {REQUESTS_MAX}"
+        rows = sum(1 for _ in attempt.requests.rows())
+        if rows != attempt.requests.row_count or rows > REQUESTS_MAX:
+            yield f"{attempt}: {rows} requests, counted {attempt.requests.row_count}, at most {REQUESTS_MAX}"
         if len(attempt.blacklist) > BLACKLIST_MAX:
             yield f"{attempt}: {len(attempt.blacklist)} names on its blacklist, at most {BLACKLIST_MAX}"
         if len(attempt.pending_release) > REMEMBERED_RELEASES_MAX:

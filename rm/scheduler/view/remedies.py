@@ -10,10 +10,10 @@ from collections.abc import Callable, Iterator
 
 from rm.scheduler.config.checks import capacity_key
 from rm.scheduler.config.queue_templates import LEAF_TEMPLATE, QUEUE_CREATION
-from rm.scheduler.context import SchedulerContext
 from rm.scheduler.model.application import FiCaSchedulerApp
-from rm.scheduler.model.queue import CSQueue
-from rm.scheduler.view.reasons import Reason, Refusal
+from rm.scheduler.model.context import SchedulerContext
+from rm.scheduler.model.queue import CSQueue, ParentQueue
+from rm.scheduler.model.refusals import Reason, Refusal
 from yarn.configuration import Configuration
 from yarn.protocols.inspection import SettingInForce
 from yarn.resource import MEMORY_MB, VCORES, Resource
@@ -160,5 +160,6 @@ def _fullness(queue: CSQueue, partition: str) -> float:
 
 
 def _in_use(queue: CSQueue, partition: str) -> Resource:
-    """As the queue's own check counts it: without what ends for others."""
-    return queue.usage.used(partition) - queue.killable_below(partition)
+    """As the queue's own check counts it: a parent without killable containers."""
+    used = queue.usage.used(partition)
+    return used - queue.context.killables.resource(queue.path, partition) if isinstance(queue, ParentQueue) else used

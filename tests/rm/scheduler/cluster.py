@@ -16,8 +16,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
+from rm.scheduler.allocate import Allocation
 from rm.scheduler.capacity_scheduler import CapacityScheduler
-from rm.scheduler.model.allocation import Allocation
 from rm.scheduler.model.application import FiCaSchedulerApp
 from rm.scheduler.model.leaf_queue import LeafQueue
 from rm.scheduler.model.node import SchedulerNode
@@ -89,9 +89,9 @@ class Cluster:
         self.scheduler = CapacityScheduler(
             configuration({**ROUNDS_BY_HAND, **conf}), cluster_timestamp=START_MS, notify=self._note
         )
-        self.watch = CommitWatch(self.scheduler.context)
+        self.watch = CommitWatch(self.scheduler.context, self.scheduler.placement)
         self._apps: dict[str, ApplicationId] = {}
-        self._temporaries: list[RMContainer] = []
+        self._temporaries: list[ContainerId] = []
         self._remapped: list[LabelChanges] = []
         self._masters: list[ApplicationAttemptId] = []
         self._ended: dict[NodeId, list[ContainerStatus]] = {}
@@ -385,8 +385,8 @@ class Cluster:
                 self.story.append(f"{self.name_of(container_id)} {step} for {serves or 'nobody'} ({reason})")
             case NodesRemapped(changes):
                 self._remapped.append(changes)
-            case ReleaseTemporary(container):
-                self._temporaries.append(container)
+            case ReleaseTemporary(container_id):
+                self._temporaries.append(container_id)
             case ApplicationRejected(_, diagnostics):
                 self.story.append(f"refused: {diagnostics}")
             case _:

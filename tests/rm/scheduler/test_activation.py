@@ -5,9 +5,15 @@ from __future__ import annotations
 import pytest
 
 from rm.scheduler.capacity.activation import user_am_limit
-from rm.scheduler.view.reasons import Reason
+from rm.scheduler.model.leaf_queue import LeafQueue
+from rm.scheduler.model.refusals import Reason, Refusal
 from tests.rm.scheduler.cluster import GB, Cluster
 from tests.rm.scheduler.conftest import StartCluster
+
+
+def am_refusal(cluster: Cluster, app: str) -> Refusal | None:
+    attempt = cluster.attempt(app)
+    return LeafQueue.of(attempt).am_refusal(attempt)
 
 
 def start_a_of_ten(start_cluster: StartCluster, memory_mb: int, **conf: str) -> Cluster:
@@ -52,7 +58,7 @@ def test_one_users_masters_have_a_limit_of_their_own(start_cluster: StartCluster
     leaf = cluster.leaf()
     assert leaf.am_limit("").memory_mb == 8 * GB
     assert (leaf.active_count, leaf.pending_count) == (2, 1)
-    refusal = cluster.attempt("app3").am_refusal
+    refusal = am_refusal(cluster, "app3")
     assert refusal is not None
     assert refusal.reason is Reason.AM_USER_LIMIT
     cluster.end("app1")
@@ -64,20 +70,20 @@ def test_what_does_not_fit_does_not_hold_up_what_does(start_cluster: StartCluste
     cluster = start_a_of_ten(start_cluster, 160 * GB)
     for app in ("u0-1", "u0-2", "u0-3"):
         cluster.submit(app, "user0", am_mb=4 * GB)
-    assert [app for app in ("u0-1", "u0-2", "u0-3") if cluster.attempt(app).am_refusal] == ["u0-3"]
+    assert [app for app in ("u0-1", "u0-2", "u0-3") if am_refusal(cluster, app)] == ["u0-3"]
     cluster.end("u0-1")
-    assert cluster.attempt("u0-3").am_refusal is None
+    assert am_refusal(cluster, "u0-3") is None
     cluster.submit("u0-4", "user0", am_mb=4 * GB)
     cluster.submit("u1", "user1", am_mb=8 * GB)
     cluster.submit("u2", "user2", am_mb=4 * GB)
-    refusals = {app: cluster.attempt(app).am_refusal for app in ("u0-4", "u1", "u2")}
+    refusals = {app: am_refusal(cluster, app) for app in ("u0-4", "u1", "u2")}
     assert refusals["u1"] is None
     assert refusals["u0-4"] is not None
     assert refusals["u2"] is not None
     assert refusals["u2"].reason is Reason.AM_QUEUE_LIMIT
     cluster.end("u1")
-    assert cluster.attempt("u2").am_refusal is None
-    assert cluster.attempt("u0-4").am_refusal is not None
+    assert am_refusal(cluster, "u2") is None
+    assert am_refusal(cluster, "u0-4") is not None
 
 
 def test_no_master_is_let_in_before_there_is_a_cluster(start_cluster: StartCluster) -> None:

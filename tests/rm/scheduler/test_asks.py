@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from rm.scheduler.model.asks import NodeType, SchedulerKey
+from rm.scheduler.capacity.demand import restore_requests, take_request
+from rm.scheduler.model.requests import NodeType, SchedulerKey
 from tests.rm.scheduler.cluster import GB, Cluster, row
 from tests.rm.scheduler.conftest import StartCluster
 from yarn.errors import InvalidLabelResourceRequestException, InvalidResourceRequestException
@@ -44,7 +45,7 @@ def test_an_ask_replaces_the_earlier_one(cluster: Cluster) -> None:
     cluster.ask("app1", 5)
     cluster.ask("app1", 2, 2 * GB)
     assert pending(cluster) == 4
-    assert cluster.attempt("app1").asks.count(KEY) == 2
+    assert cluster.attempt("app1").requests.count(KEY) == 2
 
 
 def test_in_one_call_the_last_row_for_a_name_wins(cluster: Cluster) -> None:
@@ -60,14 +61,14 @@ def test_request_ids_keep_asks_of_one_priority_apart(cluster: Cluster) -> None:
 def test_hosts_without_anywhere_are_not_pending(cluster: Cluster) -> None:
     cluster.send("app1", [row(3, name="n1"), row(3, name="/r1")])
     assert pending(cluster) == 0
-    assert not cluster.attempt("app1").asks.keys
+    assert not cluster.attempt("app1").requests.keys
 
 
 def test_withdrawing_forgets_the_rows_of_the_key(cluster: Cluster) -> None:
     cluster.send("app1", [row(1, name="n1"), row(1, name="/r1"), row(1)])
     cluster.ask("app1", 0)
     assert pending(cluster) == 0
-    assert cluster.attempt("app1").asks.at(KEY) is None
+    assert cluster.attempt("app1").requests.at(KEY) is None
     assert not cluster.leaf().users.is_active("user")
 
 
@@ -81,9 +82,9 @@ def test_a_new_ask_makes_the_user_active_again(cluster: Cluster) -> None:
 
 def test_rows_that_are_left_over_wait_for_the_next_ask(cluster: Cluster) -> None:
     """LocalityAppPlacementAllocator: an off-switch container takes `*` to 0 and leaves host and rack rows behind."""
-    asks = cluster.attempt("app1").asks
+    asks = cluster.attempt("app1").requests
     cluster.send("app1", [row(1, name="far"), row(1, name="/far"), row(1)])
-    asks.allocate(NodeType.OFF_SWITCH, "n1", "/r1", KEY)
+    take_request(cluster.attempt("app1"), NodeType.OFF_SWITCH, cluster.node_of("n1"), KEY)
     keyed = asks.at(KEY)
     assert keyed is not None
     assert sorted(keyed.rows) == ["/far", "far"]
@@ -93,26 +94,28 @@ def test_rows_that_are_left_over_wait_for_the_next_ask(cluster: Cluster) -> None
 
 
 def test_a_rack_local_container_takes_one_off_two_rows(cluster: Cluster) -> None:
-    asks = cluster.attempt("app1").asks
+    asks = cluster.attempt("app1").requests
     cluster.send("app1", [row(2, name="n1"), row(2, name="/r1"), row(2)])
-    terms = asks.allocate(NodeType.RACK_LOCAL, "n2", "/r1", KEY)
+    cluster.node("n2", GB, rack="/r1")
+    terms = take_request(cluster.attempt("app1"), NodeType.RACK_LOCAL, cluster.node_of("n2"), KEY)
     assert [term.resource_name for term in terms] == ["/r1", "*"]
     assert [asks.count(KEY, name) for name in ("n1", "/r1", "*")] == [2, 1, 1]
 
 
 def test_what_was_lost_is_asked_for_again(cluster: Cluster) -> None:
     """LeafQueue.completedContainer: each row's count + 1; a row that is gone is made anew with 1."""
-    asks = cluster.attempt("app1").asks
+    asks = cluster.attempt("app1").requests
     cluster.send("app1", [row(1, name="n1"), row(1, name="/r1"), row(2)])
-    terms = asks.allocate(NodeType.NODE_LOCAL, "n1", "/r1", KEY)
-    asks.restore(KEY, terms)
+    attempt = cluster.attempt("app1")
+    terms = take_request(attempt, NodeType.NODE_LOCAL, cluster.node_of("n1"), KEY)
+    restore_requests(attempt, KEY, terms)
     assert [asks.count(KEY, name) for name in ("n1", "/r1", "*")] == [1, 1, 2]
     assert pending(cluster) == 2
 
 
 def test_asks_are_normalised_and_the_rest_of_the_row_is_kept(cluster: Cluster) -> None:
     cluster.send("app1", [row(1, 1500, 3, priority=7, request_id=4, relax=False)])
-    keyed = cluster.attempt("app1").asks.at(SchedulerKey(False, 7, 4))
+    keyed = cluster.attempt("app1").requests.at(SchedulerKey(False, 7, 4))
     assert keyed is not None
     assert keyed.rows["*"].terms.capability == Resource(2048, 1)
     assert not keyed.rows["*"].terms.relax_locality
@@ -165,7 +168,7 @@ def test_a_negative_count_stays_subtracted_from_what_is_pending(start_cluster: S
     cluster.node("n1", 16 * GB)
     cluster.run("app1", "n1")
     cluster.ask("app1", -2)
-    assert cluster.attempt("app1").asks.at(KEY) is None
+    assert cluster.attempt("app1").requests.at(KEY) is None
     assert pending(cluster) == -2
     cluster.ask("app1", 3)
     assert pending(cluster) == 1

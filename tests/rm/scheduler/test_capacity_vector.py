@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from rm.scheduler.capacity.capacity_vector import NO_VECTOR, CapacityUnit, CapacityVector, parse_vector
+from rm.scheduler.config.configured_capacity import NO_VECTOR, CapacityUnit, CapacityVector, parse_vector
 from yarn.resource import ResourceTypes
 
 TWO_TYPES = ResourceTypes()

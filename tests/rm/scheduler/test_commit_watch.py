@@ -6,9 +6,10 @@ from collections.abc import Callable
 
 import pytest
 
-from rm.scheduler.model.asks import NodeType
-from rm.scheduler.model.assignment import Proposal
+from rm.scheduler.capacity.limits import limit_of
 from rm.scheduler.model.notices import ContainerFinished
+from rm.scheduler.model.requests import NodeType
+from rm.scheduler.placement.allocator import Proposal
 from tests.rm.scheduler.cluster import GB, Cluster
 from tests.rm.scheduler.conftest import StartCluster
 from yarn.containers import ContainerStatus
@@ -36,7 +37,7 @@ def cluster(start_cluster: StartCluster) -> Cluster:
 def proposal_of(cluster: Cluster, app: str, node: str) -> Proposal:
     """A sound one."""
     attempt = cluster.attempt(app)
-    key = next(iter(attempt.asks.keys))
+    key = next(iter(attempt.requests.keys))
     return Proposal(attempt, cluster.node_of(node), key, Resource(GB, 1), NodeType.OFF_SWITCH, is_allocation=True)
 
 
@@ -74,7 +75,7 @@ def _blacklisted(cluster: Cluster, proposal: Proposal) -> None:
 
 
 def _of_another_partition(cluster: Cluster, proposal: Proposal) -> None:
-    keyed = proposal.application.asks.at(proposal.key)
+    keyed = proposal.application.requests.at(proposal.key)
     assert keyed is not None
     keyed.partition = "gpu"
 
@@ -100,7 +101,7 @@ def _not_settled(cluster: Cluster, proposal: Proposal) -> None:
 )
 def test_a_booking_that_must_not_be_is_found(number: str, damage: Damage, cluster: Cluster) -> None:
     proposal = proposal_of(cluster, "app1", "n1")
-    cluster.leaf().users.limit_of("user", "", proposal.mode)
+    limit_of(cluster.leaf().users, "user", "", proposal.mode)
     cluster.watch.look_at_booking(proposal)
     assert cluster.watch.take() == []
     damage(cluster, proposal)
@@ -111,7 +112,7 @@ def test_a_booking_that_must_not_be_is_found(number: str, damage: Damage, cluste
 def test_every_booking_is_looked_at(cluster: Cluster) -> None:
     """The commit shows it what it is about to book."""
     seen: list[Proposal] = []
-    cluster.scheduler.context.watch = seen.append
+    cluster.scheduler.placement.watch = seen.append
     cluster.beat("n1")
     assert [(str(proposal.application), proposal.node.name) for proposal in seen] == [
         (str(cluster.attempt("app1").attempt_id), "n1")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rm.scheduler.update_checks import INCORRECT_VERSION, INVALID_ID, OUTSIDE_RANGE, OUTSTANDING
+from rm.scheduler.placement.container_updates import INCORRECT_VERSION, INVALID_ID, OUTSIDE_RANGE, OUTSTANDING
 from tests.rm.scheduler.cluster import GB, ONE_QUEUE, Cluster
 from yarn.asks import UpdateContainerRequest
 from yarn.errors import YARNFeatureNotEnabledException

@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from rm.scheduler.model.dominant_resource_calculator import DominantResourceCalculator
+from rm.scheduler.model.resource_calculator import DominantResourceCalculator
 from yarn.resource import INT32_MAX, NONE, Resource
 
 CALCULATOR = DominantResourceCalculator(NONE)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rm.scheduler.view.reasons import REFUSALS_MAX, Reason, Refusals
+from rm.scheduler.model.refusals import REFUSALS_MAX, Reason, Refusals
 from tests.rm.scheduler.cluster import GB, Cluster, row
 from tests.rm.scheduler.conftest import StartCluster
 from yarn.ids import ApplicationId, NodeId

@@ -6,9 +6,9 @@ from collections.abc import Callable
 
 import pytest
 
-from rm.scheduler.model.parent_queue import ParentQueue
+from rm.scheduler.model.queue import ParentQueue
 from rm.scheduler.model.rm_container import RMContainerKill
-from rm.scheduler.request_limits import BLACKLIST_MAX
+from rm.scheduler.request_checks import BLACKLIST_MAX
 from rm.scheduler.view.invariants import violations
 from tests.rm.scheduler.cluster import GB, Cluster
 from tests.rm.scheduler.conftest import StartCluster
@@ -75,7 +75,7 @@ def _break_count_of_applications(cluster: Cluster) -> None:
 
 
 def _break_count_of_asks(cluster: Cluster) -> None:
-    for _, asked in cluster.attempt("app1").asks.rows():
+    for _, asked in cluster.attempt("app1").requests.rows():
         asked.count = -1
 
 
@@ -95,7 +95,7 @@ def _break_state(cluster: Cluster) -> None:
 
 
 def _break_count_of_rows(cluster: Cluster) -> None:
-    cluster.attempt("app1").asks.row_count += 1
+    cluster.attempt("app1").requests.row_count += 1
 
 
 def _break_bound_of_blacklist(cluster: Cluster) -> None:

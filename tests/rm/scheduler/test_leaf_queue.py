@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from rm.scheduler.capacity.limits import headroom
 from tests.rm.scheduler.cluster import GB, Cluster
 from tests.rm.scheduler.conftest import StartCluster
 from yarn.resource import Resource
@@ -99,7 +100,7 @@ def test_headroom_before_the_first_visit_is_nothing(start_cluster: StartCluster)
     cluster = start_cluster()
     cluster.node("n1", 8 * GB)
     cluster.submit("app1")
-    assert cluster.attempt("app1").headroom() == Resource(0, 0)
+    assert headroom(cluster.attempt("app1")) == Resource(0, 0)
 
 
 def test_without_a_user_limit_one_user_may_have_the_maximum(start_cluster: StartCluster) -> None:

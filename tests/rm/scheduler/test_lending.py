@@ -33,7 +33,9 @@ def cluster(start_cluster: StartCluster) -> Cluster:
 
 def lent(cluster: Cluster) -> dict[str, list[str]]:
     leaf = cluster.leaf()
-    return {partition: [cluster.name_of(found) for found in containers] for partition, containers in leaf.lent.items()}
+    return {
+        partition: [cluster.name_of(found) for found in containers] for partition, containers in leaf.borrowed.items()
+    }
 
 
 def test_it_is_remembered_until_it_ends(cluster: Cluster) -> None:
@@ -73,7 +75,7 @@ def test_what_moves_to_another_leaf_is_lent_there(start_cluster: StartCluster) -
     cluster.beat("n2", 2)
     cluster.move("app1", "b")
     assert lent(cluster) == {}
-    assert list(cluster.leaf("b").lent) == ["x"]
+    assert list(cluster.leaf("b").borrowed) == ["x"]
 
 
 def test_a_reservation_is_filled_though_its_ask_wants_a_label_now(start_cluster: StartCluster) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rm.scheduler.model.asks import SchedulerKey
+from rm.scheduler.model.requests import SchedulerKey
 from tests.rm.scheduler.cluster import GB, Cluster, row
 from tests.rm.scheduler.conftest import StartCluster
 from yarn.asks import ResourceRequest
@@ -132,7 +132,7 @@ def test_a_node_local_container_takes_one_off_all_three_rows(start_cluster: Star
     cluster = start_racks(start_cluster)
     cluster.send("app1", local_rows())
     cluster.beat("host0")
-    asks, key = cluster.attempt("app1").asks, SchedulerKey(False, 1, -1)
+    asks, key = cluster.attempt("app1").requests, SchedulerKey(False, 1, -1)
     assert [asks.count(key, name) for name in ("host0", "/rack0", "host1", "/rack1", "*")] == [0, 0, 1, 1, 2]
 
 
@@ -141,5 +141,5 @@ def test_an_off_switch_container_leaves_the_other_rows(start_cluster: StartClust
     cluster = start_racks(start_cluster)
     cluster.send("app1", local_rows())
     cluster.beat("other", 4)
-    asks, key = cluster.attempt("app1").asks, SchedulerKey(False, 1, -1)
+    asks, key = cluster.attempt("app1").requests, SchedulerKey(False, 1, -1)
     assert [asks.count(key, name) for name in ("host0", "/rack0", "*")] == [1, 1, 2]

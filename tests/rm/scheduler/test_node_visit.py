@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
-from rm.scheduler.model.asks import SchedulerKey
 from rm.scheduler.model.node import SchedulerNode
-from rm.scheduler.placement import node_visit
-from rm.scheduler.view.reasons import Reason
+from rm.scheduler.model.refusals import Reason
+from rm.scheduler.model.requests import SchedulerKey
+from rm.scheduler.placement.visit import Placement
 from tests.rm.scheduler.cluster import GB, ONE_QUEUE, row
 from tests.rm.scheduler.conftest import StartCluster
 from yarn.ids import NodeId
@@ -129,7 +127,7 @@ def test_what_is_refused_again_and_again_ends_the_visit(start_cluster: StartClus
     cluster.run("other", "n1", queue="b")
     cluster.send("app1", [row(9, GB, 2, name=name) for name in ("n1", "/r1", "*")])
     assert cluster.beat("n1") == []
-    assert cluster.attempt("app1").last_refusals()[NodeId("n1", 1)].reason is Reason.COMMIT_QUEUE_MAXIMUM
+    assert cluster.leaf().last_refusals(cluster.attempt("app1"))[NodeId("n1", 1)].reason is Reason.COMMIT_QUEUE_MAXIMUM
 
 
 def test_nothing_is_visited_while_nobody_asks_for_anything(
@@ -137,13 +135,13 @@ def test_nothing_is_visited_while_nobody_asks_for_anything(
 ) -> None:
     """Whatever else has changed: heartbeats of thousands of nodes would consist of that."""
     visited: list[str] = []
-    visit = node_visit.visit
+    visit = Placement.visit
 
-    def noted(node: SchedulerNode, *rest: Any) -> None:
+    def noted(placement: Placement, node: SchedulerNode) -> None:
         visited.append(node.name)
-        visit(node, *rest)
+        visit(placement, node)
 
-    monkeypatch.setattr(node_visit, "visit", noted)
+    monkeypatch.setattr(Placement, "visit", noted)
     cluster = start_cluster()
     cluster.node("n1", 8 * GB)
     cluster.node("n2", 8 * GB)

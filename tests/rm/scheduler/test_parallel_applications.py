@@ -36,7 +36,7 @@ def submit(cluster: Cluster, *apps: str, user: str = "user", queue: str = "a") -
 def counts(cluster: Cluster, queue: str = "a") -> tuple[int, int, int]:
     """(active, waiting, parked)."""
     leaf = cluster.leaf(queue)
-    return leaf.active_count, leaf.pending_count, len(leaf.parked)
+    return leaf.active_count, leaf.pending_count, len(leaf.held_back)
 
 
 def test_an_application_above_the_queues_limit_is_parked(start_cluster: StartCluster) -> None:

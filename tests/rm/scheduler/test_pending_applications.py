@@ -10,10 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rm.scheduler.capacity import activation
-from rm.scheduler.model import leaf_queue
 from rm.scheduler.model.application import FiCaSchedulerApp
 from rm.scheduler.model.leaf_queue import LeafQueue
-from rm.scheduler.view.reasons import Reason
+from rm.scheduler.model.refusals import Reason
 from tests.rm.scheduler.cluster import GB, Cluster
 from tests.rm.scheduler.conftest import StartCluster
 from yarn.resource import Resource
@@ -83,7 +82,7 @@ def trace(steps: list[tuple[object, ...]], refusal_of: Callable[[FiCaSchedulerAp
 
 
 def reason_of(application: FiCaSchedulerApp) -> Reason | None:
-    refusal = application.am_refusal
+    refusal = LeafQueue.of(application).am_refusal(application)
     return None if refusal is None else refusal.reason
 
 
@@ -92,7 +91,7 @@ def reason_of(application: FiCaSchedulerApp) -> Reason | None:
 def test_a_pass_activates_what_a_walk_over_all_does(steps: list[tuple[object, ...]]) -> None:
     refused: Refused = {}
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(leaf_queue, "activate_applications", lambda leaf: activate_by_full_walk(leaf, refused))
+        patch.setattr(activation, "activate_applications", lambda leaf: activate_by_full_walk(leaf, refused))
         expected = trace(steps, refused.get)
     assert trace(steps, reason_of) == expected
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from rm.scheduler.context import RESPECT
-from rm.scheduler.model.asks import SchedulerKey
-from rm.scheduler.model.limits import ResourceLimits
+from rm.scheduler.model.context import RESPECT
+from rm.scheduler.model.requests import SchedulerKey
+from rm.scheduler.model.usage import ResourceLimits
+from rm.scheduler.placement.check import can_assign, can_assign_to_user
 from tests.rm.scheduler.cluster import GB, Cluster, row
 from tests.rm.scheduler.conftest import StartCluster
 from yarn.resource import Resource
@@ -53,9 +54,9 @@ def test_a_queue_at_its_limit_may_go_on_if_reservations_make_it_so(start_cluster
     cluster.beat("n0")
     leaf, none = cluster.leaf(), Resource(0, 0)
     limits = ResourceLimits(Resource(13 * GB, 13), none)
-    assert leaf.can_assign("", limits, Resource(3 * GB, 3), RESPECT)
+    assert can_assign(leaf, "", limits, Resource(3 * GB, 3), RESPECT)
     assert limits.headroom.memory_mb == 0
-    assert not leaf.can_assign("", ResourceLimits(Resource(13 * GB, 13), none), none, RESPECT)
+    assert not can_assign(leaf, "", ResourceLimits(Resource(13 * GB, 13), none), none, RESPECT)
 
 
 def test_a_user_above_its_limit_by_reservations_must_give_some_up(start_cluster: StartCluster) -> None:
@@ -64,11 +65,11 @@ def test_a_user_above_its_limit_by_reservations_must_give_some_up(start_cluster:
     cluster.beat("n0")
     leaf, attempt = cluster.leaf(), cluster.attempt("app1")
     limits = ResourceLimits(Resource(24 * GB, 24), Resource(0, 0))
-    assert leaf.can_assign_to_user(attempt, Resource(14 * GB, 1), "", limits)
+    assert can_assign_to_user(leaf, attempt, Resource(14 * GB, 1), "", limits)
     assert limits.amount_needed_unreserve.memory_mb == 0
-    assert leaf.can_assign_to_user(attempt, Resource(12 * GB, 1), "", limits)
+    assert can_assign_to_user(leaf, attempt, Resource(12 * GB, 1), "", limits)
     assert limits.amount_needed_unreserve.memory_mb == 1 * GB
-    assert not leaf.can_assign_to_user(attempt, Resource(7 * GB, 1), "", limits)
+    assert not can_assign_to_user(leaf, attempt, Resource(7 * GB, 1), "", limits)
 
 
 def test_only_a_reservation_of_the_same_key_and_of_enough_is_given_up(start_cluster: StartCluster) -> None:

@@ -7,7 +7,7 @@ import math
 import pytest
 
 from rm.scheduler.config.configuration import CapacitySchedulerConfiguration
-from rm.scheduler.model.parent_queue import ParentQueue
+from rm.scheduler.model.queue import ParentQueue
 from tests.rm.scheduler.cluster import GB, Cluster, configuration
 from tests.rm.scheduler.conftest import StartCluster
 from tests.rm.scheduler.test_effective_capacity import DOMINANT, maximum, minimum, queues

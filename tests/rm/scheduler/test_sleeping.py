@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from rm.scheduler.placement.memo import with_demand
 from tests.rm.scheduler.cluster import GB, ONE_QUEUE, Cluster
 
 ROOMY = {**ONE_QUEUE, "root.a.user-limit-factor": "10"}
@@ -19,27 +20,28 @@ def four_applications() -> Cluster:
     return cluster
 
 
-def awake(cluster: Cluster) -> list[str]:
-    return [NAMES[attempt.attempt_id.application_id.id - 1] for attempt in cluster.leaf().active.awake("")]
+def offered(cluster: Cluster) -> list[str]:
+    """The applications that the next walk over the leaf looks at."""
+    return [NAMES[attempt.attempt_id.application_id.id - 1] for attempt in with_demand(cluster.leaf().active, "")]
 
 
 def test_a_walk_puts_those_to_sleep_that_it_passes_but_for_the_first_of_the_user() -> None:
     cluster = four_applications()
     cluster.ask("app2", 1)
     cluster.beat("n1")
-    assert awake(cluster) == ["app0", "app2", "app3"], "the walk did not come to app3"
+    assert offered(cluster) == ["app0", "app2", "app3"], "the walk did not come to app3"
     cluster.ask("app3", 2)
     cluster.beat("n1")
-    assert awake(cluster) == ["app0", "app3"]
+    assert offered(cluster) == ["app0", "app3"]
 
 
 def test_an_ask_wakes_in_its_old_place() -> None:
     cluster = four_applications()
     cluster.ask("app3", 5)
     cluster.beat("n1")
-    assert awake(cluster) == ["app0", "app3"]
+    assert offered(cluster) == ["app0", "app3"]
     cluster.ask("app1", 1)
-    assert awake(cluster) == ["app0", "app1", "app3"]
+    assert offered(cluster) == ["app0", "app1", "app3"]
     assert cluster.beat("n1") == ["app1/2 on n1 1024"]
 
 
@@ -48,7 +50,7 @@ def test_the_next_of_the_user_wakes_when_the_first_goes() -> None:
     cluster.ask("app3", 5)
     cluster.beat("n1")
     cluster.end("app0")
-    assert awake(cluster) == ["app1", "app3"]
+    assert offered(cluster) == ["app1", "app3"]
 
 
 def test_with_reservations_about_everybody_is_asked() -> None:
@@ -67,7 +69,7 @@ def test_with_reservations_about_everybody_is_asked() -> None:
     cluster.beat("n0")
     cluster.ask("app2", 1, 5 * GB, priority=2)
     cluster.beat("n1")
-    assert awake(cluster) == ["app0", "app2"]
+    assert offered(cluster) == ["app0", "app2"]
     cluster.ask("app0", 1, 4 * GB)
     assert cluster.beat("n0") == ["app0/2 reserved on n0 4096"]
     cluster.ask("app2", 1, 4 * GB, priority=3)
@@ -100,7 +102,7 @@ def test_all_wake_when_their_users_entry_is_made_anew() -> None:
         cluster.run(name, "n0")
     cluster.ask("app2", 5)
     cluster.beat("n0")
-    assert awake(cluster) == ["app0", "app2"]
+    assert offered(cluster) == ["app0", "app2"]
     for name in ("parked0", "parked1", "parked2"):
         cluster.submit(name)
         cluster.end(name)

@@ -11,10 +11,8 @@ from contextlib import contextmanager, suppress
 
 import pytest
 
-from rm.scheduler.capacity.ordering import FifoOrderingPolicy
-from rm.scheduler.model import cluster_nodes
-from rm.scheduler.model.leaf_queue import LeafQueue
-from rm.scheduler.placement import node_visit
+from rm.scheduler.placement.memo import DemandIndex, RefusedUsers
+from rm.scheduler.placement.visit import Placement
 from tests.conformance.cluster import RecordedCluster, Unsupported
 from tests.conformance.generated.features import SETS
 from tests.conformance.generator import generate
@@ -32,9 +30,9 @@ PREEMPTION = SETS["preemption"] | {"labels"}
 def straightforward(patch: pytest.MonkeyPatch) -> Iterator[None]:
     """Every node is visited with every heartbeat, and every application is asked."""
     with patch.context() as inner:
-        inner.setattr(cluster_nodes, "allocate_containers_to_node", node_visit.visit)
-        inner.setattr(FifoOrderingPolicy, "put_to_sleep", lambda *_: None)
-        inner.setattr(LeafQueue, "_is_captured", lambda *_: False)
+        inner.setattr(Placement, "place", Placement.visit)
+        inner.setattr(DemandIndex, "rest", lambda *_: None)
+        inner.setattr(RefusedUsers, "include", lambda *_: False)
         yield
 
 
@@ -87,8 +85,8 @@ def test_the_same_is_decided(features: frozenset[str], scenario_seed: int, monke
 def test_visits_are_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
     """Else the test above would compare the same with the same."""
     visits: list[object] = []
-    visit = node_visit.visit
-    monkeypatch.setattr(node_visit, "visit", lambda node, *rest: (visits.append(node), visit(node, *rest)))
+    visit = Placement.visit
+    monkeypatch.setattr(Placement, "visit", lambda placement, node: (visits.append(node), visit(placement, node)))
     scenario = generate(3, STEPS, FEATURES)
     cluster = RecordedCluster(scenario.configuration)
     heartbeats = 0

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from rm.scheduler.capacity.user_limit_cache import CachedUserLimit, UserLimitCache
-from rm.scheduler.context import IGNORE, RESPECT
+from rm.scheduler.model.context import IGNORE, RESPECT
+from rm.scheduler.model.users import CachedUserLimit, UserLimitCache
 from yarn.resource import Resource
 
 NONE = Resource(0, 0)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from rm.scheduler.capacity.users import QueueShape, UsersManager
+from rm.scheduler.capacity.limits import limit_of
 from rm.scheduler.config.configuration import CapacitySchedulerConfiguration
-from rm.scheduler.context import IGNORE, RESPECT, SchedulerContext
+from rm.scheduler.model.context import IGNORE, RESPECT, SchedulerContext
 from rm.scheduler.model.usage import QueueCapacities
+from rm.scheduler.model.users import QueueShape, UsersManager
 from tests.rm.scheduler.cluster import GB, ONE_QUEUE, START_MS, configuration
 from yarn.ids import ApplicationId, NodeId
 from yarn.java.binary32 import f32
@@ -43,7 +44,7 @@ def join(users: UsersManager, name: str, used_gb: int, *, asks: bool = True) -> 
 
 
 def limit_gb(users: UsersManager, name: str) -> float:
-    return users.limit_of(name, "", RESPECT).memory_mb / GB
+    return limit_of(users, name, "", RESPECT).memory_mb / GB
 
 
 @pytest.mark.parametrize(("used", "expected"), [([2], 5), ([7], 8), ([11], 12), ([12, 10], 12), ([13, 10, 2], 9)])
@@ -77,7 +78,7 @@ def test_in_a_queue_without_guarantee_the_maximum_bounds_it_too() -> None:
 def test_on_a_shared_partition_the_partition_bounds_it() -> None:
     users = users_of(20, factor=0.5)
     join(users, "ann", 60)
-    assert users.limit_of("ann", "", IGNORE).memory_mb == 61 * GB
+    assert limit_of(users, "ann", "", IGNORE).memory_mb == 61 * GB
 
 
 def test_idle_users_do_not_count() -> None:
@@ -92,7 +93,7 @@ def test_the_variant_for_all_users_shares_the_current_capacity() -> None:
     users = users_of(100, user_limit=1, factor=10)
     join(users, "idle", 50, asks=False)
     join(users, "ann", 9)
-    assert users.limit_of("ann", "", RESPECT, active_only=False).memory_mb == 50 * GB
+    assert limit_of(users, "ann", "", RESPECT, active_only=False).memory_mb == 50 * GB
     assert users.users["ann"].limit.is_none(), "only the variant that decides is stored"
 
 
@@ -179,7 +180,7 @@ def test_the_ratio_is_taken_anew_when_the_cluster_changes() -> None:
     join(users, "ann", 5)
     join(users, "bob", 6)
     assert limit_gb(users, "ann") == 12, "consumed 11 of 10 GB and one more"
-    users._context.labels.activate(NODE, Resource(200 * GB, 200))
+    users.context.labels.activate(NODE, Resource(200 * GB, 200))
     users.rebuild_ratio("")
     users.version += 1
     assert limit_gb(users, "ann") == 12
@@ -206,7 +207,7 @@ def test_weights_are_added_up_in_the_order_of_maps_that_never_shrink(visitor: st
         users.remove(visitor)
 
     def sum_of_weights(base_gb: int, *, active_only: bool) -> float:
-        return f32(base_gb * GB / users.limit_of("nobody", "", RESPECT, active_only=active_only).memory_mb)
+        return f32(base_gb * GB / limit_of(users, "nobody", "", RESPECT, active_only=active_only).memory_mb)
 
     assert sum_of_weights(1 << 30, active_only=False) == 67.19998931884766
     assert sum_of_weights(len(MANY) * (1 << 25) + 1, active_only=True) == of_active

@@ -10,7 +10,7 @@ from enum import Enum
 
 from msgspec import Struct
 
-from rm.scheduler.model.asks import SchedulerKey
+from rm.scheduler.model.requests import SchedulerKey
 from yarn.ids import NodeId
 from yarn.resource import Resource
 

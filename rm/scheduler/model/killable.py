@@ -1,21 +1,17 @@
-"""Lazy preemption: containers that end as soon as somebody needs their room (PreemptionManager, PreemptableQueue).
+"""Lazy preemption: containers to kill as soon as another queue needs their resources (PreemptionManager,
+PreemptableQueue).
 
-Each queue keeps what of it is killable, with all that is below. The books are Hadoop's to their gaps: what is marked
-twice is counted twice, and what was counted in a leaf or on a partition is taken off where it ends.
+Each queue counts its killable containers, including those below it. The gaps are Hadoop's: a container that is marked
+twice is counted twice, and it is subtracted in the leaf and partition where it ends, not where it was added.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING
+from collections.abc import Iterable
 
 from rm.scheduler.model.rm_container import RMContainer
-from yarn.ids import ApplicationId, ContainerId
+from yarn.ids import ContainerId
 from yarn.resource import Resource
-
-if TYPE_CHECKING:
-    from rm.scheduler.model.application import FiCaSchedulerApp, SchedulerApplication
-    from rm.scheduler.model.queue import CSQueue
 
 
 class KillableOfQueue:
@@ -30,22 +26,21 @@ class KillableOfQueue:
 
 
 class KillableContainers:
-    """All queues' killable containers. `is_used`: something was killable once; until then nobody need ask."""
+    """All queues' killable containers. `is_used`: a container was killable at some time; until then skip all checks."""
 
-    __slots__ = ("_applications", "_none", "_queues", "is_used")
+    __slots__ = ("_none", "_queues", "is_used")
 
-    def __init__(self, applications: Mapping[ApplicationId, SchedulerApplication], none: Resource) -> None:
-        self._applications = applications
+    def __init__(self, none: Resource) -> None:
         self._none = none
         self._queues: dict[str, KillableOfQueue] = {}
         self.is_used = False
 
-    def refresh_queues(self, queues: Iterable[CSQueue]) -> None:
-        """Know these queues too, parents first. A queue that appears later is unknown until the next refresh."""
-        for queue in queues:
-            if queue.path not in self._queues:
-                parent = self._queues[queue.parent.path] if queue.parent is not None else None
-                self._queues[queue.path] = KillableOfQueue(parent)
+    def refresh_queues(self, parents: Iterable[tuple[str, str | None]]) -> None:
+        """Know these queues too: (path, parent's path), parents first. A queue that appears later is unknown until
+        the next refresh."""
+        for path, above in parents:
+            if path not in self._queues:
+                self._queues[path] = KillableOfQueue(self._queues[above] if above is not None else None)
 
     def add(self, container: RMContainer, partition: str, path: str) -> None:
         """The container of the leaf at `path` is killable."""
@@ -87,8 +82,3 @@ class KillableContainers:
             for containers in queue.containers.values()
             for container_id in containers
         )
-
-    def attempt_of(self, container: RMContainer) -> FiCaSchedulerApp | None:
-        """The present attempt of the container's application; None if the scheduler knows the application no more."""
-        application = self._applications.get(container.id.application_id)
-        return application.current_attempt if application is not None else None

@@ -1,42 +1,48 @@
-"""The nodes of the cluster: how they join, leave, change size and label, report, and what it means for containers."""
+"""The nodes of the cluster: they join, leave, change size and label, and report containers."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from rm.scheduler.capacity.partition_changes import apply_label_changes
-from rm.scheduler.completion import LOST_NODE, aborted_status
-from rm.scheduler.context import SchedulerContext
-from rm.scheduler.model.applications import Applications
+from rm.scheduler.capacity.booking import LOST_NODE, aborted_status, apply_label_changes, complete
+from rm.scheduler.model.application import ApplicationTable
+from rm.scheduler.model.context import SchedulerContext
 from rm.scheduler.model.node import NodeTracker, SchedulerNode
 from rm.scheduler.model.node_labels import LabelChanges
 from rm.scheduler.model.notices import CleanUpContainer, ContainerUntracked, NodesRemapped, RoomTaken
-from rm.scheduler.model.queue_tree import QueueTree
 from rm.scheduler.model.rm_container import (
     NMDoneChangeResource,
     RMContainer,
+    RMContainerEnd,
     RMContainerFinished,
     RMContainerKill,
     RMContainerLaunched,
 )
-from rm.scheduler.placement.node_visit import allocate_containers_to_node
+from rm.scheduler.placement.visit import Placement
+from rm.scheduler.queue_tree import QueueTree
 from yarn.containers import Container, ContainerStatus
 from yarn.ids import ContainerId, NodeId
 from yarn.resource import Resource
 
 
 class ClusterNodes:
-    """What happens to nodes. `context.nodes` are those there are."""
+    """What happens to nodes. `context.nodes` are the present ones."""
 
-    __slots__ = ("_applications", "_context", "_tracker", "_tree")
+    __slots__ = ("_applications", "_context", "_placement", "_tracker", "_tree")
 
     def __init__(
-        self, context: SchedulerContext, tracker: NodeTracker, tree: QueueTree, applications: Applications
+        self,
+        context: SchedulerContext,
+        tracker: NodeTracker,
+        tree: QueueTree,
+        applications: ApplicationTable,
+        placement: Placement,
     ) -> None:
         self._context = context
         self._tracker = tracker
         self._tree = tree
         self._applications = applications
+        self._placement = placement
 
     def add(self, node_id: NodeId, rack: str, total: Resource, http_address: str) -> None:
         """An empty node joins."""
@@ -54,7 +60,7 @@ class ClusterNodes:
     def remove(self, node_id: NodeId) -> None:
         """Its containers are killed (-100, "Container released on a *lost* node").
 
-        Told of one that is gone already, as when its NM registers anew while unhealthy, all are looked at again.
+        For a node that is gone already, as when its NM registers again while unhealthy, only its labels are updated.
         """
         context = self._context
         context.notify(NodesRemapped(context.labels.deactivate(node_id)))
@@ -62,17 +68,17 @@ class ClusterNodes:
         if node is None:
             return
         for container in node.containers_in_hash_order():
-            self._applications.complete(container, aborted_status(container.id, LOST_NODE), RMContainerKill)
+            self._complete(container, aborted_status(container.id, LOST_NODE), RMContainerKill)
             node.release_container(container.id, by_node=True)
         reserved = node.reserved_container
         if reserved is not None:
-            self._applications.complete(reserved, aborted_status(reserved.id, LOST_NODE), RMContainerKill)
+            self._complete(reserved, aborted_status(reserved.id, LOST_NODE), RMContainerKill)
         self._tracker.remove(node_id)
         context.cluster_resource = context.cluster_resource - node.total
         self._tree.update_cluster_resource()
 
     def resize(self, node_id: NodeId, total: Resource) -> None:
-        """Containers stay; a change takes the node out of its partition and puts it back, and tells of both."""
+        """Containers stay; a change removes the node from its partition and adds it again, with a notice of each."""
         context = self._context
         node = context.nodes.get(node_id)
         if node is None:
@@ -94,13 +100,13 @@ class ClusterNodes:
             self._context.notify(NodesRemapped(changes))
 
     def remove_labels(self, names: Iterable[str]) -> None:
-        """Labels go, from their nodes too. Raises YarnException, with nothing changed."""
+        """Remove labels, from their nodes too. Raises YarnException, with nothing changed."""
         used = {path: queue.configuration.accessible_labels for path, queue in self._tree.by_path.items()}
         self._context.notify(NodesRemapped(self._context.labels.remove(names, used)))
 
     def remapped(self, changes: LabelChanges) -> None:
-        """Moves what is on nodes with other labels, and has the queues look again: applications may start that could
-        not before the first look counted who waits."""
+        """Book what is on nodes with new labels over, and update the queues: applications may be activated that could
+        not before waiting users were counted."""
         apply_label_changes(changes, self._applications, self._context)
         self._tree.update_cluster_resource()
 
@@ -113,11 +119,11 @@ class ClusterNodes:
         *,
         is_leaving: bool = False,
     ) -> None:
-        """Notes what the NM reported, then places containers on the node."""
+        """Note what the NM reported, then place containers on the node."""
         context = self._context
         node = context.nodes.get(node_id)
         if launched or increased or completed:
-            context.revision += 1
+            context.note_change()
         for container_id in launched:
             self._container_launched(container_id, node_id, node)
         for reported in increased:
@@ -125,7 +131,7 @@ class ClusterNodes:
         for status in completed:
             container = self._container_on(node_id, status.container_id)
             if container is not None:
-                self._applications.complete(container, status, RMContainerFinished)
+                self._complete(container, status, RMContainerFinished)
             else:
                 context.notify(ContainerUntracked(node_id, status.container_id))
             if node is not None:
@@ -135,18 +141,21 @@ class ClusterNodes:
             # of this very heartbeat, as in Hadoop.
             context.notify(RoomTaken(node_id, node.allocated))
         if node is not None and context.may_place():
-            allocate_containers_to_node(node, self._tree, self._applications.by_id, context)
+            self._placement.place(node)
+
+    def _complete(self, container: RMContainer, status: ContainerStatus, event: type[RMContainerEnd]) -> None:
+        complete(container, status, event, self._applications, self._context)
 
     def _container_on(self, node_id: NodeId, container_id: ContainerId) -> RMContainer | None:
-        """A live container if it is on that node: what a node reports of others' containers changes nothing.
+        """A live container if it is on that node: reports of containers of other nodes are ignored.
 
-        Hadoop does not compare, so that one node can end the containers of another.
+        Hadoop does not compare, so one node can end the containers of another.
         """
         container = self._applications.container(container_id)
         return container if container is not None and container.node_id == node_id else None
 
     def _container_launched(self, container_id: ContainerId, node_id: NodeId, node: SchedulerNode | None) -> None:
-        """The NM reports it for the first time; what is not known, or is on another node, is to be ended."""
+        """The NM reports it for the first time; if it is unknown, or on another node, the NM is to stop it."""
         context = self._context
         attempt = self._applications.attempt_of(container_id.application_id)
         container = self._container_on(node_id, container_id)
@@ -158,7 +167,7 @@ class ClusterNodes:
             node.container_launched(container_id)
 
     def _container_increased(self, reported: Container, node_id: NodeId) -> None:
-        """The NM has let it grow (containerIncreasedOnNode)."""
+        """The NM has increased it (containerIncreasedOnNode)."""
         container = self._container_on(node_id, reported.id)
         if container is None:
             self._context.notify(CleanUpContainer(node_id, reported.id))

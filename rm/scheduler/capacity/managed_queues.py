@@ -1,6 +1,6 @@
-"""Parents that make leaves in the older way, and say which of them have a guarantee (ManagedParentQueue).
+"""Parents that create leaves in the older way, and decide which of them have a guarantee (ManagedParentQueue).
 
-A leaf that is made gets the template's share while the parent has that much left, else nothing. From then on rounds
+A new leaf gets the template's share while the parent has that much left, else nothing. From then on rounds
 of the policy (GuaranteedOrZeroCapacityOverTimePolicy) take the share of leaves without applications, and give it to
 others, in the order in which their applications were submitted. Leaves never go.
 
@@ -15,17 +15,17 @@ import math
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
+from rm.scheduler.capacity.queue_update import configure
 from rm.scheduler.config.queue_configuration import ManagedCreation, QueueConfiguration
 from rm.scheduler.config.queue_templates import MANAGED_CREATION
-from rm.scheduler.context import SchedulerContext
+from rm.scheduler.model.application import ApplicationTable
+from rm.scheduler.model.context import SchedulerContext
 from rm.scheduler.model.leaf_queue import LeafQueue
-from rm.scheduler.model.parent_queue import ParentQueue
-from rm.scheduler.model.queue import CSQueue
+from rm.scheduler.model.queue import CSQueue, ParentQueue
 from rm.scheduler.model.resource_calculator import multiplied
 from rm.scheduler.model.usage import NO_LABEL, QueueCapacities
 from yarn.configuration import Configuration
 from yarn.faults import Fault
-from yarn.ids import ApplicationId
 from yarn.java.binary32 import f32, shortest
 from yarn.java.hash_order import hash_order, string_hash
 from yarn.resource import Resource
@@ -52,8 +52,8 @@ class AutoCreatedLeafQueue(LeafQueue):
     def __init__(
         self, configuration: QueueConfiguration, parent: ManagedParentQueue, context: SchedulerContext
     ) -> None:
-        self._minimum: dict[str, Resource] = {}
         super().__init__(configuration, parent, context)
+        self._minimum: dict[str, Resource] = {}
 
     @property
     def maker(self) -> ManagedParentQueue:
@@ -62,27 +62,14 @@ class AutoCreatedLeafQueue(LeafQueue):
         return self.parent
 
     def configured_minimum(self, partition: str) -> Resource:
-        """None at all once its guarantee was taken."""
+        """Zero once its guarantee was taken."""
         own = self._minimum.get(partition)
         return super().configured_minimum(partition) if own is None else own
 
-    def reconfigure(self, configuration: QueueConfiguration) -> None:
-        """Whatever is configured, it has nothing until it is entitled to it (updateCapacitiesToZero)."""
-        self._minimum = {}
-        super().reconfigure(configuration)
-        above, own = self.parent.capacities, self.capacities.default
-        for partition in list(above.partitions()):
-            share = self.capacities.booked(partition)
-            share.capacity = share.absolute_capacity = 0.0
-            own.maximum_capacity = self.maker.template.at(partition).maximum_capacity
-            own.absolute_maximum_capacity = f32(above.default.absolute_maximum_capacity * own.maximum_capacity)
-            self._update_guarantee_floor(partition)
-            self.update_used_capacity(partition)
-
     def take(self, entitlement: Entitlement) -> None:
-        """Have these shares, and the amounts that they come to now (mergeCapacities).
+        """Set these shares, and the amounts that they come to now (mergeCapacities).
 
-        What is used of them stays as last worked out; that there is a guarantee counts for its place at once.
+        Its used capacity stays as last computed; having a guarantee affects its order among siblings at once.
         """
         own, whole = self.capacities.default, self.context.partition_resource(NO_LABEL)
         own.capacity, own.maximum_capacity = entitlement.capacity, entitlement.maximum_capacity
@@ -93,31 +80,38 @@ class AutoCreatedLeafQueue(LeafQueue):
         else:
             minimum = multiplied(whole, own.absolute_capacity)
         self.set_effective_resources(NO_LABEL, minimum, multiplied(whole, own.absolute_maximum_capacity))
-        self.update_guarantee_floor()
+        self.update_guarantee_floor(NO_LABEL)
         self.sort_key = self.key_for_order(NO_LABEL)
+
+    def forget_entitlement(self) -> None:
+        """After a change of the configuration: no share until it is entitled to one (updateCapacitiesToZero)."""
+        above, own = self.parent.capacities, self.capacities.default
+        for partition in list(above.partitions()):
+            share = self.capacities.booked(partition)
+            share.capacity = share.absolute_capacity = 0.0
+            own.maximum_capacity = self.maker.template.at(partition).maximum_capacity
+            own.absolute_maximum_capacity = f32(above.default.absolute_maximum_capacity * own.maximum_capacity)
+            self.update_guarantee_floor(partition)
+            self.update_used_capacity(partition)
+
+    def configured_in_full(self) -> None:
+        """The configured amounts count again."""
+        self._minimum = {}
 
     def forget_minimum(self) -> None:
         """It counts as configured with no amount."""
         self._minimum[NO_LABEL] = self.context.none
 
-    def update_guarantee_floor(self) -> None:
-        """Its guarantee is another one now, or the template's is, against which it is measured without one."""
-        self._update_guarantee_floor(NO_LABEL)
-
-    def _guarantee(self, partition: str) -> Resource:
+    def guarantee(self, partition: str) -> Resource:
         """Without a share, use is measured against the template's (CSQueueUtils.updateUsedCapacity)."""
         if self.capacities.at(partition).absolute_capacity != 0:
-            return super()._guarantee(partition)
+            return super().guarantee(partition)
         whole = self.context.partition_resource(partition)
         return multiplied(whole, self.maker.template.at(partition).absolute_capacity)
 
-    def _check_room(self, application_id: ApplicationId, user: str) -> None:
-        """It takes any number of applications; that the user asked is noted all the same."""
-        self.users.get_or_add(user)
-
 
 class ManagedParentQueue(ParentQueue):
-    """`template`: the shares of a leaf that has a guarantee; `managed`: what they were made from.
+    """`template`: the shares of a leaf with a guarantee, computed from `managed`.
 
     `_active`: the paths of leaves with a guarantee; `_activated`: the sum of what they had when they got it, as parts
     of the whole. Configured children are left alone.
@@ -128,16 +122,17 @@ class ManagedParentQueue(ParentQueue):
     def __init__(
         self, configuration: QueueConfiguration, parent: ParentQueue | None, context: SchedulerContext
     ) -> None:
+        super().__init__(configuration, parent, context)
+        assert configuration.managed is not None
+        self.managed: ManagedCreation = configuration.managed
         self.template = QueueCapacities(context.none)
         self._active: set[str] = set()
         self._activated = 0.0
-        super().__init__(configuration, parent, context)
-        self.load_template(configuration)
 
     def load_template(self, configuration: QueueConfiguration) -> None:
-        """Take the template over; at a refresh before the rest, so that amounts are held against the old ones."""
+        """Apply the template; at a refresh before the rest, so that amounts are compared with the old ones."""
         assert configuration.managed is not None
-        self.managed: ManagedCreation = configuration.managed
+        self.managed = configuration.managed
         self.template = QueueCapacities(self.context.none)
         self.template.configure({NO_LABEL: self.managed.capacity})
         if self.is_absolute:
@@ -157,27 +152,27 @@ class ManagedParentQueue(ParentQueue):
             leaf.take(self._nothing())
 
     def is_full(self) -> bool:
-        """True if the guarantees of all children and one leaf more are above its own."""
+        """True if its guarantee is too small for those of all children and one more leaf."""
         total = 0.0
         for child in self.children:
             total = f32(total + child.capacities.default.absolute_capacity)
         own = self.capacities.default.absolute_capacity
         return f32(self.template.default.absolute_capacity + total) > own
 
-    def restart(self) -> None:
-        """After a refresh, when no leaf has a guarantee: those with applications get theirs."""
+    def restart(self, applications: ApplicationTable) -> None:
+        """After a refresh no leaf has a guarantee: give it to those with applications."""
         self._active.clear()
         self._activated = 0.0
-        self.run_round()
+        self.run_round(applications)
 
-    def run_round(self) -> None:
-        """One round of the policy (computeQueueManagementChanges, and what becomes of them)."""
+    def run_round(self, applications: ApplicationTable) -> None:
+        """One round of the policy: compute the changes and apply them (computeQueueManagementChanges)."""
         self._update_template()
         leaves = {child.path: child for child in self.children if isinstance(child, AutoCreatedLeafQueue)}
         idle = [path for path, leaf in leaves.items() if path in self._active and leaf.application_total() == 0]
         for path in idle:
             leaves[path].forget_minimum()
-        chosen = self._to_activate(len(idle))
+        chosen = self._to_activate(len(idle), applications)
         changes = {path: self._nothing() for path in idle} | {path: self._full() for path in chosen}
         order = hash_order(changes, string_hash)
         for path in order:
@@ -185,7 +180,7 @@ class ManagedParentQueue(ParentQueue):
         for path in order:
             self._commit(leaves[path], changes[path])
 
-    def _to_activate(self, idle: int) -> list[str]:
+    def _to_activate(self, idle: int, applications: ApplicationTable) -> list[str]:
         """Leaves whose applications came first, as many as there is a guarantee for (getSortedLeafQueues)."""
         share, returned = self.template.default.absolute_capacity, 0.0
         for _ in range(idle):
@@ -193,19 +188,23 @@ class ManagedParentQueue(ParentQueue):
         left = f32(f32(self._left() + returned) + _EPSILON)
         if left < share or share <= 0:
             return []
-        waiting = list(self._submitted())
+        waiting = list(self._submitted(applications))
         most = min(math.floor(f32(left / share)), len(waiting))
         chosen = dict.fromkeys(leaf.path for leaf in waiting if leaf.path not in self._active)
         return list(chosen)[:most]
 
-    def _submitted(self) -> Iterator[AutoCreatedLeafQueue]:
-        """For each attempt that is not parked, in the order in which the applications came, the leaf that it is in."""
-        for application in self.context.applications.values():
+    def _submitted(self, applications: ApplicationTable) -> Iterator[AutoCreatedLeafQueue]:
+        """The leaf of each runnable attempt, in the order in which the applications came."""
+        for application in applications.by_id.values():
             attempt = application.current_attempt
-            if attempt is not None and attempt.attempt_id in attempt.leaf.runnable:
-                leaf = attempt.leaf
-                if isinstance(leaf, AutoCreatedLeafQueue) and leaf.parent is self:
-                    yield leaf
+            leaf = attempt.leaf if attempt is not None else None
+            if (
+                attempt is not None
+                and isinstance(leaf, AutoCreatedLeafQueue)
+                and leaf.parent is self
+                and attempt.attempt_id in leaf.runnable
+            ):
+                yield leaf
 
     def _commit(self, leaf: AutoCreatedLeafQueue, entitlement: Entitlement) -> None:
         if entitlement.capacity > 0:
@@ -238,7 +237,7 @@ class ManagedParentQueue(ParentQueue):
             share.absolute_maximum_capacity = f32(share.maximum_capacity * own.absolute_maximum_capacity)
         for leaf in self.children:
             if isinstance(leaf, AutoCreatedLeafQueue):
-                leaf.update_guarantee_floor()
+                leaf.update_guarantee_floor(NO_LABEL)
 
     def _derive_template(self) -> None:
         """Shares from amounts (ManagedParentQueue.updateQueueCapacities)."""
@@ -255,16 +254,31 @@ class ManagedParentQueue(ParentQueue):
 def new_queue(
     configuration: QueueConfiguration, parent: ParentQueue | None, context: SchedulerContext
 ) -> ParentQueue | LeafQueue:
-    """A queue of the kind that its configuration says, without children."""
+    """A configured queue of the kind that its configuration requests, without children."""
+    queue: ParentQueue | LeafQueue
     if configuration.is_auto_created:
         assert isinstance(parent, ManagedParentQueue), "read from a managed parent's template"
-        return AutoCreatedLeafQueue(configuration, parent, context)
-    if configuration.is_leaf:
-        assert parent is not None, "root is no leaf: checked with the configuration"
-        return LeafQueue(configuration, parent, context)
-    if configuration.managed is not None:
-        return ManagedParentQueue(configuration, parent, context)
-    return ParentQueue(configuration, parent, context)
+        queue = AutoCreatedLeafQueue(configuration, parent, context)
+    elif configuration.is_leaf:
+        assert parent is not None, "root is not a leaf: checked with the configuration"
+        queue = LeafQueue(configuration, parent, context)
+    elif configuration.managed is not None:
+        queue = ManagedParentQueue(configuration, parent, context)
+    else:
+        queue = ParentQueue(configuration, parent, context)
+    reconfigure(queue, configuration)
+    if isinstance(queue, ManagedParentQueue):
+        queue.load_template(configuration)
+    return queue
+
+
+def reconfigure(queue: CSQueue, configuration: QueueConfiguration) -> None:
+    """Apply a configuration; an auto-created leaf has no guarantee until its parent gives it one."""
+    if isinstance(queue, AutoCreatedLeafQueue):
+        queue.configured_in_full()
+    configure(queue, configuration)
+    if isinstance(queue, AutoCreatedLeafQueue):
+        queue.forget_entitlement()
 
 
 def check_managed(queue: CSQueue, new: QueueConfiguration, configuration: Configuration, faults: list[Fault]) -> None:

@@ -1,25 +1,32 @@
 """The tree of queues: built from a configuration, looked up by path or short name, refreshed as a whole.
 
-A refresh is checked against the tree before anything is touched: what it deletes must be stopped, what it keeps may
-not hand out smaller containers than before. Then it is applied, and nothing in that can fail. A refused refresh is
-followed by one with the old configuration, as in Hadoop, which leaves the order of children that any refresh makes.
+A refresh is checked against the tree before anything is changed: deleted queues must be stopped, the others may not
+lower their maximum allocation. Then it is applied, which cannot fail. A refused refresh is followed by one with the old
+configuration, as in Hadoop, which leaves the order of children that any refresh produces.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
+from rm.scheduler.capacity.managed_queues import (
+    AutoCreatedLeafQueue,
+    ManagedParentQueue,
+    check_managed,
+    new_queue,
+    reconfigure,
+)
+from rm.scheduler.capacity.queue_update import update_cluster_resource
 from rm.scheduler.config.checks import check_children
 from rm.scheduler.config.configuration import CapacitySchedulerConfiguration
 from rm.scheduler.config.queue_configuration import PLAN_DEFAULT, QueueConfiguration
 from rm.scheduler.config.queue_templates import QUEUE_CREATION
 from rm.scheduler.config.reader import Reader
-from rm.scheduler.context import SchedulerContext
-from rm.scheduler.managed_queues import AutoCreatedLeafQueue, ManagedParentQueue, check_managed, new_queue
+from rm.scheduler.model.application import ApplicationTable
+from rm.scheduler.model.context import SchedulerContext
 from rm.scheduler.model.leaf_queue import LeafQueue
-from rm.scheduler.model.limits import ResourceLimits
-from rm.scheduler.model.parent_queue import ParentQueue
-from rm.scheduler.model.queue import CSQueue
+from rm.scheduler.model.queue import CSQueue, ParentQueue
+from rm.scheduler.model.usage import ResourceLimits
 from yarn.configuration import Configuration
 from yarn.faults import Fault
 from yarn.java.hash_order import hash_order, string_hash
@@ -49,10 +56,10 @@ class QueueTree:
         return self.by_path[paths[0]] if len(paths) == 1 else None
 
     def behind_plan(self, name: str) -> str:
-        """The leaf that is meant by the name of a reservable queue; any other name as it is.
+        """The default leaf of a reservable queue; any other name unchanged.
 
-        By the name as it was given: `a` is `a-default`, but `root.a` is `root.a-default`, which there is not
-        (CapacityScheduler.getDefaultReservationQueueName).
+        The suffix is appended to the name as given: `a` becomes `a-default`, but `root.a` becomes `root.a-default`,
+        which does not exist (CapacityScheduler.getDefaultReservationQueueName).
         """
         found = self.get(name)
         return name + PLAN_DEFAULT if found is not None and found.configuration.is_plan else name
@@ -66,18 +73,18 @@ class QueueTree:
         return (queue for queue in self.by_path.values() if isinstance(queue, LeafQueue))
 
     def managed_parents(self) -> list[ManagedParentQueue]:
-        """Those whose leaves get and lose guarantees; others make none without (QueueManagementDynamicEditPolicy)."""
+        """Managed parents whose leaves get and lose guarantees (QueueManagementDynamicEditPolicy)."""
         parents = (queue for queue in self.by_path.values() if isinstance(queue, ManagedParentQueue))
         return [queue for queue in parents if not queue.managed.fails_when_full]
 
     def update_cluster_resource(self) -> None:
-        """The cluster changed: everything that follows from its size, from the root down."""
-        self.root.update_cluster_resource(ResourceLimits(self._context.cluster_resource, self._context.none))
+        """The cluster changed: update everything that follows from its size, from the root down."""
+        update_cluster_resource(self.root, ResourceLimits(self._context.cluster_resource, self._context.none))
 
     # Queues that come and go on demand
 
     def add(self, configuration: QueueConfiguration, parent: ParentQueue) -> ParentQueue | LeafQueue:
-        """A new queue at the end of its parent's list; its siblings get less from now on (addDynamicChildQueue)."""
+        """Append a new queue to its parent's children; its siblings get less from now on (addDynamicChildQueue)."""
         self._context.settings.queues[configuration.path] = configuration
         queue = new_queue(configuration, parent, self._context)
         parent.children.append(queue)
@@ -90,8 +97,8 @@ class QueueTree:
         return queue
 
     def remove(self, queue: CSQueue) -> None:
-        """Take a queue without applications and children out; its siblings get more (removeChildQueue)."""
-        assert queue.parent is not None, "root stays"
+        """Remove a queue without applications and children; its siblings get more (removeChildQueue)."""
+        assert queue.parent is not None, "root is never removed"
         del self._context.settings.queues[queue.path]
         queue.parent.children.remove(queue)
         del self.by_path[queue.path]
@@ -100,8 +107,8 @@ class QueueTree:
         self._update_below(queue.parent)
 
     def _update_below(self, parent: ParentQueue) -> None:
-        """As at a change of the cluster, and as if nothing above the parent limited it."""
-        parent.update_cluster_resource(ResourceLimits(self._context.cluster_resource, self._context.none))
+        """As after a change of the cluster, and as if no queue above limited the parent."""
+        update_cluster_resource(parent, ResourceLimits(self._context.cluster_resource, self._context.none))
 
     # Refresh
 
@@ -112,9 +119,9 @@ class QueueTree:
     def faults_of_change(
         self, settings: CapacitySchedulerConfiguration, configuration: Configuration, *, with_capacities: bool
     ) -> list[Fault]:
-        """All that forbids going from the present tree to the configured one, of which all queues were read.
+        """The faults of going from the present tree to the configured one, of which all queues were read.
 
-        `with_capacities`: the capacities are right by themselves, so compare them with the present queues.
+        `with_capacities`: the capacities are valid by themselves, so compare them with the present queues.
         """
         faults: list[Fault] = []
         _check_activations(self.by_path, settings, configuration, faults)
@@ -134,7 +141,7 @@ class QueueTree:
     def _check_capacities(
         self, settings: CapacitySchedulerConfiguration, configuration: Configuration, faults: list[Fault]
     ) -> None:
-        """What siblings are given, again, by the parents that there are: in their order and by their flag."""
+        """Check the capacities of siblings again, in the order and with the flag of the present parents."""
         reader = Reader(configuration)
         for queue in self.by_path.values():
             new = settings.queues.get(queue.path)
@@ -147,20 +154,20 @@ class QueueTree:
                 check_children(reader, new, children, comparator, allow_zero_capacity_sum=flag)
         faults.extend(reader.faults)
 
-    def refresh(self) -> None:
+    def refresh(self, applications: ApplicationTable) -> None:
         """Apply the context's settings, which were checked; recompute everything."""
-        self._refresh_parent(self.root)
+        self._refresh_parent(self.root, applications)
         self._index()
         self.update_cluster_resource()
 
-    def _refresh_parent(self, parent: ParentQueue) -> None:
+    def _refresh_parent(self, parent: ParentQueue, applications: ApplicationTable) -> None:
         """Reconfigure a parent and what is below, in Hadoop's order: by the hash of the children's paths.
 
         Children that were created on demand come first (AbstractParentQueue.reinitialize).
         """
         settings = self._context.settings
         if isinstance(parent, ManagedParentQueue):
-            self._refresh_managed(parent)
+            self._refresh_managed(parent, applications)
             return
         self._reconfigure(parent, settings.queues[parent.path])
         present = {child.path: child for child in parent.children}
@@ -171,25 +178,25 @@ class QueueTree:
             if child is None or isinstance(child, LeafQueue) != settings.queues[path].is_leaf:
                 present[path] = _build(settings, path, parent, self._context)
             elif isinstance(child, ParentQueue):
-                self._refresh_parent(child)
+                self._refresh_parent(child, applications)
             else:
                 self._reconfigure(child, settings.queues[path])
         parent.children = [present[path] for path in order]
 
-    def _refresh_managed(self, parent: ManagedParentQueue) -> None:
-        """Its leaves stay, in their order, without guarantees; then those with applications get theirs."""
+    def _refresh_managed(self, parent: ManagedParentQueue, applications: ApplicationTable) -> None:
+        """Its leaves stay, in their order, without guarantees; then those with applications get one."""
         queues = self._context.settings.queues
         parent.load_template(queues[parent.path])
         self._reconfigure(parent, queues[parent.path])
         for child in parent.children:
             if isinstance(child, ParentQueue):
-                self._refresh_parent(child)
+                self._refresh_parent(child, applications)
             else:
                 self._reconfigure(child, queues[child.path])
-        parent.restart()
+        parent.restart(applications)
 
     def _reconfigure(self, queue: CSQueue, configuration: QueueConfiguration) -> None:
-        queue.reconfigure(configuration)
+        reconfigure(queue, configuration)
         if queue.state is QueueState.RUNNING:
             if configuration.state is QueueState.STOPPED:
                 queue.stop()
@@ -210,7 +217,7 @@ class QueueTree:
             self._short_names.setdefault(queue.name, []).append(queue.path)
 
     def _name(self, short_name: str) -> None:
-        """What containers of these queues will remember: see `CSQueue.remembered_as`."""
+        """Set the queue name that containers of these queues will keep: see `CSQueue.remembered_as`."""
         paths = self._short_names[short_name]
         for path in paths:
             self.by_path[path].remembered_as = path if self.get(short_name) is self.by_path[path] else short_name
@@ -237,7 +244,7 @@ def _dynamic_below(parent: ParentQueue, settings: CapacitySchedulerConfiguration
 
 
 def _paths_after_refresh(parent: ParentQueue, settings: CapacitySchedulerConfiguration) -> list[str]:
-    """The children of a parent in the order that a refresh leaves: that of a map of old and new ones by path."""
+    """The children of a parent in the order after a refresh: that of a map of old and new ones by path."""
     configured = _configured_below(parent, settings)
     wanted = {*configured, *_dynamic_below(parent, settings)}
     known = dict.fromkeys([*(child.path for child in parent.children), *hash_order(configured, string_hash)])
@@ -252,7 +259,7 @@ def _walk(queue: CSQueue) -> Iterator[CSQueue]:
 
 
 def _check_deletion(queue: CSQueue, configuration: Configuration, faults: list[Fault]) -> None:
-    """CapacitySchedulerConfigValidator: only a stopped queue may go, or one that the new file says is stopped."""
+    """CapacitySchedulerConfigValidator: only a stopped queue may be deleted, or one that the new file stops."""
     key = queue_key(queue.path, "state")
     if queue.state is QueueState.STOPPED or configuration.get_trimmed(key) == "STOPPED":
         return
@@ -264,15 +271,13 @@ def _check_deletion(queue: CSQueue, configuration: Configuration, faults: list[F
 
 
 def _check_loss(queue: CSQueue, configuration: Configuration, faults: list[Fault]) -> None:
-    """A queue created on demand goes with its parent, which must not take applications away.
+    """A queue created on demand is deleted with its parent, which must not remove applications.
 
-    Hadoop leaves such queues known by their paths, below a parent that hangs in no tree.
+    Hadoop leaves such queues known by their paths, below a parent that is not in the tree.
     """
     if isinstance(queue, LeafQueue) and queue.application_total() > 0:
         above = queue.path.rpartition(".")[0]
-        problem = (
-            f"{above} would not have queues that are created on demand any more, and {queue.path} has applications"
-        )
+        problem = f"{above} would no longer create queues on demand, and {queue.path} has applications"
         key = queue_key(above, QUEUE_CREATION + "enabled")
         faults.append(_fault(configuration, key, problem, "keep it true until they have ended"))
 
@@ -295,7 +300,7 @@ def _check_change(queue: CSQueue, new: QueueConfiguration, configuration: Config
             f"Trying to reinitialize {queue.path} the maximum allocation size can not be decreased! "
             f"Current setting: {queue.configuration.maximum_allocation}, trying to set it to: {new.maximum_allocation}"
         )
-        remedy = "keep the maximum: applications were told that they can have it"
+        remedy = "keep the maximum: applications were informed of it when they registered"
         faults.append(_fault(configuration, queue_key(queue.path, "maximum-allocation"), problem, remedy))
 
 
@@ -305,7 +310,7 @@ def _check_activations(
     configuration: Configuration,
     faults: list[Fault],
 ) -> None:
-    """Queues that are to run again below one that will not (activateQueue)."""
+    """Queues to be started below one that will not run (activateQueue)."""
     running, stopped = QueueState.RUNNING, QueueState.STOPPED
     states: dict[str, QueueState] = {}
     stopping: set[str] = set()

@@ -2,8 +2,8 @@
 
 A parent's amount of each resource type is handed out in three rounds: amounts are taken as written (scaled down when
 the parent has less than all of them together), percentages are of what these left, weights share what is left then.
-Whatever would be too much is cut off with a warning instead of being refused. Shares are made from the amounts
-afterwards, the other way round than in legacy mode.
+Anything above that is cut off with a warning instead of being refused. Shares are computed from the amounts afterwards,
+the other way round than in legacy mode.
 
 Hadoop computes in doubles from the cluster's size down, and so does this: 100 * (50 / 100) * (33 / 50) is not always
 33, and what is cut off then is a whole unit.
@@ -12,47 +12,13 @@ Hadoop computes in doubles from the cluster's size down, and so does this: 100 *
 from __future__ import annotations
 
 import math
-from enum import Enum
-from typing import TYPE_CHECKING
 
-from msgspec import Struct
-
-from rm.scheduler.capacity.capacity_vector import NO_VECTOR, CapacityEntry, CapacityUnit, CapacityVector
 from rm.scheduler.capacity.effective_capacity import update_absolute_capacities
+from rm.scheduler.config.configured_capacity import NO_VECTOR, CapacityEntry, CapacityUnit, CapacityVector
+from rm.scheduler.model.queue import CapacityWarning, CSQueue, ParentQueue, QueueUpdateWarning
 from yarn.java.binary32 import f32, java_quotient, truncated
 from yarn.java.hash_order import hash_order, string_hash
 from yarn.resource import MEMORY_MB
-
-if TYPE_CHECKING:
-    from rm.scheduler.model.parent_queue import ParentQueue
-    from rm.scheduler.model.queue import CSQueue
-
-
-class QueueUpdateWarning(Enum):
-    """What was not handed out as it is written (QueueUpdateWarning.QueueUpdateWarningType), in Hadoop's words."""
-
-    BRANCH_UNDERUTILIZED = "Remaining resource found in branch under parent queue '{}'."
-    QUEUE_OVERUTILIZED = "Queue '{}' is configured to use more resources than what is available under its parent."
-    QUEUE_ZERO_RESOURCE = "Queue '{}' is assigned zero resource."
-    BRANCH_DOWNSCALED = (
-        "Child queues with absolute configured capacity under parent queue '{}' are downscaled due to insufficient "
-        "cluster resource."
-    )
-    QUEUE_EXCEEDS_MAX_RESOURCE = "Queue '{}' exceeds its maximum available resources."
-    QUEUE_MAX_RESOURCE_EXCEEDS_PARENT = "Maximum resources of queue '{}' are greater than its parent's."
-
-
-class CapacityWarning(Struct, frozen=True):
-    """A warning about one resource type of a queue's, or a parent's, on a partition."""
-
-    kind: QueueUpdateWarning
-    queue: str
-    partition: str
-    resource: str
-
-    def __str__(self) -> str:
-        where = f"{self.resource} on {self.partition}" if self.partition else self.resource
-        return f"{self.kind.value.format(self.queue)} ({where})"
 
 
 def calculate_root(root: ParentQueue) -> None:
@@ -66,7 +32,7 @@ def calculate_root(root: ParentQueue) -> None:
 
 
 def calculate_children(parent: ParentQueue) -> list[CapacityWarning]:
-    """Amounts and shares of the parent's children from the parent's own amounts; what was cut off."""
+    """Set amounts and shares of the parent's children from the parent's own amounts; returns what was cut off."""
     warnings: list[CapacityWarning] = []
     for partition in parent.configured_partitions:
         children = [child for child in parent.children if partition in child.configuration.capacities]
@@ -84,7 +50,7 @@ def calculate_children(parent: ParentQueue) -> list[CapacityWarning]:
 
 
 def _update_shares(queue: CSQueue, parent: ParentQueue) -> None:
-    """Shares of all partitions that it is given something of, even of one that its parent is given nothing of."""
+    """Shares of all partitions with a configured capacity, even if its parent has none configured there."""
     for partition, configured in queue.configuration.capacities.items():
         if not queue.context.started_in_legacy_mode or CapacityUnit.ABSOLUTE in configured.vector.units:
             _derive_shares(queue, parent, partition)
@@ -93,7 +59,7 @@ def _update_shares(queue: CSQueue, parent: ParentQueue) -> None:
 
 
 class _Amounts:
-    """What a child gets, type by type; where it has no vector it keeps what it had."""
+    """What a child gets, type by type; without a vector it keeps what it had."""
 
     __slots__ = ("high", "low", "maximum_vector", "vector")
 
@@ -210,7 +176,7 @@ class _Division:
         return low, high
 
     def _ratio_of_amounts(self) -> float:
-        """By how much the children's amounts are scaled: not at all while the parent has enough (32 bits)."""
+        """By how much the children's amounts are scaled (32 bits); 1 while the parent has enough."""
         total = 0
         for amounts in self._children.values():
             entry = amounts.vector.entries.get(self._name)
@@ -240,16 +206,16 @@ class _Division:
 def _rounded(amount: float, unit: CapacityUnit) -> float:
     """DefaultQueueResourceRoundingStrategy: weights, which come last, to the nearest, others down."""
     if not math.isfinite(amount):
-        # Math.round makes 0 of what is no number.
+        # Math.round turns NaN into 0.
         return 0.0 if unit is CapacityUnit.WEIGHT and amount != amount else amount
     whole = math.floor(amount)
     return float(whole + 1 if unit is CapacityUnit.WEIGHT and amount - whole >= 0.5 else whole)
 
 
 def _normalize_weights(children: dict[CSQueue, _Amounts], partition: str) -> None:
-    """The mean of a queue's parts of the weights, by resource type (WeightQueueCapacityCalculator).
+    """The mean of a queue's shares of the weights, by resource type (WeightQueueCapacityCalculator).
 
-    Only of a scheduler that was refreshed out of legacy queue mode, and it matters only once it is back.
+    Only after a refresh out of legacy queue mode, and it has an effect only after a refresh back to it.
     """
     totals: dict[str, float] = {}
     weights: dict[CSQueue, dict[str, float]] = {}

@@ -1,0 +1,124 @@
+"""An AM's allocate call: its requests and releases are applied, and what was placed since its last call is returned."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+
+from msgspec import Struct, field
+
+from rm.scheduler.capacity.booking import RELEASED_BY_AM, aborted_status, complete
+from rm.scheduler.capacity.demand import update_requests
+from rm.scheduler.capacity.limits import headroom
+from rm.scheduler.model.application import ApplicationTable
+from rm.scheduler.model.context import SchedulerContext
+from rm.scheduler.model.leaf_queue import LeafQueue
+from rm.scheduler.model.rm_container import RMContainer, RMContainerReleased
+from rm.scheduler.placement.container_updates import apply_updates, check_updates, pull_refused, pull_updated
+from rm.scheduler.request_checks import ContainerSizes, check_blacklist, check_remembered, check_requests
+from yarn.asks import Preemption, ResourceRequest, UpdateContainerError, UpdateContainerRequest
+from yarn.containers import Container
+from yarn.ids import ApplicationAttemptId, ContainerId
+from yarn.protocols.master import UpdatedContainer
+from yarn.resource import Resource
+
+
+class Allocation(Struct, frozen=True):
+    """What an allocate call returns (Hadoop's Allocation).
+
+    `containers` became ACQUIRED by this call, in the order of their placement, without tokens; `headroom` is what the
+    application could still get. `updated` are containers that have changed their size, `update_errors` updates that
+    were refused. `preemption`: what is to be preempted.
+    """
+
+    containers: tuple[Container, ...] = field(default=())
+    headroom: Resource = Resource(0, 0)
+    updated: tuple[UpdatedContainer, ...] = field(default=())
+    update_errors: tuple[UpdateContainerError, ...] = field(default=())
+    preemption: Preemption | None = None
+
+
+class AllocateCalls:
+    """CapacityScheduler.allocate, and the checks before it."""
+
+    __slots__ = ("_applications", "_context", "_sizes")
+
+    def __init__(self, context: SchedulerContext, applications: ApplicationTable, sizes: ContainerSizes) -> None:
+        self._context = context
+        self._applications = applications
+        self._sizes = sizes
+
+    def allocate(
+        self,
+        attempt_id: ApplicationAttemptId,
+        requests: Sequence[ResourceRequest],
+        releases: Sequence[ContainerId],
+        blacklist_additions: Sequence[str],
+        blacklist_removals: Sequence[str],
+        updates: Sequence[UpdateContainerRequest],
+    ) -> Allocation:
+        """Updates of containers come first, then releases, then requests. An ended attempt gets nothing."""
+        context = self._context
+        if requests or releases or blacklist_additions or blacklist_removals or updates:
+            context.note_change()
+        attempt = self._applications.attempt_of(attempt_id.application_id)
+        if attempt is None or attempt.attempt_id != attempt_id:
+            return Allocation(headroom=context.none)
+        find = self._applications.container
+        if updates:
+            found = ((update, find(update.container_id)) for update in updates)
+            apply_updates(attempt, [(update, container) for update, container in found if container is not None])
+        for container_id in releases:
+            container = find(container_id)
+            if container is not None:
+                self.release(container)
+            elif context.now_ms < context.releases_remembered_until_ms:
+                attempt.pending_release[container_id] = None
+        normalized = [self._sizes.normalized(request) for request in requests]
+        if attempt.is_stopped:
+            return Allocation(headroom=context.none)
+        demand_changed = update_requests(attempt, normalized)
+        attempt.update_blacklist(blacklist_additions, blacklist_removals)
+        containers = attempt.pull_allocated()
+        updated = pull_updated(attempt)
+        preemption = attempt.pull_preemption()
+        if containers or updated:
+            context.note_change()
+        if demand_changed and not attempt.is_waiting_for_master:
+            LeafQueue.of(attempt).active.demand_changed(attempt)
+        return Allocation(containers, headroom(attempt), updated, pull_refused(attempt), preemption)
+
+    def check_limits(
+        self,
+        attempt_id: ApplicationAttemptId,
+        requests: Sequence[ResourceRequest],
+        releases: Sequence[ContainerId],
+        blacklist_additions: Sequence[str],
+        blacklist_removals: Sequence[str],
+    ) -> None:
+        """Raises YarnException if the application would keep too much; an ended attempt is not checked."""
+        attempt = self._applications.attempt_of(attempt_id.application_id)
+        if attempt is None or attempt.attempt_id != attempt_id:
+            return
+        check_requests(attempt_id, attempt.requests, requests)
+        check_blacklist(attempt, blacklist_additions, blacklist_removals)
+        if self._context.now_ms < self._context.releases_remembered_until_ms:
+            check_remembered(attempt, releases)
+
+    def check_updates(
+        self, queue: str, updates: Sequence[UpdateContainerRequest]
+    ) -> tuple[list[UpdateContainerRequest], list[UpdateContainerError]]:
+        """(accepted updates, errors for the others); raises like container_updates.check_updates."""
+        if not updates:
+            return [], []
+        return check_updates(
+            updates,
+            find=self._applications.container,
+            normalized=partial(self._sizes.updated, queue),
+            may_demote=self._context.settings.opportunistic_containers,
+        )
+
+    def release(self, container: RMContainer) -> None:
+        """Its AM, or the end of its update, releases a container."""
+        status = aborted_status(container.id, RELEASED_BY_AM)
+        complete(container, status, RMContainerReleased, self._applications, self._context)

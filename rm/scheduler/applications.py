@@ -1,0 +1,408 @@
+"""The applications of the scheduler: which leaf accepts them, their attempts, moves, priorities, ends."""
+
+from __future__ import annotations
+
+import math
+from contextlib import suppress
+
+from rm.scheduler.capacity.activation import check_submission, finish_attempt, submit_attempt
+from rm.scheduler.capacity.booking import (
+    APPLICATION_COMPLETE,
+    COMPLETED_APPLICATION,
+    EXPIRED,
+    aborted_status,
+    book,
+    complete,
+    unbook,
+)
+from rm.scheduler.capacity.demand import end_requests, move_requests
+from rm.scheduler.capacity.managed_queues import AutoCreatedLeafQueue
+from rm.scheduler.capacity.parallel_applications import ParallelApplications
+from rm.scheduler.dynamic_queues import CreationRefused, create_queue
+from rm.scheduler.model.application import ApplicationTable, FiCaSchedulerApp, SchedulerApplication
+from rm.scheduler.model.context import SchedulerContext
+from rm.scheduler.model.leaf_queue import LeafQueue
+from rm.scheduler.model.notices import ApplicationAccepted, ApplicationRejected, AttemptAdded, QueueMissing
+from rm.scheduler.model.rm_container import RMContainer, RMContainerEnd, RMContainerExpire, RMContainerKill
+from rm.scheduler.model.usage import NO_LABEL
+from rm.scheduler.placement.container_updates import apply_updates
+from rm.scheduler.queue_tree import QueueTree
+from yarn.applications import ApplicationResourceUsage
+from yarn.asks import UpdateContainerRequest
+from yarn.containers import ContainerStatus
+from yarn.errors import AccessControlException, YarnException
+from yarn.ids import ApplicationAttemptId, ApplicationId, ContainerId
+from yarn.java.binary32 import f32
+from yarn.java.hash_order import hash_order, string_hash
+from yarn.resource import Resource
+from yarn.settings.scheduler import PREFIX
+from yarn.states import ContainerUpdateType, QueueState
+
+
+class Applications:
+    """How applications come, go and move. `table` has those that the scheduler knows."""
+
+    __slots__ = ("_context", "_tree", "parallel", "table")
+
+    def __init__(self, context: SchedulerContext, tree: QueueTree) -> None:
+        self._context = context
+        self._tree = tree
+        self.parallel = ParallelApplications(context)
+        self.table = ApplicationTable()
+
+    # Applications
+
+    def add(
+        self, application_id: ApplicationId, queue: str, user: str, priority: int, placed: str | None = None
+    ) -> None:
+        """A new application; answered with ApplicationAccepted or ApplicationRejected."""
+        context = self._context
+        try:
+            leaf = leaf_for(application_id, queue, user, placed=placed, tree=self._tree, context=context)
+        except SubmissionRefused as refusal:
+            context.notify(ApplicationRejected(application_id, str(refusal)))
+            return
+        self._enter(application_id, leaf, user, priority)
+        context.notify(ApplicationAccepted(application_id, leaf.path))
+
+    def add_recovered(
+        self, application_id: ApplicationId, queue: str, user: str, priority: int, placed: str | None = None
+    ) -> None:
+        """An application that was accepted before a restart: no limit refuses it (addApplicationOnRecovery)."""
+        try:
+            leaf = recovered_leaf(queue, placed=placed, tree=self._tree)
+        except SubmissionRefused as refusal:
+            self._context.notify(QueueMissing(application_id, str(refusal)))
+            return
+        leaf.users.get_or_add(user)
+        self._enter(application_id, leaf, user, priority)
+
+    def _enter(self, application_id: ApplicationId, leaf: LeafQueue, user: str, priority: int) -> None:
+        leaf.parent.add_application()
+        self.table.by_id[application_id] = SchedulerApplication(leaf, user, priority)
+
+    def remove(self, application_id: ApplicationId) -> None:
+        """An application has been removed."""
+        application = self.table.by_id.pop(application_id, None)
+        if application is not None:
+            _leave(LeafQueue.of(application), application_id, application.user)
+
+    def move(self, application_id: ApplicationId, queue: str) -> str:
+        """Move a running application; returns the path of its new leaf. Raises YarnException, with nothing moved."""
+        application = self.table.by_id.get(application_id)
+        if application is None:
+            raise YarnException(f"App to be moved {application_id} not found.")
+        target = target_leaf(queue, self._tree)
+        move(application_id, application, target, self.table)
+        return target.path
+
+    def update_priority(self, application_id: ApplicationId, priority: int) -> None:
+        """Change the priority of the current attempt. Raises YarnException for an unknown application."""
+        application = self.table.by_id.get(application_id)
+        if application is None:
+            raise YarnException(f"Application '{application_id}' is not present, hence could not change priority.")
+        change_priority(application, priority)
+
+    # Attempts
+
+    def add_attempt(
+        self,
+        attempt_id: ApplicationAttemptId,
+        *,
+        transfer: bool,
+        am_resource: Resource | None,
+        am_label: str | None,
+        label: str | None,
+        recovering: bool = False,
+    ) -> None:
+        """A new attempt; answered with AttemptAdded unless it is recovering. See CapacityScheduler.add_attempt."""
+        context = self._context
+        application = self.table.by_id.get(attempt_id.application_id)
+        if application is None:
+            return
+        attempt = FiCaSchedulerApp(
+            attempt_id,
+            application.user,
+            application.leaf,
+            context,
+            am_resource=am_resource,
+            am_label=am_label,
+            label=label,
+            priority=application.priority,
+        )
+        if recovering:
+            attempt.is_recovering = attempt.has_master = True
+        if transfer and application.current_attempt is not None:
+            attempt.transfer_from(application.current_attempt)
+        application.current_attempt = attempt
+        self.parallel.admit(attempt)
+        submit_attempt(LeafQueue.of(application), attempt)
+        if not recovering:
+            context.notify(AttemptAdded(attempt_id))
+
+    def remove_attempt(self, attempt_id: ApplicationAttemptId, *, keep_containers: bool) -> None:
+        """Kill its containers, except running ones if `keep_containers`."""
+        attempt = self.table.attempt_of(attempt_id.application_id)
+        if attempt is None:
+            return
+        for container in attempt.live_in_hash_order():
+            if not (keep_containers and container.is_running):
+                status = aborted_status(container.id, COMPLETED_APPLICATION)
+                self.complete(container, status, RMContainerKill)
+        for reserved in attempt.reserved_containers:
+            self.complete(reserved, aborted_status(reserved.id, APPLICATION_COMPLETE), RMContainerKill)
+        end_requests(attempt)
+        finish_attempt(LeafQueue.of(attempt), attempt)
+        self.parallel.dismiss(attempt)
+
+    # Containers
+
+    def mark_am_container(self, container_id: ContainerId) -> None:
+        """This container runs the AM of its attempt."""
+        attempt = self.table.attempt_of(container_id.application_id)
+        if attempt is None:
+            return
+        attempt.has_master = True
+        container = attempt.live_containers.get(container_id)
+        if container is not None:
+            container.is_am = True
+
+    def expire_container(self, container_id: ContainerId) -> None:
+        """The container was acquired and not launched in time."""
+        container = self.table.container(container_id)
+        if container is not None and container.allows(RMContainerExpire):
+            self.complete(container, aborted_status(container_id, EXPIRED), RMContainerExpire)
+
+    def roll_back_increase(self, container_id: ContainerId) -> None:
+        """Let it shrink to the size that its NM last reported (rollbackContainerUpdate)."""
+        container = self.table.container(container_id)
+        attempt = self.table.attempt_of(container_id.application_id)
+        if container is None or attempt is None or not container.last_confirmed.fits_in(container.resource):
+            return
+        version, size = container.container.version, container.last_confirmed
+        decrease = ContainerUpdateType.DECREASE_RESOURCE
+        apply_updates(attempt, [(UpdateContainerRequest(container_id, version, decrease, size), container)])
+
+    def complete(self, container: RMContainer, status: ContainerStatus, event: type[RMContainerEnd]) -> None:
+        """End a container or reservation; request again what its AM never saw (completedContainer)."""
+        complete(container, status, event, self.table, self._context)
+
+
+# Submission
+
+
+class SubmissionRefused(Exception):
+    """No leaf accepts the application; the message is for the client."""
+
+
+def leaf_for(
+    application_id: ApplicationId,
+    queue: str,
+    user: str,
+    *,
+    placed: str | None,
+    tree: QueueTree,
+    context: SchedulerContext,
+) -> LeafQueue:
+    """The leaf of that path or short name, if it accepts the application; created if its parent creates queues on
+    demand.
+
+    `placed`: the queue chosen by placement rules, which overrides the submission (getAddedAppQueueName). Raises
+    SubmissionRefused; a queue that was created stays.
+    """
+    if tree.root.application_count >= context.settings.maximum_applications:
+        raise SubmissionRefused(
+            f"Maximum system application limit reached,cannot accept submission of application: {application_id}"
+        )
+    leaf = _leaf_called(application_id, placed or queue, user, tree, by_rule=placed is not None)
+    try:
+        check_submission(leaf, application_id, user)
+    except AccessControlException as refusal:
+        raise SubmissionRefused(f"{refusal.java_class}: {refusal.message}") from None
+    leaf.last_submitted_ms = context.now_ms
+    return leaf
+
+
+def recovered_leaf(queue: str, *, placed: str | None, tree: QueueTree) -> LeafQueue:
+    """The leaf that an application was in before a restart; created again if it was created on demand.
+
+    A queue that was stopped meanwhile drains. Raises SubmissionRefused if there is no such leaf any more.
+    """
+    path = tree.behind_plan(placed or queue)
+    found = tree.get(path)
+    if found is None and not tree.is_ambiguous(path):
+        with suppress(CreationRefused):
+            found = create_queue(path, tree)
+    if found is None:
+        raise SubmissionRefused(
+            f"Application killed on recovery as it was submitted to queue {queue} which no longer exists after restart."
+        )
+    if not isinstance(found, LeafQueue):
+        raise SubmissionRefused(
+            f"Application killed on recovery as it was submitted to queue {queue} "
+            "which is no longer a leaf queue after restart."
+        )
+    if found.state is QueueState.STOPPED:
+        found.recover_draining()
+    return found
+
+
+def _leaf_called(application_id: ApplicationId, queue: str, user: str, tree: QueueTree, *, by_rule: bool) -> LeafQueue:
+    """getOrCreateQueueFromPlacementContext: if a rule placed it there, the message says why no queue was created."""
+    queue = tree.behind_plan(queue)
+    found = tree.get(queue)
+    if found is None and not tree.is_ambiguous(queue):
+        try:
+            found = create_queue(queue, tree)
+        except CreationRefused as refusal:
+            if by_rule and refusal.is_reported:
+                raise SubmissionRefused(
+                    f"Application {application_id} submission by user : {user} to  queue : {queue} failed : {refusal}"
+                ) from None
+    if isinstance(found, AutoCreatedLeafQueue) and not by_rule:
+        raise SubmissionRefused(
+            f"Application {application_id} submission by user : {user} to specified queue : {queue}  is prohibited. "
+            f"Verify automatic queue mapping for user exists in {PREFIX}queue-mappings"
+        )
+    if isinstance(found, LeafQueue):
+        return found
+    if found is not None:
+        raise SubmissionRefused(f"Application {application_id} submitted by user : {user} to non-leaf queue : {queue}")
+    if tree.is_ambiguous(queue):
+        raise SubmissionRefused(
+            f"Application {application_id} submitted by user {user} to ambiguous queue: {queue} "
+            "please use full queue path instead."
+        )
+    raise SubmissionRefused(f"Application {application_id} submitted by user {user} to unknown queue: {queue}")
+
+
+# Moves and priorities
+
+
+def target_leaf(name: str, tree: QueueTree) -> LeafQueue:
+    """The leaf of a path or unambiguous short name; raises YarnException (getAndCheckLeafQueue)."""
+    name = tree.behind_plan(name)
+    found = tree.get(name)
+    if found is None:
+        raise YarnException(f"The specified Queue: {name} doesn't exist")
+    if not isinstance(found, LeafQueue):
+        raise YarnException(f"The specified Queue: {name} is not a Leaf Queue.")
+    return found
+
+
+def move(
+    application_id: ApplicationId, application: SchedulerApplication, target: LeafQueue, applications: ApplicationTable
+) -> None:
+    """Move it. Raises YarnException, with nothing moved, if the target accepts no (more) applications or not its
+    labels.
+
+    What the application holds is booked over, container by container; then its attempt ends in the one leaf and is
+    submitted to the other, where it waits for activation like a new one. As in Hadoop, the reserved amounts stay with
+    the source, and so does the headroom until a visit looks at the attempt. A move to the same leaf does all of this.
+    """
+    source, attempt = LeafQueue.of(application), application.current_attempt
+    if attempt is not None and source.context.labels.enabled:
+        _check_labels(attempt, target)
+    try:
+        check_submission(target, application_id, application.user)
+    except AccessControlException as refusal:
+        raise YarnException(f"{refusal.java_class}: {refusal.message}") from None
+    target.parent.add_application()
+    if attempt is not None:
+        _move_containers(attempt, source, target, applications)
+        if not attempt.is_stopped:
+            finish_attempt(source, attempt)
+            submit_attempt(target, attempt)
+        _hand_over(attempt, source, target)
+    source.application_finished()
+    source.parent.finish_application()
+    application.leaf = target
+
+
+def change_priority(application: SchedulerApplication, priority: int) -> None:
+    """Sort the current attempt in by `priority`; nothing if the application was submitted with it.
+
+    An attempt held back by max-parallel-apps is put among those that wait for activation, as in Hadoop.
+    """
+    attempt = application.current_attempt
+    if application.priority == priority or attempt is None:
+        return
+    leaf = LeafQueue.of(application)
+    if not leaf.active.remove(attempt):
+        leaf.pending.change_priority(attempt, priority)
+        return
+    attempt.priority = priority
+    leaf.active.add(attempt)
+
+
+def _check_labels(attempt: FiCaSchedulerApp, target: LeafQueue) -> None:
+    """Raises YarnException if the attempt ever requested a label that the target may not use (checkQueuePartition).
+
+    As in Hadoop this drops NO_LABEL from the requested labels, which its headroom shows.
+    """
+    requested, accessible = attempt.requests.requested_partitions, target.configuration.accessible_labels
+    requested.pop(NO_LABEL, None)
+    refused = [label for label in hash_order(requested, string_hash) if not target.configuration.may_use(label)]
+    if refused:
+        labels = ", ".join(hash_order(accessible, string_hash))
+        raise YarnException(
+            f"Specified queue={target.path} can't satisfy following apps label expressions =[{', '.join(refused)}] "
+            f"accessible node labels =[{labels}]"
+        )
+
+
+def _move_containers(
+    attempt: FiCaSchedulerApp, source: LeafQueue, target: LeafQueue, applications: ApplicationTable
+) -> None:
+    """Book its containers and reservations over to the target, one after the other."""
+    guaranteed = [container for container in attempt.live_in_hash_order() if not container.is_opportunistic]
+    for container in (*guaranteed, *attempt.reserved_containers):
+        partition = source.context.nodes[container.node_id].partition
+        size = container.container.resource
+        unbook(source, attempt, container, partition, size)
+        book(target, attempt, container, partition, size, applications)
+
+
+def _hand_over(attempt: FiCaSchedulerApp, source: LeafQueue, target: LeafQueue) -> None:
+    """The attempt itself, its requests, and the metric of reservations (SchedulerApplicationAttempt.move)."""
+    for container in (*attempt.live_containers.values(), *attempt.reserved_containers):
+        container.queue = target.path
+    for container in attempt.reserved_containers:
+        source.change_reserved_metric(container.partition, -container.resource)
+        target.change_reserved_metric(container.partition, container.resource)
+    if not attempt.is_stopped:
+        move_requests(attempt, source, target)
+    attempt.leaf = target
+
+
+def _leave(leaf: LeafQueue, application_id: ApplicationId, user: str) -> None:
+    """The application is removed: its user is not active any more because of it."""
+    leaf.users.deactivate_application(user, application_id)
+    leaf.application_finished()
+    leaf.parent.finish_application()
+
+
+def usage_of(attempt: FiCaSchedulerApp, context: SchedulerContext) -> ApplicationResourceUsage:
+    """What an attempt holds and requests, for reports: amounts over all partitions; percentages of the queue's
+    guarantee and of the cluster. Without seconds."""
+    used = reserved = context.none
+    for partition in attempt.usage.partitions():
+        used = used + attempt.usage.used(partition)
+        reserved = reserved + attempt.usage.reserved(partition)
+    return ApplicationResourceUsage(
+        used_containers=len(attempt.live_containers),
+        reserved_containers=len(attempt.reserved),
+        used=used,
+        reserved=reserved,
+        needed=used + reserved,
+        queue_usage_percentage=_percentage(context, used, attempt.leaf.effective_minimum(attempt.am_partition)),
+        cluster_usage_percentage=_percentage(context, used, context.cluster_resource),
+    )
+
+
+def _percentage(context: SchedulerContext, used: Resource, whole: Resource) -> float:
+    """A 32-bit float; 0 of nothing."""
+    if whole.is_none() or context.cluster_resource.is_none():
+        return 0.0
+    share = f32(context.calculator.divide(context.cluster_resource, used, whole) * 100)
+    return share if math.isfinite(share) else 0.0

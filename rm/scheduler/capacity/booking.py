@@ -1,0 +1,257 @@
+"""Booking containers and reservations: on their leaf, user and queues above, and off again when they end.
+
+When a container ends, the queues and the user get its resources back at once. The node gets them back when its NM has
+reported the end, unless the NM never reported the start. A container that its AM never saw is requested again.
+"""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from rm.scheduler.capacity.activation import change_am_used
+from rm.scheduler.capacity.demand import restore_requests
+from rm.scheduler.model.application import ApplicationTable, FiCaSchedulerApp
+from rm.scheduler.model.context import SchedulerContext
+from rm.scheduler.model.leaf_queue import LeafQueue
+from rm.scheduler.model.node import SchedulerNode
+from rm.scheduler.model.node_labels import LabelChanges
+from rm.scheduler.model.queue import ParentQueue
+from rm.scheduler.model.rm_container import RMContainer, RMContainerEnd, RMContainerKill, RMContainerState
+from yarn.containers import ContainerStatus
+from yarn.ids import ContainerId
+from yarn.resource import Resource
+from yarn.states import ContainerExitStatus, ContainerState
+
+RELEASED_BY_AM = "Container released by application"
+LOST_NODE = "Container released on a *lost* node"
+EXPIRED = "Container expired since it was unused"
+COMPLETED_APPLICATION = "Container of a completed application"
+PREEMPTED = "Container preempted by scheduler"
+UNRESERVED = "Container reservation no longer required."
+APPLICATION_COMPLETE = "Application Complete"
+
+
+def aborted_status(container_id: ContainerId, diagnostics: str) -> ContainerStatus:
+    """The status of a container that the scheduler ends (SchedulerUtils.createAbnormalContainerStatus)."""
+    return ContainerStatus(container_id, ContainerState.COMPLETE, ContainerExitStatus.ABORTED, diagnostics)
+
+
+def unreserved_status(container_id: ContainerId) -> ContainerStatus:
+    """The status of a reservation that is no longer needed."""
+    return aborted_status(container_id, UNRESERVED)
+
+
+def preempted_status(container_id: ContainerId) -> ContainerStatus:
+    """The status of a preempted container (createPreemptedContainerStatus)."""
+    return ContainerStatus(container_id, ContainerState.COMPLETE, ContainerExitStatus.PREEMPTED, PREEMPTED)
+
+
+def book(
+    leaf: LeafQueue,
+    application: FiCaSchedulerApp,
+    container: RMContainer,
+    partition: str,
+    amount: Resource,
+    applications: ApplicationTable,
+) -> None:
+    """Charge a container or reservation to the leaf, the user and all queues above (allocateResource).
+
+    Killable containers below a queue end if it is above its maximum with the new one: they did not count.
+    """
+    leaf.book_container(partition, amount)
+    if partition and not container.partition:
+        leaf.borrowed.setdefault(partition, {})[container.id] = container
+    leaf.users.change_used(application.user, partition, amount)
+    for parent in leaf.parent.and_parents():
+        parent.book_container(partition, amount)
+        if parent.context.killables.is_used:
+            _enforce_maximum(parent, partition, applications)
+
+
+def unbook(
+    leaf: LeafQueue, application: FiCaSchedulerApp, container: RMContainer, partition: str, amount: Resource
+) -> None:
+    """Take a container or reservation off the leaf, the user and all queues above (releaseResource)."""
+    leaf.unbook_container(partition, amount)
+    borrowed = leaf.borrowed.get(partition)
+    if borrowed is not None and partition and not container.partition:
+        borrowed.pop(container.id, None)
+        if not borrowed:
+            del leaf.borrowed[partition]
+    leaf.users.change_used(application.user, partition, -amount)
+    for parent in leaf.parent.and_parents():
+        parent.unbook_container(partition, amount)
+
+
+def _enforce_maximum(queue: ParentQueue, partition: str, applications: ApplicationTable) -> None:
+    """killContainersToEnforceMaxQueueCapacity, by container id."""
+    context, maximum = queue.context, queue.effective_maximum(partition)
+    if maximum.is_none():
+        own = queue.capacities.at(partition)
+        is_above = own.absolute_maximum_capacity < own.absolute_used_capacity
+    else:
+        is_above = context.calculator.greater(context.cluster_resource, queue.usage.used(partition), maximum)
+    if not is_above:
+        return
+    whole = context.partition_resource(partition)
+    for container in context.killables.containers(queue.path, partition):
+        if not context.calculator.greater(whole, queue.usage.used(partition), maximum):
+            return
+        attempt, node = applications.attempt_of(container.id.application_id), context.nodes.get(container.node_id)
+        if attempt is not None and node is not None:
+            complete_in_queue(container, preempted_status(container.id), RMContainerKill, attempt, node)
+
+
+# The end of a container
+
+
+def complete(
+    container: RMContainer,
+    status: ContainerStatus,
+    event: type[RMContainerEnd],
+    applications: ApplicationTable,
+    context: SchedulerContext,
+) -> None:
+    """End a container or reservation; request again what its AM never saw (completedContainer)."""
+    attempt = applications.attempt_of(container.id.application_id)
+    if attempt is None:
+        return
+    node = context.nodes.get(container.node_id)
+    if container.is_opportunistic:
+        _complete_opportunistic(container, status, event, attempt, node)
+    elif node is not None:
+        complete_in_queue(container, status, event, attempt, node)
+        _complete_reserved_update(status, event, node, applications)
+    if container.asks is not None and not attempt.is_stopped:
+        restore_requests(attempt, container.key, container.asks)
+
+
+def complete_in_queue(
+    container: RMContainer,
+    status: ContainerStatus,
+    event: type[RMContainerEnd],
+    application: FiCaSchedulerApp,
+    node: SchedulerNode,
+) -> None:
+    """Take it off its application, node and queues (LeafQueue.completedContainer)."""
+    leaf = LeafQueue.of(application)
+    context = leaf.context
+    if container.state is RMContainerState.RESERVED:
+        removed = unreserve(application, node, container)
+        if container.allows(event):
+            container.handle(event(status), context.now_ms)
+    else:
+        removed = _complete_live(container, status, event, application, node.partition)
+        node.release_container(container.id, by_node=False)
+    if removed:
+        leaf.active.usage_changed(application)
+        unbook(leaf, application, container, node.partition, container.container.resource)
+    if status.exit_status == ContainerExitStatus.PREEMPTED:
+        # updateQueuePreemptionMetrics
+        for queue in leaf.and_above():
+            queue.losses.add(container.resource, context.now_ms - container.started_ms)
+    if context.killables.is_used:
+        context.killables.remove(container, node.partition, leaf.path)
+
+
+def unreserve(application: FiCaSchedulerApp, node: SchedulerNode, reserved: RMContainer) -> bool:
+    """Take the reservation off the application, the node and the queues' reserved amounts."""
+    if not application.unreserve(reserved.key, node.node_id, node.partition):
+        return False
+    node.reserved_container = None
+    application.leaf.change_reserved_metric(node.partition, -reserved.resource)
+    application.leaf.change_reserved(node.partition, -reserved.resource)
+    return True
+
+
+def _complete_opportunistic(
+    container: RMContainer,
+    status: ContainerStatus,
+    event: type[RMContainerEnd],
+    application: FiCaSchedulerApp,
+    node: SchedulerNode | None,
+) -> None:
+    """Remove an opportunistic container, which is charged to no queue."""
+    if container.allows(event):
+        container.handle(event(status), application.leaf.context.now_ms)
+    application.live_containers.pop(container.id, None)
+    if node is not None:
+        node.release_container(container.id, by_node=False)
+
+
+def _complete_live(
+    container: RMContainer,
+    status: ContainerStatus,
+    event: type[RMContainerEnd],
+    application: FiCaSchedulerApp,
+    partition: str,
+) -> bool:
+    """Take it off the application; False if the application does not hold it any more.
+
+    A container that its AM releases before it was acquired ends without an event: Hadoop's table has no row for it.
+    """
+    if application.live_containers.pop(container.id, None) is None:
+        return False
+    application.newly_allocated.pop(container.id, None)
+    application.to_preempt.pop(container.id, None)
+    if container.allows(event):
+        container.handle(event(status), application.leaf.context.now_ms)
+    part = application.usage.booked(partition)
+    part.used = part.used - container.container.resource
+    return True
+
+
+def _complete_reserved_update(
+    status: ContainerStatus, event: type[RMContainerEnd], node: SchedulerNode, applications: ApplicationTable
+) -> None:
+    """End what is reserved on the node for an increase of the ended container."""
+    reserved = node.reserved_container
+    if reserved is None or reserved.key.container_id != status.container_id:
+        return
+    attempt = applications.attempt_of(reserved.id.application_id)
+    if attempt is not None:
+        complete_in_queue(reserved, replace(status, container_id=reserved.id), event, attempt, node)
+
+
+# Nodes with another label
+
+
+def apply_label_changes(changes: LabelChanges, applications: ApplicationTable, context: SchedulerContext) -> None:
+    """Nodes have these labels now (CapacityScheduler.updateNodeLabelsAndQueueResource).
+
+    The containers on such a node run on. What they use counts in the new partition, for their application, its user and
+    the queues above, and an AM takes its application's AM limit along. The node's reservation ends. A node that keeps
+    its label is treated alike. The caller updates the tree afterwards.
+    """
+    for node_id, label in changes:
+        node = context.nodes.get(node_id)
+        if node is None:
+            continue
+        for container in node.containers_in_hash_order():
+            attempt = applications.attempt_of(container.id.application_id)
+            if attempt is not None:
+                _change_partition(attempt, container, node.partition, label)
+        reserved = node.reserved_container
+        if reserved is not None:
+            complete(reserved, unreserved_status(reserved.id), RMContainerKill, applications, context)
+        node.partition = label
+
+
+def _change_partition(attempt: FiCaSchedulerApp, container: RMContainer, old: str, new: str) -> None:
+    """FiCaSchedulerApp.nodePartitionUpdated. What its application has released already changes too."""
+    size, leaf = container.container.resource, LeafQueue.of(attempt)
+    for partition, amount in ((old, -size), (new, size)):
+        part = attempt.usage.booked(partition)
+        part.used = part.used + amount
+        leaf.users.change_used(attempt.user, partition, amount)
+        leaf.change_used(partition, amount)
+    if not container.is_am:
+        return
+    attempt.am_partition = new
+    user = leaf.users.users.get(attempt.user)
+    for partition, amount in ((old, -size), (new, size)):
+        part = attempt.usage.booked(partition)
+        part.am_used = part.am_used + amount
+        if user is not None:
+            change_am_used(leaf, user, partition, amount)
+    leaf.pending.size_changed(attempt)

@@ -1,0 +1,175 @@
+"""How far a queue and a user in it may go, and the headroom that results.
+
+A user's limit is the larger of a fair share (what active users hold plus one container, divided among them) and
+minimum-user-limit-percent of the queue's current capacity, but at most user-limit-factor times the guarantee. So it
+grows with usage. It is computed when it is looked up and the version of the users has changed since, and stored until
+then: what is stored is state, for it can be older than the numbers it was computed from.
+"""
+
+from __future__ import annotations
+
+from rm.scheduler.model.application import FiCaSchedulerApp, HeadroomProvider
+from rm.scheduler.model.context import RESPECT, SchedulingMode
+from rm.scheduler.model.leaf_queue import LeafQueue
+from rm.scheduler.model.queue import CSQueue, ParentQueue
+from rm.scheduler.model.resource_calculator import multiplied, subtracted_non_negative
+from rm.scheduler.model.usage import NO_LABEL, ResourceLimits
+from rm.scheduler.model.users import User, UsersManager
+from yarn.java.hash_order import hash_order, string_hash
+from yarn.resource import Resource, componentwise_min
+
+# Queues
+
+
+def available_to_children(parent: ParentQueue, limits: ResourceLimits, partition: str, *, net: bool) -> Resource:
+    """What is left to the queues below. Lowers `limits.limit` to the parent's maximum.
+
+    `net`: without the headroom that is blocked for children that were offered the node before.
+    """
+    context = parent.context
+    limits.limit = context.calculator.min_of(
+        context.cluster_resource, limits.limit, parent.effective_maximum(partition)
+    )
+    available = (limits.net_limit() if net else limits.limit) - parent.usage.used(partition)
+    if context.killables.is_used:
+        available = available + context.killables.resource(parent.path, partition)
+    return available
+
+
+def limits_of_child(child: CSQueue, available: Resource, partition: str) -> ResourceLimits:
+    """What the child may use: what it uses and what is available."""
+    context = child.context
+    limit = context.calculator.round_down(available + child.usage.used(partition), context.minimum_allocation)
+    return ResourceLimits(limit, context.none)
+
+
+def set_current_limit(leaf: LeafQueue, limit: Resource) -> None:
+    """Store the leaf's limit of this visit or update: the given one, but at most its maximum in whole containers."""
+    context = leaf.context
+    down = leaf.capacities.default.effective_maximum_down
+    leaf.store_current_limit(context.calculator.min_of(context.cluster_resource, down, limit))
+
+
+# Users
+
+
+def note_user_limit(
+    leaf: LeafQueue, application: FiCaSchedulerApp, partition: str, mode: SchedulingMode, known: Resource | None
+) -> Resource:
+    """computeUserLimitAndSetHeadroom: the user's limit; renews the copied limit and the headroom provider.
+
+    `known`: the limit, if this visit has looked it up already. A user without an entry has none: nothing is stored.
+    """
+    user = leaf.users.users.get(application.user)
+    if user is None:
+        return leaf.context.none
+    limit = known if known is not None else limit_of(leaf.users, application.user, partition, mode)
+    leaf.store_copied_limit()
+    if not is_captured(leaf, application):
+        last = application.headroom_provider
+        if last is not None and last.leaf is leaf and last.application is application:
+            # In a walk, the user's first application is the first to see the new entry.
+            leaf.active.listener.user_renewed(application.user)
+        application.capture_headroom(user)
+    return limit
+
+
+def is_captured(leaf: LeafQueue, application: FiCaSchedulerApp) -> bool:
+    """True if the application's headroom is computed from this leaf and its user's present entry."""
+    provider = application.headroom_provider
+    return (
+        provider is not None
+        and provider.leaf is leaf
+        and provider.application is application
+        and provider.user is leaf.users.users.get(application.user)
+    )
+
+
+def limit_of(
+    users: UsersManager, name: str, partition: str, mode: SchedulingMode, *, active_only: bool = True
+) -> Resource:
+    """What the user may use; stored in the entry, if there is one (for active users: the variant that decides)."""
+    key = (partition, mode is RESPECT, active_only)
+    kept = users.limits.get(key)
+    if kept is None or kept[0] != users.version:
+        kept = (users.version, _compute_limit(users, partition, mode, active_only=active_only))
+        users.limits[key] = kept
+        users.count_waiting()
+    user, limit = users.users.get(name), kept[1]
+    if user is not None and user.weight != 1:
+        # For weight 1 this changes nothing: the limit is in whole containers already.
+        calculator, smallest = users.context.calculator, users.context.minimum_allocation
+        limit = calculator.multiply_and_normalize_down(limit, user.weight, smallest)
+    if user is not None and active_only:
+        users.store_limit(user, limit)
+    return limit
+
+
+def _compute_limit(users: UsersManager, partition: str, mode: SchedulingMode, *, active_only: bool) -> Resource:
+    """computeUserLimit, for weight 1."""
+    context, shape = users.context, users.shape
+    calculator, required = context.calculator, context.minimum_allocation
+    whole = context.partition_resource(partition)
+    own = shape.capacities.at(partition)
+    guaranteed = own.effective_minimum
+    capacity = calculator.max_of(whole, guaranteed, required)
+    consumed = calculator.multiply_and_normalize_up(whole, users.consumed_ratio(partition), required)
+    current = capacity if calculator.less(whole, consumed, capacity) else consumed + required
+    if active_only:
+        base, weights = users.used_by_active(partition) + required, users.active_weights
+    else:
+        base, weights = current, users.all_weights
+    fair_share = calculator.divide_and_ceil(base, weights)
+    minimum_share = calculator.divide_and_ceil_by(multiplied(current, shape.user_limit), 100)
+    limit = calculator.max_of(whole, fair_share, minimum_share)
+    if mode is not RESPECT:
+        bound = whole
+    elif shape.user_limit_factor == -1 or guaranteed.is_none():
+        bound = own.effective_maximum_down
+    else:
+        bound = multiplied(capacity, shape.user_limit_factor)
+    return calculator.round_up(calculator.min_of(whole, limit, bound), required)
+
+
+# Headroom: reported to the AM, which plans with it. It decides nothing in the scheduler.
+
+
+def headroom(application: FiCaSchedulerApp) -> Resource:
+    """What the application could still get; zero before the first visit looked at it."""
+    provider = application.headroom_provider
+    return _provided(provider) if provider is not None else application.leaf.context.none
+
+
+def _provided(provider: HeadroomProvider) -> Resource:
+    """Summed over the partitions that the attempt ever requested.
+
+    Looking up a user's limit stores it, so the order of the partitions shows: it is that of Java's set.
+    """
+    leaf, application = provider.leaf, provider.application
+    assert isinstance(leaf, LeafQueue)
+    requested = application.requests.requested_partitions
+    partitions = hash_order(requested, string_hash) if requested else (NO_LABEL,)
+    total: Resource | None = None
+    for partition in partitions:
+        limit = limit_of(leaf.users, application.user, partition, RESPECT)
+        part = _headroom_on(leaf, provider.user, limit, partition)
+        total = part if total is None else total + part
+    assert total is not None
+    return total if total.memory_mb >= 0 else Resource(0, total.vcores, total.extra)
+
+
+def _headroom_on(leaf: LeafQueue, user: User, user_limit: Resource, partition: str) -> Resource:
+    """What the limits of the user and the queue leave, in whole containers, but no more than is free at all.
+
+    Memory can be negative on an over-committed cluster. The queue's limit on nodes without label is the copied one.
+    """
+    context = leaf.context
+    queue_limit = leaf.copied_limit if partition == NO_LABEL else leaf.effective_maximum(partition)
+    left = componentwise_min(
+        subtracted_non_negative(user_limit, user.usage.used(partition)),
+        subtracted_non_negative(queue_limit, leaf.usage.used(partition)),
+    )
+    left = context.calculator.round_down(left, context.minimum_allocation)
+    whole = context.partition_resource(partition)
+    free = whole - context.root_usage.used(partition)
+    return context.calculator.min_of(whole, free, left)

@@ -1,0 +1,230 @@
+"""The order in which a leaf's applications are offered a node, and in which waiting ones are activated.
+
+A policy is a sorted list with the key each application had when it was added. A walk over the list sees it unchanged:
+nothing is added or removed meanwhile, since a placement is booked only when the walk is over.
+
+The fair policy orders by what an application held when it was last sorted in, not by what it holds. An application
+that got or released a container since is sorted in again when the next walk begins.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, insort
+from collections.abc import Iterable, Iterator
+from math import log, log1p
+from typing import TypeAlias
+
+from rm.scheduler.config.queue_configuration import (
+    FAIR,
+    FIFO_FOR_PENDING,
+    FIFO_WITH_PARTITIONS,
+    QueueConfiguration,
+)
+from rm.scheduler.model.application import FiCaSchedulerApp
+from yarn.ids import ApplicationId
+
+OrderKey: TypeAlias = tuple[bool | int | float, ...]
+Entry: TypeAlias = tuple[OrderKey, FiCaSchedulerApp]
+
+
+class OrderListener:
+    """Is notified of what changes the outcome of a walk over the applications. This one ignores it."""
+
+    __slots__ = ()
+
+    def added(self, entry: Entry) -> None:
+        """An application was added."""
+
+    def removed(self, entry: Entry) -> None:
+        """An application was removed."""
+
+    def requests_changed(self, application_id: ApplicationId) -> None:
+        """What the application requests has changed."""
+
+    def user_renewed(self, user: str) -> None:
+        """The user's entry was dropped and created again."""
+
+
+class FifoOrderingPolicy:
+    """Higher priority first, then the older application. `recovering_first`: as waiting applications are ordered."""
+
+    __slots__ = ("_entries", "_keys", "_recovering_first", "listener")
+
+    def __init__(self, *, recovering_first: bool = False) -> None:
+        self._recovering_first = recovering_first
+        self._entries: list[Entry] = []
+        self._keys: dict[int, OrderKey] = {}
+        self.listener = OrderListener()
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def __iter__(self) -> Iterator[FiCaSchedulerApp]:
+        for _, application in self._entries:
+            yield application
+
+    def __contains__(self, application: object) -> bool:
+        return id(application) in self._keys
+
+    @property
+    def entries(self) -> Iterable[Entry]:
+        """The applications with their keys, in order."""
+        return self._entries
+
+    def entry_of(self, application: FiCaSchedulerApp) -> Entry:
+        """The entry of an application in the list."""
+        return self._keys[id(application)], application
+
+    @property
+    def is_same_for_all_partitions(self) -> bool:
+        """True if nodes of all partitions are offered to the same applications."""
+        return True
+
+    def key_of(self, application: FiCaSchedulerApp) -> OrderKey:
+        """The key that its present state gives the application."""
+        return self._key(application)
+
+    def prepare(self) -> None:
+        """Sort in again what has changed, before a walk."""
+
+    def offers(self, partition: str) -> Iterator[FiCaSchedulerApp]:
+        """The applications in the order in which a node of the partition is offered to them (getAssignmentIterator)."""
+        self.prepare()
+        return iter(self)
+
+    def last_first(self) -> Iterator[FiCaSchedulerApp]:
+        """All applications in the order in which containers are taken from them (getPreemptionIterator)."""
+        self.prepare()
+        return reversed(list(self))
+
+    def add(self, application: FiCaSchedulerApp) -> None:
+        """Insert by its current key; adding twice is a no-op."""
+        if id(application) in self._keys:
+            return
+        key = self._key(application)
+        self._keys[id(application)] = key
+        entry = (key, application)
+        insort(self._entries, entry, key=entry_key)
+        self.listener.added(entry)
+
+    def remove(self, application: FiCaSchedulerApp) -> bool:
+        """Remove it; False if it is not in the list."""
+        key = self._keys.pop(id(application), None)
+        if key is None:
+            return False
+        entry = (key, application)
+        take_out(self._entries, entry)
+        self.listener.removed(entry)
+        return True
+
+    def usage_changed(self, application: FiCaSchedulerApp) -> None:
+        """A container was booked or released (containerAllocated, containerReleased); irrelevant for this order."""
+
+    def demand_changed(self, application: FiCaSchedulerApp) -> None:
+        """Its requests have changed (demandUpdated); irrelevant for this order."""
+
+    def _key(self, application: FiCaSchedulerApp) -> OrderKey:
+        attempt_id = application.attempt_id
+        app = attempt_id.application_id
+        late = self._recovering_first and not application.is_recovering
+        return (late, -application.priority, app.cluster_timestamp, app.id, application.started_ms, attempt_id.attempt)
+
+
+class FairOrderingPolicy(FifoOrderingPolicy):
+    """The application that holds least memory first; priorities do not count (FairOrderingPolicy).
+
+    `by_size`: the memory held is divided by the logarithm of all memory wanted, so that large applications may hold
+    more. `_changed` {application: its attempt} are those to be sorted in again.
+    """
+
+    __slots__ = ("_by_size", "_changed")
+
+    def __init__(self, *, by_size: bool) -> None:
+        super().__init__()
+        self._by_size = by_size
+        self._changed: dict[ApplicationId, FiCaSchedulerApp] = {}
+
+    def prepare(self) -> None:
+        """Includes an application that was removed since it changed."""
+        for application in self._changed.values():
+            self._take_out(application)
+            application.note_ordered_usage()
+            self.add(application)
+        self._changed.clear()
+
+    def remove(self, application: FiCaSchedulerApp) -> bool:
+        """Remove it; a noted change is dropped."""
+        self._changed.pop(application.attempt_id.application_id, None)
+        return self._take_out(application)
+
+    def usage_changed(self, application: FiCaSchedulerApp) -> None:
+        """Sort it in again before the next walk."""
+        self._changed[application.attempt_id.application_id] = application
+
+    def demand_changed(self, application: FiCaSchedulerApp) -> None:
+        """Counts only if sizes do."""
+        if self._by_size:
+            self.usage_changed(application)
+
+    def _take_out(self, application: FiCaSchedulerApp) -> bool:
+        return super().remove(application)
+
+    def _key(self, application: FiCaSchedulerApp) -> OrderKey:
+        attempt_id = application.attempt_id
+        app = attempt_id.application_id
+        wanted_mb = application.ordered_used_mb + application.ordered_pending_mb
+        magnitude: float = application.ordered_used_mb
+        if self._by_size and magnitude != 0 and (weight := log1p(wanted_mb) / log(2)) != 0:
+            magnitude /= weight
+        return (
+            magnitude,
+            application.started_ms,
+            wanted_mb == 0,
+            app.cluster_timestamp,
+            app.id,
+            attempt_id.attempt,
+        )
+
+
+class PartitionedFifoOrderingPolicy(FifoOrderingPolicy):
+    """Applications submitted with a label of `exclusive` are offered only nodes of that partition, and those nodes are
+    offered only to them (FifoOrderingPolicyWithExclusivePartitions)."""
+
+    __slots__ = ("_exclusive",)
+
+    def __init__(self, exclusive: Iterable[str]) -> None:
+        super().__init__()
+        self._exclusive = frozenset(exclusive)
+
+    @property
+    def is_same_for_all_partitions(self) -> bool:
+        return False
+
+    def offers(self, partition: str) -> Iterator[FiCaSchedulerApp]:
+        """The applications on the partition's list."""
+        listed = self._list_of(partition)
+        return (application for application in self if self._list_of(application.label) == listed)
+
+    def _list_of(self, label: str) -> str | None:
+        return label if label in self._exclusive else None
+
+
+def ordering_policy(configuration: QueueConfiguration) -> FifoOrderingPolicy:
+    """The configured policy of a leaf, without applications."""
+    if configuration.ordering_policy == FAIR:
+        return FairOrderingPolicy(by_size=configuration.fair_by_size)
+    if configuration.ordering_policy == FIFO_WITH_PARTITIONS:
+        return PartitionedFifoOrderingPolicy(configuration.exclusive_partitions)
+    return FifoOrderingPolicy(recovering_first=configuration.ordering_policy == FIFO_FOR_PENDING)
+
+
+def take_out(entries: list[Entry], entry: Entry) -> None:
+    """Remove the entry from a sorted list."""
+    index = bisect_left(entries, entry[0], key=entry_key)
+    while entries[index][1] is not entry[1]:
+        index += 1
+    del entries[index]
+
+
+def entry_key(entry: Entry) -> OrderKey:
+    return entry[0]

@@ -1,0 +1,369 @@
+"""What one attempt asks for and has not got: Hadoop's AppSchedulingInfo with its LocalityAppPlacementAllocator.
+
+Requests are grouped under a key (priority, allocation request id). Under a key there is a row for each resource name: a
+host, a rack, `*`. A row says how many containers may be placed at that name; `*` says how many are wanted at all, so
+only a change of the `*` row changes what is pending, and a key without one is never served. A container on a host
+takes one off all three rows, one placed off-switch only off `*`: the AM is expected to send its rows again.
+
+A row for a name REPLACES the earlier one. A container that is lost before its AM has seen it is requested again.
+
+Nothing here knows a queue. Each method that changes requests returns the changes of demand that follow, in order, and
+rm.scheduler.capacity.demand applies them to the queues and the user.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Iterator, Sequence
+from enum import Enum
+from itertools import chain, islice
+from typing import NamedTuple, TypeAlias
+
+from rm.scheduler.model.usage import NO_LABEL, ResourceUsage
+from yarn.asks import ANY, ResourceRequest
+from yarn.ids import ContainerId
+from yarn.java.hash_order import hash_order, request_key_hash
+from yarn.resource import Resource
+
+CHUNK_MAX = 512
+"""Keys of one chunk of SortedKeys; a chunk that grows beyond is cut in half."""
+
+
+class NodeType(Enum):
+    """How near to what was requested a container is."""
+
+    NODE_LOCAL = "NODE_LOCAL"
+    RACK_LOCAL = "RACK_LOCAL"
+    OFF_SWITCH = "OFF_SWITCH"
+
+
+class SchedulerKey(NamedTuple):
+    """SchedulerRequestKey, in the order in which keys are served: keys of container updates come last."""
+
+    is_update: bool
+    priority: int
+    allocation_request_id: int
+    container_id: ContainerId | None = None
+
+    @staticmethod
+    def of(request: ResourceRequest) -> SchedulerKey:
+        return SchedulerKey(False, request.priority, request.allocation_request_id)
+
+
+class RequestTerms(NamedTuple):
+    """What a row requests, without the count; a lost container is requested again on the same terms."""
+
+    resource_name: str
+    capability: Resource
+    relax_locality: bool
+    label: str | None
+
+    @property
+    def partition(self) -> str:
+        return self.label or NO_LABEL
+
+
+class RequestRow:
+    """One resource name's row: `count` containers on these terms. `count` may be 0 in a row that was sent so."""
+
+    __slots__ = ("count", "terms")
+
+    def __init__(self, terms: RequestTerms, count: int) -> None:
+        self.terms = terms
+        self.count = count
+
+
+class RequestsOfKey:
+    """The rows of one key {resource name: row}. `partition` is that of the last `*` row."""
+
+    __slots__ = ("partition", "rows")
+
+    def __init__(self) -> None:
+        self.rows: dict[str, RequestRow] = {}
+        self.partition = NO_LABEL
+
+    def count(self, name: str) -> int:
+        """Containers still wanted at `name`; 0 without a row."""
+        row = self.rows.get(name)
+        return row.count if row is not None else 0
+
+    def may_relax(self, name: str) -> bool:
+        """canDelayTo: no row for the name, or one that relaxes locality."""
+        row = self.rows.get(name)
+        return row is None or row.terms.relax_locality
+
+    def put(self, terms: RequestTerms, count: int) -> None:
+        """Set a row; all rows of a key carry the label of its `*` row."""
+        if terms.resource_name == ANY:
+            previous = self.rows.get(ANY)
+            if previous is None or previous.terms.label != terms.label:
+                self._relabel(terms.label)
+            self.partition = terms.partition
+        else:
+            any_row = self.rows.get(ANY)
+            if any_row is not None and any_row.terms.label != terms.label:
+                terms = terms._replace(label=any_row.terms.label)
+        self.rows[terms.resource_name] = RequestRow(terms, count)
+
+    def take_one(self, name: str) -> RequestTerms:
+        """One container less at a host or rack; the row goes when it has none left."""
+        row = self.rows[name]
+        row.count -= 1
+        if row.count == 0:
+            del self.rows[name]
+        return row.terms
+
+    def _relabel(self, label: str | None) -> None:
+        for name, row in self.rows.items():
+            if name != ANY:
+                row.terms = row.terms._replace(label=label)
+
+
+class PendingChanged(NamedTuple):
+    """So much more (negative: less) is requested on a partition."""
+
+    partition: str
+    amount: Resource
+
+
+class DemandChange(Enum):
+    """STARTED: the attempt requests containers under one more key; ENDED: under no key any more.
+
+    NEGATIVE: an AM sent a negative count, after which Hadoop's totals of what is pending are wrong.
+    """
+
+    STARTED = "STARTED"
+    ENDED = "ENDED"
+    NEGATIVE = "NEGATIVE"
+
+
+Change: TypeAlias = PendingChanged | DemandChange
+
+
+class AppSchedulingInfo:
+    """The requests of one attempt, and in `usage` what it has pending.
+
+    `keys` are those with a `*` row above 0, in the order in which they are served. `requested_partitions` are the
+    labels of all `*` rows ever sent, those with count 0 too. `row_count` is the number of rows of all keys.
+    """
+
+    __slots__ = ("_by_key", "_usage", "keys", "requested_partitions", "row_count")
+
+    def __init__(self, usage: ResourceUsage) -> None:
+        self._usage = usage
+        self.keys = SortedKeys()
+        self.requested_partitions: dict[str, None] = {}
+        self.row_count = 0
+        self._by_key: dict[SchedulerKey, RequestsOfKey] = {}
+
+    def at(self, key: SchedulerKey) -> RequestsOfKey | None:
+        """The rows of a key; None if there are none left."""
+        return self._by_key.get(key)
+
+    def count(self, key: SchedulerKey, name: str = ANY) -> int:
+        """Containers still wanted."""
+        of_key = self._by_key.get(key)
+        return of_key.count(name) if of_key is not None else 0
+
+    def rows(self) -> Iterable[tuple[SchedulerKey, RequestRow]]:
+        """Every row with its key, for reports and moves."""
+        return ((key, row) for key, of_key in self._by_key.items() for row in of_key.rows.values())
+
+    def pending_on(self, partition: str, none: Resource) -> Resource:
+        """What is wanted on a partition, added up from the rows (getTotalPendingRequestsPerPartition)."""
+        total = none
+        for key in self.keys:
+            of_key = self._by_key[key]
+            if of_key.partition == partition and ANY in of_key.rows:
+                row = of_key.rows[ANY]
+                total = total + row.terms.capability * max(row.count, 0)
+        return total
+
+    def booked_pending(self) -> list[PendingChanged]:
+        """What the queue has pending because of this attempt, by partition.
+
+        Hadoop adds up the rows instead, which lack what negative counts have subtracted. The queues would keep that
+        until the ResourceManager restarts: one call of an AM could stop the cluster from being served.
+        """
+        usage = self._usage
+        amounts = ((name, usage.pending(name)) for name in usage.partitions())
+        return [PendingChanged(name, amount) for name, amount in amounts if not amount.is_none()]
+
+    def update(self, requests: Sequence[ResourceRequest]) -> tuple[bool, list[Change]]:
+        """Replace rows; (whether anything pending changed, what follows). The last row for a name in a call wins."""
+        grouped: dict[SchedulerKey, dict[str, ResourceRequest]] = {}
+        for request in requests:
+            grouped.setdefault(SchedulerKey.of(request), {})[request.resource_name] = request
+        is_changed, changes = False, list[Change]()
+        for key in hash_order(grouped, key_hash):
+            rows = [(_terms(request), request.count) for request in grouped[key].values()]
+            is_changed = self._put(key, rows, changes) or is_changed
+        return is_changed, changes
+
+    def put(self, key: SchedulerKey, rows: list[tuple[RequestTerms, int]]) -> list[Change]:
+        """Replace rows of one key, for example of a container's update."""
+        changes: list[Change] = []
+        self._put(key, rows, changes)
+        return changes
+
+    def restore(self, key: SchedulerKey, terms: Iterable[RequestTerms]) -> list[Change]:
+        """Request a container again that its AM never saw."""
+        return self.put(key, [(row, self.count(key, row.resource_name) + 1) for row in terms])
+
+    def allocate(
+        self, kind: NodeType, host: str, rack: str, key: SchedulerKey
+    ) -> tuple[tuple[RequestTerms, ...], list[Change]]:
+        """Take a placed container off its rows; (the terms to request it again on, what follows)."""
+        of_key = self._by_key[key]
+        rows_before = len(of_key.rows)
+        changes: list[Change] = []
+        names = {NodeType.OFF_SWITCH: (), NodeType.RACK_LOCAL: (rack,), NodeType.NODE_LOCAL: (host, rack)}[kind]
+        taken = tuple(of_key.take_one(name) for name in names)
+        any_terms = self._take_any(key, of_key, changes)
+        self.row_count += len(of_key.rows) - rows_before
+        return (*taken, any_terms), changes
+
+    def stop(self) -> list[PendingChanged]:
+        """The attempt is over. Returns what was pending, which its queues no longer have; `usage` keeps it."""
+        booked = self.booked_pending()
+        self.keys.clear()
+        self._by_key.clear()
+        self.row_count = 0
+        return booked
+
+    def _put(self, key: SchedulerKey, rows: list[tuple[RequestTerms, int]], changes: list[Change]) -> bool:
+        of_key = self._by_key.get(key)
+        if of_key is None:
+            of_key = self._by_key[key] = RequestsOfKey()
+        rows_before = len(of_key.rows)
+        changed: tuple[RequestRow | None, RequestTerms, int] | None = None
+        for terms, count in rows:
+            if count < 0:
+                changes.append(DemandChange.NEGATIVE)
+            last = of_key.rows.get(terms.resource_name)
+            of_key.put(terms, count)
+            if terms.resource_name == ANY:
+                changed = (last, terms, count)
+        self.row_count += len(of_key.rows) - rows_before
+        if changed is None:
+            return False
+        last, terms, count = changed
+        self.requested_partitions[terms.partition] = None
+        self._change_keys(key, last.count if last is not None else 0, count, changes)
+        # What the row had is taken off before what it has now is added: the sums may be cut in between.
+        if last is not None:
+            self._change_pending(last.terms.partition, -(last.terms.capability * last.count), changes)
+        self._change_pending(terms.partition, terms.capability * count, changes)
+        return True
+
+    def _change_keys(self, key: SchedulerKey, last: int, count: int, changes: list[Change]) -> None:
+        """A key whose `*` row is gone is forgotten whole."""
+        if count <= 0:
+            self.keys.discard(key)
+            gone = self._by_key.pop(key, None)
+            self.row_count -= len(gone.rows) if gone is not None else 0
+            if not self.keys:
+                changes.append(DemandChange.ENDED)
+        elif last <= 0:
+            self.keys.add(key)
+            changes.append(DemandChange.STARTED)
+
+    def _change_pending(self, partition: str, amount: Resource, changes: list[Change]) -> None:
+        self._usage.booked(partition).change_pending(amount)
+        changes.append(PendingChanged(partition, amount))
+
+    def _take_any(self, key: SchedulerKey, of_key: RequestsOfKey, changes: list[Change]) -> RequestTerms:
+        row = of_key.rows[ANY]
+        row.count -= 1
+        if row.count == 0:
+            self.keys.discard(key)
+            if not self.keys:
+                changes.append(DemandChange.ENDED)
+            del of_key.rows[ANY]
+            if not of_key.rows:
+                del self._by_key[key]
+        self._change_pending(row.terms.partition, -row.terms.capability, changes)
+        return row.terms
+
+
+class SortedKeys:
+    """A set of keys that iterates in order. Neither add nor discard may be called during an iteration.
+
+    One sorted list would move half of its entries with each key that is added or removed: 100,000 distinct priorities
+    in one call took minutes. Here the order is cut into chunks of at most CHUNK_MAX keys; finding a chunk and a place
+    in it costs O(log n) comparisons, and only that chunk moves.
+    """
+
+    __slots__ = ("_chunks", "_count")
+
+    def __init__(self) -> None:
+        self._chunks: list[list[SchedulerKey]] = []
+        self._count = 0
+
+    def __len__(self) -> int:
+        return self._count
+
+    def __iter__(self) -> Iterator[SchedulerKey]:
+        return chain.from_iterable(self._chunks)
+
+    def add(self, key: SchedulerKey) -> None:
+        """Insert a key; a no-op for one that is in the set."""
+        chunks = self._chunks
+        if not chunks:
+            chunks.append([key])
+            self._count = 1
+            return
+        place = self._chunk_of(key)
+        chunk = chunks[place]
+        index = bisect_left(chunk, key)
+        if index < len(chunk) and chunk[index] == key:
+            return
+        chunk.insert(index, key)
+        self._count += 1
+        if len(chunk) > CHUNK_MAX:
+            middle = len(chunk) // 2
+            chunks.insert(place + 1, chunk[middle:])
+            del chunk[middle:]
+
+    def discard(self, key: SchedulerKey) -> None:
+        """Remove a key; a no-op for one that is not in the set."""
+        if not self._chunks:
+            return
+        place = self._chunk_of(key)
+        chunk = self._chunks[place]
+        index = bisect_left(chunk, key)
+        if index < len(chunk) and chunk[index] == key:
+            del chunk[index]
+            self._count -= 1
+            if not chunk:
+                del self._chunks[place]
+
+    def clear(self) -> None:
+        self._chunks.clear()
+        self._count = 0
+
+    def after(self, key: SchedulerKey | None, count: int) -> list[SchedulerKey]:
+        """The first `count` keys behind `key`, which need not be in the set; None: from the first one on."""
+        if key is None or not self._chunks:
+            return list(islice(self, count))
+        place = self._chunk_of(key)
+        chunk = self._chunks[place]
+        rest = islice(chunk, bisect_right(chunk, key), None)
+        return list(islice(chain(rest, chain.from_iterable(self._chunks[place + 1 :])), count))
+
+    def _chunk_of(self, key: SchedulerKey) -> int:
+        """The place of the last chunk that begins at or before the key; 0 if all begin behind it."""
+        return max(bisect_right(self._chunks, key, key=_first) - 1, 0)
+
+
+def _first(chunk: list[SchedulerKey]) -> SchedulerKey:
+    return chunk[0]
+
+
+def _terms(request: ResourceRequest) -> RequestTerms:
+    return RequestTerms(request.resource_name, request.capability, request.relax_locality, request.label)
+
+
+def key_hash(key: SchedulerKey) -> int:
+    """SchedulerRequestKey.hashCode."""
+    return request_key_hash(key.priority, key.allocation_request_id, key.container_id)

@@ -1,0 +1,144 @@
+"""All that placement leaves out because its outcome is known. The rules themselves know nothing of it.
+
+Three kinds of work are left out, and the decisions are the same as without
+(tests/rm/scheduler/test_straightforward.py):
+
+- A visit of a node that would do what the last one did: nothing. `SchedulerContext.change_count` counts every change
+  that a visit could see; a visit during which it stays the same has placed nothing and changed nothing.
+- Looking at applications that request nothing. Most applications of a leaf do not at any time. A walk that has skipped
+  one takes it off the list of those to look at, until its requests change. Skipping it leaves one trace, its user's
+  limit is looked up, so the first application of each user stays on the list.
+- Checking the user limit for further applications of a user that this walk has refused.
+"""
+
+from __future__ import annotations
+
+from bisect import insort
+from collections.abc import Iterable, Iterator
+
+from rm.scheduler.capacity.limits import is_captured
+from rm.scheduler.model.application import FiCaSchedulerApp
+from rm.scheduler.model.application_order import Entry, FifoOrderingPolicy, OrderListener, entry_key, take_out
+from rm.scheduler.model.context import SchedulerContext
+from rm.scheduler.model.leaf_queue import LeafQueue
+from rm.scheduler.model.node import SchedulerNode
+from rm.scheduler.model.users import CachedUserLimit
+from yarn.ids import ApplicationId, NodeId
+from yarn.resource import Resource
+
+
+class VisitMemo:
+    """`_settled` {node: the change count at which a visit of it did nothing}."""
+
+    __slots__ = ("_context", "_settled")
+
+    def __init__(self, context: SchedulerContext) -> None:
+        self._context = context
+        self._settled: dict[NodeId, int] = {}
+
+    def is_settled(self, node: SchedulerNode) -> bool:
+        """True if a visit of the node would do nothing: nothing has changed since one did nothing."""
+        return self._settled.get(node.node_id) == self._context.change_count
+
+    def settle(self, node: SchedulerNode, change_count: int) -> None:
+        """A visit that began at this change count is over. Entries of removed nodes are dropped with all others."""
+        if change_count == self._context.change_count:
+            if len(self._settled) > self._context.node_count:
+                self._settled.clear()
+            self._settled[node.node_id] = change_count
+
+
+class RefusedUsers:
+    """The users that one walk over a leaf's applications has refused because they are above their limits."""
+
+    __slots__ = ("_by_name", "_leaf")
+
+    def __init__(self, leaf: LeafQueue) -> None:
+        self._leaf = leaf
+        self._by_name: dict[str, CachedUserLimit] = {}
+
+    def add(self, application: FiCaSchedulerApp, cached: CachedUserLimit) -> None:
+        """The application was refused because of its user's limit."""
+        self._by_name[application.user] = cached
+
+    def include(self, application: FiCaSchedulerApp, reserved: Resource) -> bool:
+        """True if the application, with this much reserved, would be refused too, and looking at it changes nothing."""
+        cached = self._by_name.get(application.user)
+        return cached is not None and cached.has_failed_with(reserved) and is_captured(self._leaf, application)
+
+
+class DemandIndex(OrderListener):
+    """The applications of one leaf that a walk has to look at, kept in step with the leaf's order.
+
+    `_resting` {application: its entry} are the others. `_of_user` {user: the user's entries}.
+    """
+
+    __slots__ = ("_of_user", "_resting", "listed")
+
+    def __init__(self, order: FifoOrderingPolicy) -> None:
+        self.listed: list[Entry] = []
+        self._of_user: dict[str, list[Entry]] = {}
+        self._resting: dict[ApplicationId, Entry] = {}
+        for entry in order.entries:
+            self.added(entry)
+
+    def rest(self, entry: Entry) -> None:
+        """It requests nothing, and a walk has seen that. No effect for the first application of its user."""
+        application = entry[1]
+        if self._of_user[application.user][0][1] is not application:
+            take_out(self.listed, entry)
+            self._resting[application.attempt_id.application_id] = entry
+
+    def added(self, entry: Entry) -> None:
+        insort(self.listed, entry, key=entry_key)
+        insort(self._of_user.setdefault(entry[1].user, []), entry, key=entry_key)
+
+    def removed(self, entry: Entry) -> None:
+        """The next application of the user may be its first."""
+        application = entry[1]
+        resting = self._resting.get(application.attempt_id.application_id)
+        if resting is not None and resting[1] is application:
+            del self._resting[application.attempt_id.application_id]
+        else:
+            take_out(self.listed, entry)
+        of_user = self._of_user[application.user]
+        take_out(of_user, entry)
+        if of_user:
+            self.requests_changed(of_user[0][1].attempt_id.application_id)
+        else:
+            del self._of_user[application.user]
+
+    def requests_changed(self, application_id: ApplicationId) -> None:
+        """Look at it again."""
+        entry = self._resting.pop(application_id, None)
+        if entry is not None:
+            insort(self.listed, entry, key=entry_key)
+
+    def user_renewed(self, user: str) -> None:
+        """Look at all of the user's applications again."""
+        for _, application in self._of_user.get(user, ()):
+            self.requests_changed(application.attempt_id.application_id)
+
+
+def with_demand(order: FifoOrderingPolicy, partition: str) -> Iterator[FiCaSchedulerApp]:
+    """`order.offers(partition)` without resting applications. None may rest before the walk is over."""
+    if not order.is_same_for_all_partitions:
+        # Each partition would need a first application of each user.
+        return order.offers(partition)
+    order.prepare()
+    return (application for _, application in _index_of(order).listed)
+
+
+def rest(order: FifoOrderingPolicy, applications: Iterable[FiCaSchedulerApp]) -> None:
+    """These applications were skipped by a walk and request nothing."""
+    if order.is_same_for_all_partitions:
+        index = _index_of(order)
+        for application in applications:
+            index.rest(order.entry_of(application))
+
+
+def _index_of(order: FifoOrderingPolicy) -> DemandIndex:
+    index = order.listener
+    if not isinstance(index, DemandIndex):
+        index = order.listener = DemandIndex(order)
+    return index

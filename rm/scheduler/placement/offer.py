@@ -1,0 +1,201 @@
+"""A node offered down the tree: by a parent to its children, by a leaf to its applications (assignContainers).
+
+A parent offers it to the least served child first. A leaf goes through its applications in the order of its policy,
+each within the limits of the queue and of its user. The first application that takes the node ends the offer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from operator import attrgetter
+
+from rm.scheduler.capacity.limits import available_to_children, limits_of_child, note_user_limit, set_current_limit
+from rm.scheduler.model.application import FiCaSchedulerApp
+from rm.scheduler.model.context import RESPECT, SchedulingMode
+from rm.scheduler.model.leaf_queue import LeafQueue
+from rm.scheduler.model.node import SchedulerNode
+from rm.scheduler.model.queue import CSQueue, ParentQueue
+from rm.scheduler.model.refusals import Reason
+from rm.scheduler.model.usage import ResourceLimits
+from rm.scheduler.model.users import CachedUserLimit
+from rm.scheduler.placement.allocator import (
+    Assignment,
+    Proposal,
+    Skipped,
+    UnneededReservation,
+    assign_to_application,
+)
+from rm.scheduler.placement.check import can_assign, can_assign_to_user, has_pending
+from rm.scheduler.placement.memo import RefusedUsers, rest, with_demand
+from yarn.resource import Resource
+
+_BY_SORT_KEY = attrgetter("sort_key")
+
+
+def assign_containers(queue: CSQueue, node: SchedulerNode, limits: ResourceLimits, mode: SchedulingMode) -> Assignment:
+    """What this queue and those below would place on the node, one container at most."""
+    if isinstance(queue, LeafQueue):
+        return _assign_in_leaf(queue, node, limits, mode)
+    assert isinstance(queue, ParentQueue)
+    return _assign_in_parent(queue, node, limits, mode)
+
+
+def _refuse(
+    queue: CSQueue, node: SchedulerNode, reason: Reason, asked: Resource | None = None, bound: Resource | None = None
+) -> Skipped:
+    queue.refusals.note(node.node_id, reason, queue.context.now_ms, asked, bound)
+    return Skipped.NONE
+
+
+# Parents
+
+
+def _assign_in_parent(
+    parent: ParentQueue, node: SchedulerNode, limits: ResourceLimits, mode: SchedulingMode
+) -> Assignment:
+    partition, context = node.partition, parent.context
+    if mode is RESPECT and not parent.is_accessible(partition):
+        return _refuse(parent, node, Reason.NO_ACCESS)
+    if not has_pending(parent, partition, mode):
+        return _refuse(parent, node, Reason.QUEUE_SATISFIED)
+    if node.reserved_container is not None:
+        return _refuse(parent, node, Reason.QUEUE_NODE_RESERVED, node.reserved_container.resource)
+    smallest = context.minimum_allocation
+    if not context.calculator.fits_in(smallest, node.within_reach):
+        return _refuse(parent, node, Reason.QUEUE_NODE_FULL, smallest, node.within_reach)
+    if not can_assign(parent, partition, limits, parent.reserved_metric, mode):
+        used = parent.usage.used(partition)
+        return _refuse(parent, node, Reason.QUEUE_MAXIMUM, used, used + limits.headroom)
+    return _assign_to_children(parent, node, limits, mode)
+
+
+def _assign_to_children(
+    parent: ParentQueue, node: SchedulerNode, limits: ResourceLimits, mode: SchedulingMode
+) -> Assignment:
+    """Each child in turn; one that fails on its limit blocks the headroom that it has."""
+    result = Skipped.NONE
+    context, partition = parent.context, node.partition
+    available = available_to_children(parent, limits, partition, net=True)
+    for child in _children_in_order(parent, partition):
+        child_limits = limits_of_child(child, available, partition)
+        assignment = assign_containers(child, node, child_limits, mode)
+        if isinstance(assignment, Proposal):
+            return assignment
+        if assignment is Skipped.QUEUE_LIMIT:
+            result = Skipped.QUEUE_LIMIT
+            # A leaf blocks what its own limit still left it, a parent what the queues below it block.
+            kept = child_limits.headroom if isinstance(child, LeafQueue) else child_limits.blocked_headroom
+            none = context.none
+            blocked = context.calculator.max_of(context.cluster_resource, none if kept is None else kept, none)
+            limits.add_blocked_headroom(blocked)
+            available = available_to_children(parent, limits, partition, net=True)
+    return result
+
+
+def _children_in_order(parent: ParentQueue, partition: str) -> list[CSQueue]:
+    if not partition:
+        return sorted(parent.children, key=_BY_SORT_KEY)
+    return sorted(
+        parent.children, key=lambda child: (not child.is_accessible(partition), child.key_for_order(partition))
+    )
+
+
+# Leaves
+
+
+def _assign_in_leaf(leaf: LeafQueue, node: SchedulerNode, limits: ResourceLimits, mode: SchedulingMode) -> Assignment:
+    """What the leaf's applications would place on the node, in their order."""
+    set_current_limit(leaf, limits.limit)
+    partition = node.partition
+    if node.reserved_container is not None:
+        application = leaf.attempts.get(node.reserved_container.id.attempt_id)
+        if application is not None:
+            return assign_to_application(leaf, application, node, limits, mode, node.reserved_container)
+    if mode is RESPECT and not leaf.is_accessible(partition):
+        return _refuse(leaf, node, Reason.NO_ACCESS)
+    if not has_pending(leaf, partition, mode):
+        return _refuse(leaf, node, Reason.QUEUE_SATISFIED)
+    if not leaf.usage.default.reserved.is_none():
+        return _walk(leaf, leaf.active.offers(partition), node, limits, mode, [])
+    satisfied: list[FiCaSchedulerApp] = []
+    assignment = _walk(leaf, with_demand(leaf.active, partition), node, limits, mode, satisfied)
+    rest(leaf.active, satisfied)
+    return assignment
+
+
+def _walk(
+    leaf: LeafQueue,
+    applications: Iterator[FiCaSchedulerApp],
+    node: SchedulerNode,
+    limits: ResourceLimits,
+    mode: SchedulingMode,
+    satisfied: list[FiCaSchedulerApp],
+) -> Assignment:
+    """What the first application that takes the node places. Skipped ones without requests are added to `satisfied`."""
+    partition = node.partition
+    cached_limits = leaf.user_limits.at(leaf.users.version, partition, mode)
+    refused = RefusedUsers(leaf)
+    check_queue = True
+    for application in applications:
+        reserved = application.usage.default.reserved
+        if check_queue:
+            if not can_assign(leaf, partition, limits, reserved, mode):
+                used = leaf.usage.used(partition)
+                return _refuse(leaf, node, Reason.QUEUE_MAXIMUM, used, used + limits.headroom)
+            check_queue = leaf.context.settings.reservations_continue_looking and not reserved.is_none()
+        if refused.include(application, reserved):
+            continue
+        cached = _look_up_limit(leaf, application, partition, mode, cached_limits)
+        if not _may_assign_to_user(leaf, application, partition, limits, cached):
+            _refuse_user(leaf, application, node, cached.limit)
+            refused.add(application, cached)
+            continue
+        assignment = assign_to_application(leaf, application, node, limits, mode, None)
+        if isinstance(assignment, (Proposal, UnneededReservation)):
+            return assignment
+        if assignment is Skipped.OTHER:
+            if not application.usage.is_pending():
+                satisfied.append(application)
+            continue
+        if assignment is Skipped.QUEUE_LIMIT:
+            _refuse(leaf, node, Reason.QUEUE_HEADROOM, None, limits.headroom)
+            return assignment
+        return _refuse(leaf, node, Reason.QUEUE_FIFO)
+    return Skipped.NONE
+
+
+def _look_up_limit(
+    leaf: LeafQueue,
+    application: FiCaSchedulerApp,
+    partition: str,
+    mode: SchedulingMode,
+    cached_limits: dict[str, CachedUserLimit],
+) -> CachedUserLimit:
+    cached = cached_limits.get(application.user)
+    limit = note_user_limit(leaf, application, partition, mode, cached.limit if cached is not None else None)
+    if cached is None:
+        cached = cached_limits[application.user] = CachedUserLimit(limit, leaf.context.none)
+    return cached
+
+
+def _may_assign_to_user(
+    leaf: LeafQueue, application: FiCaSchedulerApp, partition: str, limits: ResourceLimits, cached: CachedUserLimit
+) -> bool:
+    """can_assign_to_user, or its result for another application of the user in the same visit."""
+    reserved = application.usage.default.reserved
+    if cached.has_failed_with(reserved):
+        return False
+    if can_assign_to_user(leaf, application, cached.limit, partition, limits):
+        return True
+    cached.note_failure(reserved)
+    return False
+
+
+def _refuse_user(leaf: LeafQueue, application: FiCaSchedulerApp, node: SchedulerNode, limit: Resource) -> None:
+    """Note the refusal for all applications of the user: the others are not offered the node in this walk."""
+    user, now_ms = leaf.users.users.get(application.user), leaf.context.now_ms
+    if user is None:
+        application.refusals.note(node.node_id, Reason.USER_LIMIT, now_ms, None, limit)
+    else:
+        used = user.usage.used(node.partition)
+        user.refusals.note(node.node_id, Reason.USER_LIMIT, now_ms, used, limit)

@@ -1,0 +1,122 @@
+"""What a node's heartbeat places: its reservation first, else one container after the other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from rm.scheduler.model.application import ApplicationTable
+from rm.scheduler.model.context import IGNORE, RESPECT, SchedulerContext, SchedulingMode
+from rm.scheduler.model.node import SchedulerNode
+from rm.scheduler.model.queue import ParentQueue
+from rm.scheduler.model.refusals import Reason
+from rm.scheduler.model.requests import NodeType
+from rm.scheduler.model.usage import NO_LABEL, ResourceLimits
+from rm.scheduler.placement.allocator import Proposal, UnneededReservation
+from rm.scheduler.placement.commit import Commit
+from rm.scheduler.placement.memo import VisitMemo
+from rm.scheduler.placement.offer import assign_containers
+
+REFUSED_IN_A_ROW_MAX = 100
+"""Proposals that are refused one after the other are mostly the same one. Without a limit on the containers of a
+heartbeat Hadoop never ends with one that is not off-switch. The first refusal does not end the visit, since
+opportunities that are counted meanwhile may change the next proposal; as many refusals do as a heartbeat places
+containers by default."""
+
+
+class Placement:
+    """Places containers on nodes. `watch` is shown each proposal before it is booked (see commit_watch.py)."""
+
+    __slots__ = ("_commit", "_context", "_memo", "applications", "root")
+
+    def __init__(self, context: SchedulerContext, root: ParentQueue, applications: ApplicationTable) -> None:
+        self._context = context
+        self._memo = VisitMemo(context)
+        self._commit = Commit(context, applications)
+        self.root = root
+        self.applications = applications
+
+    @property
+    def watch(self) -> Callable[[Proposal], None] | None:
+        return self._commit.watch
+
+    @watch.setter
+    def watch(self, watch: Callable[[Proposal], None]) -> None:
+        self._commit.watch = watch
+
+    def place(self, node: SchedulerNode) -> None:
+        """Place containers until nothing fits, something was reserved, or the heartbeat's limits are reached.
+
+        Nothing is done if the outcome is known: nothing has changed since a visit that did nothing, or nothing is
+        requested at all. In the latter case Hadoop's root queue would skip the node first of all.
+        """
+        memo, change_count = self._memo, self._context.change_count
+        if memo.is_settled(node):
+            return
+        if node.reserved_container is None and not self.root.usage.is_pending() and not self._is_full(node):
+            # Clear the root's earlier refusal of this node, as a visit would.
+            self.root.refusals.clear(node.node_id)
+        else:
+            self.visit(node)
+        memo.settle(node, change_count)
+
+    def visit(self, node: SchedulerNode) -> None:
+        """A proposal that the commit refused counts like a placed one, as in Hadoop, up to REFUSED_IN_A_ROW_MAX."""
+        settings = self._context.settings
+        off_switch = placed = refused = 0
+        while True:
+            if node.reserved_container is not None:
+                self._serve_reservation(node)
+                return
+            proposal = self._place_one(node)
+            if proposal is None or not proposal.is_allocation or not settings.multiple_assignments_enabled:
+                return
+            placed += 1
+            refused = 0 if proposal.is_booked else refused + 1
+            if refused == REFUSED_IN_A_ROW_MAX:
+                return
+            if proposal.kind is NodeType.OFF_SWITCH:
+                off_switch += 1
+            most = settings.maximum_container_assignments
+            if off_switch >= settings.maximum_offswitch_assignments or (most != -1 and placed >= most):
+                return
+
+    def _is_full(self, node: SchedulerNode) -> bool:
+        """True if not even the smallest container fits."""
+        context = self._context
+        return context.calculator.available_containers(node.within_reach, context.minimum_allocation) <= 0
+
+    def _place_one(self, node: SchedulerNode) -> Proposal | None:
+        """Offer the node to the tree and commit; the proposal, booked or not. Nodes of shared partitions are offered
+        twice: requests without a label get what requests for the partition leave."""
+        context = self._context
+        if self._is_full(node):
+            smallest = context.minimum_allocation
+            self.root.refusals.note(node.node_id, Reason.NODE_TOO_SMALL, context.now_ms, smallest, node.within_reach)
+            return None
+        proposal = self._offer(node, node.partition, RESPECT)
+        if proposal is None and node.partition and context.labels.is_shared(node.partition):
+            proposal = self._offer(node, NO_LABEL, IGNORE)
+        return proposal
+
+    def _offer(self, node: SchedulerNode, partition: str, mode: SchedulingMode) -> Proposal | None:
+        """The queues may use as much of the node's partition as the limits of `partition` leave them."""
+        context = self._context
+        limits = ResourceLimits(context.partition_resource(partition), context.none)
+        assignment = assign_containers(self.root, node, limits, mode)
+        if not isinstance(assignment, Proposal):
+            return None
+        assignment.is_booked = self._commit.commit(assignment)
+        return assignment
+
+    def _serve_reservation(self, node: SchedulerNode) -> None:
+        """Serve only the reservation, from its leaf: the limits of the queues above do not apply."""
+        assert node.reserved_container is not None
+        application = self.applications.attempt_of(node.reserved_container.id.application_id)
+        if application is None:
+            return
+        limits = ResourceLimits(self._context.partition_resource(NO_LABEL), self._context.none)
+        assignment = assign_containers(application.leaf, node, limits, RESPECT)
+        if isinstance(assignment, Proposal):
+            self._commit.commit(assignment)
+        elif isinstance(assignment, UnneededReservation):
+            self._commit.release(assignment)

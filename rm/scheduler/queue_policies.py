@@ -1,0 +1,104 @@
+"""Policies that change queues in rounds, at their own times: remove idle ones, entitle leaves of managed parents.
+
+AutoCreatedQueueDeletionPolicy removes a queue that was created on demand when two rounds in a row find it without
+applications (a parent: without children), and nothing was submitted to it for longer than the expiry. The order is that
+of Java's hash sets, which shows in what is left: each removal recomputes the shares beside it. A parent whose last
+child is removed is found empty by the next round, and is removed by the one after that. Rounds are an expiry apart.
+
+Each policy runs only if the configuration names it among the scheduler's monitors, which it does not by default.
+"""
+
+from __future__ import annotations
+
+from rm.scheduler.model.application import ApplicationTable
+from rm.scheduler.model.context import SchedulerContext
+from rm.scheduler.model.queue import CSQueue, ParentQueue
+from rm.scheduler.preemption.monitor import Rounds
+from rm.scheduler.queue_tree import QueueTree
+from yarn.java.hash_order import hash_order, string_hash
+
+
+class Policies:
+    """AutoCreatedQueueDeletionPolicy and QueueManagementDynamicEditPolicy."""
+
+    __slots__ = ("_applications", "_context", "_entitling", "_idle", "_removing", "_tree")
+
+    def __init__(self, context: SchedulerContext, tree: QueueTree, applications: ApplicationTable) -> None:
+        self._context = context
+        self._tree = tree
+        self._applications = applications
+        self._idle = IdleQueues(tree)
+        self._removing = Rounds()
+        self._entitling = Rounds()
+
+    def configure(self, now_ms: int) -> None:
+        """After a start or refresh: start or stop their rounds."""
+        settings = self._context.settings
+        expiry_ms = settings.idle_queue_expiry_s * 1000
+        if self._removing.configure(expiry_ms, now_ms, are_wanted=settings.removes_idle_queues):
+            self._idle.forget()
+        self._entitling.configure(settings.queue_management_interval_ms, now_ms, are_wanted=settings.manages_queues)
+
+    def next_deadline_ms(self) -> int | None:
+        """When the next round is due; None = never."""
+        deadlines = (self._removing.next_ms, self._entitling.next_ms)
+        return min((deadline for deadline in deadlines if deadline is not None), default=None)
+
+    def tick(self, now_ms: int) -> None:
+        """Run the rounds that are due."""
+        if self._removing.take(now_ms):
+            self.remove_idle_queues(now_ms)
+        if self._entitling.take(now_ms):
+            self.entitle_leaves(now_ms)
+
+    def remove_idle_queues(self, now_ms: int) -> None:
+        """A round that removes unused queues that were created on demand."""
+        self._at(now_ms)
+        self._idle.remove(now_ms)
+
+    def entitle_leaves(self, now_ms: int) -> None:
+        """A round that takes guarantees from idle leaves and gives them to those with applications."""
+        for parent in self._tree.managed_parents():
+            self._at(now_ms)
+            parent.run_round(self._applications)
+
+    def _at(self, now_ms: int) -> None:
+        self._context.now_ms = now_ms
+        self._context.note_change()
+
+
+class IdleQueues:
+    """The queues that the last round found idle."""
+
+    __slots__ = ("_marked", "_tree")
+
+    def __init__(self, tree: QueueTree) -> None:
+        self._tree = tree
+        self._marked: frozenset[str] = frozenset()
+
+    def forget(self) -> None:
+        """Forget what earlier rounds found."""
+        self._marked = frozenset()
+
+    def remove(self, now_ms: int) -> None:
+        """One round. A queue that is idle and was so at the last round is not marked again, removed or not."""
+        by_path = self._tree.by_path
+        idle = [path for path in hash_order(by_path, string_hash) if _may_be_removed(by_path[path])]
+        again = [path for path in idle if path in self._marked]
+        self._marked = frozenset(idle).difference(again)
+        for path in hash_order(again, string_hash):
+            queue = self._tree.by_path.get(path)
+            if queue is not None and _may_be_removed(queue) and self._is_expired(queue, now_ms):
+                self._tree.remove(queue)
+
+    def _is_expired(self, queue: CSQueue, now_ms: int) -> bool:
+        submitted_ms = queue.last_submitted_ms
+        expiry_s = queue.context.settings.idle_queue_expiry_s
+        return submitted_ms is None or (now_ms - submitted_ms) // 1000 > expiry_s
+
+
+def _may_be_removed(queue: CSQueue) -> bool:
+    """Created on demand, empty, and removable by its configuration (isEligibleForAutoDeletion)."""
+    if not (queue.is_dynamic and queue.configuration.creation.removes_idle):
+        return False
+    return not queue.children if isinstance(queue, ParentQueue) else queue.application_total() == 0
