@@ -196,10 +196,10 @@ class RM:
             self.beat(host)
         attempt = self.core.context.attempt(self.attempt_id(app))
         assert attempt is not None
-        assert attempt.master is not None
-        self.run(attempt.master)
+        assert attempt.am_container is not None
+        self.run(attempt.am_container)
         self.send(MasterLaunched(attempt.attempt_id))
-        return attempt.master
+        return attempt.am_container
 
     def register(self, app: ApplicationId) -> Any:
         attempt_id = self.attempt_id(app)

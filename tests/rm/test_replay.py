@@ -27,7 +27,7 @@ def session() -> RM:
     for app, host in zip(apps, ("n1", "n2", "n3"), strict=True):
         while rm.attempt_state(app) == "SCHEDULED":
             rm.beat(host)
-        masters[app] = rm.core.context.apps[app].current_attempt.master  # type: ignore[union-attr]
+        masters[app] = rm.core.context.apps[app].current_attempt.am_container  # type: ignore[union-attr]
     for app in apps:
         rm.launch(app)
         rm.register(app)
