@@ -23,7 +23,7 @@ from rm.core.states import RMAppAttemptState, RMAppState
 from rm.scheduler.model.asks import SchedulerKey
 from rm.scheduler.model.notices import Notice
 from rm.scheduler.model.rm_container import LIFECYCLE as RM_CONTAINER_LIFECYCLE
-from rm.scheduler.model.rm_container import NMDoneChangeResource, RMContainer, RMContainerState
+from rm.scheduler.model.rm_container import RMContainer, RMContainerState
 from tests.rm.builders import RM, done
 from yarn.applications import ApplicationSubmissionContext
 from yarn.configuration import Configuration
@@ -156,26 +156,12 @@ def test_every_event_has_a_handler_and_the_tables_know_their_events() -> None:
     assert set(RM_NODE_LIFECYCLE.events) == set(get_args(RMNodeEvent))
 
 
-@pytest.mark.parametrize(
-    ("table", "event", "name"),
-    [
-        (RM_APP_LIFECYCLE, lifecycle_events.RMAppKill, "KILL"),
-        (RM_APP_LIFECYCLE, lifecycle_events.AttemptRegistered, "ATTEMPT_REGISTERED"),
-        (RM_APP_ATTEMPT_LIFECYCLE, lifecycle_events.RMAppAttemptStatusUpdate, "STATUS_UPDATE"),
-        (RM_NODE_LIFECYCLE, lifecycle_events.FinishedContainersPulledByAM, "FINISHED_CONTAINERS_PULLED_BY_AM"),
-        (RM_CONTAINER_LIFECYCLE, NMDoneChangeResource, "NM_DONE_CHANGE_RESOURCE"),
-    ],
-)
-def test_events_are_shown_under_hadoops_names(table: Lifecycle[Any, Any], event: type, name: str) -> None:
-    assert table.event_name(event) == name
-
-
 def test_a_container_that_is_over_is_freed_at_once() -> None:
     """Not when garbage is collected: that visits all objects of thousands of nodes, and stalls the process."""
     rm = RM()
     rm.node("n1")
     app = rm.submit()
-    rm.run_master(app)
+    rm.run_am(app)
     ending = [container.id for container in rm.get(app, 3)]
     held = rm.core.scheduler.containers_of(app)
     places = {id(held[container_id]) for container_id in ending}
