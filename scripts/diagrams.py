@@ -1,7 +1,7 @@
 """Draw every lifecycle table as a page of docs/lifecycles/: the diagram, then the transitions with reasons.
 
 The tables are found, not listed: every module of the packages below that holds a lifecycle table. With --check,
-nothing is written; exit 1 if a page is stale, missing or left over.
+nothing is written; exit 1 if a page is stale, missing or superfluous.
 """
 
 from __future__ import annotations
@@ -56,14 +56,16 @@ def drawn() -> dict[str, str]:
 
 
 def lifecycles() -> dict[str, tuple[Table, str]]:
-    """{lifecycle's name: (table, module that holds it)}, by name; a table seen twice counts once."""
+    """{lifecycle's name: (table, module that defines it)}, sorted. A definition is annotated, an import is not."""
     found: dict[str, tuple[Table, str]] = {}
     for module_name in module_names():
-        for value in vars(importlib.import_module(module_name)).values():
+        module = importlib.import_module(module_name)
+        for name in getattr(module, "__annotations__", {}):
+            value = getattr(module, name, None)
             if isinstance(value, Lifecycle):
-                table, _ = found.setdefault(value.name, (value, module_name))
-                if table is not value:
+                if value.name in found:
                     raise SystemExit(f"two lifecycles are called {value.name}: rename one of them")
+                found[value.name] = (value, module_name)
     return dict(sorted(found.items()))
 
 

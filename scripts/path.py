@@ -1,4 +1,4 @@
-"""The way of a request through the ResourceManager's core: the files that it enters, in order.
+"""The files of the ResourceManager's core that a request enters, in order.
 
 Two steps of the core are traced: an allocate with one resource request, and a node heartbeat that places three
 containers. Each follows one of its kind, so that lazy set-up is not counted.
@@ -25,7 +25,7 @@ OFF_SWITCH = "yarn.scheduler.capacity.per-node-heartbeat.maximum-offswitch-assig
 CONTAINERS = 3
 
 
-class Way(NamedTuple):
+class RequestPath(NamedTuple):
     """The files that a step enters, in order, how many functions it calls, and how often it goes to another file."""
 
     files: tuple[str, ...]
@@ -39,11 +39,11 @@ def main() -> None:
     as_json = parser.parse_args().json
     found = {name: summarised(codes) for name, codes in traced_steps().items()}
     if as_json:
-        print(json.dumps({name: way._asdict() for name, way in found.items()}, indent=2))
+        print(json.dumps({name: path._asdict() for name, path in found.items()}, indent=2))
         return
-    for name, way in found.items():
-        print(f"{name}: {len(way.files)} files, {way.functions} functions, {way.hops} hops from file to file")
-        for number, file in enumerate(way.files, 1):
+    for name, path in found.items():
+        print(f"{name}: {len(path.files)} files, {path.functions} functions, {path.hops} hops from file to file")
+        for number, file in enumerate(path.files, 1):
             print(f"  {number:3} {file}")
 
 
@@ -79,10 +79,10 @@ def _is_core(file: str) -> bool:
     return path.is_relative_to(ROOT) and path.relative_to(ROOT).parts[0] == "rm"
 
 
-def summarised(codes: list[CodeType]) -> Way:
+def summarised(codes: list[CodeType]) -> RequestPath:
     files = [str(Path(code.co_filename).relative_to(ROOT)) for code in codes]
     hops = sum(one != other for one, other in pairwise(files))
-    return Way(tuple(dict.fromkeys(files)), len(set(codes)), hops)
+    return RequestPath(tuple(dict.fromkeys(files)), len(set(codes)), hops)
 
 
 if __name__ == "__main__":

@@ -11,8 +11,7 @@ ROOT = Path(__file__).resolve().parents[1]
 PAGE = (ROOT / "docs/design/invariants.md").read_text()
 NUMBERS = [f"I-{number:02}" for number in range(1, 67)]
 CHECKERS = (
-    "rm/core/audit.py",
-    "rm/core/step_watch.py",
+    "rm/core/invariants.py",
     "rm/scheduler/view/invariants.py",
     "rm/scheduler/placement/commit_watch.py",
 )

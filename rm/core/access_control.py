@@ -1,7 +1,7 @@
 """Who may submit to a queue, and who may view or change an application; everybody unless yarn.acl.enable is true.
 
-Queues (CapacityQueueACLsManager): whoever has access to a queue or to any queue above it. So a right cannot be taken
-away further down: while root admits everybody, which is its default, every queue does.
+Queues (CapacityQueueACLsManager): access to a queue is access to all queues below it. So a right cannot be taken away
+further down: while root admits everybody, which is its default, every queue does.
 
 Applications (ApplicationACLsManager, and ClientRMService.checkAccess around it): the owner, administrators, users in
 the application's own lists, and who may administer its queue. As yarn.admin.acl admits everybody unless set, nobody is

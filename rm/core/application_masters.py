@@ -16,8 +16,7 @@ from rm.core.context import RMContext
 from rm.core.events import Allocate, FinishApplicationMaster, RegisterApplicationMaster
 from rm.core.lifecycle_events import RMAppAttemptRegistered, RMAppAttemptStatusUpdate, RMAppAttemptUnregistered
 from rm.core.reports.nodes import node_update_report
-from rm.core.rm_node import next_response_id
-from rm.core.service_context import AMSession
+from rm.core.service_context import AMSession, next_response_id
 from rm.core.states import ENDING_ATTEMPT_STATES, STORED_APP_STATES
 from rm.scheduler.allocate import Allocation
 from rm.scheduler.request_checks import with_trimmed_label
@@ -126,10 +125,10 @@ class ApplicationMasterService:
         context = self._context
         app, attempt = self._known(attempt_id)
         label, exclusive = app.submission.node_label_expression, context.settings.exclusive_partitions
-        asks = _with_application_label(request.asks, label, exclusive)
-        asks = self._checked(app, attempt_id, asks, request)
+        requests = _with_application_label(request.asks, label, exclusive)
+        requests = self._checked(app, attempt_id, requests, request)
         updates, update_errors = context.scheduler.check_updates(app.queue, request.updates)
-        allocation = self._allocate(app, attempt, replace(request, asks=asks, updates=tuple(updates)))
+        allocation = self._allocate(app, attempt, replace(request, asks=requests, updates=tuple(updates)))
         context.send(RMAppAttemptStatusUpdate(attempt_id, _fraction(request.progress), request.tracking_url))
         attempt.let_nodes_forget(attempt.finished_containers.take_sent())
         containers = allocation.containers
@@ -171,24 +170,24 @@ class ApplicationMasterService:
         self,
         app: RMApp,
         attempt_id: ApplicationAttemptId,
-        asks: tuple[ResourceRequest, ...],
+        requests: tuple[ResourceRequest, ...],
         request: AllocateRequest,
     ) -> tuple[ResourceRequest, ...]:
         """The requests as the scheduler takes them."""
-        asks = self._context.scheduler.check_asks(app.queue, asks)
+        requests = self._context.scheduler.check_asks(app.queue, requests)
         if ANY in request.blacklist_additions:
             raise InvalidResourceBlacklistRequestException(f"Cannot add {ANY} to the blacklist!")
         if not app.submission.keep_containers_across_attempts:
             _check_releases(attempt_id, request.releases)
         self._context.scheduler.check_limits(
             attempt_id,
-            asks,
+            requests,
             request.releases,
             request.blacklist_additions,
             request.blacklist_removals,
             self._context.now_ms,
         )
-        return asks
+        return requests
 
     def _kept_containers(self, app: RMApp, attempt: RMAppAttempt) -> tuple[Container, ...]:
         """What earlier attempts left running (getTransferredContainers)."""
@@ -196,7 +195,7 @@ class ApplicationMasterService:
             return ()
         self._context.scheduler.recovery.pull_recovered(attempt.attempt_id)
         live = self._context.scheduler.containers_of(app.application_id).values()
-        return tuple(rm_container.container for rm_container in live if not attempt.is_master(rm_container.id))
+        return tuple(rm_container.container for rm_container in live if not attempt.is_am_container(rm_container.id))
 
     def _session(self, attempt_id: ApplicationAttemptId) -> AMSession:
         session = self._context.sessions.get(attempt_id)

@@ -190,7 +190,7 @@ def _max_attempts(context: RMServiceContext, submission: ApplicationSubmissionCo
 
 
 class RMAppAttempt:
-    """One attempt. `master` is its AM's container once the scheduler has allocated it. Times are ms, 0 = not yet.
+    """One attempt. `am_container` is its AM's container once the scheduler has allocated it. Times are ms, 0 = not yet.
 
     `launch_diagnostics` is shown while there is nothing else to say; None once the AM has registered. `am_end`: the end
     of its AM's container. `no_am_will_ask`: nobody will pull `finished_containers` any more. `unregistration`: the AM's
@@ -201,7 +201,7 @@ class RMAppAttempt:
         self.context = context
         self.app = app
         self.attempt_id = attempt_id
-        self.master: Container | None = None
+        self.am_container: Container | None = None
         self.host = UNAVAILABLE
         self.rpc_port = -1
         self.original_tracking_url = UNAVAILABLE
@@ -250,11 +250,13 @@ class RMAppAttempt:
 
     def describe(self) -> str:
         """What the log of a state change says besides."""
-        return str(self.final_diagnostics) or (f"master={self.master.id}" if self.master is not None else "")
+        return str(self.final_diagnostics) or (
+            f"am_container={self.am_container.id}" if self.am_container is not None else ""
+        )
 
-    def is_master(self, container_id: ContainerId) -> bool:
+    def is_am_container(self, container_id: ContainerId) -> bool:
         """True if the container is that of this attempt's AM."""
-        return self.master is not None and self.master.id == container_id
+        return self.am_container is not None and self.am_container.id == container_id
 
     def counts_as_failure(self) -> bool:
         """True unless the end was nobody's fault or is too long ago (shouldCountTowardsMaxAttemptRetry)."""
@@ -279,7 +281,7 @@ class RMAppAttempt:
     def recover(self, data: ApplicationAttemptStateData) -> None:
         """Take what an earlier ResourceManager stored; the event RECOVER follows."""
         self.recovered_final_state = data.state
-        self.master = data.master
+        self.am_container = data.master
         self.start_ms = data.start_ms
         self.finish_ms = data.finish_ms
         self.original_tracking_url = data.tracking_url or UNAVAILABLE

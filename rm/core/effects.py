@@ -1,4 +1,4 @@
-"""Everything that the ResourceManager's core wants done. The shell carries effects out in order."""
+"""What the ResourceManager's core has its shell do. The shell carries effects out in order."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from yarn.machine import InvariantsBroken, Refuse, Reply, StateChanged, Warn
 
 
 class LaunchMaster(Struct, frozen=True):
-    """Start the attempt's master in `container` (AMLauncher LAUNCH); answer with MasterLaunched or -LaunchFailed."""
+    """Start the attempt's AM in `container` (AMLauncher LAUNCH); answer with MasterLaunched or MasterLaunchFailed."""
 
     attempt_id: ApplicationAttemptId
     container: Container
@@ -24,7 +24,7 @@ class LaunchMaster(Struct, frozen=True):
 
 
 class CleanUpMaster(Struct, frozen=True):
-    """Stop the master's container on its NM (AMLauncher CLEANUP); best effort, the node's heartbeat does it too."""
+    """Stop the AM's container on its NM (AMLauncher CLEANUP); best effort, as the node's heartbeat does it too."""
 
     attempt_id: ApplicationAttemptId
     container_id: ContainerId
@@ -32,33 +32,33 @@ class CleanUpMaster(Struct, frozen=True):
 
 
 class SaveApplication(Struct, frozen=True):
-    """Write this in the place of what is stored of the application; answer with ApplicationSaved once it is durable."""
+    """Replace what is stored of the application; answer with ApplicationSaved once it is durable."""
 
     application: ApplicationStateData
     saving: Saving
 
 
 class SaveAttempt(Struct, frozen=True):
-    """Write this in the place of what is stored of the attempt; answer with AttemptSaved once it is durable."""
+    """Replace what is stored of the attempt; answer with AttemptSaved once it is durable."""
 
     attempt: ApplicationAttemptStateData
     saving: Saving
 
 
 class RemoveApplication(Struct, frozen=True):
-    """Forget what is stored of the application and its attempts."""
+    """Delete what is stored of the application and its attempts."""
 
     application_id: ApplicationId
 
 
 class SaveNodeLabels(Struct, frozen=True):
-    """Write these in the place of the labels that are stored; nothing waits for it but the call."""
+    """Replace the stored labels; only the reply to the call waits for it."""
 
     node_labels: NodeLabelState
 
 
 class Preempted(Struct, frozen=True):
-    """For the log: preemption acts on a container. `step`: told, ended or killable; `reason` and `serves`: why."""
+    """For the log: preemption acts on a container. `step`, `reason` and `serves` are as in VictimOrdered."""
 
     container_id: ContainerId
     step: str
@@ -67,7 +67,7 @@ class Preempted(Struct, frozen=True):
 
 
 StoreEffect: TypeAlias = SaveApplication | SaveAttempt | RemoveApplication | SaveNodeLabels
-"""What is for the state store. Answers given in the same step wait until it is durable."""
+"""Effects for the state store. Replies of the same step wait until they are durable."""
 
 Effect: TypeAlias = (
     Reply | Refuse | LaunchMaster | CleanUpMaster | StoreEffect | StateChanged | Warn | Preempted | InvariantsBroken

@@ -1,4 +1,4 @@
-"""Everything that can happen to the ResourceManager: an RPC that came in, an answer of an NM, the time.
+"""Everything that can happen to the ResourceManager: an RPC, an answer of an NM or of the store, the time.
 
 An event that is an RPC carries `call`, the shell's number for it; the core answers each such event with exactly one
 `Reply` or `Refuse` of that number, in the same step or (a store that must commit first) in a later one.
@@ -170,7 +170,7 @@ class UnregisterNode(Struct, frozen=True):
 class RefreshQueues(Struct, frozen=True):
     """ResourceManagerAdministrationProtocol.refreshQueues; answered with None.
 
-    `configuration` is read anew by the shell; it is applied whole, or refused whole with all its faults.
+    The shell has read `configuration` again; it is applied whole, or refused whole with all its faults.
     """
 
     call: Call
@@ -178,14 +178,14 @@ class RefreshQueues(Struct, frozen=True):
 
 
 class UpdateNodeResource(Struct, frozen=True):
-    """ResourceManagerAdministrationProtocol.updateNodeResource; answered with None. One unknown node refuses all."""
+    """ResourceManagerAdministrationProtocol.updateNodeResource; answered with None. An unknown node refuses all."""
 
     call: Call
     resources: tuple[tuple[NodeId, Resource], ...]
 
 
 class AddClusterNodeLabels(Struct, frozen=True):
-    """ResourceManagerAdministrationProtocol.addToClusterNodeLabels; answered with None. One bad name refuses all."""
+    """ResourceManagerAdministrationProtocol.addToClusterNodeLabels; answered with None. A bad name refuses all."""
 
     call: Call
     labels: tuple[NodeLabel, ...]
@@ -194,7 +194,7 @@ class AddClusterNodeLabels(Struct, frozen=True):
 class RemoveClusterNodeLabels(Struct, frozen=True):
     """ResourceManagerAdministrationProtocol.removeFromClusterNodeLabels; answered with None.
 
-    One that is unknown, or that a queue names among those it may use, refuses all.
+    Refused whole for an unknown label, or one that a queue names among those it may use.
     """
 
     call: Call
@@ -205,7 +205,7 @@ class ReplaceLabelsOnNodes(Struct, frozen=True):
     """ResourceManagerAdministrationProtocol.replaceLabelsOnNode; answered with None.
 
     `labels`: (node, its labels: one, or none to take its label away); a node with port 0 is a host with all its
-    NodeManagers. `fail_on_unknown_nodes` refuses all for one node that the RM never heard of.
+    NodeManagers. With `fail_on_unknown_nodes` it is refused whole for a node that never registered.
     """
 
     call: Call
@@ -216,7 +216,7 @@ class ReplaceLabelsOnNodes(Struct, frozen=True):
 class RefreshNodes(Struct, frozen=True):
     """ResourceManagerAdministrationProtocol.refreshNodes; answered with None.
 
-    `hosts`: the lists, read anew by the shell. `timeout_s`: how long GRACEFUL waits where the list says nothing.
+    `hosts`: the lists, which the shell has read again. `timeout_s`: for GRACEFUL, and hosts without a timeout.
     """
 
     call: Call
@@ -233,52 +233,52 @@ class RefreshClusterMaxPriority(Struct, frozen=True):
 
 
 class HostListsRead(Struct, frozen=True):
-    """The RM starts: which hosts its files include and exclude."""
+    """The RM starts: the hosts that its files include and exclude."""
 
     hosts: HostLists
 
 
 class MasterLaunched(Struct, frozen=True):
-    """The NM accepted the start of the attempt's master."""
+    """The NM accepted the start of the attempt's AM."""
 
     attempt_id: ApplicationAttemptId
 
 
 class MasterLaunchFailed(Struct, frozen=True):
-    """The NM refused the start of the attempt's master, or could not be reached in time."""
+    """The NM refused the start of the attempt's AM, or could not be reached in time."""
 
     attempt_id: ApplicationAttemptId
     diagnostics: str
 
 
 class StateLoaded(Struct, frozen=True):
-    """The RM starts: what an earlier one stored. It comes before all that could ask for an application."""
+    """The RM starts: what an earlier one stored. It comes before every call."""
 
     state: RMState
 
 
 class Stood(Struct, frozen=True):
-    """The ResourceManager did not run for so long (it was stopped, or starved): it can have heard of nobody."""
+    """The process did not run for `for_ms` (SIGSTOP, starvation), so it could not process any heartbeat."""
 
     for_ms: int
 
 
 class ApplicationSaved(Struct, frozen=True):
-    """What SaveApplication said is durable."""
+    """What SaveApplication wrote is durable."""
 
     application_id: ApplicationId
     saving: Saving
 
 
 class ApplicationSaveFailed(Struct, frozen=True):
-    """A new application was not written, and is not going to be; `diagnostics`: why."""
+    """A new application could not be written, and will not be; `diagnostics`: why."""
 
     application_id: ApplicationId
     diagnostics: str
 
 
 class AttemptSaved(Struct, frozen=True):
-    """What SaveAttempt said is durable."""
+    """What SaveAttempt wrote is durable."""
 
     attempt_id: ApplicationAttemptId
     saving: Saving

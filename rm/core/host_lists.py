@@ -8,9 +8,9 @@ from msgspec import Struct
 
 
 class HostLists(Struct, frozen=True, dict=True):
-    """Both lists as the files have them. No include list lets every host in that is not excluded.
+    """Both lists as in their files. Without an include list every host that is not excluded is allowed.
 
-    `excluded` (host, how many seconds its containers are waited for; None: as the request or the configuration says).
+    `excluded` (host, seconds to wait for its containers; None: as in the request or the configuration).
     """
 
     included: tuple[str, ...] = ()
@@ -25,11 +25,11 @@ class HostLists(Struct, frozen=True, dict=True):
         return bool(self.included) and host not in self._included_hosts and host not in self._timeouts_s
 
     def timeout_s(self, host: str, default_s: int) -> int:
-        """How long a host's containers are waited for when it is decommissioned gracefully; negative: for ever."""
+        """How long to wait for the containers of a host that is decommissioned gracefully; negative: without end."""
         own = self._timeouts_s.get(host)
         return default_s if own is None else own
 
-    # Asked with every heartbeat, so it must not grow with the lists.
+    # Used with every heartbeat, so the cost must not grow with the lists.
 
     @cached_property
     def _included_hosts(self) -> frozenset[str]:

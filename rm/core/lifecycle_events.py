@@ -24,110 +24,93 @@ from yarn.states import NodeUpdateType, SignalContainerCommand
 # To an application (RMAppEventType)
 
 
-class RMAppStart(Struct, frozen=True):
+class _ToApp(Struct, frozen=True):
+    """The application that it is for."""
+
+    application_id: ApplicationId
+
+
+class RMAppStart(_ToApp, frozen=True):
     """It was submitted."""
 
-    application_id: ApplicationId
 
-
-class RMAppRecover(Struct, frozen=True):
+class RMAppRecover(_ToApp, frozen=True):
     """An earlier ResourceManager stored it."""
 
-    application_id: ApplicationId
     stored: StoredApplication
 
 
-class RMAppKill(Struct, frozen=True):
+class RMAppKill(_ToApp, frozen=True):
     """A client or the ResourceManager kills it."""
 
-    application_id: ApplicationId
     diagnostics: str
 
 
-class AppRejected(Struct, frozen=True):
+class AppRejected(_ToApp, frozen=True):
     """No queue takes it."""
 
-    application_id: ApplicationId
     diagnostics: str
 
 
-class AppAccepted(Struct, frozen=True):
+class AppAccepted(_ToApp, frozen=True):
     """Its queue took it."""
 
-    application_id: ApplicationId
 
-
-class AttemptLaunched(Struct, frozen=True):
+class AttemptLaunched(_ToApp, frozen=True):
     """The AM of its current attempt was launched."""
 
-    application_id: ApplicationId
 
-
-class AttemptRegistered(Struct, frozen=True):
+class AttemptRegistered(_ToApp, frozen=True):
     """The AM of its current attempt registered."""
 
-    application_id: ApplicationId
 
-
-class AttemptUnregistered(Struct, frozen=True):
+class AttemptUnregistered(_ToApp, frozen=True):
     """The AM of its current attempt unregistered."""
 
-    application_id: ApplicationId
 
-
-class AttemptFinished(Struct, frozen=True):
+class AttemptFinished(_ToApp, frozen=True):
     """Its current attempt is over, after its AM unregistered."""
 
-    application_id: ApplicationId
     diagnostics: str
 
 
-class AttemptFailed(Struct, frozen=True):
+class AttemptFailed(_ToApp, frozen=True):
     """Its current attempt failed; `transfers_containers`: the next attempt takes over the containers that run."""
 
-    application_id: ApplicationId
     diagnostics: str
     transfers_containers: bool
 
 
-class AttemptKilled(Struct, frozen=True):
+class AttemptKilled(_ToApp, frozen=True):
     """Its current attempt was killed."""
 
-    application_id: ApplicationId
     diagnostics: str
 
 
-class RMAppNodeUpdate(Struct, frozen=True):
+class RMAppNodeUpdate(_ToApp, frozen=True):
     """A node became usable, unusable or decommissioning."""
 
-    application_id: ApplicationId
     node_id: NodeId
     update: NodeUpdateType
 
 
-class AppRunningOnNode(Struct, frozen=True):
+class AppRunningOnNode(_ToApp, frozen=True):
     """It has, or had, a container on the node."""
 
-    application_id: ApplicationId
     node_id: NodeId
 
 
-class AppNewSaved(Struct, frozen=True):
+class AppNewSaved(_ToApp, frozen=True):
     """Its submission is stored."""
 
-    application_id: ApplicationId
 
-
-class AppUpdateSaved(Struct, frozen=True):
+class AppUpdateSaved(_ToApp, frozen=True):
     """Its outcome is stored."""
 
-    application_id: ApplicationId
 
-
-class AppSaveFailed(Struct, frozen=True):
+class AppSaveFailed(_ToApp, frozen=True):
     """Its submission cannot be stored."""
 
-    application_id: ApplicationId
     diagnostics: str
 
 
@@ -154,92 +137,80 @@ RMAppEvent: TypeAlias = (
 # To an attempt (RMAppAttemptEventType)
 
 
-class RMAppAttemptStart(Struct, frozen=True):
-    """Its application starts it; `transfers_containers`: it takes over what the attempt before it left running."""
+class _ToAttempt(Struct, frozen=True):
+    """The attempt that it is for."""
 
     attempt_id: ApplicationAttemptId
+
+
+class RMAppAttemptStart(_ToAttempt, frozen=True):
+    """Its application starts it; `transfers_containers`: it takes over what the attempt before it left running."""
+
     transfers_containers: bool
 
 
-class RMAppAttemptRecover(Struct, frozen=True):
+class RMAppAttemptRecover(_ToAttempt, frozen=True):
     """An earlier ResourceManager stored it."""
 
-    attempt_id: ApplicationAttemptId
 
-
-class RMAppAttemptKill(Struct, frozen=True):
+class RMAppAttemptKill(_ToAttempt, frozen=True):
     """Its application is killed."""
 
-    attempt_id: ApplicationAttemptId
     diagnostics: str
 
 
-class RMAppAttemptFail(Struct, frozen=True):
+class RMAppAttemptFail(_ToAttempt, frozen=True):
     """A client has it fail."""
 
-    attempt_id: ApplicationAttemptId
     diagnostics: str
 
 
-class RMAppAttemptLaunched(Struct, frozen=True):
+class RMAppAttemptLaunched(_ToAttempt, frozen=True):
     """The NM accepted the start of its AM."""
 
-    attempt_id: ApplicationAttemptId
 
-
-class RMAppAttemptLaunchFailed(Struct, frozen=True):
+class RMAppAttemptLaunchFailed(_ToAttempt, frozen=True):
     """The NM refused the start of its AM, or could not be reached in time."""
 
-    attempt_id: ApplicationAttemptId
     diagnostics: str
 
 
-class RMAppAttemptExpire(Struct, frozen=True):
+class RMAppAttemptExpire(_ToAttempt, frozen=True):
     """Its AM sent nothing for too long, or its AM's container did not end in time."""
 
-    attempt_id: ApplicationAttemptId
 
-
-class RMAppAttemptRegistered(Struct, frozen=True):
+class RMAppAttemptRegistered(_ToAttempt, frozen=True):
     """Its AM registered."""
 
-    attempt_id: ApplicationAttemptId
     request: RegisterApplicationMasterRequest
 
 
-class RMAppAttemptStatusUpdate(Struct, frozen=True):
+class RMAppAttemptStatusUpdate(_ToAttempt, frozen=True):
     """Its AM called allocate. `progress` is in 0..1; an empty `tracking_url` keeps the one before."""
 
-    attempt_id: ApplicationAttemptId
     progress: float
     tracking_url: str
 
 
-class RMAppAttemptUnregistered(Struct, frozen=True):
+class RMAppAttemptUnregistered(_ToAttempt, frozen=True):
     """Its AM unregistered."""
 
-    attempt_id: ApplicationAttemptId
     request: FinishApplicationMasterRequest
 
 
-class RMAppAttemptContainerFinished(Struct, frozen=True):
+class RMAppAttemptContainerFinished(_ToAttempt, frozen=True):
     """A container that was allocated to it, perhaps that of its AM, ended."""
 
-    attempt_id: ApplicationAttemptId
     node_id: NodeId
     status: ContainerStatus
 
 
-class AttemptNewSaved(Struct, frozen=True):
+class AttemptNewSaved(_ToAttempt, frozen=True):
     """It is stored, with its AM's container."""
 
-    attempt_id: ApplicationAttemptId
 
-
-class AttemptUpdateSaved(Struct, frozen=True):
+class AttemptUpdateSaved(_ToAttempt, frozen=True):
     """Its outcome is stored."""
-
-    attempt_id: ApplicationAttemptId
 
 
 RMAppAttemptEvent: TypeAlias = (
@@ -264,101 +235,88 @@ RMAppAttemptEvent: TypeAlias = (
 # To a node (RMNodeEventType)
 
 
-class RMNodeStarted(Struct, frozen=True):
-    """Its NM registered. `containers`: what it runs from before a restart of the ResourceManager."""
+class _ToNode(Struct, frozen=True):
+    """The node that it is for."""
 
     node_id: NodeId
+
+
+class RMNodeStarted(_ToNode, frozen=True):
+    """Its NM registered. `containers`: what it runs from before a restart of the ResourceManager."""
+
     containers: tuple[NMContainerStatus, ...]
     running_applications: tuple[ApplicationId, ...]
     health: NodeHealth
 
 
-class RMNodeReconnected(Struct, frozen=True):
+class RMNodeReconnected(_ToNode, frozen=True):
     """Its NM registered once more while the ResourceManager took it for connected."""
 
-    node_id: NodeId
     http_port: int
     capability: Resource
     containers: tuple[NMContainerStatus, ...]
     running_applications: tuple[ApplicationId, ...]
 
 
-class RMNodeStatusUpdate(Struct, frozen=True):
+class RMNodeStatusUpdate(_ToNode, frozen=True):
     """Its NM's heartbeat."""
 
-    node_id: NodeId
     heartbeat: NodeHeartbeatRequest
 
 
-class RMNodeRebooting(Struct, frozen=True):
+class RMNodeRebooting(_ToNode, frozen=True):
     """Its NM's response id does not fit: it has to register again."""
 
-    node_id: NodeId
 
-
-class RMNodeShutdown(Struct, frozen=True):
+class RMNodeShutdown(_ToNode, frozen=True):
     """Its NM unregistered, or an administrator took its host off the include list."""
 
-    node_id: NodeId
 
-
-class RMNodeExpire(Struct, frozen=True):
+class RMNodeExpire(_ToNode, frozen=True):
     """Its NM sent no heartbeat for too long."""
 
-    node_id: NodeId
 
-
-class RMNodeDecommission(Struct, frozen=True):
+class RMNodeDecommission(_ToNode, frozen=True):
     """It leaves the cluster now."""
 
-    node_id: NodeId
 
-
-class RMNodeGracefulDecommission(Struct, frozen=True):
+class RMNodeGracefulDecommission(_ToNode, frozen=True):
     """It leaves once it is empty, or after `timeout_s` (negative: it waits without end)."""
 
-    node_id: NodeId
     timeout_s: int
 
 
-class RMNodeRecommission(Struct, frozen=True):
+class RMNodeRecommission(_ToNode, frozen=True):
     """It stays after all."""
 
-    node_id: NodeId
 
-
-class RMNodeResourceUpdate(Struct, frozen=True):
+class RMNodeResourceUpdate(_ToNode, frozen=True):
     """It has another size."""
 
-    node_id: NodeId
     capability: Resource
 
 
-class RMNodeCleanupApp(Struct, frozen=True):
+class RMNodeCleanupApp(_ToNode, frozen=True):
     """The application is over: its NM may forget it."""
 
-    node_id: NodeId
     application_id: ApplicationId
 
 
-class RMNodeCleanupContainer(Struct, frozen=True):
+class RMNodeCleanupContainer(_ToNode, frozen=True):
     """Its NM must end the container."""
 
-    node_id: NodeId
     container_id: ContainerId
 
 
-class FinishedContainersPulledByAM(Struct, frozen=True):
+class FinishedContainersPulledByAM(_ToNode, frozen=True):
     """The AM knows that these ended, or nobody will ask: its NM may forget them."""
 
-    node_id: NodeId
     container_ids: tuple[ContainerId, ...]
 
 
-class RMNodeSignalContainer(Struct, frozen=True):
+class RMNodeSignalContainer(_ToNode, frozen=True):
     """A client wants a signal sent to the container."""
 
-    node_id: NodeId
     container_id: ContainerId
     command: SignalContainerCommand
 

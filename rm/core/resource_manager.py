@@ -212,7 +212,8 @@ class ResourceManagerCore:
             self._dispatcher.transition(RM_APP_LIFECYCLE, app, app.machine, event)
 
     def _to_attempt(self, event: RMAppAttemptEvent) -> None:
-        attempt = self.context.attempt(event.attempt_id)
+        app = self.context.apps.get(event.attempt_id.application_id)
+        attempt = app.attempts.get(event.attempt_id) if app is not None else None
         if attempt is not None:
             self._dispatcher.transition(RM_APP_ATTEMPT_LIFECYCLE, attempt, attempt.machine, event)
 

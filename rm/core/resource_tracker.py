@@ -22,7 +22,8 @@ from rm.core.lifecycle_events import (
     RMNodeStarted,
     RMNodeStatusUpdate,
 )
-from rm.core.rm_node import RMNode, next_response_id
+from rm.core.rm_node import RMNode
+from rm.core.service_context import next_response_id
 from yarn.containers import ContainerStatus, NMContainerStatus
 from yarn.errors import YarnException
 from yarn.ids import NodeId
@@ -133,7 +134,11 @@ class ResourceTrackerService:
     def _report_am_end(self, node_id: NodeId, report: NMContainerStatus) -> None:
         """The end of an AM counts even if its NM ended it after losing the RM (handleNMContainerStatus)."""
         attempt = self._context.attempt(report.container_id.attempt_id)
-        if attempt is None or not attempt.is_master(report.container_id) or report.state is not ContainerState.COMPLETE:
+        if (
+            attempt is None
+            or not attempt.is_am_container(report.container_id)
+            or report.state is not ContainerState.COMPLETE
+        ):
             return
         status = ContainerStatus(
             report.container_id, report.state, exit_status=report.exit_status, diagnostics=report.diagnostics

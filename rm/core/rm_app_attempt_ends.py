@@ -171,7 +171,7 @@ def _save(
     attempt.context.store.end_attempt(
         ApplicationAttemptStateData(
             attempt.attempt_id,
-            attempt.master,
+            attempt.am_container,
             attempt.start_ms,
             S.FINISHED if target is S.FINISHING else target,
             tracking_url=_url_of(unregistration) if unregistration is not None else attempt.page,
@@ -261,8 +261,8 @@ def end_with_cleanup(attempt: RMAppAttempt, final_state: RMAppAttemptState, diag
 
 
 def _clean_up_am(attempt: RMAppAttempt) -> None:
-    if attempt.master is not None:
-        attempt.context.emit(CleanUpMaster(attempt.attempt_id, attempt.master.id, attempt.master.node_id))
+    if attempt.am_container is not None:
+        attempt.context.emit(CleanUpMaster(attempt.attempt_id, attempt.am_container.id, attempt.am_container.node_id))
 
 
 def end(attempt: RMAppAttempt, final_state: RMAppAttemptState, diagnostics: str) -> None:

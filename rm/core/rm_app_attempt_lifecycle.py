@@ -37,6 +37,7 @@ from yarn.asks import ANY, ResourceRequest
 from yarn.machine import Lifecycle, Row, ignored
 
 S = RMAppAttemptState
+BEFORE_LAUNCH = (S.NEW, S.SUBMITTED, S.SCHEDULED, S.ALLOCATED_SAVING, S.LAUNCHED_UNMANAGED_SAVING)
 SAVED = (S.FINISHING, S.FAILED, S.KILLED, S.FINISHED)
 
 WAITS_FOR_REGISTER = "AM container is launched, waiting for AM container to Register with RM"
@@ -88,21 +89,23 @@ def fetch_am_container(attempt: RMAppAttempt, _: ContainerAllocated) -> RMAppAtt
     containers = context.scheduler.allocate(attempt.attempt_id, (), (), (), (), (), context.now_ms).containers
     if not containers:
         return S.SCHEDULED
-    attempt.master = containers[0]
-    context.scheduler.mark_am_container(attempt.master.id)
+    attempt.am_container = containers[0]
+    context.scheduler.mark_am_container(attempt.am_container.id)
     context.store.store_attempt(_stored(attempt))
     return S.ALLOCATED_SAVING
 
 
 def _stored(attempt: RMAppAttempt) -> ApplicationAttemptStateData:
-    return ApplicationAttemptStateData(attempt.attempt_id, attempt.master, attempt.start_ms)
+    return ApplicationAttemptStateData(attempt.attempt_id, attempt.am_container, attempt.start_ms)
 
 
 def launch(attempt: RMAppAttempt, _: AttemptNewSaved) -> None:
     """Have the launcher start the AM (AMLauncher LAUNCH)."""
-    assert attempt.master is not None
+    assert attempt.am_container is not None
     app = attempt.app
-    attempt.context.emit(LaunchMaster(attempt.attempt_id, attempt.master, app.submission, app.user, app.submit_ms))
+    attempt.context.emit(
+        LaunchMaster(attempt.attempt_id, attempt.am_container, app.submission, app.user, app.submit_ms)
+    )
 
 
 def launched(attempt: RMAppAttempt, _: RMAppAttemptLaunched | AttemptNewSaved) -> None:
@@ -184,7 +187,7 @@ def container_finished_before_registering(
     attempt: RMAppAttempt, finished: RMAppAttemptContainerFinished
 ) -> RMAppAttemptState:
     """If it is the AM's container, the attempt failed."""
-    if not attempt.is_master(finished.status.container_id):
+    if not attempt.is_am_container(finished.status.container_id):
         collect(attempt, finished)
         return S.LAUNCHED
     _am_container_ended(attempt, finished)
@@ -195,7 +198,7 @@ def container_finished_while_running(
     attempt: RMAppAttempt, finished: RMAppAttemptContainerFinished
 ) -> RMAppAttemptState:
     """If it is the AM's container, the attempt failed."""
-    if not attempt.is_master(finished.status.container_id):
+    if not attempt.is_am_container(finished.status.container_id):
         collect(attempt, finished)
         return S.RUNNING
     _am_container_ended(attempt, finished)
@@ -204,7 +207,7 @@ def container_finished_while_running(
 
 def container_finished_while_saving(attempt: RMAppAttempt, finished: RMAppAttemptContainerFinished) -> None:
     """If it is the AM's container, it ended before the unregistration was stored: skip FINISHING."""
-    if not attempt.is_master(finished.status.container_id):
+    if not attempt.is_am_container(finished.status.container_id):
         collect(attempt, finished)
         return
     _am_container_ended(attempt, finished)
@@ -215,7 +218,7 @@ def container_finished_while_finishing(
     attempt: RMAppAttempt, finished: RMAppAttemptContainerFinished
 ) -> RMAppAttemptState:
     """If it is the AM's container, the attempt is over."""
-    if not attempt.is_master(finished.status.container_id):
+    if not attempt.is_am_container(finished.status.container_id):
         collect(attempt, finished)
         return S.FINISHING
     ends.end_with_cleanup(attempt, S.FINISHED, "")
@@ -236,6 +239,24 @@ RM_APP_ATTEMPT_LIFECYCLE: Lifecycle[RMAppAttempt, RMAppAttemptState] = Lifecycle
     "RMAppAttempt",
     S.NEW,
     [
+        *(
+            Row(state, RMAppAttemptKill, S.FINAL_SAVING, ends.save_killed, "killed before its AM was launched")
+            for state in BEFORE_LAUNCH
+        ),
+        *(
+            Row(state, RMAppAttemptFail, S.FINAL_SAVING, ends.save_failed, "failed by its user")
+            for state in (*BEFORE_LAUNCH, S.ALLOCATED, S.LAUNCHED, S.RUNNING)
+        ),
+        *(
+            Row(
+                state,
+                RMAppAttemptRegistered,
+                S.FINAL_SAVING,
+                ends.save_registered_too_early,
+                "an unmanaged AM did not wait",
+            )
+            for state in (S.NEW, S.SUBMITTED, S.LAUNCHED_UNMANAGED_SAVING)
+        ),
         Row(S.NEW, RMAppAttemptStart, S.SUBMITTED, start, "its application starts it"),
         Row(
             S.NEW,
@@ -244,30 +265,12 @@ RM_APP_ATTEMPT_LIFECYCLE: Lifecycle[RMAppAttempt, RMAppAttemptState] = Lifecycle
             recovered,
             "an earlier ResourceManager stored it: it is over, or its AM may run",
         ),
-        Row(S.NEW, RMAppAttemptKill, S.FINAL_SAVING, ends.save_killed, "killed before it started"),
-        Row(S.NEW, RMAppAttemptFail, S.FINAL_SAVING, ends.save_failed, "failed by its user"),
-        Row(
-            S.NEW,
-            RMAppAttemptRegistered,
-            S.FINAL_SAVING,
-            ends.save_registered_too_early,
-            "an unmanaged AM did not wait",
-        ),
         Row(
             S.SUBMITTED,
             AttemptAdded,
             (S.LAUNCHED_UNMANAGED_SAVING, S.SCHEDULED),
             schedule,
             "the scheduler has it: request the AM's container, or wait for an unmanaged AM",
-        ),
-        Row(S.SUBMITTED, RMAppAttemptKill, S.FINAL_SAVING, ends.save_killed, "killed before the scheduler answered"),
-        Row(S.SUBMITTED, RMAppAttemptFail, S.FINAL_SAVING, ends.save_failed, "failed by its user"),
-        Row(
-            S.SUBMITTED,
-            RMAppAttemptRegistered,
-            S.FINAL_SAVING,
-            ends.save_registered_too_early,
-            "an unmanaged AM did not wait",
         ),
         Row(
             S.SCHEDULED,
@@ -276,8 +279,6 @@ RM_APP_ATTEMPT_LIFECYCLE: Lifecycle[RMAppAttempt, RMAppAttemptState] = Lifecycle
             fetch_am_container,
             "fetch it; gone again with its node: wait for the next",
         ),
-        Row(S.SCHEDULED, RMAppAttemptKill, S.FINAL_SAVING, ends.save_killed, "killed while it waited"),
-        Row(S.SCHEDULED, RMAppAttemptFail, S.FINAL_SAVING, ends.save_failed, "failed by its user"),
         Row(
             S.SCHEDULED,
             RMAppAttemptContainerFinished,
@@ -286,8 +287,6 @@ RM_APP_ATTEMPT_LIFECYCLE: Lifecycle[RMAppAttempt, RMAppAttemptState] = Lifecycle
             "lost before it was fetched",
         ),
         Row(S.ALLOCATED_SAVING, AttemptNewSaved, S.ALLOCATED, launch, "stored: launch its AM"),
-        Row(S.ALLOCATED_SAVING, RMAppAttemptKill, S.FINAL_SAVING, ends.save_killed, "killed before it was started"),
-        Row(S.ALLOCATED_SAVING, RMAppAttemptFail, S.FINAL_SAVING, ends.save_failed, "failed by its user"),
         Row(
             S.ALLOCATED_SAVING,
             RMAppAttemptContainerFinished,
@@ -296,21 +295,6 @@ RM_APP_ATTEMPT_LIFECYCLE: Lifecycle[RMAppAttempt, RMAppAttemptState] = Lifecycle
             "lost before it ran",
         ),
         Row(S.LAUNCHED_UNMANAGED_SAVING, AttemptNewSaved, S.LAUNCHED, launched, "stored: it may register"),
-        Row(
-            S.LAUNCHED_UNMANAGED_SAVING,
-            RMAppAttemptRegistered,
-            S.FINAL_SAVING,
-            ends.save_registered_too_early,
-            "an unmanaged AM did not wait",
-        ),
-        Row(
-            S.LAUNCHED_UNMANAGED_SAVING,
-            RMAppAttemptKill,
-            S.FINAL_SAVING,
-            ends.save_killed,
-            "killed before it registered",
-        ),
-        Row(S.LAUNCHED_UNMANAGED_SAVING, RMAppAttemptFail, S.FINAL_SAVING, ends.save_failed, "failed by its user"),
         Row(S.ALLOCATED, RMAppAttemptLaunched, S.LAUNCHED, launched, "the NM accepted its start"),
         Row(S.ALLOCATED, RMAppAttemptLaunchFailed, S.FINAL_SAVING, ends.save_failed, "the NM refused its start"),
         Row(
@@ -320,7 +304,6 @@ RM_APP_ATTEMPT_LIFECYCLE: Lifecycle[RMAppAttempt, RMAppAttemptState] = Lifecycle
             ends.save_killed_with_container,
             "killed while it was started",
         ),
-        Row(S.ALLOCATED, RMAppAttemptFail, S.FINAL_SAVING, ends.save_failed, "failed by its user"),
         Row(
             S.ALLOCATED,
             RMAppAttemptRegistered,
@@ -345,7 +328,6 @@ RM_APP_ATTEMPT_LIFECYCLE: Lifecycle[RMAppAttempt, RMAppAttemptState] = Lifecycle
         ),
         Row(S.LAUNCHED, RMAppAttemptExpire, S.FINAL_SAVING, ends.save_expired, "it never registered"),
         Row(S.LAUNCHED, RMAppAttemptKill, S.FINAL_SAVING, ends.save_killed_after_launch, "killed before it registered"),
-        Row(S.LAUNCHED, RMAppAttemptFail, S.FINAL_SAVING, ends.save_failed, "failed by its user"),
         *ignored(S.RUNNING, (RMAppAttemptLaunched, RMAppAttemptRegistered, ContainerAllocated), "its AM is registered"),
         Row(S.RUNNING, RMAppAttemptStatusUpdate, S.RUNNING, status_update, "its AM's heartbeat"),
         Row(S.RUNNING, RMAppAttemptUnregistered, S.FINAL_SAVING, ends.save_unregistered, "its AM unregistered"),
@@ -358,7 +340,6 @@ RM_APP_ATTEMPT_LIFECYCLE: Lifecycle[RMAppAttempt, RMAppAttemptState] = Lifecycle
         ),
         Row(S.RUNNING, RMAppAttemptExpire, S.FINAL_SAVING, ends.save_expired, "its AM sent nothing for too long"),
         Row(S.RUNNING, RMAppAttemptKill, S.FINAL_SAVING, ends.save_killed_after_launch, "killed by its user or the RM"),
-        Row(S.RUNNING, RMAppAttemptFail, S.FINAL_SAVING, ends.save_failed, "failed by its user"),
         Row(S.FINAL_SAVING, AttemptUpdateSaved, SAVED, ends.final_saved, "its outcome is stored"),
         Row(
             S.FINAL_SAVING,

@@ -247,7 +247,18 @@ RM_APP_LIFECYCLE: Lifecycle[RMApp, RMAppState] = Lifecycle(
     "RMApp",
     S.NEW,
     [
-        Row(S.NEW, RMAppNodeUpdate, S.NEW, note_node_update, "reported to the AM with its next allocate"),
+        *(
+            Row(state, RMAppNodeUpdate, state, note_node_update, "reported to the AM with its next allocate")
+            for state in (S.NEW, S.NEW_SAVING, S.SUBMITTED, S.ACCEPTED, S.RUNNING)
+        ),
+        *(
+            Row(state, AppRunningOnNode, state, note_running_on_node, "the node must forget it when it ends")
+            for state in (S.ACCEPTED, S.RUNNING, S.FINAL_SAVING, S.FINISHING, S.KILLING)
+        ),
+        *(
+            Row(state, AppRunningOnNode, state, note_running_on_node, "the node must forget it at once")
+            for state in (S.FINISHED, S.FAILED, S.KILLED)
+        ),
         Row(S.NEW, RMAppStart, S.NEW_SAVING, store, "submitted: stored before the scheduler knows it"),
         Row(
             S.NEW,
@@ -258,16 +269,13 @@ RM_APP_LIFECYCLE: Lifecycle[RMApp, RMAppState] = Lifecycle(
         ),
         Row(S.NEW, RMAppKill, S.KILLED, killed_at_once, "nothing of it is stored yet"),
         Row(S.NEW, AppRejected, S.FINAL_SAVING, save_rejected, "refused before it was stored"),
-        Row(S.NEW_SAVING, RMAppNodeUpdate, S.NEW_SAVING, note_node_update, "reported to the AM with its next allocate"),
         Row(S.NEW_SAVING, AppNewSaved, S.SUBMITTED, add_to_scheduler, "stored"),
         Row(S.NEW_SAVING, AppSaveFailed, S.FAILED, not_saved, "the store cannot take it"),
         Row(S.NEW_SAVING, RMAppKill, S.FINAL_SAVING, save_killed, "killed before the scheduler knew it"),
         Row(S.NEW_SAVING, AppRejected, S.FINAL_SAVING, save_rejected, "refused before the scheduler knew it"),
-        Row(S.SUBMITTED, RMAppNodeUpdate, S.SUBMITTED, note_node_update, "reported to the AM with its next allocate"),
         Row(S.SUBMITTED, AppRejected, S.FINAL_SAVING, save_rejected, "no queue takes it"),
         Row(S.SUBMITTED, AppAccepted, S.ACCEPTED, start_first_attempt, "its queue took it"),
         Row(S.SUBMITTED, RMAppKill, S.FINAL_SAVING, save_killed, "killed before a queue took it"),
-        Row(S.ACCEPTED, RMAppNodeUpdate, S.ACCEPTED, note_node_update, "reported to the AM with its next allocate"),
         Row(S.ACCEPTED, AttemptLaunched, S.ACCEPTED, note_launch, "the first launch is the application's"),
         Row(S.ACCEPTED, AttemptRegistered, S.RUNNING, None, "its AM registered"),
         Row(
@@ -276,25 +284,10 @@ RM_APP_LIFECYCLE: Lifecycle[RMApp, RMAppState] = Lifecycle(
         Row(S.ACCEPTED, AttemptFinished, S.FINAL_SAVING, save_finished, "it ended before its registration was seen"),
         Row(S.ACCEPTED, AttemptKilled, S.FINAL_SAVING, save_killed, "its attempt was killed"),
         Row(S.ACCEPTED, RMAppKill, S.KILLING, kill, "its attempt is killed first"),
-        Row(
-            S.ACCEPTED,
-            AppRunningOnNode,
-            S.ACCEPTED,
-            note_running_on_node,
-            "the node must forget it when it ends",
-        ),
-        Row(S.RUNNING, RMAppNodeUpdate, S.RUNNING, note_node_update, "reported to the AM with its next allocate"),
         Row(S.RUNNING, AttemptUnregistered, S.FINAL_SAVING, save_finishing, "its AM unregistered"),
         Row(S.RUNNING, AttemptFinished, S.FINISHED, finished, "an unmanaged AM has no container that could end later"),
         Row(S.RUNNING, AttemptFailed, (S.ACCEPTED, S.FINAL_SAVING), attempt_failed, "another attempt, or none is left"),
         Row(S.RUNNING, RMAppKill, S.KILLING, kill, "its attempt is killed first"),
-        Row(
-            S.RUNNING,
-            AppRunningOnNode,
-            S.RUNNING,
-            note_running_on_node,
-            "the node must forget it when it ends",
-        ),
         Row(
             S.FINAL_SAVING,
             AppUpdateSaved,
@@ -309,43 +302,21 @@ RM_APP_LIFECYCLE: Lifecycle[RMApp, RMAppState] = Lifecycle(
             attempt_finished_while_saving,
             "its AM's container ended before that was stored",
         ),
-        Row(
-            S.FINAL_SAVING,
-            AppRunningOnNode,
-            S.FINAL_SAVING,
-            note_running_on_node,
-            "the node must forget it when it ends",
-        ),
         *ignored(S.FINAL_SAVING, (RMAppNodeUpdate, RMAppKill, AppNewSaved), "its outcome is being stored"),
         Row(S.FINISHING, AttemptFinished, S.FINISHED, finished, "its AM's container ended"),
-        Row(S.FINISHING, AppRunningOnNode, S.FINISHING, note_running_on_node, "the node must forget it when it ends"),
         *ignored(S.FINISHING, (RMAppNodeUpdate, RMAppKill), "its outcome is stored"),
-        Row(S.KILLING, AppRunningOnNode, S.KILLING, note_running_on_node, "the node must forget it when it ends"),
         Row(S.KILLING, AttemptKilled, S.FINAL_SAVING, save_killed, "its attempt is over"),
         Row(S.KILLING, AttemptUnregistered, S.FINAL_SAVING, save_finishing, "its AM unregistered before the kill"),
         Row(S.KILLING, AttemptFinished, S.FINISHED, finished, "an unmanaged AM unregistered before the kill"),
         Row(S.KILLING, AttemptFailed, S.FINAL_SAVING, attempt_failed, "no new attempt while it is killed"),
         *ignored(
-            S.KILLING,
-            (RMAppNodeUpdate, AttemptRegistered, AppUpdateSaved, RMAppKill),
-            "its attempt is already ending",
+            S.KILLING, (RMAppNodeUpdate, AttemptRegistered, AppUpdateSaved, RMAppKill), "its attempt is already ending"
         ),
-        Row(S.FINISHED, AppRunningOnNode, S.FINISHED, note_running_on_node, "the node must forget it at once"),
         *ignored(S.FINISHED, (RMAppNodeUpdate, AttemptUnregistered, AttemptFinished, RMAppKill), "it is over"),
-        Row(S.FAILED, AppRunningOnNode, S.FAILED, note_running_on_node, "the node must forget it at once"),
         *ignored(S.FAILED, (RMAppKill, RMAppNodeUpdate), "it is over"),
-        Row(S.KILLED, AppRunningOnNode, S.KILLED, note_running_on_node, "the node must forget it at once"),
         *ignored(
             S.KILLED,
-            (
-                AppAccepted,
-                AppRejected,
-                RMAppKill,
-                AttemptFinished,
-                AttemptFailed,
-                RMAppNodeUpdate,
-                RMAppStart,
-            ),
+            (AppAccepted, AppRejected, RMAppKill, AttemptFinished, AttemptFailed, RMAppNodeUpdate, RMAppStart),
             "it is over",
         ),
     ],

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-from rm.core.service_context import RMServiceContext
+from rm.core.service_context import RMServiceContext, next_response_id
 from yarn.containers import Container, ContainerStatus
 from yarn.ids import ApplicationId, ContainerId, NodeId
 from yarn.machine import Machine
@@ -17,14 +17,8 @@ from yarn.protocols.tracker import NodeHeartbeatResponse, RegisterNodeManagerReq
 from yarn.resource import Resource
 from yarn.states import NodeAction, NodeState, SignalContainerCommand
 
-RESPONSE_ID_MAX = 0x7FFFFFFF
 NO_TIMEOUT = -1
 """A decommissioning node waits for its containers without end."""
-
-
-def next_response_id(response_id: int) -> int:
-    """The id after `response_id`; after the largest Java int comes 0 (AMRMClientUtils.getNextResponseId)."""
-    return (response_id + 1) & RESPONSE_ID_MAX
 
 
 class RMNode:

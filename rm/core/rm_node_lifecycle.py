@@ -316,7 +316,9 @@ _ROWS: list[Row[RMNode, NodeState, Any]] = [
         "its NM registered again",
     ),
     Row(S.DECOMMISSIONING, RMNodeRecommission, S.RUNNING, _recommission, "not excluded any more"),
-    Row(S.DECOMMISSIONING, RMNodeResourceUpdate, S.DECOMMISSIONING, _resize, "no room for anything new"),
+    Row(
+        S.DECOMMISSIONING, RMNodeResourceUpdate, S.DECOMMISSIONING, _resize, "its size becomes what is allocated on it"
+    ),
     Row(S.RUNNING, RMNodeResourceUpdate, S.RUNNING, _resize, "resized by an administrator"),
     Row(S.UNHEALTHY, RMNodeResourceUpdate, S.UNHEALTHY, _resize_unusable, "resized by an administrator"),
 ]
@@ -347,7 +349,7 @@ for _state in _IN_USE:
     _ROWS += [
         Row(_state, RMNodeReconnected, _state, _reconnect, "its NM registered again"),
         Row(_state, UpdateContainer, _state, _update_container, "the container has another size, or another type"),
-        Row(_state, RMNodeSignalContainer, _state, _signal, "asked for by a client"),
+        Row(_state, RMNodeSignalContainer, _state, _signal, "ordered by a client"),
     ]
 for _event in (UpdateContainer, RMNodeSignalContainer):
     _ROWS.append(Row(S.DECOMMISSIONING, _event, S.DECOMMISSIONING, None, "dropped: Hadoop has no row for it"))

@@ -100,7 +100,7 @@ class SchedulerBridge:
             node_id,
             report,
             keeps_containers=app is not None and app.submission.keep_containers_across_attempts,
-            is_master=attempt is not None and attempt.is_master(report.container_id),
+            is_master=attempt is not None and attempt.is_am_container(report.container_id),
             now_ms=self._context.now_ms,
         )
 

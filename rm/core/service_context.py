@@ -16,8 +16,14 @@ from yarn.ids import ApplicationAttemptId, ApplicationId, ContainerId, NodeId
 from yarn.machine import Dispatcher, Warn
 from yarn.protocols.master import AllocateResponse
 
+RESPONSE_ID_MAX = 0x7FFFFFFF
 NOT_REGISTERED = -1
 """The response id before the AM registered."""
+
+
+def next_response_id(response_id: int) -> int:
+    """The id after `response_id`; after the largest Java int comes 0 (AMRMClientUtils.getNextResponseId)."""
+    return (response_id + 1) & RESPONSE_ID_MAX
 
 
 @dataclass(slots=True)

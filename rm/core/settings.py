@@ -14,8 +14,8 @@ from yarn.settings import resourcemanager, scheduler, yarnling
 class RMSettings(Struct, frozen=True):
     """Limits and intervals of the core. Intervals in ms, sizes in MiB.
 
-    `am_blacklist_threshold` is None where failed masters' hosts are not kept off. `work_preserving`: containers and
-    masters go on over a restart of the RM.
+    `am_blacklist_threshold`: None if hosts on which AMs failed are not avoided. `work_preserving`: containers and AMs
+    keep running while the RM restarts.
     """
 
     node_expiry_ms: int
@@ -77,7 +77,7 @@ class RMSettings(Struct, frozen=True):
 
 
 def _am_blacklist_threshold(conf: Configuration) -> float | None:
-    """What is no share counts as the default (RMAppImpl)."""
+    """A number that is not in 0..1 counts as the default (RMAppImpl)."""
     if not resourcemanager.AM_BLACKLISTING_ENABLED.of(conf):
         return None
     setting = resourcemanager.AM_BLACKLISTING_DISABLE_THRESHOLD
@@ -86,6 +86,6 @@ def _am_blacklist_threshold(conf: Configuration) -> float | None:
 
 
 def _web_address(conf: Configuration) -> str:
-    """host:port of the RM's web pages as links name it; the wildcard address is no name for a link."""
+    """host:port of the RM's web pages for links, in which the wildcard address cannot be used."""
     host, port = resourcemanager.WEBAPP_ADDRESS.of(conf)
     return f"{'localhost' if host == '0.0.0.0' else host}:{port}"

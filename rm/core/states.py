@@ -6,7 +6,7 @@ from enum import Enum, auto
 
 
 class RMAppState(Enum):
-    """Where an application can be."""
+    """States of an application."""
 
     NEW = auto()
     NEW_SAVING = auto()
@@ -22,7 +22,7 @@ class RMAppState(Enum):
 
 
 class RMAppAttemptState(Enum):
-    """Where an attempt can be."""
+    """States of an attempt."""
 
     NEW = auto()
     SUBMITTED = auto()
@@ -40,19 +40,19 @@ class RMAppAttemptState(Enum):
 
 
 FINAL_APP_STATES = frozenset({RMAppState.FINISHED, RMAppState.FAILED, RMAppState.KILLED})
-"""Where an application stays."""
+"""Final states of an application."""
 
 STORED_APP_STATES = FINAL_APP_STATES | {RMAppState.FINISHING}
 """The outcome is stored: nothing changes it any more, and clients see the application as over."""
 
 COMPLETED_APP_STATES = STORED_APP_STATES | {RMAppState.FINAL_SAVING, RMAppState.KILLING}
-"""Over, or sure to be (RMAppImpl.isAppInCompletedStates)."""
+"""The application is over, or certain to be (RMAppImpl.isAppInCompletedStates)."""
 
 SCHEDULED_APP_STATES = frozenset({RMAppState.ACCEPTED, RMAppState.RUNNING})
 """The scheduler has it: it may be moved, and given another priority (ClientRMService.ACTIVE_APP_STATES)."""
 
 FINAL_ATTEMPT_STATES = frozenset({RMAppAttemptState.FINISHED, RMAppAttemptState.FAILED, RMAppAttemptState.KILLED})
-"""Where an attempt stays."""
+"""Final states of an attempt."""
 
 ENDING_ATTEMPT_STATES = frozenset({RMAppAttemptState.FINAL_SAVING, RMAppAttemptState.FINISHING})
-"""The master's allocate gets an empty answer."""
+"""States in which the AM's allocate gets an empty answer."""

@@ -1,8 +1,8 @@
-"""What outlives a ResourceManager, as records: what its store is given, and gives back when the next one starts.
+"""The records that a ResourceManager's store keeps, for the next ResourceManager.
 
 They are Hadoop's ApplicationStateData, ApplicationAttemptStateData and RMState, and what its FileSystemNodeLabelsStore
-keeps. Nodes, asks, running containers and
-where masters listen are not among them: NodeManagers and masters tell those anew.
+keeps. Nodes, resource requests, running containers and the addresses of AMs are not stored: NodeManagers and AMs report
+those again.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from yarn.states import ContainerExitStatus, FinalApplicationStatus
 
 
 class Saving(Enum):
-    """Why something is written: it is new, or over, and its machine waits for that; or it has changed."""
+    """Why something is written: it is NEW or its end is FINAL, and its machine waits for that; or it has changed."""
 
     NEW = "NEW"
     FINAL = "FINAL"
@@ -30,7 +30,7 @@ class Saving(Enum):
 class ApplicationStateData(Struct, frozen=True):
     """An application. Times are wall-clock ms, 0 = not yet.
 
-    `submission` has the queue and the priority of now; `placed`: where placement rules put it, if any did. `state` is
+    `submission` has the current queue and priority; `placed`: where placement rules put it, if any did. `state` is
     None until its end is known, as are `diagnostics` and `finish_ms`.
     """
 
@@ -86,7 +86,7 @@ class NodeLabelState(Struct, frozen=True):
 
 
 class RMState(Struct, frozen=True):
-    """All that a store holds. `epoch`: how often a ResourceManager has recovered from it before.
+    """All that a store holds. `epoch`: how often a ResourceManager has recovered from it.
 
     Applications are in the order of their ids.
     """

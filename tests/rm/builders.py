@@ -1,9 +1,9 @@
-"""A ResourceManager's core in the words of its domain: nodes that beat, users that submit, masters that ask.
+"""A ResourceManager's core for tests: nodes that send heartbeats, users that submit, AMs that request containers.
 
     rm = RM()
     rm.node("n1")
     app = rm.submit()
-    rm.run_master(app)
+    rm.run_am(app)
     rm.allocate(app, asks=[ask(2)])
 
 A refused call raises its error. Time stands still until a test moves `rm.now_ms`.
@@ -71,7 +71,7 @@ def done(container_id: ContainerId, exit_status: int = 0, diagnostics: str = "")
 
 @dataclass
 class NM:
-    """A node manager: what runs on it, what it was told to kill, and the last reply it got."""
+    """A NodeManager: what runs on it, what it was ordered to kill, and the last reply that it got."""
 
     node_id: NodeId
     resource: Resource
@@ -99,7 +99,7 @@ class NM:
 
 
 class RM:
-    """A core under test, with its node managers and masters. `effects`: all of the last step."""
+    """A core under test, with its node managers and AMs. `effects`: all of the last step."""
 
     def __init__(self, conf: Mapping[str, str] | None = None, *, user: str | None = None, strict: bool = True) -> None:
         configuration = Configuration.of({CHECK_INVARIANTS.key: "true", **ONE_QUEUE, **(conf or {})})
@@ -112,7 +112,7 @@ class RM:
         self._calls = 0
 
     def send(self, event: Event) -> Any:
-        """One step; the value of its reply, None for an event that is no call. Raises the error of a refusal."""
+        """One step; the value of its reply, None for an event that is not a call. Raises the error of a refusal."""
         self.effects = self.core.handle(event, self.now_ms)
         self.log.append((self.now_ms, event, self.effects))
         broken = [effect for effect in self.effects if isinstance(effect, InvariantsBroken)]
@@ -146,7 +146,7 @@ class RM:
     def beat(
         self, host: str = "n1", ended: Iterable[ContainerStatus] = (), *, healthy: bool = True
     ) -> NodeHeartbeatResponse:
-        """A heartbeat: what ended runs no more; what is to be cleaned up ends, and the next heartbeat tells."""
+        """A heartbeat that reports `ended` containers; what its reply cleans up ends by the next heartbeat."""
         nm = self.nodes[host]
         reported = (*nm.killed, *ended)
         for status in reported:
@@ -156,14 +156,14 @@ class RM:
         return response
 
     def run(self, *containers: Container) -> None:
-        """Start containers on their nodes; their next heartbeats tell."""
+        """Start containers on their nodes; the next heartbeats report them."""
         for container in containers:
             self.nodes[container.node_id.host].running[container.id] = None
 
     # Applications
 
     def submit(self, user: str = "ann", queue: str = "default", **context: Any) -> ApplicationId:
-        """A new application with a master of 1 GB; `context`: fields of its submission."""
+        """A new application with an AM of 1 GB; `context`: fields of its submission."""
         app: ApplicationId = self.send(GetNewApplication(self.call())).application_id
         submission = ApplicationSubmissionContext(app, **{"queue": queue, "resource": Resource(1024, 1), **context})
         self.send(SubmitApplication(self.call(), user, submission))
@@ -188,26 +188,26 @@ class RM:
         assert attempt is not None
         return attempt.state.name
 
-    # Masters
+    # AMs
 
     def launch(self, app: ApplicationId, host: str = "n1") -> Container:
-        """A heartbeat (if need be) gives the master its container, and its NM starts it."""
+        """A heartbeat (if need be) gives the AM its container, and its NM starts it."""
         if self.attempt_state(app) == "SCHEDULED":
             self.beat(host)
         attempt = self.core.context.attempt(self.attempt_id(app))
         assert attempt is not None
-        assert attempt.master is not None
-        self.run(attempt.master)
+        assert attempt.am_container is not None
+        self.run(attempt.am_container)
         self.send(MasterLaunched(attempt.attempt_id))
-        return attempt.master
+        return attempt.am_container
 
     def register(self, app: ApplicationId) -> Any:
         attempt_id = self.attempt_id(app)
         self._response_ids[attempt_id] = 0
         return self.send(RegisterApplicationMaster(self.call(), attempt_id, RegisterApplicationMasterRequest("h", 1)))
 
-    def run_master(self, app: ApplicationId, host: str = "n1") -> Container:
-        """From submitted to registered; the container of its master."""
+    def run_am(self, app: ApplicationId, host: str = "n1") -> Container:
+        """From submitted to registered; the container of its AM."""
         container = self.launch(app, host)
         self.register(app)
         self.beat(host)
@@ -216,7 +216,7 @@ class RM:
     def allocate(
         self, app: ApplicationId, asks: Sequence[ResourceRequest] = (), release: Sequence[ContainerId] = ()
     ) -> AllocateResponse:
-        """A master's heartbeat."""
+        """An AM's heartbeat."""
         attempt_id = self.attempt_id(app)
         request = AllocateRequest(self._response_ids[attempt_id], asks=tuple(asks), releases=tuple(release))
         response: AllocateResponse = self.send(Allocate(self.call(), attempt_id, request))
@@ -224,7 +224,7 @@ class RM:
         return response
 
     def get(self, app: ApplicationId, count: int, host: str = "n1") -> list[Container]:
-        """Ask for containers and get them, all on one node; they run and their NM has told so."""
+        """Request containers and get them, all on one node; they run, and their NM has reported them."""
         self.allocate(app, [ask(count)])
         self.beat(host)
         containers = list(self.allocate(app).allocated)
@@ -234,7 +234,7 @@ class RM:
         return containers
 
     def finish(self, app: ApplicationId) -> bool:
-        """The master's last word; True once it is stored."""
+        """The AM unregisters; True once its end is stored."""
         request = FinishApplicationMasterRequest(FinalApplicationStatus.SUCCEEDED, "all done")
         event = FinishApplicationMaster(self.call(), self.attempt_id(app), request)
         return bool(self.send(event).is_unregistered)

@@ -1,4 +1,4 @@
-"""A ResourceManager served over real gRPC in the test's own loop, and nodes and masters that are driven by hand."""
+"""A ResourceManager served over real gRPC in the test's own loop, and nodes and AMs that are driven by hand."""
 
 from __future__ import annotations
 
@@ -175,7 +175,7 @@ class Node:
         return ContainerStatus(container_id, ContainerState.RUNNING)
 
     def amrm_token(self, number: int = -1) -> Token:
-        """The token in the credentials of a master that was started here."""
+        """The token in the credentials of an AM that was started here."""
         token = Credentials.from_bytes(self.started[number].context.tokens).token_of_kind(AMRM_KIND)
         assert token is not None
         return token
@@ -214,7 +214,7 @@ class Node:
 
 
 async def until(condition: Callable[[], bool]) -> None:
-    """Wait for what other tasks bring about; there is no event for it, so it is looked at again and again."""
+    """Poll until a condition holds that other tasks bring about and report by no event."""
     async with asyncio.timeout(SOON_S):
         while not condition():  # noqa: ASYNC110
             await asyncio.sleep(0.001)
@@ -227,7 +227,7 @@ async def submit(
     tokens: bytes = b"",
     acls: dict[ApplicationAccessType, str] | None = None,
 ) -> ApplicationId:
-    """An application whose master is one container of 1024 MB."""
+    """An application whose AM is one container of 1024 MB."""
     new = await client.get_new_application()
     context = ApplicationSubmissionContext(
         new.application_id,

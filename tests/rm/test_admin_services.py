@@ -1,4 +1,4 @@
-"""ResourceManagerAdministrationProtocol over real gRPC: files that are read anew, and who may have them read."""
+"""ResourceManagerAdministrationProtocol over real gRPC: which files a call reads again, and who may call."""
 
 from __future__ import annotations
 

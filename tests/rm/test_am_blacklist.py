@@ -1,4 +1,4 @@
-"""Where an application's next master may not go: hosts that an earlier one failed on (SimpleBlacklistManager)."""
+"""Hosts on which an AM failed are avoided for the application's next AM (SimpleBlacklistManager)."""
 
 import pytest
 
@@ -22,18 +22,18 @@ def cluster(hosts: int = 2, **conf: str) -> RM:
 
 
 def crash_on(rm: RM, app: ApplicationId, host: str, exit_status: int = 1) -> None:
-    master = rm.run_master(app, host)
+    master = rm.run_am(app, host)
     assert master.node_id.host == host
     rm.beat(host, [done(master.id, exit_status)])
 
 
 def has_master(rm: RM, app: ApplicationId, host: str) -> bool:
-    """True if a heartbeat of the host gives the waiting master its container."""
+    """True if a heartbeat of the host gives the waiting AM its container."""
     rm.beat(host)
     return rm.attempt_state(app) != "SCHEDULED"
 
 
-def test_the_next_master_keeps_off_the_host() -> None:
+def test_the_next_am_avoids_the_host() -> None:
     rm = cluster()
     app = rm.submit()
     crash_on(rm, app, "n1")
@@ -50,11 +50,11 @@ def test_nobody_minds_by_default() -> None:
     assert has_master(rm, app, "n1")
 
 
-def test_the_list_holds_for_masters_only() -> None:
+def test_the_list_is_for_ams_only() -> None:
     rm = cluster()
     app = rm.submit()
     crash_on(rm, app, "n1")
-    rm.run_master(app, "n2")
+    rm.run_am(app, "n2")
 
     rm.allocate(app, [ask(1)])
     rm.beat("n1")
@@ -90,7 +90,7 @@ def test_the_default_share_is_a_little_more_than_a_fifth() -> None:
 def test_a_lost_node_is_not_noted() -> None:
     rm = cluster()
     app = rm.submit()
-    rm.run_master(app, "n1")
+    rm.run_am(app, "n1")
     rm.node("n1")
 
     assert has_master(rm, app, "n1")
@@ -130,7 +130,7 @@ def test_the_list_is_lifted_at_the_threshold() -> None:
     assert blacklist.updates(4) == ((), ("n1", "n2"))
 
 
-def test_the_nodes_that_a_master_could_have() -> None:
+def test_the_nodes_that_an_am_could_have() -> None:
     nodes = [node("n1", "/r1"), node("n2", "/r1"), node("n3", "/r2", "x")]
 
     assert applicable_nodes([wish(ANY)], nodes) == 2

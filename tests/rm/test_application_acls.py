@@ -44,7 +44,7 @@ def started(conf: dict[str, str] = ACLS) -> tuple[RM, ApplicationId]:
     rm = RM(conf, user="yarn")
     rm.node("n1")
     app = rm.submit("ann", am_container=ContainerLaunchContext(application_acls=LISTS))
-    rm.run_master(app)
+    rm.run_am(app)
     return rm, app
 
 
@@ -63,7 +63,7 @@ CALLS: dict[str, Callable[[RM, ApplicationId, str], Event]] = {
 @pytest.mark.case("C6")
 @pytest.mark.parametrize("call", CALLS)
 def test_an_application_is_changed_by_whom_its_list_names(call: str) -> None:
-    """The owner, the administrators, the queue's, and whoever MODIFY_APP names; to view is not enough."""
+    """The owner, administrators, the queue's administrators and users of MODIFY_APP; VIEW_APP is not enough."""
     rm, app = started()
     for user in ("vic", "eve"):
         with pytest.raises(YarnException) as refused:
@@ -158,7 +158,7 @@ def test_a_queue_tells_of_the_applications_that_one_may_view() -> None:
         assert [report.application_id for report in info.applications] == expected
 
 
-def test_a_master_is_told_the_lists_of_its_application() -> None:
+def test_an_am_gets_the_access_lists_of_its_application() -> None:
     rm = RM(ACLS)
     rm.node("n1")
     app = rm.submit("ann", am_container=ContainerLaunchContext(application_acls=LISTS))

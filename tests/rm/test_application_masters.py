@@ -1,4 +1,4 @@
-"""register, allocate and finish: response ids, each end told once, refused calls that change nothing."""
+"""register, allocate and finish: response ids, each end reported once, refused calls that change nothing."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def rm() -> RM:
 @pytest.fixture
 def app(rm: RM) -> ApplicationId:
     app = rm.submit()
-    rm.run_master(app)
+    rm.run_am(app)
     return app
 
 
@@ -53,7 +53,7 @@ def beats(rm: RM, duration_ms: int) -> None:
 
 
 def ends(rm: RM, app: ApplicationId) -> list[tuple[object, int]]:
-    """(container, exit status) of what the master is told with its next allocate."""
+    """(container, exit status) of what the AM's next allocate reports."""
     return [(status.container_id, status.exit_status) for status in rm.allocate(app).completed]
 
 
@@ -61,7 +61,7 @@ def ends(rm: RM, app: ApplicationId) -> list[tuple[object, int]]:
 
 
 def test_a_resent_allocate_gets_the_same_reply_and_does_nothing(rm: RM, app: ApplicationId) -> None:
-    """The master did not get reply 1 and sends request 0 again: reply 1, no second hand-over."""
+    """The AM did not get reply 1 and sends request 0 again: reply 1, no second hand-over."""
     first = allocate(rm, app, 0, ask(2))
     rm.beat()
     assert allocate(rm, app, 0, ask(9)) is first
@@ -134,7 +134,7 @@ def test_register_tells_the_queue_and_its_maximum(rm: RM) -> None:
     assert reply.resource_types == ("memory-mb", "vcores")
 
 
-def test_a_master_may_register_before_the_launcher_has_answered(rm: RM) -> None:
+def test_an_am_may_register_before_the_launcher_has_answered(rm: RM) -> None:
     app = rm.submit()
     rm.beat()
     assert rm.attempt_state(app) == "ALLOCATED"
@@ -164,8 +164,8 @@ def test_a_node_whose_nm_began_anew_needs_a_new_token(rm: RM, app: ApplicationId
     assert len(rm.allocate(app).nm_tokens) == 1
 
 
-def test_a_master_that_registers_again_gets_new_tokens_for_all_its_nodes() -> None:
-    """An unmanaged master that starts again has lost its tokens (clearNodeSetForAttempt at each registration)."""
+def test_an_am_that_registers_again_gets_new_tokens_for_all_its_nodes() -> None:
+    """An unmanaged AM that starts again has lost its tokens (clearNodeSetForAttempt at each registration)."""
     rm = RM()
     for host in ("n1", "n2"):
         rm.node(host)
@@ -195,8 +195,8 @@ def test_after_a_second_registration_a_node_without_containers_needs_a_new_token
 def test_progress_is_brought_into_bounds(rm: RM, app: ApplicationId) -> None:
     attempt = rm.core.context.attempt(rm.attempt_id(app))
     assert attempt is not None
-    for response_id, (told, kept) in enumerate([(0.5, 0.5), (1.5, 1.0), (-1.0, 0.0), (float("nan"), 0.0)]):
-        rm.send(Allocate(rm.call(), attempt.attempt_id, AllocateRequest(response_id, progress=told)))
+    for response_id, (sent, kept) in enumerate([(0.5, 0.5), (1.5, 1.0), (-1.0, 0.0), (float("nan"), 0.0)]):
+        rm.send(Allocate(rm.call(), attempt.attempt_id, AllocateRequest(response_id, progress=sent)))
         assert attempt.progress == kept
 
 
@@ -223,17 +223,17 @@ def test_everywhere_cannot_be_blacklisted(rm: RM, app: ApplicationId) -> None:
 
 def test_a_container_of_another_application_cannot_be_released(rm: RM, app: ApplicationId) -> None:
     other = rm.submit("bob")
-    rm.run_master(other)
+    rm.run_am(other)
     theirs = rm.get(other, 1)[0]
     with pytest.raises(InvalidContainerReleaseException, match=str(theirs.id)):
         rm.allocate(app, release=[theirs.id])
 
 
-# Ends, each told once
+# Ends, each reported once
 
 
 def test_an_end_is_told_once_and_then_forgotten_by_its_node(rm: RM, app: ApplicationId) -> None:
-    """Reply n tells it; allocate n+1 proves that it was heard, and only then the node is told to forget it."""
+    """Reply n reports it; allocate n+1 proves that it arrived, and only then may the node forget it."""
     container = rm.get(app, 1)[0]
     rm.beat(ended=[done(container.id, 3)])
     assert ends(rm, app) == [(container.id, 3)]
@@ -244,7 +244,7 @@ def test_an_end_is_told_once_and_then_forgotten_by_its_node(rm: RM, app: Applica
 
 
 def test_an_end_reported_again_is_not_told_again(rm: RM, app: ApplicationId) -> None:
-    """An NM repeats an end until it is told to forget it."""
+    """An NM repeats an end until it may forget it."""
     container = rm.get(app, 1)[0]
     rm.beat(ended=[done(container.id)])
     rm.beat(ended=[done(container.id)])
@@ -280,7 +280,7 @@ def test_finish_before_register_is_refused(rm: RM) -> None:
     assert rm.state(app) == "ACCEPTED"
 
 
-def test_after_its_last_word_a_master_gets_nothing_more(rm: RM, app: ApplicationId) -> None:
+def test_after_unregistering_an_am_gets_nothing_more(rm: RM, app: ApplicationId) -> None:
     rm.allocate(app, [ask(1)])
     rm.finish(app)
     rm.beat()

@@ -1,4 +1,4 @@
-"""Applications and attempts: the way in, retries and what counts, kills, expiry, the words of an end."""
+"""Applications and attempts: submission, retries and which failures count, kills, expiry, diagnostics."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def crash(rm: RM, master: ContainerId, exit_status: int = 1, diagnostics: str = 
 
 
 def beats(rm: RM, duration_ms: int, app: ApplicationId | None = None) -> None:
-    """Let time pass while n1 (and the application's master) stay in touch."""
+    """Let time pass while n1 (and the application's AM) send heartbeats."""
     for _ in range(duration_ms // 100_000):
         rm.wait(100_000)
         rm.beat()
@@ -60,7 +60,7 @@ def beats(rm: RM, duration_ms: int, app: ApplicationId | None = None) -> None:
 
 @pytest.mark.case("I1")
 def test_the_happy_path_in_hadoops_order(rm: RM) -> None:
-    """Every state an application and its attempt pass, in order."""
+    """Every state of an application and its attempt, in order."""
     app = rm.submit()
     seen = [(e.kind, e.target) for e in rm.effects if isinstance(e, StateChanged)]
     assert seen == [
@@ -135,14 +135,14 @@ def test_refused_in_hadoops_words(rm: RM, context: dict[str, Any], message: str)
         ([ANY, ANY], "Invalid resource request, only one resource request with * is allowed"),
     ],
 )
-def test_a_master_is_asked_for_anywhere_exactly_once(rm: RM, names: list[str], message: str) -> None:
+def test_an_am_needs_exactly_one_request_for_anywhere(rm: RM, names: list[str], message: str) -> None:
     asks = tuple(ResourceRequest(0, name, Resource(1024, 1), 1) for name in names)
     with pytest.raises(InvalidResourceRequestException) as refused:
         rm.submit(am_requests=asks)
     assert refused.value.message == message
 
 
-def test_a_master_larger_than_the_maximum_is_refused(rm: RM) -> None:
+def test_an_am_larger_than_the_maximum_is_refused(rm: RM) -> None:
     with pytest.raises(InvalidResourceRequestException, match=r"Requested resource type=\[memory-mb\]"):
         rm.submit(resource=Resource(99_999, 1))
 
@@ -216,7 +216,7 @@ def test_other_ends_count(rm: RM, exit_status: int) -> None:
 
 
 def test_with_one_attempt_even_a_lost_node_is_fatal(rm: RM) -> None:
-    """Correctness may hang on the master not being started twice."""
+    """An application may rely on its AM not being started twice."""
     app = rm.submit(max_app_attempts=1)
     crash(rm, rm.launch(app).id, -100)
     assert rm.state(app) == "FAILED"
@@ -249,7 +249,7 @@ def test_a_launch_that_fails_counts(rm: RM) -> None:
 def test_failing_an_attempt_from_outside(rm: RM) -> None:
     """As on a real cluster: `attempt failed by failApplicationAttempt, 1 attempt`."""
     app = rm.submit(max_app_attempts=1)
-    rm.run_master(app)
+    rm.run_am(app)
     rm.send(FailApplicationAttempt(rm.call(), rm.attempt_id(app)))
     assert application_report(rm.core.context, app).diagnostics == (
         f"Application {app} failed 1 times (global limit =2; local limit is =1) due to Attempt failed by user.."
@@ -275,7 +275,7 @@ def test_unknown_ids_are_refused(rm: RM) -> None:
 
 def test_without_keeping_the_next_attempt_starts_with_nothing(rm: RM) -> None:
     app = rm.submit()
-    master = rm.run_master(app)
+    master = rm.run_am(app)
     task = rm.get(app, 1)[0]
     crash(rm, master.id)
     assert task.id in rm.beat().containers_to_clean_up
@@ -286,9 +286,9 @@ def test_without_keeping_the_next_attempt_starts_with_nothing(rm: RM) -> None:
 
 @pytest.mark.case("I3")
 def test_kept_containers_go_to_the_next_attempt(rm: RM) -> None:
-    """Running ones are kept; what was only allocated dies; what nobody heard of yet is told to the new master."""
+    """Running ones are kept; allocated ones end; ends that no AM knows of are reported to the new AM."""
     app = rm.submit(keep_containers_across_attempts=True)
-    master = rm.run_master(app)
+    master = rm.run_am(app)
     kept, ended, unheard = rm.get(app, 3)
     rm.allocate(app, [ask(1)])
     rm.beat(ended=[done(ended.id, 5)])
@@ -300,9 +300,9 @@ def test_kept_containers_go_to_the_next_attempt(rm: RM) -> None:
     reply = rm.register(app)
     assert [container.id for container in reply.containers_from_previous_attempts] == [kept.id]
     assert [token.node_id.host for token in reply.nm_tokens] == ["n1"]
-    told = {status.container_id: status.exit_status for status in rm.allocate(app).completed}
-    assert told.pop(ended.id) == 5
-    assert told.pop(unheard.id) == 6
+    reported = {status.container_id: status.exit_status for status in rm.allocate(app).completed}
+    assert reported.pop(ended.id) == 5
+    assert reported.pop(unheard.id) == 6
     rm.allocate(app, release=[kept.id])
     assert kept.id in rm.beat().containers_to_clean_up
 
@@ -312,7 +312,7 @@ def test_kept_containers_go_to_the_next_attempt(rm: RM) -> None:
 
 def test_a_kill_ends_the_attempt_first_and_is_repeated_until_stored(rm: RM) -> None:
     app = rm.submit()
-    rm.run_master(app)
+    rm.run_am(app)
     assert rm.kill(app) is False
     assert (rm.state(app), rm.attempt_state(app)) == ("KILLED", "KILLED")
     assert any(isinstance(effect, CleanUpMaster) for effect in rm.effects)
@@ -331,7 +331,7 @@ def test_killed_before_it_had_a_container(rm: RM) -> None:
 
 def test_all_containers_of_a_killed_application_are_cleaned_up(rm: RM) -> None:
     app = rm.submit()
-    master = rm.run_master(app)
+    master = rm.run_am(app)
     tasks = rm.get(app, 2)
     rm.kill(app)
     reply = rm.beat()
@@ -342,7 +342,7 @@ def test_all_containers_of_a_killed_application_are_cleaned_up(rm: RM) -> None:
 def test_a_lifetime_ends_the_application(rm: RM) -> None:
     """At the first check of the monitor (every 3 s) after the lifetime, counted from the submission."""
     app = rm.submit(lifetime_s=6)
-    rm.run_master(app)
+    rm.run_am(app)
     rm.wait(8_999)
     assert rm.state(app) == "RUNNING"
     rm.wait(1)
@@ -352,7 +352,7 @@ def test_a_lifetime_ends_the_application(rm: RM) -> None:
 
 
 def test_a_queue_gives_its_applications_a_lifetime() -> None:
-    """RMAppNewlySavingTransition asks the scheduler; what the client wants is cut to the queue's maximum."""
+    """RMAppNewlySavingTransition: the requested lifetime is cut to the queue's maximum."""
     rm = RM(
         {
             "yarn.scheduler.capacity.root.default.maximum-application-lifetime": "60",
@@ -368,7 +368,7 @@ def test_a_queue_gives_its_applications_a_lifetime() -> None:
 
 def test_a_lifetime_that_was_not_used_up_is_forgotten(rm: RM) -> None:
     app = rm.submit(lifetime_s=6)
-    rm.run_master(app)
+    rm.run_am(app)
     rm.finish(app)
     rm.wait(20_000)
     assert rm.state(app) == "FINISHING"
@@ -377,8 +377,8 @@ def test_a_lifetime_that_was_not_used_up_is_forgotten(rm: RM) -> None:
 # Expiry
 
 
-def test_a_master_that_never_registers_expires(rm: RM) -> None:
-    """An AM that falls silent, as on a real cluster."""
+def test_an_am_that_never_registers_expires(rm: RM) -> None:
+    """An AM that stops calling, as on a real cluster."""
     app = rm.submit(max_app_attempts=1)
     rm.launch(app)
     beats(rm, MASTER_EXPIRY_MS + 300_000)
@@ -393,16 +393,16 @@ def test_a_master_that_never_registers_expires(rm: RM) -> None:
     assert attempt.diagnostics == f"ApplicationMaster for attempt {attempt_id} timed out"
 
 
-def test_a_master_that_asks_stays(rm: RM) -> None:
+def test_an_am_that_calls_allocate_does_not_expire(rm: RM) -> None:
     app = rm.submit()
-    rm.run_master(app)
+    rm.run_am(app)
     beats(rm, 3 * MASTER_EXPIRY_MS, app)
     assert rm.state(app) == "RUNNING"
 
 
-def test_a_master_that_unregistered_but_does_not_end_is_ended(rm: RM) -> None:
+def test_an_am_that_unregistered_but_does_not_end_is_ended(rm: RM) -> None:
     app = rm.submit()
-    rm.run_master(app)
+    rm.run_am(app)
     rm.finish(app)
     beats(rm, MASTER_EXPIRY_MS + 300_000)
     assert (rm.state(app), rm.attempt_state(app)) == ("FINISHED", "FINISHED")
@@ -410,14 +410,14 @@ def test_a_master_that_unregistered_but_does_not_end_is_ended(rm: RM) -> None:
 
 def test_an_acquired_container_that_is_never_started_expires(rm: RM) -> None:
     app = rm.submit()
-    rm.run_master(app)
+    rm.run_am(app)
     rm.allocate(app, [ask(1)])
     rm.beat()
     (container,) = rm.allocate(app).allocated
     beats(rm, ALLOCATION_EXPIRY_MS + 200_000, app)
-    told = [status for _, _, effects in rm.log for status in _completed(effects)]
-    assert [(status.container_id, status.exit_status) for status in told] == [(container.id, -100)]
-    assert told[0].diagnostics == "Container expired since it was unused"
+    reported = [status for _, _, effects in rm.log for status in _completed(effects)]
+    assert [(status.container_id, status.exit_status) for status in reported] == [(container.id, -100)]
+    assert reported[0].diagnostics == "Container expired since it was unused"
 
 
 def _completed(effects: Sequence[Effect]) -> list[ContainerStatus]:
@@ -426,7 +426,7 @@ def _completed(effects: Sequence[Effect]) -> list[ContainerStatus]:
 
 def test_a_container_that_was_started_does_not_expire(rm: RM) -> None:
     app = rm.submit()
-    rm.run_master(app)
+    rm.run_am(app)
     container = rm.get(app, 1)[0]
     beats(rm, 2 * ALLOCATION_EXPIRY_MS, app)
     assert rm.core.scheduler.container(container.id) is not None
@@ -446,9 +446,9 @@ def test_while_it_waits_the_attempt_says_for_what(rm: RM) -> None:
 
 
 def test_use_is_accounted_in_whole_seconds_of_each_container(rm: RM) -> None:
-    """What ended and what still runs (here the master), up to the last step."""
+    """What ended and what still runs (here the AM), up to the last step."""
     app = rm.submit()
-    rm.run_master(app)
+    rm.run_am(app)
     task = rm.get(app, 1)[0]
     rm.wait(2_900)
     rm.beat(ended=[done(task.id)])
@@ -485,12 +485,12 @@ def test_in_tests_an_event_out_of_place_raises(rm: RM) -> None:
         rm.send(MasterLaunched(rm.attempt_id(app)))
 
 
-def test_the_node_of_a_master_leaves(rm: RM) -> None:
+def test_an_attempt_fails_with_its_ams_node(rm: RM) -> None:
     """The attempt fails without counting; the next waits for a node."""
     app = rm.submit()
-    rm.run_master(app)
+    rm.run_am(app)
     rm.send(UnregisterNode(rm.call(), rm.nodes["n1"].node_id))
     assert (rm.state(app), rm.attempt_id(app).attempt) == ("ACCEPTED", 2)
     rm.node("n2")
-    rm.run_master(app, "n2")
+    rm.run_am(app, "n2")
     assert rm.state(app) == "RUNNING"

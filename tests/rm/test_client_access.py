@@ -50,7 +50,7 @@ print(json.dumps((os.getuid(), *said)))
 
 
 async def _called_plainly(address: str, path: str, uid: int) -> tuple[int, str, str]:
-    """(uid of the caller, status, its text)."""
+    """(uid of the caller, status, its message)."""
     process = await asyncio.create_subprocess_exec(
         sys.executable, "-c", PLAIN_CLIENT, address, path, str(uid), stdout=asyncio.subprocess.PIPE
     )

@@ -1,4 +1,4 @@
-"""What clients change of living applications: queue and priority (ClientRMService), refused as a real cluster does."""
+"""Clients change the queue and priority of applications (ClientRMService); refusals are those of a real cluster."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def rm() -> RM:
 @pytest.mark.case("C6")
 def test_a_running_application_is_moved(rm: RM) -> None:
     app = rm.submit()
-    rm.run_master(app)
+    rm.run_am(app)
     assert rm.send(MoveApplication(rm.call(), "ann", app, "root.dev.a")) is None
     assert rm.core.context.apps[app].queue == "root.dev.a"
 
@@ -71,7 +71,7 @@ def test_the_priority_of_what_is_over_stays(rm: RM) -> None:
 
 def test_a_lifetime_is_given_and_moved(rm: RM) -> None:
     app = rm.submit()
-    rm.run_master(app)
+    rm.run_am(app)
     until = rm.now_ms + 60_000
     assert rm.send(UpdateApplicationTimeouts(rm.call(), app, until)) == until
     assert rm.send(UpdateApplicationTimeouts(rm.call(), app, until + 30_000)) == until + 30_000
@@ -101,7 +101,7 @@ def test_lifetimes_that_cannot_be(rm: RM) -> None:
 
 
 def test_a_lifetime_is_reported_as_long_as_it_counts(rm: RM) -> None:
-    """RMAppImpl.createAndGetApplicationReport: of what is over the end stays, and nothing remains."""
+    """RMAppImpl.createAndGetApplicationReport: an application that is over keeps its expiry, and has no time left."""
     app = rm.submit()
     assert lifetime(rm, app) == ("UNLIMITED", -1)
     until = rm.now_ms + 60_400
@@ -120,7 +120,7 @@ def test_a_lifetime_of_the_past_is_told_in_hadoops_words(rm: RM) -> None:
 
 def test_a_signal_goes_with_the_nodes_next_heartbeat_once(rm: RM) -> None:
     app = rm.submit()
-    master = rm.run_master(app)
+    master = rm.run_am(app)
     assert rm.send(SignalContainer(rm.call(), master.id, SignalContainerCommand.OUTPUT_THREAD_DUMP)) is None
     assert rm.beat().containers_to_signal == ((master.id, SignalContainerCommand.OUTPUT_THREAD_DUMP),)
     assert rm.beat().containers_to_signal == ()
@@ -128,7 +128,7 @@ def test_a_signal_goes_with_the_nodes_next_heartbeat_once(rm: RM) -> None:
 
 def test_a_container_that_is_not_there_cannot_be_signalled(rm: RM) -> None:
     app = rm.submit()
-    master = rm.run_master(app)
+    master = rm.run_am(app)
     for absent in (ContainerId(master.id.attempt_id, 9), ContainerId.parse("container_1_0001_01_000001")):
         with pytest.raises(YarnException, match=f"^Trying to signal an absent container {absent}$"):
             rm.send(SignalContainer(rm.call(), absent, SignalContainerCommand.GRACEFUL_SHUTDOWN))

@@ -1,4 +1,4 @@
-"""A container that grows: who tells its NM, what the NM tells, and what happens if nobody does (RMContainerImpl)."""
+"""A container that grows: who brings it to its NM, what the NM reports, and what expires (RMContainerImpl)."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ class Grower:
         self.rm = rm
         rm.node("n1")
         self.app: ApplicationId = rm.submit()
-        rm.run_master(self.app)
+        rm.run_am(self.app)
         (self.container,) = rm.get(self.app, 1)
         self.id: ContainerId = self.container.id
 
     @property
     def seen(self) -> RMContainer:
-        """As the scheduler has it."""
+        """The scheduler's container."""
         return self.rm.core.scheduler.containers_of(self.app)[self.id]
 
     @property
@@ -42,7 +42,7 @@ class Grower:
         return self.seen.resource.memory_mb
 
     def change(self, memory_mb: int) -> AllocateResponse:
-        """Ask for another size, let the node be served, and fetch what came of it."""
+        """Request another size, send a heartbeat of the node, and fetch the updated container."""
         increase = memory_mb > self.size_mb
         kind = ContainerUpdateType.INCREASE_RESOURCE if increase else ContainerUpdateType.DECREASE_RESOURCE
         request = UpdateContainerRequest(self.id, self.seen.container.version, kind, Resource(memory_mb, 1))
@@ -59,10 +59,10 @@ class Grower:
         rm._response_ids[attempt_id] = response.response_id
         return response
 
-    def beat(self, told_mb: int | None = None, vcores: int = 1) -> NodeHeartbeatResponse:
-        """A heartbeat of the node; `told_mb`: the container has grown to that."""
+    def beat(self, reported_mb: int | None = None, vcores: int = 1) -> NodeHeartbeatResponse:
+        """A heartbeat of the node; `reported_mb`: the container has grown to that."""
         nm = self.rm.nodes["n1"]
-        grown = () if told_mb is None else (replace(self.container, resource=Resource(told_mb, vcores)),)
+        grown = () if reported_mb is None else (replace(self.container, resource=Resource(reported_mb, vcores)),)
         request = replace(nm.request(nm.killed), increased_containers=grown)
         nm.killed = []
         response: NodeHeartbeatResponse = self.rm.send(NodeHeartbeat(self.rm.call(), request))
@@ -70,7 +70,7 @@ class Grower:
         return response
 
     def wait(self, duration_ms: int) -> None:
-        """Time passes; master and node stay in touch."""
+        """Let time pass while AM and node send heartbeats."""
         for _ in range(duration_ms // 100_000):
             self.rm.wait(100_000)
             self.beat()
@@ -86,7 +86,7 @@ def orders(response: NodeHeartbeatResponse) -> list[tuple[ContainerId, int, int]
     return [(order.id, order.resource.memory_mb, order.version) for order in response.containers_to_update]
 
 
-def test_an_increase_is_the_masters_to_bring_to_the_node(grower: Grower) -> None:
+def test_the_am_brings_an_increase_to_the_node(grower: Grower) -> None:
     (updated,) = grower.change(2048).updated_containers
     assert (updated.container.resource.memory_mb, updated.container.version) == (2048, 1)
     assert orders(grower.beat()) == []
@@ -94,7 +94,7 @@ def test_an_increase_is_the_masters_to_bring_to_the_node(grower: Grower) -> None
 
 def test_a_decrease_is_told_to_the_node_once(grower: Grower) -> None:
     grower.change(2048)
-    grower.beat(told_mb=2048)
+    grower.beat(reported_mb=2048)
     grower.change(1024)
     # The order is there when the reply to a heartbeat is made, so the next heartbeat brings it.
     assert orders(grower.beat()) == [(grower.id, 1024, 2)]
@@ -109,7 +109,7 @@ def test_the_rm_tells_the_node_of_an_increase_if_it_is_to() -> None:
 
 def test_a_confirmed_increase_stays(grower: Grower) -> None:
     grower.change(2048)
-    grower.beat(told_mb=2048)
+    grower.beat(reported_mb=2048)
     grower.wait(2 * EXPIRY_MS)
     assert grower.size_mb == 2048
 
@@ -126,7 +126,7 @@ def test_an_increase_that_nobody_brings_to_the_node_is_taken_back(grower: Grower
     assert node.allocated.memory_mb == 2048, "the master's and the container's"
 
 
-def test_what_is_taken_back_is_told_to_master_and_node(grower: Grower) -> None:
+def test_am_and_node_learn_of_an_increase_that_is_taken_back(grower: Grower) -> None:
     grower.change(2048)
     for _ in range((EXPIRY_MS + LOOK_MS) // 100_000):
         grower.rm.wait(100_000)
@@ -141,27 +141,27 @@ def test_what_is_taken_back_is_told_to_master_and_node(grower: Grower) -> None:
 
 
 def test_of_two_increases_only_the_one_that_was_brought_stays(grower: Grower) -> None:
-    """1 -> 2 -> 4 GB, and the node tells of 2: after a time it is 2 again."""
+    """1 -> 2 -> 4 GB, and the node reports 2: after the expiry it is 2 again."""
     grower.change(2048)
     grower.change(4096)
     assert grower.size_mb == 4096
-    grower.beat(told_mb=2048)
+    grower.beat(reported_mb=2048)
     grower.wait(EXPIRY_MS + LOOK_MS)
     assert grower.size_mb == 2048
 
 
 def test_a_node_that_tells_too_much_is_told_to_shrink(grower: Grower) -> None:
-    """The container was made smaller before its node had told of the increase."""
+    """The container was made smaller before its node reported the increase."""
     grower.change(4096)
     grower.change(2048)
     assert orders(grower.beat()) == [(grower.id, 2048, 2)]
-    grower.beat(told_mb=4096)
+    grower.beat(reported_mb=4096)
     assert orders(grower.beat()) == [(grower.id, 2048, 2)]
 
 
 def test_a_size_that_is_neither_larger_nor_smaller_ends_the_container(grower: Grower) -> None:
     grower.change(2048)
-    grower.beat(told_mb=1024, vcores=2)
+    grower.beat(reported_mb=1024, vcores=2)
     assert grower.id in grower.beat().containers_to_clean_up
 
 
@@ -169,7 +169,7 @@ def test_a_container_that_the_rm_does_not_know_is_ended(grower: Grower) -> None:
     grower.rm.allocate(grower.app, release=[grower.id])
     grower.beat()
     grower.beat()
-    grower.beat(told_mb=2048)
+    grower.beat(reported_mb=2048)
     assert grower.id in grower.beat().containers_to_clean_up
 
 
@@ -181,7 +181,7 @@ def test_the_end_of_a_container_ends_the_wait_for_its_increase(grower: Grower) -
 
 
 def test_a_decrease_of_what_is_about_to_grow_is_refused(grower: Grower) -> None:
-    """Hadoop takes it, and fails at every call of the master from then on."""
+    """Hadoop accepts it, and then fails at every call of the AM."""
     version = grower.seen.container.version
     grower.call(UpdateContainerRequest(grower.id, version, ContainerUpdateType.INCREASE_RESOURCE, Resource(4096, 1)))
     grower.beat()
@@ -195,14 +195,14 @@ def test_a_decrease_of_what_is_about_to_grow_is_refused(grower: Grower) -> None:
 
 
 def test_an_end_that_nobody_will_ask_for_is_forgotten_by_the_node(grower: Grower) -> None:
-    """The application is gone from the scheduler when its node tells the end."""
+    """The scheduler does not have the application any more when its node reports the end."""
     stranger = ContainerId(grower.id.attempt_id, 99)
     grower.rm.beat(ended=[done(stranger)])
     assert stranger in grower.beat().containers_to_forget
 
 
 def test_an_opportunistic_ask_is_served_like_any_other(grower: Grower) -> None:
-    """Where nobody allocates opportunistic containers, they are guaranteed ones."""
+    """Without a scheduler for opportunistic containers, they become guaranteed ones."""
     rm = grower.rm
     wanted: ResourceRequest = replace(ask(1), execution_type=ExecutionType.OPPORTUNISTIC)
     rm.allocate(grower.app, [wanted])

@@ -1,4 +1,4 @@
-"""Any order of events keeps the promises: answered once, told once, nothing lost on nodes and in queues.
+"""For any order of events: each call is answered once, each end reported once, and nothing is left on nodes and queues.
 
 The steps of `RM` are audited (rm.core.invariants): each checks all invariants of the scheduler and its bookings.
 """
@@ -44,25 +44,25 @@ TWO_QUEUES = {
 
 
 class ResourceManagerMachine(RuleBasedStateMachine):
-    """Masters at work on three nodes; now and then something is disturbed, so that there is work to disturb."""
+    """AMs with containers on three nodes; faults are rare, so that there is work that they can disturb."""
 
     @initialize(keep=st.booleans())
     def start(self, keep: bool) -> None:
         self.rm = RM(TWO_QUEUES)
         self.apps: list[ApplicationId] = []
-        self.told: set[tuple[ApplicationAttemptId, ContainerId]] = set()
+        self.reported: set[tuple[ApplicationAttemptId, ContainerId]] = set()
         for host in HOSTS:
             self.rm.node(host)
         for user, queue in (("ann", "a"), ("bob", "default")):
             self.submit(keep, queue, user)
-            self.rm.run_master(self.apps[-1])
+            self.rm.run_am(self.apps[-1])
 
     def running(self) -> list[ApplicationId]:
-        """Applications whose current attempt's master has registered."""
+        """Applications whose current attempt's AM has registered."""
         return [app for app in self.apps if self.rm.attempt_state(app) == "RUNNING"]
 
     def live(self, app: ApplicationId, *, master: bool = False) -> list[RMContainer]:
-        """Containers of the application that somebody has fetched."""
+        """Containers of the application that an AM has fetched."""
         containers = self.rm.core.scheduler.containers_of(app).values()
         return [c for c in containers if c.is_am == master and c.state is not RMContainerState.ALLOCATED]
 
@@ -89,7 +89,7 @@ class ResourceManagerMachine(RuleBasedStateMachine):
     @precondition(lambda self: self.running())
     @rule(data=st.data(), count=st.integers(0, 5), size_mb=st.sampled_from([512, 1024, 3000]))
     def ask_for_containers(self, data: st.DataObject, count: int, size_mb: int) -> None:
-        """Ask, let every node beat, and start what was given.
+        """Request containers, send a heartbeat of every node, and start what was allocated.
 
         Each size has a priority of its own: Hadoop fills a reservation at its old size if an ask of the same priority
         has meanwhile shrunk, and puts more on the node than it has.
@@ -183,7 +183,7 @@ class ResourceManagerMachine(RuleBasedStateMachine):
             getattr(self, kind)(data.draw(st.sampled_from(self.running())))
 
     def crash(self, app: ApplicationId) -> None:
-        """The master ends by itself."""
+        """The AM ends by itself."""
         for master in self.live(app, master=True):
             if master.id in self.rm.nodes[master.node_id.host].running:
                 self.rm.beat(master.node_id.host, ended=[done(master.id, 1)])
@@ -195,16 +195,16 @@ class ResourceManagerMachine(RuleBasedStateMachine):
         self.rm.kill(app)
 
     def note_told(self, app: ApplicationId, reply: AllocateResponse) -> None:
-        """Each master hears of an end once; the next one hears again of what the last may not have heard."""
+        """Each AM gets an end once; the next one gets again what may not have reached the last."""
         attempt_id = self.rm.attempt_id(app)
         for status in reply.completed:
-            assert (attempt_id, status.container_id) not in self.told, "an end was told twice"
-            self.told.add((attempt_id, status.container_id))
+            assert (attempt_id, status.container_id) not in self.reported, "an end was reported twice"
+            self.reported.add((attempt_id, status.container_id))
 
     def teardown(self) -> None:
-        """Nodes are back, applications are killed, unregistered masters end: nothing is left (I-32, I-41, I-60).
+        """Nodes are back, applications are killed, unregistered AMs end: nothing is left (I-32, I-41, I-60).
 
-        A node is told of what is over with one heartbeat and says with the next that it has ended.
+        One heartbeat orders a node to end what is over; the next reports that it ended.
         """
         for _ in range(3):
             for host in HOSTS:

@@ -1,4 +1,4 @@
-"""Hosts that are excluded, at once or gracefully, and let in again (NodesListManager, DecommissioningNodesWatcher)."""
+"""Hosts are excluded, at once or gracefully, and included again (NodesListManager, DecommissioningNodesWatcher)."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ BEAT_MS = 1000
 
 @pytest.fixture
 def rm() -> RM:
-    """Two nodes; n1 is the one that goes."""
+    """Two nodes; n1 is the one that leaves."""
     rm = RM()
     rm.node("n1")
     rm.node("n2")
@@ -59,7 +59,7 @@ def register(rm: RM, host: str) -> tuple[NodeAction, str]:
 
 def test_an_excluded_node_goes_at_once_with_its_containers(rm: RM) -> None:
     app = rm.submit()
-    rm.run_master(app, "n2")
+    rm.run_am(app, "n2")
     (task,) = rm.get(app, 1, "n1")
     refresh(rm, "n1")
     assert state(rm) is NodeState.DECOMMISSIONED
@@ -94,7 +94,7 @@ def test_a_host_that_is_let_in_again_has_a_new_node(rm: RM) -> None:
 
 
 def test_a_host_that_no_list_names_is_shut_down_not_decommissioned(rm: RM) -> None:
-    """NodesListManager.isUntrackedNode: there is an include list, and it is on neither."""
+    """NodesListManager.isUntrackedNode: there is an include list, and neither list names it."""
     refresh(rm, "n2", included=("n2", "n3"))
     assert state(rm) is NodeState.SHUTDOWN
     assert state(rm, N2) is NodeState.DECOMMISSIONED
@@ -104,9 +104,9 @@ def test_a_host_that_no_list_names_is_shut_down_not_decommissioned(rm: RM) -> No
 
 
 def test_a_node_on_its_way_out_takes_nothing_new(rm: RM) -> None:
-    """AbstractYarnScheduler.nodeUpdate: its size becomes what is in use, and is given back when it is called back."""
+    """AbstractYarnScheduler.nodeUpdate: its size becomes what is in use, and is restored when it is recommissioned."""
     app = rm.submit()
-    rm.run_master(app, "n2")
+    rm.run_am(app, "n2")
     (task,) = rm.get(app, 1, "n1")
     exclude_gracefully(rm, "n1")
     assert state(rm) is NodeState.DECOMMISSIONING
@@ -115,7 +115,7 @@ def test_a_node_on_its_way_out_takes_nothing_new(rm: RM) -> None:
     assert beat.action is NodeAction.NORMAL
     assert report(rm, N1).capability == Resource(1024, 1)
     rm.allocate(app, [ask(2)])
-    assert rm.beat("n1").resource == Resource(1024, 1), "the NM is told its size"
+    assert rm.beat("n1").resource == Resource(1024, 1), "the NM gets its size"
     assert rm.allocate(app).allocated == ()
     refresh(rm)
     assert state(rm) is NodeState.RUNNING
@@ -125,9 +125,9 @@ def test_a_node_on_its_way_out_takes_nothing_new(rm: RM) -> None:
     assert rm.core.scheduler.container(task.id) is not None
 
 
-def test_masters_are_told_of_a_node_on_its_way_out(rm: RM) -> None:
+def test_ams_are_notified_of_a_decommissioning_node(rm: RM) -> None:
     app = rm.submit()
-    rm.run_master(app, "n2")
+    rm.run_am(app, "n2")
     rm.get(app, 1, "n1")
     exclude_gracefully(rm, "n1", timeout_s=8)
     (update,) = rm.allocate(app).updated_nodes
@@ -141,9 +141,9 @@ def test_masters_are_told_of_a_node_on_its_way_out(rm: RM) -> None:
 
 
 def test_it_goes_when_the_last_application_that_ran_there_is_over(rm: RM) -> None:
-    """The end of the container is not enough: what it has written may be wanted."""
+    """The end of the container is not enough: its output may be needed."""
     app = rm.submit()
-    master = rm.run_master(app, "n2")
+    master = rm.run_am(app, "n2")
     (task,) = rm.get(app, 1, "n1")
     exclude_gracefully(rm, "n1", timeout_s=-1)
     rm.beat("n1", [done(task.id)])
@@ -167,8 +167,8 @@ def test_an_empty_node_goes_with_its_next_heartbeat(rm: RM) -> None:
     assert state(rm) is NodeState.DECOMMISSIONED
 
 
-def test_a_master_that_the_nm_tells_of_for_the_first_time_is_waited_for(rm: RM) -> None:
-    """StatusUpdateWhenHealthyTransition asks before it takes the report: the application is not known to run there."""
+def test_a_decommissioning_node_waits_for_an_am_that_it_reports_for_the_first_time(rm: RM) -> None:
+    """StatusUpdateWhenHealthyTransition checks before it takes the report: no application is known there yet."""
     app = rm.submit()
     rm.launch(app, "n1")
     exclude_gracefully(rm, "n1")
@@ -177,9 +177,9 @@ def test_a_master_that_the_nm_tells_of_for_the_first_time_is_waited_for(rm: RM) 
 
 
 def test_a_task_that_the_nm_tells_of_for_the_first_time_is_not(rm: RM) -> None:
-    """As in Hadoop: of a lost task there can be another."""
+    """As in Hadoop: a lost task can run again."""
     app = rm.submit()
-    rm.run_master(app, "n2")
+    rm.run_am(app, "n2")
     rm.allocate(app, [ask(1)])
     rm.beat("n1")
     exclude_gracefully(rm, "n1")
@@ -189,7 +189,7 @@ def test_a_task_that_the_nm_tells_of_for_the_first_time_is_not(rm: RM) -> None:
 
 def test_who_has_waited_long_enough_goes_with_what_runs_there(rm: RM) -> None:
     app = rm.submit()
-    rm.run_master(app, "n2")
+    rm.run_am(app, "n2")
     (task,) = rm.get(app, 1, "n1")
     exclude_gracefully(rm, "n1", timeout_s=8)
     rm.beat("n1")
@@ -204,9 +204,9 @@ def test_who_has_waited_long_enough_goes_with_what_runs_there(rm: RM) -> None:
 
 
 def test_a_silent_node_is_found_by_a_poll(rm: RM) -> None:
-    """Every 20 s, counted from the ResourceManager's start; it is given up for its time, not for its silence."""
+    """Every 20 s from the ResourceManager's start; it leaves because of its timeout, not for missing heartbeats."""
     app = rm.submit()
-    rm.run_master(app, "n2")
+    rm.run_am(app, "n2")
     rm.get(app, 1, "n1")
     exclude_gracefully(rm, "n1", timeout_s=30)
     rm.beat("n1")
@@ -219,7 +219,7 @@ def test_a_silent_node_is_found_by_a_poll(rm: RM) -> None:
 
 def test_a_later_refresh_changes_the_time_that_is_left(rm: RM) -> None:
     app = rm.submit()
-    rm.run_master(app, "n2")
+    rm.run_am(app, "n2")
     rm.get(app, 1, "n1")
     exclude_gracefully(rm, "n1", timeout_s=60)
     rm.beat("n1")
@@ -230,7 +230,7 @@ def test_a_later_refresh_changes_the_time_that_is_left(rm: RM) -> None:
 
 def test_a_hosts_own_time_goes_before_the_requests(rm: RM) -> None:
     app = rm.submit()
-    rm.run_master(app, "n2")
+    rm.run_am(app, "n2")
     rm.get(app, 1, "n1")
     hosts = HostLists(excluded=(("n1", 3),))
     rm.send(RefreshNodes(rm.call(), hosts, DecommissionType.GRACEFUL, 60))
@@ -239,7 +239,7 @@ def test_a_hosts_own_time_goes_before_the_requests(rm: RM) -> None:
 
 def test_force_ends_the_waiting_and_nothing_else(rm: RM) -> None:
     app = rm.submit()
-    rm.run_master(app, "n2")
+    rm.run_am(app, "n2")
     rm.get(app, 1, "n1")
     exclude_gracefully(rm, "n1")
     refresh(rm, kind=DecommissionType.FORCEFUL)
@@ -250,7 +250,7 @@ def test_force_ends_the_waiting_and_nothing_else(rm: RM) -> None:
 
 def test_an_ill_node_on_its_way_out_stays_there(rm: RM) -> None:
     app = rm.submit()
-    rm.run_master(app, "n2")
+    rm.run_am(app, "n2")
     rm.get(app, 1, "n1")
     exclude_gracefully(rm, "n1")
     rm.beat("n1", healthy=False)
@@ -258,7 +258,7 @@ def test_an_ill_node_on_its_way_out_stays_there(rm: RM) -> None:
 
 
 def test_an_ill_node_can_be_sent_on_its_way_out(rm: RM) -> None:
-    """It is in no scheduler: nothing breaks, and being empty it goes."""
+    """The scheduler does not have it; since it is empty, it leaves."""
     rm.beat("n1", healthy=False)
     exclude_gracefully(rm, "n1")
     rm.beat("n1")
@@ -268,7 +268,7 @@ def test_an_ill_node_can_be_sent_on_its_way_out(rm: RM) -> None:
 def test_a_signal_for_a_node_on_its_way_out_is_dropped(rm: RM) -> None:
     """As in Hadoop, whose table has no row for it."""
     app = rm.submit()
-    rm.run_master(app, "n2")
+    rm.run_am(app, "n2")
     (task,) = rm.get(app, 1, "n1")
     exclude_gracefully(rm, "n1")
     rm.send(SignalContainer(rm.call(), task.id, SignalContainerCommand.GRACEFUL_SHUTDOWN))
@@ -277,7 +277,7 @@ def test_a_signal_for_a_node_on_its_way_out_is_dropped(rm: RM) -> None:
 
 def test_an_nm_that_began_anew_without_work_has_nothing_to_stay_for(rm: RM) -> None:
     app = rm.submit()
-    rm.run_master(app, "n2")
+    rm.run_am(app, "n2")
     rm.get(app, 1, "n1")
     exclude_gracefully(rm, "n1")
     assert register(rm, "n1")[0] is NodeAction.NORMAL

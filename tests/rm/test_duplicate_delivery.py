@@ -79,7 +79,7 @@ LATER_MS = START_MS + 10**9
 
 
 def scene(*, registered: bool) -> RM:
-    """Two nodes; ann's application runs. If its master has `registered`, it had two containers and one has ended."""
+    """Two nodes; ann's application runs. If its AM has `registered`, it had two containers and one has ended."""
     rm = RM(QUEUES)
     rm.node("n1")
     rm.node("n2")
@@ -161,7 +161,7 @@ def test_every_call_has_a_row_or_a_reason() -> None:
 
 @pytest.mark.parametrize("kind", CALLS, ids=lambda kind: kind.__name__)
 def test_a_second_delivery_changes_nothing(kind: type) -> None:
-    """It may be refused, like the removal of a label that is gone."""
+    """The second may be refused, like the removal of a label that is already removed."""
     rm = scene(registered=kind is not RegisterApplicationMaster)
     before = digest(rm.core)
     event: Any = CALLS[kind](rm, rm.call())

@@ -1,4 +1,4 @@
-"""Why a container is not here, as clients are told: whose check, which numbers, which key to change."""
+"""Why an application does not get a container: whose check refused it, the two numbers, and the key to change."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def rm() -> RM:
 
 def test_what_is_asked_for_is_listed_with_the_state(rm: RM) -> None:
     app = rm.submit(queue="x")
-    rm.run_master(app)
+    rm.run_am(app)
     far = ResourceRequest(1, "far", Resource(2048, 1), 2, relax_locality=False)
     rm.allocate(app, asks=[ask(3), far])
     found = explain(rm, app)
@@ -57,9 +57,9 @@ def test_what_is_asked_for_is_listed_with_the_state(rm: RM) -> None:
 
 
 def test_a_full_queue_names_the_maximum_that_binds_it(rm: RM) -> None:
-    """The leaf is held by its parent's maximum: 4096 of 8192 MB."""
+    """The parent's maximum limits the leaf: 4096 of 8192 MB."""
     app = rm.submit(queue="x")
-    rm.run_master(app)
+    rm.run_am(app)
     rm.get(app, 3)
     rm.allocate(app, asks=[ask(1)])
     rm.beat("n1")
@@ -71,7 +71,7 @@ def test_a_full_queue_names_the_maximum_that_binds_it(rm: RM) -> None:
 
 def test_a_request_larger_than_what_is_left_names_the_queue_above(rm: RM) -> None:
     app = rm.submit(queue="x")
-    rm.run_master(app)
+    rm.run_am(app)
     rm.allocate(app, asks=[ask(1, 4096)])
     rm.beat("n1")
     small, leaf = explain(rm, app).obstacles
@@ -84,7 +84,7 @@ def test_a_request_larger_than_what_is_left_names_the_queue_above(rm: RM) -> Non
 def test_a_users_limit_is_the_users_and_names_both_keys(rm: RM) -> None:
     """One user may have 1.5 times the guarantee of 4096 MB."""
     app = rm.submit(queue="b")
-    rm.run_master(app)
+    rm.run_am(app)
     rm.get(app, 6)
     rm.allocate(app, asks=[ask(1)])
     rm.beat("n1")
@@ -152,7 +152,7 @@ def test_a_container_larger_than_the_node_names_what_the_node_has() -> None:
     rm.node("n1", 2048)
     rm.node("n2", 8192)
     app = rm.submit()
-    rm.run_master(app, "n2")
+    rm.run_am(app, "n2")
     rm.allocate(app, asks=[ask(1, 4096)])
     rm.beat("n1")
     small = one(explain(rm, app), "NODE_TOTAL_TOO_SMALL")
@@ -162,10 +162,10 @@ def test_a_container_larger_than_the_node_names_what_the_node_has() -> None:
 def test_a_reservation_is_told_with_its_age(rm: RM) -> None:
     rm.node("n2", 2048)
     first = rm.submit(queue="b")
-    rm.run_master(first)
+    rm.run_am(first)
     rm.get(first, 5)
     second = rm.submit("ben", queue="x")
-    rm.run_master(second)
+    rm.run_am(second)
     rm.allocate(second, asks=[ask(1, 2048)])
     rm.beat("n1")
     since_ms = rm.now_ms
@@ -179,7 +179,7 @@ def test_a_reservation_is_told_with_its_age(rm: RM) -> None:
 def test_obstacles_come_node_by_node_the_applications_own_first(rm: RM) -> None:
     rm.node("n2", 8192)
     app = rm.submit(queue="x")
-    rm.run_master(app)
+    rm.run_am(app)
     rm.get(app, 6)
     rm.allocate(app, asks=[ask(1, 2048)])
     for host in ("n2", "n1"):
@@ -198,7 +198,7 @@ def test_obstacles_come_node_by_node_the_applications_own_first(rm: RM) -> None:
 
 def test_what_is_over_or_unknown_has_no_obstacles(rm: RM) -> None:
     app = rm.submit(queue="x")
-    rm.run_master(app)
+    rm.run_am(app)
     rm.finish(app)
     found = explain(rm, app)
     assert (found.state, found.asks, found.obstacles) == (YarnApplicationState.FINISHED, (), ())
@@ -211,7 +211,7 @@ def test_nodes_are_told_in_the_order_of_their_numbers() -> None:
     for host in ("n10", "n2", "n1"):
         rm.node(host, 2048)
     app = rm.submit(queue="a")
-    rm.run_master(app)
+    rm.run_am(app)
     rm.allocate(app, asks=[ask(1, 4096)])
     for host in ("n10", "n2", "n1"):
         rm.beat(host)

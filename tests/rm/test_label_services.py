@@ -1,4 +1,4 @@
-"""Labels over real gRPC: given by administrators, told to clients, of nodes and of queues."""
+"""Labels of nodes and queues over real gRPC: administrators set them, clients read them."""
 
 from __future__ import annotations
 

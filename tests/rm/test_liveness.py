@@ -1,4 +1,4 @@
-"""Monitors: who has been silent for too long, at the instants of Hadoop's checkers."""
+"""Monitors: keys expire at the instants of Hadoop's checkers."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def test_nobody_watched_is_nothing_to_wait_for() -> None:
 
 
 def test_silence_of_just_the_interval_is_not_yet_too_long() -> None:
-    """AbstractLivelinessMonitor: expired when now > last ping + interval, looked at every third of the interval."""
+    """AbstractLivelinessMonitor: expired when now > last ping + interval, checked every third of the interval."""
     watched = monitor("n1")
     assert watched.next_deadline_ms() == 40_000
     assert watched.expire(39_999) == []
@@ -41,7 +41,7 @@ def test_a_ping_moves_the_deadline() -> None:
 
 
 def test_forgiven_silence_does_not_count() -> None:
-    """The order of who was silent for longest stays."""
+    """The longest silent stays first."""
     watched = monitor("n1", "n2")
     watched.ping("n1", 1_000)
     watched.extend(25_000)
@@ -70,7 +70,7 @@ def test_the_longest_silent_expires_first() -> None:
     st.integers(1, 100_000),
 )
 def test_it_expires_whom_a_walk_over_everybody_would(pings: list[tuple[str, int]], later_ms: int) -> None:
-    """Against the plain rule: at the last check before now, silent for more than the interval."""
+    """Compared with the plain rule: silent for more than the interval at the last check before now."""
     watched = monitor(*"abcde")
     last = dict.fromkeys("abcde", 0)
     now_ms = 0

@@ -1,4 +1,4 @@
-"""Labels through the core's events: an administrator gives them to nodes, asks name them (AdminService)."""
+"""Labels through the core's events: an administrator gives them to nodes, requests name them (AdminService)."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def labelled(label: str | None, count: int = 1, name: str = ANY) -> ResourceRequ
 
 
 def places(rm: RM, app: ApplicationId) -> list[str]:
-    """Where what is placed by a beat of each node is."""
+    """The nodes of the containers that a heartbeat of each node places."""
     rm.beat("n1")
     rm.beat("g1")
     return [container.node_id.host for container in rm.allocate(app).allocated]
@@ -56,18 +56,18 @@ def places(rm: RM, app: ApplicationId) -> list[str]:
 @pytest.mark.case("G1")
 def test_an_ask_goes_to_the_nodes_of_its_label(rm: RM) -> None:
     app = rm.submit()
-    rm.run_master(app)
+    rm.run_am(app)
     rm.allocate(app, [labelled("gpu", 2), replace(ask(1), priority=2)])
     assert sorted(places(rm, app)) == ["g1", "g1", "n1"]
 
 
 def test_asks_that_name_no_label_get_the_applications_then_the_queues(rm: RM) -> None:
     of_application = rm.submit(node_label_expression="gpu")
-    rm.run_master(of_application, "g1")
+    rm.run_am(of_application, "g1")
     rm.allocate(of_application, [ask(1)])
     assert places(rm, of_application) == ["g1"]
     of_queue = rm.submit(queue="gpus")
-    rm.run_master(of_queue, "g1")
+    rm.run_am(of_queue, "g1")
     rm.allocate(of_queue, [ask(1), labelled("", 1)])
     assert places(rm, of_queue) == ["n1"], "the last row for a name wins, and it wants no label"
 
@@ -85,7 +85,7 @@ def test_asks_that_name_no_label_get_the_applications_then_the_queues(rm: RM) ->
 )
 def test_a_label_that_cannot_be_refuses_the_call(rm: RM, wrong: ResourceRequest, problem: str) -> None:
     app = rm.submit(queue="gpus")
-    rm.run_master(app, "g1")
+    rm.run_am(app, "g1")
     with pytest.raises(InvalidLabelResourceRequestException, match=problem):
         rm.allocate(app, [ask(1), wrong])
     assert places(rm, app) == []
@@ -93,12 +93,12 @@ def test_a_label_that_cannot_be_refuses_the_call(rm: RM, wrong: ResourceRequest,
 
 def test_a_label_that_the_cluster_has_not(rm: RM) -> None:
     app = rm.submit()
-    rm.run_master(app)
+    rm.run_am(app)
     rm.allocate(app, [labelled("ssd")])
     rm2 = RM({**CONF, "yarn.scheduler.capacity.root.default.accessible-node-labels": "*"})
     rm2.node("n1")
     app = rm2.submit()
-    rm2.run_master(app)
+    rm2.run_am(app)
     with pytest.raises(InvalidLabelResourceRequestException, match=r"cluster do not contain , label= ssd$"):
         rm2.allocate(app, [labelled("ssd")])
 
@@ -107,15 +107,15 @@ def test_without_labels_an_ask_may_name_none() -> None:
     rm = RM({**CONF, "yarn.node-labels.enabled": "false"})
     rm.node("n1")
     app = rm.submit()
-    rm.run_master(app)
+    rm.run_am(app)
     with pytest.raises(InvalidLabelResourceRequestException, match="node label not enabled but request contains"):
         rm.allocate(app, [labelled("gpu")])
     with pytest.raises(YarnException, match="Node-label-based scheduling is disabled"):
         rm.send(AddClusterNodeLabels(rm.call(), (NodeLabel("gpu"),)))
 
 
-def test_where_a_master_goes() -> None:
-    """Its own label, else that of the configuration for masters, else its application's, else its queue's."""
+def test_the_label_of_an_am() -> None:
+    """Its own label, else that of the configuration for AMs, else its application's, else its queue's."""
     rm = labelled_rm({})
     master = ResourceRequest(0, ANY, Resource(1024, 1), 1)
     own = rm.submit(am_requests=(replace(master, label="gpu"),))
@@ -127,31 +127,31 @@ def test_where_a_master_goes() -> None:
     assert rm.launch(of_configuration, "g1").node_id.host == "g1"
 
 
-def test_a_master_with_a_label_that_its_queue_may_not_use(rm: RM) -> None:
+def test_an_am_with_a_label_that_its_queue_may_not_use(rm: RM) -> None:
     with pytest.raises(InvalidLabelResourceRequestException, match=r"label.*=ssd\. Queue labels=gpu$"):
         rm.submit(queue="gpus", node_label_expression="ssd")
 
 
 def test_kept_partitions_are_for_applications_of_their_label() -> None:
-    """enforcePartitionExclusivity: others' asks for it become asks for what the application has."""
+    """enforcePartitionExclusivity: requests of other applications for it get the label of their application."""
     rm = labelled_rm({"yarn.node-labels.exclusive-enforced-partitions": "gpu"})
     stranger = rm.submit()
-    rm.run_master(stranger)
+    rm.run_am(stranger)
     rm.allocate(stranger, [labelled("gpu")])
     assert places(rm, stranger) == ["n1"]
     native = rm.submit(node_label_expression="gpu")
-    rm.run_master(native, "g1")
+    rm.run_am(native, "g1")
     rm.allocate(native, [labelled("")])
     assert places(rm, native) == ["g1"]
     master = ResourceRequest(0, ANY, Resource(1024, 1), 1, label="gpu")
     assert rm.launch(rm.submit(am_requests=(master,)), "n1").node_id.host == "n1"
 
 
-def test_a_master_is_told_of_the_nodes_of_its_queues_label(rm: RM) -> None:
+def test_an_am_is_notified_of_nodes_with_its_queues_label(rm: RM) -> None:
     rm.node("n2")
     for queue, host, count in (("default", "n1", 3), ("gpus", "g1", 1)):
         app = rm.submit(queue=queue)
-        rm.run_master(app, host)
+        rm.run_am(app, host)
         assert rm.allocate(app).cluster_nodes == count
 
 

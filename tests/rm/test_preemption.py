@@ -1,4 +1,4 @@
-"""Preemption through the whole core: heartbeats run the rounds, masters are told, and what was lost is counted."""
+"""Preemption through the whole core: heartbeats run the rounds, AMs are warned, and losses are counted."""
 
 from __future__ import annotations
 
@@ -27,29 +27,29 @@ QUEUES = {
 
 
 def crowded(rm: RM) -> tuple[ApplicationId, ApplicationId]:
-    """8 GB: `early` in a holds all but the 1 GB of `late`'s master in b, which asks for its other 3."""
+    """8 GB: `early` in a holds all but the 1 GB of `late`'s AM in b, which requests its other 3."""
     rm.node("n1", 8192)
     late = rm.submit(queue="b")
-    rm.run_master(late)
+    rm.run_am(late)
     early = rm.submit(queue="a")
-    rm.run_master(early)
+    rm.run_am(early)
     rm.get(early, 6)
     rm.allocate(late, [ask(3)])
     return early, late
 
 
 def pass_time(rm: RM, duration_ms: int) -> list[Preempted]:
-    """Time passes, and the node beats; what preemption did."""
+    """What preemption did in that time, with a heartbeat of the node."""
     rm.now_ms += duration_ms
     rm.beat()
     return [effect for effect in rm.effects if isinstance(effect, Preempted)]
 
 
-def test_the_master_is_told_first_and_its_containers_end_later() -> None:
+def test_the_am_is_warned_first_and_its_containers_end_later() -> None:
     rm = RM(QUEUES)
     early, late = crowded(rm)
-    told = pass_time(rm, 3000)
-    assert {(effect.step, effect.reason, effect.serves) for effect in told} == {("told", "GUARANTEE", "root.b")}
+    preempted = pass_time(rm, 3000)
+    assert {(effect.step, effect.reason, effect.serves) for effect in preempted} == {("told", "GUARANTEE", "root.b")}
     message = rm.allocate(early).preemption
     assert message is not None
     assert {container_id.number for container_id in message.negotiable} == {5, 6, 7}
@@ -78,7 +78,7 @@ def test_who_gives_back_in_time_loses_nothing() -> None:
 
 
 def test_what_was_lost_is_counted_for_the_application_and_its_queues() -> None:
-    """RMAppAttemptMetrics and QueueMetrics: containers, sizes, and the seconds that they had run."""
+    """RMAppAttemptMetrics and QueueMetrics: containers, sizes, and the seconds that they ran."""
     rm = RM(QUEUES)
     early, _ = crowded(rm)
     for _ in range(3):
@@ -94,16 +94,16 @@ def test_what_was_lost_is_counted_for_the_application_and_its_queues() -> None:
     assert queues["root"].losses.memory_mb_seconds == 3 * 9 * 1024
 
 
-def test_a_lost_master_counts_for_its_attempt_and_not_as_a_failure() -> None:
-    """Where a queue has masters alone the last application's goes, down to what masters may use."""
+def test_a_lost_am_counts_for_its_attempt_and_not_as_a_failure() -> None:
+    """In a queue that has only AMs, the last application's AM is preempted, down to what AMs may use."""
     shares = {"yarn.scheduler.capacity.root.a.capacity": "25", "yarn.scheduler.capacity.root.b.capacity": "75"}
     rm = RM({**QUEUES, **shares, "yarn.scheduler.capacity.root.a.user-limit-factor": "4"})
     rm.node("n1", 8192)
     late = rm.submit(queue="b")
-    rm.run_master(late)
+    rm.run_am(late)
     first, second = (rm.submit(queue="a", resource=Resource(2048, 1)) for _ in range(2))
     for app in (first, second):
-        rm.run_master(app)
+        rm.run_am(app)
     rm.allocate(late, [ask(5)])
     for _ in range(3):
         pass_time(rm, 3000)
@@ -115,7 +115,7 @@ def test_a_lost_master_counts_for_its_attempt_and_not_as_a_failure() -> None:
 
 
 def test_a_queue_says_what_may_be_taken_of_it() -> None:
-    """disable_preemption is inherited, and can be taken back below; without monitors nothing may be taken anywhere."""
+    """disable_preemption is inherited, and can be unset below; without monitors preemption is disabled everywhere."""
     conf = {
         **QUEUES,
         "yarn.scheduler.capacity.root.disable_preemption": "true",

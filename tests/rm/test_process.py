@@ -110,10 +110,10 @@ async def test_every_fault_of_its_files_is_told_at_once(tmp_path: Path) -> None:
         }
     )
     write_files(tmp_path, conf)
-    told = await refusal(tmp_path)
+    stderr = await refusal(tmp_path)
     for key in ("yarn.am.liveness-monitor.expiry-interval-ms = 'soon'", "yarn.resourcemanager.address = 'nowhere'"):
-        assert key in told
-    assert "Traceback" not in told
+        assert key in stderr
+    assert "Traceback" not in stderr
 
 
 async def test_a_port_in_use_is_told_with_its_key(tmp_path: Path) -> None:
@@ -122,9 +122,9 @@ async def test_a_port_in_use_is_told_with_its_key(tmp_path: Path) -> None:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         port = taken.getsockname()[1]
-        told = await refusal(tmp_path, "-D", f"{ADMIN}=127.0.0.1:{port}")
-    assert told.startswith(f"resourcemanager: cannot listen on {ADMIN} = 127.0.0.1:{port}: the port is in use")
-    assert "Traceback" not in told
+        stderr = await refusal(tmp_path, "-D", f"{ADMIN}=127.0.0.1:{port}")
+    assert stderr.startswith(f"resourcemanager: cannot listen on {ADMIN} = 127.0.0.1:{port}: the port is in use")
+    assert "Traceback" not in stderr
 
 
 @pytest.mark.parametrize(
@@ -137,10 +137,10 @@ async def test_a_port_in_use_is_told_with_its_key(tmp_path: Path) -> None:
 )
 async def test_what_keeps_it_from_starting_is_told(tmp_path: Path, key: str, value: str, problem: str) -> None:
     write_files(tmp_path, configuration(tmp_path))
-    told = await refusal(tmp_path, "-D", f"{key}={value}")
-    assert f"{key} = {value}" in told
-    assert problem in told
-    assert "Traceback" not in told
+    stderr = await refusal(tmp_path, "-D", f"{key}={value}")
+    assert f"{key} = {value}" in stderr
+    assert problem in stderr
+    assert "Traceback" not in stderr
 
 
 async def test_a_damaged_state_store_ends_it_with_a_status_of_its_own(tmp_path: Path) -> None:
@@ -151,10 +151,10 @@ async def test_a_damaged_state_store_ends_it_with_a_status_of_its_own(tmp_path: 
         opened.raise_epoch()
     content = store.read_bytes()
     store.write_bytes(content.replace(b"epoch", b"epoxy"))
-    told = await refusal(tmp_path, status=STORE_FAILED)
-    assert f"{STATE_STORE_FILE.key} = {store}: is damaged: " in told
-    assert "move state.sqlite and state.sqlite-journal away to start without its applications" in told
-    assert "Traceback" not in told
+    stderr = await refusal(tmp_path, status=STORE_FAILED)
+    assert f"{STATE_STORE_FILE.key} = {store}: is damaged: " in stderr
+    assert "move state.sqlite and state.sqlite-journal away to start without its applications" in stderr
+    assert "Traceback" not in stderr
 
 
 SERVES = """

@@ -1,4 +1,4 @@
-"""Placement rules and access lists as submissions, moves and refreshes meet them (RMAppManager, spec 2.11 and 2.12)."""
+"""Placement rules and access lists in submissions, moves and refreshes (RMAppManager, spec 2.11 and 2.12)."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def test_rules_are_refreshed_with_the_queues_or_not_at_all() -> None:
 
 @pytest.mark.case("C6")
 def test_only_whom_the_lists_name_may_submit() -> None:
-    """In the words of a real cluster; groups count, and who may administer may submit too."""
+    """The message is that of a real cluster; groups count, and administrators of the queue may submit too."""
     rm = RM(ACLS)
     submit(rm, "ann", "root.default")
     submit(rm, "eve", "root.default", ("guests", "staff"))
@@ -88,7 +88,7 @@ def test_only_whom_the_lists_name_may_submit() -> None:
 
 @pytest.mark.case("C6")
 def test_a_right_above_holds_below() -> None:
-    """The authoriser walks up: root lets everybody in unless told otherwise."""
+    """The authorizer walks up: root admits everybody unless configured."""
     conf = {**ACLS, PREFIX + "root.acl_submit_applications": "*"}
     submit(RM(conf), "anybody", "root.dev")
     del conf[PREFIX + "root.acl_submit_applications"]
@@ -158,7 +158,7 @@ REMOVING = {
     ],
 )
 def test_a_template_says_who_may_have_a_queue_created(user: str, queue: str, is_let_in: bool) -> None:
-    """getPermissionsForDynamicQueue: the template of the kind for each level, whatever its own path says."""
+    """getPermissionsForDynamicQueue: the template of its kind counts at each level, not the queue's own keys."""
     rm = RM(DYNAMIC_ACLS)
     if is_let_in:
         assert rm.core.context.apps[submit(rm, user, queue)].queue == queue
@@ -180,7 +180,7 @@ def test_a_template_lets_nobody_into_a_queue_that_is_there_until_a_refresh() -> 
 def test_idle_queues_are_removed_by_a_policy_that_has_to_be_named() -> None:
     """SchedulingMonitorManager: a round at the start, then one after each expiry.
 
-    The queue is marked at 0 s, found idle again at 300 s and not expired, marked anew at 600 s.
+    The queue is marked at 0 s, found idle but not expired at 300 s, and marked again at 600 s.
     """
     for conf, is_there in ((REMOVING, False), ({}, True), ({key: REMOVING[key] for key in list(REMOVING)[1:]}, True)):
         rm = RM({key: value for key, value in DYNAMIC_ACLS.items() if key != "yarn.acl.enable"} | conf)
@@ -209,7 +209,7 @@ def test_the_policy_can_be_named_later_and_no_more() -> None:
 
 
 def test_the_lists_of_a_queue_that_is_gone_count_for_the_next_of_its_name() -> None:
-    """ConfiguredYarnAuthorizer forgets nothing."""
+    """ConfiguredYarnAuthorizer keeps the lists of queues that are gone."""
     conf = DYNAMIC_ACLS | REMOVING
     rm = RM(conf)
     app = submit(rm, "cid", "root.dev.new")
@@ -225,7 +225,7 @@ def test_the_lists_of_a_queue_that_is_gone_count_for_the_next_of_its_name() -> N
 
 
 def test_below_a_queue_that_is_there_rights_are_asked_for_before_the_queue() -> None:
-    """The permissions of an unknown queue are looked up before anybody asks whether it could be created."""
+    """The permissions of an unknown queue are checked before whether it could be created."""
     rm = RM(ACLS)
     with pytest.raises(YarnException, match="User cid does not have permission"):
         submit(rm, "cid", "root.default.new")
@@ -236,7 +236,7 @@ def test_below_a_queue_that_is_there_rights_are_asked_for_before_the_queue() -> 
 
 
 def test_rules_may_have_queues_created_or_not() -> None:
-    """CSMappingPlacementRule.validateAndNormalizeQueue; the fallback is taken where they may not."""
+    """CSMappingPlacementRule.validateAndNormalizeQueue; otherwise the fallback applies."""
     rules = (
         '{"rules": ['
         '{"type": "user", "matches": "ann", "policy": "user", "parentQueue": "root.dev"},'
@@ -269,7 +269,7 @@ def test_a_rule_has_a_managed_parent_make_a_leaf_of_its_own_and_no_deeper() -> N
 
 
 def test_the_template_of_a_managed_parent_says_who_may_have_a_leaf() -> None:
-    """getACLsForLegacyAutoCreatedLeafQueue; a leaf that is there has lists from the next refresh on."""
+    """getACLsForLegacyAutoCreatedLeafQueue; an existing leaf has lists from the next refresh on."""
     conf = {
         **MANAGED,
         "yarn.acl.enable": "true",
@@ -297,7 +297,7 @@ PRIORITIES = {
 
 
 def submit_at(rm: RM, user: str, priority: int | None, queue: str = "dev") -> int:
-    """The priority that the application has then."""
+    """The application's priority after that."""
     app: ApplicationId = rm.send(GetNewApplication(rm.call())).application_id
     context = ApplicationSubmissionContext(app, queue=queue, priority=priority, resource=Resource(1024, 1))
     rm.send(SubmitApplication(rm.call(), user, context))
@@ -305,7 +305,7 @@ def submit_at(rm: RM, user: str, priority: int | None, queue: str = "dev") -> in
 
 
 def test_a_priority_list_bounds_what_is_submitted_and_gives_a_default() -> None:
-    """CapacityScheduler.checkAndGetApplicationPriority; message as a real cluster words it."""
+    """CapacityScheduler.checkAndGetApplicationPriority; the message is that of a real cluster."""
     rm = RM(PRIORITIES)
     assert submit_at(rm, "ann", None) == 3
     assert submit_at(rm, "ann", 7) == 7

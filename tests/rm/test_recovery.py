@@ -1,4 +1,4 @@
-"""What a new ResourceManager makes of what an earlier one stored. Named after TestRMRestart where that has the case."""
+"""A new ResourceManager recovers what an earlier one stored. Tests are named after TestRMRestart where it has them."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ def test_the_oldest_completed_applications_are_forgotten_by_the_store() -> None:
 
 def test_finished_killed_and_failed_are_shown_as_they_were(rm: StoredRM) -> None:
     finished, killed, failed = rm.submit(), rm.submit(max_app_attempts=1), rm.submit(max_app_attempts=1)
-    masters = {app: rm.run_master(app) for app in (finished, killed, failed)}
+    masters = {app: rm.run_am(app) for app in (finished, killed, failed)}
     rm.wait(3000)
     rm.finish(finished)
     rm.beat(ended=[done(masters[finished].id), done(masters[failed].id, 7, "crashed")])
@@ -126,7 +126,7 @@ def test_finished_killed_and_failed_are_shown_as_they_were(rm: StoredRM) -> None
 
 def test_an_attempt_whose_end_was_not_stored_ends_as_its_application(rm: StoredRM) -> None:
     app = rm.submit()
-    rm.run_master(app)
+    rm.run_am(app)
     rm.disk.is_slow = True
     rm.kill(app)
     rm.write()
@@ -135,7 +135,7 @@ def test_an_attempt_whose_end_was_not_stored_ends_as_its_application(rm: StoredR
     assert states(rm.restart(), app) == ("KILLED", "KILLED")
 
 
-# What had not got to a master begins anew
+# An application without an AM starts again
 
 
 def test_an_application_without_an_attempt_is_submitted_anew(rm: StoredRM) -> None:
@@ -151,9 +151,9 @@ def test_an_application_without_an_attempt_is_submitted_anew(rm: StoredRM) -> No
 
 
 def test_the_end_of_an_attempt_leads_to_the_next_one_after_the_restart(rm: StoredRM) -> None:
-    """Its failure was stored, the application's next step was not made."""
+    """Its failure was stored; the application had not reacted yet."""
     app = rm.submit()
-    rm.run_master(app)
+    rm.run_am(app)
     rm.disk.is_slow = True
     rm.send(FailApplicationAttempt(rm.call(), rm.attempt_id(app)))
     rm.disk.take(rm.disk.waiting.pop(0))
@@ -168,7 +168,7 @@ def test_the_end_of_an_attempt_leads_to_the_next_one_after_the_restart(rm: Store
 
 def test_what_a_finished_attempt_says_is_taken_for_the_applications_end(rm: StoredRM) -> None:
     app = rm.submit()
-    rm.run_master(app)
+    rm.run_am(app)
     rm.disk.is_slow = True
     rm.finish(app)
     rm.disk.take(rm.disk.waiting.pop(0))
@@ -185,7 +185,7 @@ def test_moves_and_priorities_are_kept() -> None:
     rm = StoredRM({**TWO_QUEUES, "yarn.cluster.max-application-priority": "10"})
     rm.node("n1")
     app = rm.submit()
-    rm.run_master(app)
+    rm.run_am(app)
     rm.send(MoveApplication(rm.call(), "ann", app, "other"))
     rm.send(UpdateApplicationPriority(rm.call(), app, 5, "ann"))
     again = rm.restart()
@@ -196,7 +196,7 @@ def test_moves_and_priorities_are_kept() -> None:
 
 def test_a_lifetime_that_was_changed_is_kept(rm: StoredRM) -> None:
     app = rm.submit(lifetime_s=1000)
-    rm.run_master(app)
+    rm.run_am(app)
     until_ms = rm.now_ms + 50_000
     rm.send(UpdateApplicationTimeouts(rm.call(), app, until_ms))
     again = rm.restart()
@@ -205,7 +205,7 @@ def test_a_lifetime_that_was_changed_is_kept(rm: StoredRM) -> None:
     assert again.state(app) == "KILLED"
 
 
-def test_a_master_that_was_asked_for_by_its_label_and_place_is_asked_for_so_again(rm: StoredRM) -> None:
+def test_the_labels_and_places_of_am_requests_are_recovered(rm: StoredRM) -> None:
     asks = (ResourceRequest(0, ANY, Resource(2048, 1), 1), ResourceRequest(0, "n1", Resource(2048, 1), 1))
     app = rm.submit(am_requests=asks)
     again = rm.restart()
@@ -218,7 +218,7 @@ def test_an_application_whose_queue_is_gone_is_killed() -> None:
     rm = StoredRM(TWO_QUEUES)
     rm.node("n1")
     app = rm.submit(queue="other")
-    rm.run_master(app)
+    rm.run_am(app)
     again = rm.restart(NO_SETTLING, strict=False)  # being killed, it hears of its launch: as in Hadoop, no row for it
     assert states(again, app) == ("KILLED", "KILLED")
     assert application_report(again.core.context, app).diagnostics == (
@@ -227,11 +227,11 @@ def test_an_application_whose_queue_is_gone_is_killed() -> None:
 
 
 def test_a_queue_that_was_stopped_meanwhile_drains() -> None:
-    """recoverDrainingState, of the queues above too; nothing new gets in."""
+    """recoverDrainingState, also for the queues above; new applications are refused."""
     rm = StoredRM(TWO_QUEUES)
     rm.node("n1")
     app = rm.submit(queue="other")
-    rm.run_master(app)
+    rm.run_am(app)
     again = rm.restart({**TWO_QUEUES, "yarn.scheduler.capacity.root.other.state": "STOPPED"})
     queue = again.core.scheduler.queues["root.other"]
     assert (again.state(app), queue.state) == ("ACCEPTED", QueueState.DRAINING)
@@ -244,7 +244,7 @@ def test_no_limit_keeps_out_what_was_accepted() -> None:
     rm.node("n1")
     apps = [rm.submit() for _ in range(3)]
     for app in apps:
-        rm.run_master(app)
+        rm.run_am(app)
     again = rm.restart({**NO_SETTLING, "yarn.scheduler.capacity.maximum-applications": "1"})
     assert [again.state(app) for app in apps] == ["ACCEPTED"] * 3
     assert list(again.core.scheduler.applications) == apps
@@ -254,17 +254,17 @@ def test_a_queue_that_was_made_on_demand_is_made_again() -> None:
     rm = StoredRM({**NO_SETTLING, **ON_DEMAND})
     rm.node("n1")
     app = rm.submit(queue="root.users.ann")
-    rm.run_master(app)
+    rm.run_am(app)
     again = rm.restart()
     assert again.core.scheduler.applications[app].queue == "root.users.ann"
 
 
 def test_an_earlier_attempt_whose_end_was_not_stored_failed(rm: StoredRM) -> None:
     app = rm.submit(max_app_attempts=2)
-    master = rm.run_master(app)
+    master = rm.run_am(app)
     first = rm.attempt_id(app)
     rm.beat(ended=[done(master.id, 1)])
-    rm.run_master(app)
+    rm.run_am(app)
     rm.disk.attempts[first] = replace(rm.disk.attempts[first], state=None)
     again = rm.restart()
     attempts = again.core.context.apps[app].attempts.values()
@@ -275,7 +275,7 @@ def test_an_earlier_attempt_whose_end_was_not_stored_failed(rm: StoredRM) -> Non
 
 def test_an_application_that_lived_too_long_meanwhile_is_killed(rm: StoredRM) -> None:
     app = rm.submit(lifetime_s=10)
-    rm.run_master(app)
+    rm.run_am(app)
     again = rm.restart()
     assert again.core.context.apps[app].lifetime_ends_ms == START_MS + 10_000
     again.wait(60_000)
@@ -285,25 +285,25 @@ def test_an_application_that_lived_too_long_meanwhile_is_killed(rm: StoredRM) ->
 # Without work-preserving recovery: the NodeManagers end what they run, and each application gets a new attempt
 
 
-def test_without_preserving_work_the_masters_end_brings_a_new_attempt() -> None:
+def test_without_preserving_work_the_ams_end_brings_a_new_attempt() -> None:
     rm = StoredRM(NOT_PRESERVING)
     rm.node("n1")
     app = rm.submit(max_app_attempts=2)
-    master = rm.run_master(app)
+    master = rm.run_am(app)
     again = rm.restart()
     assert states(again, app) == ("ACCEPTED", "LAUNCHED")
     with pytest.raises(ApplicationAttemptNotFoundException):
         again.allocate(app)
     again.comes_back(ended={master.id: -106})
     assert (again.attempt_id(app).attempt, again.state(app)) == (2, "ACCEPTED")
-    second = again.run_master(app)
+    second = again.run_am(app)
     assert second.id.epoch == 0
     assert application_report(again.core.context, app).state is YarnApplicationState.RUNNING
 
 
-def test_a_master_that_never_comes_back_expires(rm: StoredRM) -> None:
+def test_an_am_that_never_comes_back_expires(rm: StoredRM) -> None:
     app = rm.submit(max_app_attempts=2)
-    rm.run_master(app)
+    rm.run_am(app)
     again = rm.restart()
     for _ in range(13):
         again.wait(100_000)

@@ -1,4 +1,4 @@
-"""What a new ResourceManager knows of the cluster itself: labels, hosts that were shut out, sizes, access lists."""
+"""A new ResourceManager recovers labels, excluded hosts, node sizes and access lists."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def test_a_container_of_a_labelled_node_is_charged_to_its_label_again() -> None:
     rm = labelled()
     give(rm, g1="gpu")
     app = rm.submit(node_label_expression="gpu")
-    rm.run_master(app, "g1")
+    rm.run_am(app, "g1")
     again = rm.restart()
     again.comes_back("g1")
     used = again.core.scheduler.queues["root.default"].usage.booked("gpu").used
@@ -104,11 +104,11 @@ def test_without_node_labels_what_is_stored_waits() -> None:
 
 
 def test_a_node_that_was_being_emptied_is_shut_out_at_once() -> None:
-    """Its containers end with it: that there was time left is not stored, as in Hadoop."""
+    """Its containers end with it: the time left is not stored, as in Hadoop."""
     rm = StoredRM()
     rm.node("n1")
     app = rm.submit()
-    rm.run_master(app)
+    rm.run_am(app)
     excluded = HostLists(excluded=(("n1", None),))
     rm.send(RefreshNodes(rm.call(), excluded, DecommissionType.GRACEFUL, 3600))
     assert rm.beat().action is NodeAction.NORMAL
@@ -118,7 +118,7 @@ def test_a_node_that_was_being_emptied_is_shut_out_at_once() -> None:
     assert cluster_metrics(again.core.context).decommissioning == 0
 
 
-# What only a master needed is not kept when its application is over; who may look at it is (pruneAppState)
+# What only an AM needed is not kept when its application is over; who may look at it is (pruneAppState)
 
 
 def test_the_end_of_an_application_takes_its_credentials_from_the_store() -> None:
@@ -127,7 +127,7 @@ def test_the_end_of_an_application_takes_its_credentials_from_the_store() -> Non
     acls = {ApplicationAccessType.VIEW_APP: "bob"}
     container = ContainerLaunchContext(("run me",), tokens=b"credentials", application_acls=acls)
     app = rm.submit(am_container=container, name="nightly", tags=frozenset({"a"}))
-    rm.run_master(app)
+    rm.run_am(app)
     assert rm.disk.applications[app].submission.am_container == container
     rm.kill(app)
     kept = rm.disk.applications[app].submission

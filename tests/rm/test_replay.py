@@ -1,4 +1,4 @@
-"""The same events at the same times have the same effects: what was recorded of one core replays in another."""
+"""The same events at the same times have the same effects: a recording of one core replays in another."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 def session() -> RM:
-    """A day in the life: three users, a crash, a kill, a refused call, a lost node, a kept container."""
+    """A mixed run: three users, a crash, a kill, a refused call, a lost node, a kept container."""
     rm = RM()
     for host in ("n1", "n2", "n3"):
         rm.node(host)
@@ -27,7 +27,7 @@ def session() -> RM:
     for app, host in zip(apps, ("n1", "n2", "n3"), strict=True):
         while rm.attempt_state(app) == "SCHEDULED":
             rm.beat(host)
-        masters[app] = rm.core.context.apps[app].current_attempt.master  # type: ignore[union-attr]
+        masters[app] = rm.core.context.apps[app].current_attempt.am_container  # type: ignore[union-attr]
     for app in apps:
         rm.launch(app)
         rm.register(app)
@@ -65,7 +65,7 @@ def test_a_replayed_log_has_the_same_effects() -> None:
 
 
 def test_no_order_comes_from_hashes() -> None:
-    """Two interpreters whose strings hash differently tell the same story."""
+    """Two interpreters whose strings hash differently have the same effects."""
     code = "from tests.rm.test_replay import session; print(*(effects for _, _, effects in session().log), sep='\\n')"
     stories = {
         subprocess.run(

@@ -41,7 +41,7 @@ def ids(rm: RM, **wanted: object) -> list[int]:
 
 
 class CountedText(str):
-    """Counts how often it is brought into lower case."""
+    """Counts how often it is lowered."""
 
     lowered = 0
 
@@ -84,9 +84,9 @@ def test_the_queue_is_told_by_its_full_path(rm: RM) -> None:
 
 
 def test_a_dying_application_reads_as_before(rm: RM) -> None:
-    """KILLING and FINAL_SAVING show the state before; here seen through the words of their states."""
+    """KILLING and FINAL_SAVING are reported as the state before."""
     app = rm.submit(queue="web")
-    rm.run_master(app)
+    rm.run_am(app)
     rm.finish(app)
     assert rm.state(app) == "FINISHING"
     assert application_report(rm.core.context, app).state is YarnApplicationState.FINISHED
@@ -122,7 +122,7 @@ def test_unknown_ids_are_refused(rm: RM) -> None:
 
 def test_attempts_and_their_containers(rm: RM) -> None:
     app = rm.submit(queue="web")
-    first = rm.run_master(app)
+    first = rm.run_am(app)
     task = rm.get(app, 1)[0]
     live = container_reports(rm.core.context, rm.attempt_id(app))
     assert [(c.container_id, c.state) for c in live] == [
@@ -137,9 +137,9 @@ def test_attempts_and_their_containers(rm: RM) -> None:
 
 
 def test_a_container_reads_running_from_its_allocation_on(rm: RM) -> None:
-    """RMContainerImpl.getContainerState knows no state between allocation and end."""
+    """RMContainerImpl.getContainerState has no state between allocation and end."""
     app = rm.submit(queue="web")
-    rm.run_master(app)
+    rm.run_am(app)
     rm.allocate(app, [ask(1)])
     rm.beat()
     (acquired,) = rm.allocate(app).allocated
@@ -150,12 +150,12 @@ def test_a_container_reads_running_from_its_allocation_on(rm: RM) -> None:
 
 
 @pytest.mark.case("C2")
-def test_an_application_above_the_limit_for_masters_says_so() -> None:
-    """C2: with the reason, the limit and what masters use now; the first application is always let in."""
+def test_an_application_above_the_limit_for_ams_says_so() -> None:
+    """C2: with the reason, the limit and what AMs use now; the first application is always activated."""
     rm = RM({"yarn.scheduler.capacity.maximum-am-resource-percent": "0.1"})
     rm.node("n1")
     first, second = rm.submit(), rm.submit()
-    rm.run_master(first)
+    rm.run_am(first)
     assert (rm.state(second), rm.attempt_state(second)) == ("ACCEPTED", "SCHEDULED")
     text = application_report(rm.core.context, second).diagnostics
     assert text.startswith(
@@ -171,7 +171,7 @@ def test_an_application_above_the_limit_for_masters_says_so() -> None:
 
 
 def test_a_parked_application_says_nothing() -> None:
-    """LeafQueue.addApplicationAttempt returns before it would note anything; it is `explain` that tells."""
+    """LeafQueue.addApplicationAttempt returns before it stores a diagnostic; `explain` has the reason."""
     rm = RM({"yarn.scheduler.capacity.max-parallel-apps": "1"})
     rm.node("n1")
     rm.submit()
@@ -201,7 +201,7 @@ def test_an_activated_application_tells_how_full_its_queue_is(rm: RM) -> None:
     )
 
 
-def test_an_allocated_master_waits_for_its_launch(rm: RM) -> None:
+def test_an_allocated_am_waits_for_its_launch(rm: RM) -> None:
     app = rm.submit(queue="ops")
     rm.beat()
     assert application_report(rm.core.context, app).diagnostics.endswith(
@@ -214,7 +214,7 @@ def test_an_allocated_master_waits_for_its_launch(rm: RM) -> None:
 
 def test_a_queue_with_what_is_below_it(rm: RM) -> None:
     app = rm.submit(queue="web")
-    rm.run_master(app)
+    rm.run_am(app)
     rm.allocate(app, [ask(9)])
     rm.beat()
     info = queue_info(rm.core.context, QueueInfoRequest("root", applications=True, recursive=True))

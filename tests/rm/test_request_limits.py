@@ -1,4 +1,4 @@
-"""What one application may keep in the ResourceManager: a call beyond a limit is refused whole and changes nothing."""
+"""Limits on what one application keeps in the ResourceManager: a call beyond one is refused whole, changing nothing."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from yarn.protocols.master import AllocateRequest, AllocateResponse
 
 @pytest.fixture(autouse=True)
 def low_limits(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Limits that a test reaches in no time; the checks are the same."""
+    """Limits that a test reaches quickly; the checks are the same."""
     monkeypatch.setattr(request_checks, "REQUESTS_MAX", 10)
     monkeypatch.setattr(request_checks, "NAMES_MAX", 5)
     monkeypatch.setattr(request_checks, "BLACKLIST_MAX", 3)
@@ -38,7 +38,7 @@ class Master:
         self.rm = RM()
         self.rm.node("n1")
         self.app: ApplicationId = self.rm.submit()
-        self.rm.run_master(self.app)
+        self.rm.run_am(self.app)
         self._last = AllocateRequest(0)
 
     def call(self, request: AllocateRequest) -> AllocateResponse:
@@ -113,7 +113,7 @@ def test_the_blacklist_is_limited_over_all_calls(master: Master) -> None:
 
 
 def test_releases_of_unknown_containers_are_remembered_up_to_a_limit(master: Master) -> None:
-    """Only while containers of before a restart may still come back."""
+    """Only while containers from before a restart may still be reported."""
     rm = master.rm
     rm.core.scheduler.context.releases_remembered_until_ms = rm.now_ms + 1
     unknown = tuple(ContainerId(rm.attempt_id(master.app), number) for number in range(100, 104))

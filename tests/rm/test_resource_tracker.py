@@ -1,4 +1,4 @@
-"""Nodes: heartbeats and their ids, loss, resync, orders that are given once."""
+"""Nodes: heartbeats and their ids, loss, resync, orders that are sent once."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ def rm() -> RM:
 
 @pytest.fixture
 def app(rm: RM) -> ApplicationId:
-    """An application with its master on n1."""
+    """An application with its AM on n1."""
     app = rm.submit()
-    rm.run_master(app)
+    rm.run_am(app)
     return app
 
 
@@ -111,9 +111,9 @@ def test_a_node_that_counts_otherwise_has_to_begin_anew(rm: RM, app: Application
     assert reply.action is NodeAction.RESYNC
     assert reply.diagnostics == f"Too far behind rm response id:4 nm response id:{response_id}"
     assert state(rm, "n2") is NodeState.REBOOTED
-    (told,) = rm.allocate(app).completed
-    assert (told.container_id, told.exit_status) == (lost.id, -100)
-    assert told.diagnostics == "Container released on a *lost* node"
+    (status,) = rm.allocate(app).completed
+    assert (status.container_id, status.exit_status) == (lost.id, -100)
+    assert status.diagnostics == "Container released on a *lost* node"
     rm.node("n2")
     assert state(rm, "n2") is NodeState.RUNNING
 
@@ -154,13 +154,13 @@ def test_a_node_that_registers_again_without_applications_has_lost_what_ran_on_i
     rm.run(container)
     rm.beat("n2")
     rm.node("n2")
-    (told,) = rm.allocate(app).completed
-    assert (told.container_id, told.exit_status) == (container.id, -100)
+    (status,) = rm.allocate(app).completed
+    assert (status.container_id, status.exit_status) == (container.id, -100)
     assert rm.beat("n2").action is NodeAction.NORMAL
 
 
 def test_a_node_that_registers_again_with_its_applications_keeps_them(rm: RM, app: ApplicationId) -> None:
-    """An NM that recovered: same containers, its counting begins at 0."""
+    """An NM that recovered: same containers, its ids start at 0."""
     rm.allocate(app, [ask(1)])
     rm.beat("n2")
     (container,) = rm.allocate(app).allocated
@@ -210,8 +210,8 @@ def test_another_nm_at_the_same_port_takes_the_place_of_the_old(rm: RM, app: App
     nm = rm.nodes["n2"]
     request = RegisterNodeManagerRequest(nm.node_id, 9999, Resource(2048, 2))
     rm.send(RegisterNode(rm.call(), request, "/default-rack"))
-    (told,) = rm.allocate(app).completed
-    assert told.container_id == container.id
+    (status,) = rm.allocate(app).completed
+    assert status.container_id == container.id
     assert rm.core.context.nodes[nm.node_id].http_address == "n2:9999"
     assert rm.core.scheduler.cluster_resource == Resource(8192 + 2048, 8 + 2)
 
@@ -243,7 +243,7 @@ def test_a_silent_node_is_lost_and_its_containers_with_it(rm: RM, app: Applicati
 
 
 def test_what_a_lost_node_still_runs_is_cleaned_up_when_it_comes_back(rm: RM, app: ApplicationId) -> None:
-    """It has to register anew; its containers are not believed, and ordered away one heartbeat after their report."""
+    """It registers again; its containers are not taken over, and are ordered to end after their report."""
     rm.allocate(app, [ask(1)])
     rm.beat("n2")
     (container,) = rm.allocate(app).allocated
@@ -268,9 +268,9 @@ def test_a_container_that_is_not_reported_any_more_is_over(rm: RM, app: Applicat
     container = rm.get(app, 1)[0]
     del rm.nodes["n1"].running[container.id]
     rm.beat()
-    (told,) = rm.allocate(app).completed
-    assert told.exit_status == -100
-    assert told.diagnostics == f"Container {container.id} was running but not reported from n1:45454"
+    (status,) = rm.allocate(app).completed
+    assert status.exit_status == -100
+    assert status.diagnostics == f"Container {container.id} was running but not reported from n1:45454"
 
 
 def test_opportunistic_containers_are_over_with_one_that_is_not_reported(rm: RM, app: ApplicationId) -> None:
@@ -353,7 +353,7 @@ def test_an_ended_container_is_reported_by_id_only_once_to_the_scheduler(rm: RM,
 
 
 def test_when_it_goes_on_nobody_is_lost_for_a_silence_that_was_its_own(rm: RM, app: ApplicationId) -> None:
-    """F09: the tick of the liveness monitors comes before what nodes and masters have sent meanwhile."""
+    """F09: the tick of the liveness monitors comes before the heartbeats that nodes and AMs sent meanwhile."""
     rm.get(app, 1)
     rm.now_ms += 2_000_000
     rm.send(Stood(2_000_000))

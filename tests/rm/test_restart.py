@@ -44,7 +44,7 @@ async def test_an_application_is_on_disk_when_its_submission_is_answered(tmp_pat
 async def test_a_slow_store_delays_submissions_and_nothing_else(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """F33: nobody is told of what is not on disk, and nobody else waits for the disk."""
+    """F33: no reply is sent before its change is on disk, and no other reply waits for the disk."""
     is_written = threading.Event()
     write = SQLiteStateStore.write
 
@@ -69,7 +69,7 @@ async def test_a_slow_store_delays_submissions_and_nothing_else(
         await until(lambda: apps[app].state.name == "ACCEPTED")
 
 
-async def test_a_master_goes_on_with_the_token_it_has(tmp_path: Path) -> None:
+async def test_an_am_goes_on_with_the_token_it_has(tmp_path: Path) -> None:
     conf = stored(tmp_path)
     async with serving(conf) as cluster:
         node, client = await cluster.node(), await cluster.client()

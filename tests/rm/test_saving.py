@@ -1,4 +1,4 @@
-"""A store that takes its time: what happens to applications and attempts while their state is being written."""
+"""A slow store: what happens to applications and attempts while their state is being written."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from yarn.states import FinalApplicationStatus, YarnApplicationAttemptState, Yar
 
 
 class SlowStore(StateStore):
-    """Everything waits until `write` is called; while `quick`, nothing does."""
+    """Everything waits until `write` is called; nothing waits while `quick`."""
 
     def __init__(self, rm: RM) -> None:
         super().__init__(rm.core.context.dispatcher)
@@ -26,7 +26,7 @@ class SlowStore(StateStore):
         self._waiting: list[Callable[[], None]] = []
 
     def write(self) -> None:
-        """What has been handed over so far is durable now."""
+        """Make everything handed over so far durable."""
         waiting, self._waiting = self._waiting, []
         for answer in waiting:
             answer()
@@ -72,7 +72,7 @@ def write_all(store: SlowStore) -> None:
 # The way in
 
 
-def test_the_scheduler_hears_of_an_application_once_it_is_stored(rm: RM, store: SlowStore) -> None:
+def test_the_scheduler_gets_an_application_once_it_is_stored(rm: RM, store: SlowStore) -> None:
     store.quick = False
     app = rm.submit()
     assert rm.state(app) == "NEW_SAVING"
@@ -82,7 +82,7 @@ def test_the_scheduler_hears_of_an_application_once_it_is_stored(rm: RM, store: 
 
 
 def test_killed_while_it_is_being_stored(rm: RM, store: SlowStore) -> None:
-    """The write that was under way ends too; its word is of no interest any more."""
+    """The write that was under way completes too, and is ignored."""
     store.quick = False
     app = rm.submit()
     assert rm.kill(app) is False
@@ -93,7 +93,7 @@ def test_killed_while_it_is_being_stored(rm: RM, store: SlowStore) -> None:
     assert app not in rm.core.scheduler.applications
 
 
-def test_a_master_is_started_once_its_attempt_is_stored(rm: RM, store: SlowStore) -> None:
+def test_an_am_is_started_once_its_attempt_is_stored(rm: RM, store: SlowStore) -> None:
     app = rm.submit()
     store.quick = False
     rm.beat()
@@ -127,10 +127,10 @@ def test_ended_while_its_attempt_is_being_stored(
 # The way out
 
 
-def test_a_masters_container_that_ends_before_its_last_word_is_stored(rm: RM, store: SlowStore) -> None:
-    """Both skip FINISHING; other ends meanwhile are for their nodes to forget."""
+def test_an_ams_container_ends_before_the_unregistration_is_stored(rm: RM, store: SlowStore) -> None:
+    """Both skip FINISHING; nodes forget other containers that end meanwhile."""
     app = rm.submit()
-    master = rm.run_master(app)
+    master = rm.run_am(app)
     task = rm.get(app, 1)[0]
     store.quick = False
     assert rm.finish(app) is False
@@ -145,10 +145,10 @@ def test_a_masters_container_that_ends_before_its_last_word_is_stored(rm: RM, st
     assert set(rm.beat().containers_to_forget) == {task.id, master.id}
 
 
-def test_a_node_keeps_the_end_of_a_master_until_that_is_stored(rm: RM, store: SlowStore) -> None:
-    """A ResourceManager that is killed before the disk has it hears it from the node."""
+def test_a_node_keeps_the_end_of_an_am_until_that_is_stored(rm: RM, store: SlowStore) -> None:
+    """A ResourceManager that is killed before it is on disk learns of it from the node."""
     app = rm.submit()
-    master = rm.run_master(app)
+    master = rm.run_am(app)
     task = rm.get(app, 1)[0]
     store.quick = False
     rm.beat(ended=[done(master.id, 1)])
@@ -159,9 +159,9 @@ def test_a_node_keeps_the_end_of_a_master_until_that_is_stored(rm: RM, store: Sl
     assert set(rm.beat().containers_to_forget) == {master.id, task.id}
 
 
-def test_the_end_of_a_master_that_keeps_containers_is_kept_until_it_is_stored(rm: RM, store: SlowStore) -> None:
+def test_the_end_of_an_am_that_keeps_containers_is_kept_until_it_is_stored(rm: RM, store: SlowStore) -> None:
     app = rm.submit(keep_containers_across_attempts=True)
-    master = rm.run_master(app)
+    master = rm.run_am(app)
     store.quick = False
     rm.beat(ended=[done(master.id, 1)])
     assert rm.beat().containers_to_forget == ()
@@ -169,9 +169,9 @@ def test_the_end_of_a_master_that_keeps_containers_is_kept_until_it_is_stored(rm
     assert rm.beat().containers_to_forget == (master.id,)
 
 
-def test_a_master_that_expires_before_its_last_word_is_stored(rm: RM, store: SlowStore) -> None:
+def test_an_am_expires_before_its_unregistration_is_stored(rm: RM, store: SlowStore) -> None:
     app = rm.submit()
-    rm.run_master(app)
+    rm.run_am(app)
     store.quick = False
     rm.finish(app)
     for _ in range(13):
@@ -182,9 +182,9 @@ def test_a_master_that_expires_before_its_last_word_is_stored(rm: RM, store: Slo
     assert states(rm, app) == ("FINISHED", "FINISHED")
 
 
-def test_a_kill_comes_too_late_for_a_master_that_unregistered(rm: RM, store: SlowStore) -> None:
+def test_a_kill_comes_too_late_for_an_am_that_unregistered(rm: RM, store: SlowStore) -> None:
     app = rm.submit()
-    rm.run_master(app)
+    rm.run_am(app)
     store.quick = False
     rm.finish(app)
     rm.kill(app)
@@ -192,10 +192,10 @@ def test_a_kill_comes_too_late_for_a_master_that_unregistered(rm: RM, store: Slo
     assert rm.state(app) == "FINISHING"
 
 
-def test_a_master_that_unregisters_wins_over_the_kill_behind_it(rm: RM) -> None:
-    """The application is being killed when it hears of the master's last word."""
+def test_an_am_that_unregisters_wins_over_the_kill_behind_it(rm: RM) -> None:
+    """The application is KILLING when its AM's unregistration arrives."""
     app = rm.submit()
-    rm.run_master(app)
+    rm.run_am(app)
     context = rm.core.context
     request = FinishApplicationMasterRequest(FinalApplicationStatus.SUCCEEDED)
     context.send(RMAppKill(app, "killed"))
@@ -206,7 +206,7 @@ def test_a_master_that_unregisters_wins_over_the_kill_behind_it(rm: RM) -> None:
 
 def test_an_attempt_that_fails_while_it_is_killed_is_not_tried_again(rm: RM, store: SlowStore) -> None:
     app = rm.submit()
-    master = rm.run_master(app)
+    master = rm.run_am(app)
     store.quick = False
     rm.beat(ended=[done(master.id, 1)])
     rm.kill(app)
@@ -219,7 +219,7 @@ def test_an_attempt_that_fails_while_it_is_killed_is_not_tried_again(rm: RM, sto
 def test_a_kill_leaves_no_containers_to_an_attempt_that_will_not_be(rm: RM, store: SlowStore) -> None:
     """They are kept for the next attempt, but the application is killed while the failure of this one is stored."""
     app = rm.submit(keep_containers_across_attempts=True)
-    master = rm.run_master(app)
+    master = rm.run_am(app)
     rm.run(*rm.get(app, 2))
     store.quick = False
     rm.beat(ended=[done(master.id, 1)])
@@ -234,10 +234,10 @@ def test_a_kill_leaves_no_containers_to_an_attempt_that_will_not_be(rm: RM, stor
     assert root.usage.used("").memory_mb == 0
 
 
-# Unmanaged masters
+# Unmanaged AMs
 
 
-def test_an_unmanaged_master_needs_no_container(rm: RM) -> None:
+def test_an_unmanaged_am_needs_no_container(rm: RM) -> None:
     app = rm.submit(unmanaged_am=True)
     assert states(rm, app) == ("ACCEPTED", "LAUNCHED")
     rm.register(app)
@@ -248,8 +248,8 @@ def test_an_unmanaged_master_needs_no_container(rm: RM) -> None:
     assert states(rm, app) == ("FINISHED", "FINISHED")
 
 
-def test_an_unmanaged_master_that_falls_silent_is_not_tried_again(rm: RM) -> None:
-    """As on a real cluster: an unmanaged AM that registered and fell silent."""
+def test_an_unmanaged_am_that_expires_is_not_tried_again(rm: RM) -> None:
+    """As on a real cluster: an unmanaged AM that registered and stopped calling."""
     app = rm.submit(unmanaged_am=True)
     rm.register(app)
     for _ in range(13):
@@ -262,7 +262,7 @@ def test_an_unmanaged_master_that_falls_silent_is_not_tried_again(rm: RM) -> Non
     )
 
 
-def test_an_unmanaged_master_that_registers_too_early_fails(rm: RM, store: SlowStore) -> None:
+def test_an_unmanaged_am_that_registers_too_early_fails(rm: RM, store: SlowStore) -> None:
     store.quick = False
     app = rm.submit(unmanaged_am=True)
     store.write()
@@ -274,7 +274,7 @@ def test_an_unmanaged_master_that_registers_too_early_fails(rm: RM, store: SlowS
     assert report.diagnostics == "Unmanaged AM must register after AM attempt reaches LAUNCHED state."
 
 
-def test_an_unmanaged_master_that_keeps_containers_may_register_again(rm: RM) -> None:
+def test_an_unmanaged_am_that_keeps_containers_may_register_again(rm: RM) -> None:
     app = rm.submit(unmanaged_am=True, keep_containers_across_attempts=True)
     rm.register(app)
     rm.allocate(app, [ask(1)])

@@ -55,8 +55,8 @@ async def cluster(tmp_path: Path) -> AsyncIterator[Cluster]:
         yield served
 
 
-async def run_master(cluster: Cluster, node: Node, client: ApplicationClientProtocol) -> tuple[ApplicationId, Token]:
-    """An application whose master was started on `node`, and the token that it found there."""
+async def run_am(cluster: Cluster, node: Node, client: ApplicationClientProtocol) -> tuple[ApplicationId, Token]:
+    """An application whose AM was started on `node`, and the token that it found there."""
     app = await submit(client)
     count = len(node.started)
     await node.beat()
@@ -70,16 +70,16 @@ async def run_master(cluster: Cluster, node: Node, client: ApplicationClientProt
 async def registered_master(
     cluster: Cluster, node: Node, client: ApplicationClientProtocol
 ) -> tuple[ApplicationId, ApplicationMasterProtocol]:
-    app, token = await run_master(cluster, node, client)
+    app, token = await run_am(cluster, node, client)
     master = await cluster.master(token)
     await master.register_application_master(RegisterApplicationMasterRequest("here", 1, "http://here"))
     return app, master
 
 
-# Masters are started
+# AMs are started
 
 
-async def test_a_master_finds_its_token_and_the_rms_variables(cluster: Cluster) -> None:
+async def test_an_am_finds_its_token_and_the_rms_variables(cluster: Cluster) -> None:
     """AMLauncher.setupTokens: what only the RM can give, beside what the client gave."""
     node, client = await cluster.node(), await cluster.client()
     theirs = Credentials(secrets={"mine": b"s"}).to_bytes()
@@ -101,7 +101,7 @@ async def test_a_master_finds_its_token_and_the_rms_variables(cluster: Cluster) 
     assert started.caller.attempt_id == ApplicationAttemptId(app, 1)
 
 
-async def test_a_master_that_its_node_refuses_fails_with_the_nodes_words(cluster: Cluster) -> None:
+async def test_an_am_that_its_node_refuses_fails_with_the_nodes_diagnostics(cluster: Cluster) -> None:
     node, client = await cluster.node(), await cluster.client()
     node.refusal = InvalidContainerException("Container rejected as it is allocated by a previous RM")
     app = await submit(client)
@@ -116,7 +116,7 @@ async def test_a_master_that_its_node_refuses_fails_with_the_nodes_words(cluster
     assert "org.apache.hadoop.yarn.exceptions.InvalidContainerException: Container rejected" in report.diagnostics
 
 
-async def test_a_master_whose_node_is_gone_is_tried_elsewhere(tmp_path: Path) -> None:
+async def test_an_am_whose_node_is_gone_is_tried_elsewhere(tmp_path: Path) -> None:
     conf = configuration(tmp_path, yarn__resourcemanager__nodemanager_connect_retries="0")
     async with serving(conf) as cluster:
         node, client = await cluster.node(), await cluster.client()
@@ -140,10 +140,10 @@ async def test_credentials_that_are_none_fail_the_attempt(cluster: Cluster) -> N
     assert "credentials start with b'rubb', must be b'HDTS'" in report.diagnostics
 
 
-# Masters call
+# AMs call
 
 
-async def test_a_master_gets_containers_with_tokens_that_their_node_believes(cluster: Cluster) -> None:
+async def test_an_am_gets_containers_with_tokens_that_their_node_believes(cluster: Cluster) -> None:
     node, client = await cluster.node(), await cluster.client()
     app, master = await registered_master(cluster, node, client)
     await master.allocate(AllocateRequest(0, asks=(ask(2),)))
@@ -173,10 +173,10 @@ async def test_a_reply_that_is_sent_again_is_the_same_to_the_last_token(cluster:
     assert await master.allocate(AllocateRequest(1)) == first
 
 
-async def test_a_master_without_its_own_token_gets_nowhere(cluster: Cluster) -> None:
-    """No token, a forged one, one of a node; nothing is applied: the master can still register after it."""
+async def test_an_am_without_its_own_token_is_refused(cluster: Cluster) -> None:
+    """No token, a forged one, or that of a node: nothing is applied, and the AM can still register afterwards."""
     node, client = await cluster.node(), await cluster.client()
-    _, token = await run_master(cluster, node, client)
+    _, token = await run_am(cluster, node, client)
     forged = replace(token, password=b"x" * 32)
     for bad in (None, forged, cluster.node_tokens.create(node.node_id)):
         master = await cluster.master(bad)
@@ -186,8 +186,8 @@ async def test_a_master_without_its_own_token_gets_nowhere(cluster: Cluster) -> 
     await master.register_application_master(RegisterApplicationMasterRequest())
 
 
-async def test_a_master_speaks_for_the_attempt_of_its_token(cluster: Cluster) -> None:
-    """Two masters: each call changes only its own application."""
+async def test_an_am_speaks_for_the_attempt_of_its_token(cluster: Cluster) -> None:
+    """Two AMs: each call changes only its own application."""
     node, client = await cluster.node(), await cluster.client()
     first, _ = await registered_master(cluster, node, client)
     second, master = await registered_master(cluster, node, client)
@@ -196,7 +196,7 @@ async def test_a_master_speaks_for_the_attempt_of_its_token(cluster: Cluster) ->
     assert (await client.get_application_report(first)).progress == 0.0
 
 
-async def test_a_master_that_has_ended_is_told_so(cluster: Cluster) -> None:
+async def test_an_am_of_an_attempt_that_is_over_is_refused(cluster: Cluster) -> None:
     """As on a connection that is still open there (exit-refused-calls: allocate of an application that was killed)."""
     node, client = await cluster.node(), await cluster.client()
     app, master = await registered_master(cluster, node, client)
@@ -220,7 +220,7 @@ async def _until_state(
     return report
 
 
-async def test_an_unmanaged_master_gets_its_token_in_its_users_report(cluster: Cluster) -> None:
+async def test_an_unmanaged_am_gets_its_token_in_its_users_report(cluster: Cluster) -> None:
     """RMAppImpl.createAndGetApplicationReport: to its own user alone, and until it has registered."""
     client, other = await cluster.client("ann"), await cluster.client("bob")
     new = await client.get_new_application()
@@ -238,7 +238,7 @@ async def test_an_unmanaged_master_gets_its_token_in_its_users_report(cluster: C
 # Keys change
 
 
-async def test_a_new_key_reaches_nodes_and_masters(cluster: Cluster) -> None:
+async def test_a_new_key_reaches_nodes_and_ams(cluster: Cluster) -> None:
     node, client = await cluster.node(), await cluster.client()
     _, master = await registered_master(cluster, node, client)
     assert (await node.beat()).nm_token_key is None

@@ -1,4 +1,4 @@
-"""The shell around a core that does as it is told: order of effects, answers, timers, the event log."""
+"""The shell around a scripted core: order of effects, answers, timers, the event log."""
 
 from __future__ import annotations
 
@@ -290,9 +290,9 @@ async def test_a_process_that_stood_tells_the_core_before_anything_else() -> Non
     clock.now_ms += 12_000
     shell.handle(Tick())
     shell.handle(Tick())
-    told = [event for event, _ in core.events]
-    assert [type(event) for event in told] == [Tick, Stood, Tick, Tick]
-    assert told[1] == Stood(12_000)
+    handled = [event for event, _ in core.events]
+    assert [type(event) for event in handled] == [Tick, Stood, Tick, Tick]
+    assert handled[1] == Stood(12_000)
     shell.close()
 
 

@@ -1,4 +1,4 @@
-"""The state store's file: what is written is read again, whole; and a file that is no good is refused."""
+"""The state store's file: what is written is read back whole, and a damaged file is refused."""
 
 from __future__ import annotations
 
@@ -127,7 +127,7 @@ def test_what_was_written_is_read_by_the_next_one(store: SQLiteStateStore, path:
     again.close()
 
 
-def test_the_last_word_counts_and_order_is_that_of_ids(store: SQLiteStateStore) -> None:
+def test_the_last_write_counts_and_order_is_that_of_ids(store: SQLiteStateStore) -> None:
     apps = [application(number) for number in (10, 2, 1)]
     store.write([SaveApplication(app, Saving.NEW) for app in apps])
     store.write([SaveAttempt(attempt(number), Saving.NEW) for number in (11, 2, 1)])
@@ -255,7 +255,7 @@ def test_what_was_durable_survives_kill_9_in_whole_transactions(path: Path, seed
         next_number = len(numbers) // 2 + 1
 
 
-# Files that are no good
+# Damaged files
 
 
 def test_a_file_in_use_is_refused(store: SQLiteStateStore, path: Path) -> None:
@@ -269,9 +269,9 @@ def test_a_damaged_file_is_refused_with_the_remedy(store: SQLiteStateStore, path
     assert len(data) > 20_000
     data[8192:16384] = os.urandom(8192)
     path.write_bytes(data)
-    told = refusal(path)
-    assert told.startswith(f"KEY = {path}: is damaged: ")
-    assert told.endswith(REMEDY)
+    fault = refusal(path)
+    assert fault.startswith(f"KEY = {path}: is damaged: ")
+    assert fault.endswith(REMEDY)
 
 
 def test_a_truncated_file_is_refused(store: SQLiteStateStore, path: Path) -> None:
@@ -322,9 +322,9 @@ def test_another_version_is_refused(path: Path, version: int) -> None:
     altered(path, f"PRAGMA application_id = {FILE_KIND}")
     altered(path, f"PRAGMA user_version = {version}")
     altered(path, "CREATE TABLE epoch (epoch INTEGER NOT NULL)")
-    told = refusal(path)
-    assert f"is of version {version}, this release reads version {SCHEMA_VERSION}" in told
-    assert "start the release that wrote it, or move state.sqlite and state.sqlite-journal away" in told
+    fault = refusal(path)
+    assert f"is of version {version}, this release reads version {SCHEMA_VERSION}" in fault
+    assert "start the release that wrote it, or move state.sqlite and state.sqlite-journal away" in fault
 
 
 def test_a_store_of_an_earlier_release_is_refused_and_its_log_is_left_alone(path: Path) -> None:

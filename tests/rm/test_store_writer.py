@@ -125,7 +125,7 @@ async def test_what_a_saved_event_leads_to_is_written_next() -> None:
 
 
 async def test_a_submission_that_is_repeated_is_answered_once_the_first_one_is_durable() -> None:
-    """The application is known already, so nothing is stored anew; but it is not on the disk yet."""
+    """The application is known already, so nothing is stored again; but it is not on disk yet."""
     wired = Wired([Reply(1, "one"), NEW], [Reply(2, "again")])
     async with asyncio.TaskGroup() as tasks:
         first = tasks.create_task(wired.shell.ask(submission))

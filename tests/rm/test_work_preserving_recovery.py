@@ -1,4 +1,4 @@
-"""Masters and containers that go on over a restart of the ResourceManager.
+"""AMs and containers that keep running while the ResourceManager restarts.
 
 Named after TestWorkPreservingRMRestart where that has the case.
 """
@@ -33,14 +33,14 @@ def used(rm: StoredRM) -> tuple[int, int, int]:
 
 
 class Job:
-    """An application whose master and two tasks run on a node each."""
+    """An application whose AM and two tasks run on a node each."""
 
     def __init__(self, conf: Mapping[str, str] | None = None, **context: object) -> None:
         self.rm = StoredRM(conf)
         for host in ("n1", "n2"):
             self.rm.node(host)
         self.app: ApplicationId = self.rm.submit(**context)
-        self.master: Container = self.rm.run_master(self.app, "n1")
+        self.master: Container = self.rm.run_am(self.app, "n1")
         self.tasks = self.rm.get(self.app, 2, "n2")
 
     def restart(self) -> StoredRM:
@@ -69,7 +69,7 @@ def test_nodes_bring_back_what_they_run(job: Job) -> None:
     ]
 
 
-def test_the_master_registers_again_and_the_application_ends_as_ever(job: Job) -> None:
+def test_the_am_registers_again_and_the_application_ends_as_ever(job: Job) -> None:
     rm = job.restart()
     rm.comes_back("n1")
     rm.comes_back("n2")
@@ -98,7 +98,7 @@ def test_a_new_container_has_the_new_epoch_in_its_id(job: Job) -> None:
     assert "container_e02_" in str(container.id)
 
 
-def test_nothing_is_placed_before_nodes_and_masters_had_time_to_come_back(job: Job) -> None:
+def test_nothing_is_placed_before_nodes_and_ams_had_time_to_return(job: Job) -> None:
     """testNewContainersNotAllocatedDuringSchedulerRecovery"""
     rm = job.restart()
     rm.comes_back("n1")
@@ -116,7 +116,7 @@ def test_nothing_is_placed_before_nodes_and_masters_had_time_to_come_back(job: J
 
 
 def test_a_node_gives_the_room_of_what_it_brought_back_when_it_says_that_it_is_over(job: Job) -> None:
-    """The queue has it at once, as with any container that runs."""
+    """The queue counts it at once, like any running container."""
     rm = job.restart()
     rm.comes_back("n1")
     rm.comes_back("n2")
@@ -128,8 +128,8 @@ def test_a_node_gives_the_room_of_what_it_brought_back_when_it_says_that_it_is_o
     assert used(rm) == (2048, 2048, 2048)
 
 
-def test_a_recovered_attempt_does_not_wait_for_its_master(job: Job) -> None:
-    """What its master keeps off is the master's own list, not that of the RM for masters."""
+def test_a_recovered_attempt_does_not_wait_for_its_am(job: Job) -> None:
+    """The AM's own blacklist is restored, not the RM's blacklist for AMs."""
     rm = job.restart()
     attempt = rm.core.scheduler.applications[job.app].current_attempt
     assert attempt is not None
@@ -142,11 +142,11 @@ def test_without_applications_nobody_waits() -> None:
     rm = StoredRM().restart()
     rm.node("n1")
     app = rm.submit()
-    rm.run_master(app)
+    rm.run_am(app)
     assert rm.state(app) == "RUNNING"
 
 
-def test_a_task_that_ended_meanwhile_is_told_to_its_master(job: Job) -> None:
+def test_a_task_that_ended_meanwhile_is_reported_to_its_am(job: Job) -> None:
     rm = job.restart()
     rm.comes_back("n1")
     rm.comes_back("n2", ended={job.tasks[0].id: 3})
@@ -156,7 +156,7 @@ def test_a_task_that_ended_meanwhile_is_told_to_its_master(job: Job) -> None:
     assert used(rm) == (2048, 2048, 2048)
 
 
-def test_a_master_that_died_meanwhile_gets_a_successor_and_its_tasks_end(job: Job) -> None:
+def test_an_am_that_died_meanwhile_gets_a_successor_and_its_tasks_end(job: Job) -> None:
     rm = job.restart()
     rm.comes_back("n1", ended={job.master.id: 1})
     assert rm.attempt_id(job.app).attempt == 2
@@ -164,14 +164,14 @@ def test_a_master_that_died_meanwhile_gets_a_successor_and_its_tasks_end(job: Jo
     assert set(rm.beat("n2").containers_to_clean_up) == {task.id for task in job.tasks}
     assert used(rm) == (0, 0, 0)
     rm.wait(WAIT_MS + 1)
-    assert rm.run_master(job.app).id.epoch == 1
+    assert rm.run_am(job.app).id.epoch == 1
 
 
 def test_what_is_of_nobody_is_ended(job: Job) -> None:
-    """Of an application that was over before the restart, and of one that nobody knows."""
+    """A container of an application that was over before the restart, and one of an unknown application."""
     rm = job.rm
     other = rm.submit()
-    stray = rm.run_master(other, "n2")
+    stray = rm.run_am(other, "n2")
     rm.kill(other)
     rm.nodes["n2"].running[stray.id] = None
     unknown = stray.id._replace(attempt_id=stray.id.attempt_id._replace(application_id=ApplicationId(1, 1)))
@@ -188,7 +188,7 @@ def test_what_is_of_nobody_is_ended(job: Job) -> None:
 
 
 def test_what_is_given_back_before_its_node_comes_is_ended_when_it_comes(job: Job) -> None:
-    """testReleaseWhileRunningAfterRestart: the master is quicker than the node."""
+    """testReleaseWhileRunningAfterRestart: the AM returns before the node."""
     rm = job.restart()
     rm.comes_back("n1")
     rm.register(job.app)
@@ -200,12 +200,12 @@ def test_what_is_given_back_before_its_node_comes_is_ended_when_it_comes(job: Jo
     assert [status.container_id for status in rm.allocate(job.app).completed] == [job.tasks[0].id]
 
 
-def test_kept_containers_come_back_to_the_master_of_the_next_attempt() -> None:
-    """Those whose node comes back after the master has registered are told with an allocate, with a token for it."""
+def test_kept_containers_come_back_to_the_am_of_the_next_attempt() -> None:
+    """Those whose node registers after the AM are reported by an allocate, with a token for the node."""
     job = Job(keep_containers_across_attempts=True, max_app_attempts=3)
     rm = job.rm
     rm.beat("n1", ended=[done(job.master.id, 1)])
-    rm.run_master(job.app, "n1")
+    rm.run_am(job.app, "n1")
     rm = job.restart()
     rm.comes_back("n1")
     assert rm.register(job.app).containers_from_previous_attempts == ()
@@ -218,19 +218,19 @@ def test_kept_containers_come_back_to_the_master_of_the_next_attempt() -> None:
 
 
 def test_kept_containers_that_are_there_first_are_told_with_the_registering() -> None:
-    """And not once more with the next allocate; the master itself is not among them."""
+    """The next allocate does not report them again; the AM itself is not among them."""
     job = Job(keep_containers_across_attempts=True, max_app_attempts=3)
     job.rm.beat("n1", ended=[done(job.master.id, 1)])
-    job.rm.run_master(job.app, "n1")
+    job.rm.run_am(job.app, "n1")
     rm = job.restart()
     rm.comes_back("n1")
     rm.comes_back("n2")
-    told = rm.register(job.app).containers_from_previous_attempts
-    assert {container.id for container in told} == {task.id for task in job.tasks}
+    reported = rm.register(job.app).containers_from_previous_attempts
+    assert {container.id for container in reported} == {task.id for task in job.tasks}
     assert rm.allocate(job.app).containers_from_previous_attempts == ()
 
 
-def test_an_unmanaged_master_goes_on() -> None:
+def test_an_unmanaged_am_keeps_running() -> None:
     rm = StoredRM()
     rm.node("n1")
     app = rm.submit(unmanaged_am=True)
@@ -261,13 +261,13 @@ def test_a_second_kill_before_anybody_came_back(job: Job) -> None:
     assert rm.restart().state(job.app) == "KILLED"
 
 
-def test_an_application_that_waited_for_its_master_is_served_first_of_all_pending() -> None:
-    """fifo-for-pending-apps: who is recovering was there before."""
+def test_an_application_that_waited_for_its_am_is_served_first_of_all_pending() -> None:
+    """fifo-for-pending-apps: recovered applications come first."""
     conf = {"yarn.scheduler.capacity.maximum-am-resource-percent": "0.1"}
     rm = StoredRM(conf)
     rm.node("n1")
     first, second = rm.submit(), rm.submit()
-    rm.run_master(first)
+    rm.run_am(first)
     assert rm.attempt_state(second) == "SCHEDULED"
     again = rm.restart()
     assert [again.attempt_state(app) for app in (first, second)] == ["LAUNCHED", "SCHEDULED"]
@@ -278,7 +278,7 @@ def test_an_application_that_waited_for_its_master_is_served_first_of_all_pendin
 
 
 def test_a_container_comes_back_with_its_size_and_place_in_the_queue(job: Job) -> None:
-    """Its resources are the NodeManager's word, as nothing else knows them."""
+    """Its resources are those that the NodeManager reports, as nothing else has them."""
     rm = job.restart()
     rm.comes_back("n2", size=Resource(2048, 2))
     sizes = [c.resource.memory_mb for c in rm.core.scheduler.containers_of(job.app).values()]

@@ -1,1 +1,1 @@
-"""What clients may know of applications, queues and nodes: pure functions over a core's context."""
+"""Reports to clients about applications, queues and nodes: pure functions over a core's context."""

@@ -1,6 +1,6 @@
-"""What clients may know of a ResourceManager: pure functions over its core's context; nothing here changes anything.
+"""Reports to clients about applications, attempts and containers: functions of the context that change nothing.
 
-Each takes who asks, None if it is the ResourceManager itself, which may know all.
+Each takes the asker; None is the ResourceManager itself, which may view everything.
 
 Source: RMAppImpl.createAndGetApplicationReport, RMAppAttemptImpl.createApplicationAttemptReport, ClientRMService.
 """
@@ -49,7 +49,7 @@ NO_ATTEMPT = -1
 """The attempt number of an application that has no attempt yet."""
 
 UNKNOWN_USAGE = ApplicationResourceUsage(-1, -1, Resource(-1, -1), Resource(-1, -1), Resource(-1, -1))
-"""The usage of an application that the scheduler does not know (any more)."""
+"""The usage of an application that the scheduler does not have (any more)."""
 
 
 # Applications
@@ -58,7 +58,7 @@ UNKNOWN_USAGE = ApplicationResourceUsage(-1, -1, Resource(-1, -1), Resource(-1, 
 def application_report(
     context: RMContext, application_id: ApplicationId, asker: Asker | None = None
 ) -> ApplicationReport:
-    """Raises ApplicationNotFoundException. Whoever may not view the application is told little of it."""
+    """Raises ApplicationNotFoundException. An asker who may not view the application gets little of it."""
     return _application_report(context, context.find_app(application_id), asker)
 
 
@@ -67,7 +67,7 @@ def applications(
 ) -> Iterator[ApplicationReport]:
     """The applications that pass the filter, in the order of their submission, at most `wanted.limit`.
 
-    Applications may come and go between two of them: each report is of its own moment.
+    Applications may come and go between two reports: each is as of the time at which it is taken.
     """
     acls = context.application_acls
     wanted = replace(
@@ -102,7 +102,7 @@ def application_state(app: RMApp) -> YarnApplicationState:
 
 
 def final_status(app: RMApp) -> FinalApplicationStatus:
-    """What the master said of the outcome; if it said nothing, what the state says."""
+    """The outcome that the AM reported; if it reported none, that of the state."""
     attempt = app.current_attempt
     if attempt is not None and attempt.final_status is not None:
         return attempt.final_status
@@ -150,7 +150,7 @@ def _label_expression(label: str | None) -> str:
 
 
 def _remaining_lifetime_s(app: RMApp) -> int:
-    """Whole seconds; 0 for what is over."""
+    """Whole seconds; 0 for an application that is over."""
     if app.lifetime_ends_ms is None:
         return NO_REMAINING_TIME
     return 0 if app.state in COMPLETED_APP_STATES else max(0, app.lifetime_ends_ms - app.context.now_ms) // 1000
@@ -214,7 +214,7 @@ def find_attempt(context: RMContext, attempt_id: ApplicationAttemptId) -> RMAppA
 def attempt_report(
     context: RMContext, attempt_id: ApplicationAttemptId, asker: Asker | None = None
 ) -> ApplicationAttemptReport:
-    """Raises Application- or ApplicationAttemptNotFoundException; YarnException for whom may not see it."""
+    """Raises Application- or ApplicationAttemptNotFoundException; YarnException for an asker who may not view it."""
     _check_view(context, attempt_id.application_id, asker, f"attempt {attempt_id}")
     return _attempt_report(find_attempt(context, attempt_id))
 
@@ -252,7 +252,7 @@ def _attempt_report(attempt: RMAppAttempt) -> ApplicationAttemptReport:
     return ApplicationAttemptReport(
         attempt_id=attempt.attempt_id,
         state=attempt_state(attempt),
-        am_container_id=None if attempt.master is None else attempt.master.id,
+        am_container_id=None if attempt.am_container is None else attempt.am_container.id,
         host=attempt.host,
         rpc_port=attempt.rpc_port,
         tracking_url=attempt.tracking_url,
@@ -267,7 +267,7 @@ def _attempt_report(attempt: RMAppAttempt) -> ApplicationAttemptReport:
 
 
 def container_report(context: RMContext, container_id: ContainerId, asker: Asker | None = None) -> ContainerReport:
-    """Raises ContainerNotFoundException for a container that is over or unknown; what is above it comes first."""
+    """Raises as `attempt_report`; ContainerNotFoundException for a container that is over or unknown."""
     _check_view(context, container_id.application_id, asker, f"application {container_id.application_id}")
     find_attempt(context, container_id.attempt_id)
     container = context.scheduler.container(container_id)

@@ -1,6 +1,6 @@
-"""Why an application has not got what it asks for, as clients are told: the scheduler's obstacles with their remedies.
+"""Why an application does not have the containers that it requests: the scheduler's obstacles with their remedies.
 
-Pure, and nothing changes: what was refused is kept anyway (rm.scheduler.model.refusals), and is worded here.
+The scheduler keeps its refusals anyway (rm.scheduler.model.refusals); here they are put into words.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def explanation(
 ) -> Explanation:
     """Raises ApplicationNotFoundException; YarnException for an asker who may not view it.
 
-    Of an application that is over nothing is told but that.
+    For an application that is over it has nothing but that state.
     """
     app = context.find_app(application_id)
     if asker is not None:
@@ -42,7 +42,7 @@ def explanation(
         attempt.leaf.path,
         state,
         now_ms,
-        _asks(attempt),
+        _requests(attempt),
         tuple(
             Reservation(container.node_id, container.resource, container.started_ms)
             for container in attempt.reserved_containers
@@ -51,7 +51,7 @@ def explanation(
     )
 
 
-def _asks(attempt: FiCaSchedulerApp) -> tuple[PendingAsk, ...]:
+def _requests(attempt: FiCaSchedulerApp) -> tuple[PendingAsk, ...]:
     rows = sorted(attempt.requests.rows(), key=lambda entry: (entry[0][:3], entry[1].terms.resource_name))
     return tuple(
         PendingAsk(
@@ -103,7 +103,7 @@ def _report(context: RMContext, attempt: FiCaSchedulerApp, obstacle: Obstacle, r
 
 
 def _place(report: ObstacleReport, levels: dict[str, int]) -> tuple[object, ...]:
-    """Those of every node first; on a node the application's, its user's, its queues' upwards."""
+    """Obstacles on every node first; on one node the application's, its user's, then its queues' upwards."""
     place = () if report.node_id is None else report.node_id.reading_order
     return (place, report.scope.value, levels.get(report.subject, -1))
 

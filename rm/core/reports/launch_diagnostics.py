@@ -1,7 +1,7 @@
 """What an attempt waits for, in Hadoop's words (SchedulerApplicationAttempt.updateAMContainerDiagnostics).
 
-Hadoop writes the sentence down whenever its scheduler looks at the attempt and shows the last one. Here it is made
-when somebody asks, from what the scheduler keeps anyway; so its numbers are those of now, not of the last look.
+Hadoop stores the sentence whenever its scheduler looks at the attempt, and shows the last one. Here it is made for each
+report, from what the scheduler keeps anyway; so its numbers are current, not those of the last look.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _WAITS_FOR_LAUNCH = (RMAppAttemptState.ALLOCATED_SAVING, RMAppAttemptState.ALLOC
 
 
 def launch_diagnostics(context: RMServiceContext, attempt: RMAppAttempt) -> str:
-    """Why there is no master at work yet; empty once there is one, or once the attempt is over."""
+    """Why the AM has not registered yet; empty once it has, or once the attempt is over."""
     if attempt.launch_diagnostics is not None:
         return attempt.launch_diagnostics
     application = context.scheduler.applications.get(attempt.attempt_id.application_id)
@@ -55,7 +55,7 @@ def launch_diagnostics(context: RMServiceContext, attempt: RMAppAttempt) -> str:
 
 
 def _not_activated(scheduled: FiCaSchedulerApp) -> str:
-    """Which limit on masters stands in the way, with the amounts."""
+    """Which limit on AMs is in the way, with the amounts."""
     leaf, partition = LeafQueue.of(scheduled), scheduled.am_partition
     refusal = leaf.am_refusal(scheduled)
     reason = Reason.AM_NO_CLUSTER if refusal is None else refusal.reason
@@ -72,7 +72,7 @@ def _not_activated(scheduled: FiCaSchedulerApp) -> str:
 
 
 def _activated(context: RMServiceContext, scheduled: FiCaSchedulerApp) -> str:
-    """What the last node that was looked at lacked, and how full the queue is."""
+    """Why the last node that was looked at was skipped, and how full the queue is."""
     leaf, partition = LeafQueue.of(scheduled), scheduled.am_partition
     capacities = leaf.capacities.at(partition)
     refusals = list(leaf.last_refusals(scheduled).items())

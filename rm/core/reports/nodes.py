@@ -1,4 +1,4 @@
-"""What clients and masters may know of nodes: pure functions over a core's context."""
+"""Reports to clients and AMs about nodes: functions of the context that change nothing."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from yarn.states import NodeState, NodeUpdateType
 def node_reports(context: RMContext, states: frozenset[NodeState]) -> Iterator[NodeReport]:
     """The nodes in one of `states` (empty: all), those in use first, in the order in which they registered.
 
-    Nodes may change between two of them: each report is of its own moment.
+    Nodes may change between two reports: each is as of the time at which it is taken.
     """
     for node in (*context.nodes.values(), *context.inactive_nodes.values()):
         if not states or node.state in states:
@@ -21,7 +21,7 @@ def node_reports(context: RMContext, states: frozenset[NodeState]) -> Iterator[N
 
 
 def node_update_report(context: RMContext, node: RMNode, update: NodeUpdateType) -> NodeReport:
-    """A node as an AM hears of its change."""
+    """The report of a node's change to an AM."""
     return _node_report(context, node, update)
 
 

@@ -1,4 +1,4 @@
-"""What clients may know of queues: pure functions over a ResourceManager's context, like rm.core.reports.applications.
+"""Reports to clients about queues: functions of the context that change nothing.
 
 Source: AbstractCSQueue.getQueueInfo, ParentQueue.getQueueInfo, ClientRMService.getQueueInfo.
 """
@@ -31,7 +31,7 @@ _PENDING = (YarnApplicationState.NEW, YarnApplicationState.NEW_SAVING, YarnAppli
 def queue_info(context: RMContext, request: QueueInfoRequest, asker: Asker | None = None) -> QueueInfo | None:
     """The queue of a path or an unambiguous short name; None if there is none.
 
-    Without the applications that the asker, if it is not the ResourceManager itself, may not view.
+    It leaves out applications that the asker may not view.
     """
     queue = context.scheduler.queue(request.queue)
     if queue is None:
@@ -57,7 +57,7 @@ def queue_user_acls(context: RMContext, user: str, groups: tuple[str, ...]) -> t
 
 
 def _queue_info(context: RMContext, queue: CSQueue, depth: int) -> QueueInfo:
-    """`depth`: how many levels of children go with it, negative: all."""
+    """`depth`: the levels of children to include; negative: all."""
     shares = queue.capacities.at(NO_LABEL)
     below = queue.children if isinstance(queue, ParentQueue) and depth != 0 else ()
     return QueueInfo(
@@ -83,7 +83,7 @@ def _queue_info(context: RMContext, queue: CSQueue, depth: int) -> QueueInfo:
 
 
 def _labels_of(context: RMContext, queue: CSQueue) -> tuple[str, ...]:
-    """The labels that it may use: all there are for `*` (AbstractCSQueue.getNodeLabelsForQueue)."""
+    """The labels that it may use: all labels of the cluster for `*` (AbstractCSQueue.getNodeLabelsForQueue)."""
     labels = tuple(label.name for label in context.scheduler.labels.cluster_labels())
     return tuple(label for label in labels if queue.configuration.may_use(label))
 
@@ -156,7 +156,7 @@ def _leaves(queue: CSQueue) -> Iterable[LeafQueue]:
 
 
 def _asks_for(attempt: FiCaSchedulerApp) -> int:
-    """Containers that the attempt wants and has not got."""
+    """Containers that the attempt requests and does not have."""
     return sum(row.count for key, row in attempt.requests.rows() if row.terms.resource_name == ANY)
 
 

@@ -1,8 +1,8 @@
 """RMContainer: one container as the ResourceManager sees it, from its placement to its end.
 
-The scheduler drives it and says why; the machine tells the rest of the ResourceManager through notices, as Hadoop's
-RMContainerImpl does by sending events. A reservation is a container too: RESERVED, not on the node yet, and a new
-RMContainer with the same id takes its place when it is filled.
+The scheduler hands it events; it notifies the rest of the ResourceManager, as Hadoop's RMContainerImpl does by sending
+events. A reservation is a container too: RESERVED, not on the node yet. When it is filled, a new RMContainer with the
+same id takes its place.
 """
 
 from __future__ import annotations
@@ -130,10 +130,9 @@ RMContainerEvent: TypeAlias = (
 class RMContainer:
     """A container that the scheduler placed or reserved.
 
-    `key` and `asks` are what it answers; `asks` is kept until it is ACQUIRED, so that it can be asked for again if it
-    is lost before. `is_am`: it runs the master of its attempt. `last_confirmed`: the size that it falls back to when
-    nobody uses the token of a larger one in time.
-    `was_moved`: its reservation is not on its first node.
+    `key` and `asks` are the requests that it serves; `asks` is kept until it is ACQUIRED, to restore the requests if it
+    is lost before. `is_am`: it runs the AM of its attempt. `last_confirmed`: the size that it falls back to if the
+    token of a larger one is not used in time. `was_moved`: its reservation is not on its first node.
     """
 
     __slots__ = (
@@ -196,12 +195,12 @@ class RMContainer:
 
     @property
     def is_opportunistic(self) -> bool:
-        """Neither its node's room nor its queue's count for it."""
+        """True if it counts neither against its node nor against its queue."""
         return self.container.execution_type is ExecutionType.OPPORTUNISTIC
 
     @property
     def resource(self) -> Resource:
-        """Its size: while RESERVED, what is held for it."""
+        """Its size; while RESERVED, the size of the reservation."""
         return self.container.resource
 
     @property
@@ -210,7 +209,7 @@ class RMContainer:
         return self.container.priority
 
     def move_to(self, node_id: NodeId) -> None:
-        """It is reserved on another node now."""
+        """Move the reservation to another node."""
         self.node_id = node_id
         self.container = replace(self.container, node_id=node_id)
         self.was_moved = True
@@ -288,8 +287,8 @@ LIFECYCLE: Lifecycle[RMContainer, RMContainerState] = Lifecycle(
     "RMContainer",
     _S.NEW,
     [
-        Row(_S.NEW, RMContainerStart, _S.ALLOCATED, RMContainer._started, "placed on a node with room"),
-        Row(_S.NEW, RMContainerReserved, _S.RESERVED, None, "the node has too little room yet"),
+        Row(_S.NEW, RMContainerStart, _S.ALLOCATED, RMContainer._started, "placed on a node"),
+        Row(_S.NEW, RMContainerReserved, _S.RESERVED, None, "it does not fit on the node yet"),
         Row(
             _S.NEW,
             RMContainerRecover,
@@ -298,10 +297,10 @@ LIFECYCLE: Lifecycle[RMContainer, RMContainerState] = Lifecycle(
             "its NM brings it from before a restart of the RM",
         ),
         Row(_S.NEW, RMContainerKill, _S.KILLED, None, "given up before it was placed"),
-        Row(_S.RESERVED, RMContainerReserved, _S.RESERVED, None, "looked at again, still no room"),
-        Row(_S.RESERVED, RMContainerStart, _S.ALLOCATED, RMContainer._started, "the room came free"),
+        Row(_S.RESERVED, RMContainerReserved, _S.RESERVED, None, "looked at again, still does not fit"),
+        Row(_S.RESERVED, RMContainerStart, _S.ALLOCATED, RMContainer._started, "it fits now"),
         Row(_S.RESERVED, RMContainerKill, _S.KILLED, None, "its node or its attempt is gone"),
-        Row(_S.RESERVED, RMContainerReleased, _S.RELEASED, None, "not asked for any more, or served elsewhere"),
+        Row(_S.RESERVED, RMContainerReleased, _S.RELEASED, None, "not requested any more, or served elsewhere"),
         Row(_S.ALLOCATED, RMContainerAcquired, _S.ACQUIRED, RMContainer._acquired, "handed to its AM"),
         Row(_S.ALLOCATED, RMContainerExpire, _S.EXPIRED, RMContainer._finished, "never fetched"),
         Row(
@@ -326,15 +325,9 @@ LIFECYCLE: Lifecycle[RMContainer, RMContainerState] = Lifecycle(
         Row(_S.ACQUIRED, RMContainerExpire, _S.EXPIRED, RMContainer._killed, "not started by its AM in time"),
         Row(_S.ACQUIRED, RMContainerKill, _S.KILLED, RMContainer._killed, "node lost, attempt over or preempted"),
         Row(_S.RUNNING, RMContainerAcquired, _S.RUNNING, None, "fetched again"),
-        Row(
-            _S.RUNNING,
-            AcquireUpdatedContainer,
-            _S.RUNNING,
-            RMContainer._change_acquired,
-            "its AM has its new size",
-        ),
+        Row(_S.RUNNING, AcquireUpdatedContainer, _S.RUNNING, RMContainer._change_acquired, "its AM has its new size"),
         Row(_S.RUNNING, NMDoneChangeResource, _S.RUNNING, RMContainer._change_done, "its NM has its new size"),
-        Row(_S.RUNNING, RMContainerFinished, _S.COMPLETED, RMContainer._finished, "its NM told its end"),
+        Row(_S.RUNNING, RMContainerFinished, _S.COMPLETED, RMContainer._finished, "its NM reported its end"),
         Row(_S.RUNNING, RMContainerReleased, _S.RELEASED, RMContainer._killed, "given back by its AM"),
         Row(_S.RUNNING, RMContainerKill, _S.KILLED, RMContainer._killed, "node lost, attempt over or preempted"),
         *(

@@ -8,7 +8,7 @@ import pytest
 from msgspec import Struct
 
 from yarn.errors import InternalError, InvalidArgumentException
-from yarn.machine import Dispatcher, IllegalTransition, Lifecycle, Machine, Refuse, Reply, Row, StateChanged
+from yarn.machine import Dispatcher, IllegalTransition, Lifecycle, Machine, Refuse, Reply, Row, StateChanged, Warn
 
 
 class Ring(Struct, frozen=True):
@@ -110,6 +110,20 @@ def test_a_transition_is_logged_only_if_the_state_changed(dispatcher: Dispatcher
     with pytest.raises(IllegalTransition, match="100: OFF --PRESS--> ON"):
         dispatcher.transition(LAMP, "lamp 3", machine, Press())
     assert dispatcher.take_effects() == []
+
+
+def test_a_lifecycle_may_describe_its_subject_in_the_log(dispatcher: Dispatcher[str]) -> None:
+    described: Lifecycle[str, Lamp] = Lifecycle("Lamp", Lamp.OFF, LAMP.rows, lambda lamp: f"{lamp} glows")
+    dispatcher.transition(described, "lamp 3", Machine(Lamp.OFF), Press())
+    assert dispatcher.take_effects() == [StateChanged("Lamp", "lamp 3", "PRESS", "OFF", "ON", "lamp 3 glows")]
+
+
+def test_an_illegal_event_is_a_warning_unless_strict() -> None:
+    lenient: Dispatcher[str] = Dispatcher(strict=False)
+    machine = Machine(Lamp.ON)
+    lenient.transition(LAMP, "lamp 3", machine, Press())
+    assert lenient.take_effects() == [Warn("Lamp lamp 3: PRESS is illegal in ON")]
+    assert machine.state is Lamp.ON
 
 
 def test_an_event_has_one_handler(dispatcher: Dispatcher[str]) -> None:

@@ -161,3 +161,17 @@ def test_the_diagram_joins_events_of_one_edge_and_leaves_out_ignored_ones() -> N
     assert "    SHUT --> SHUT: LOCK_DOOR, KNOCK\n" in diagram
     assert "LOCKED --> LOCKED" not in diagram
     assert diagram.endswith("    LOCKED --> [*]\n    GONE --> [*]\n")
+
+
+@pytest.mark.parametrize(
+    ("name", "lifecycle", "shown"),
+    [
+        ("KillContainer", "NMContainer", "KILL_CONTAINER"),
+        ("RMAppKill", "RMApp", "KILL"),
+        ("RMAppAttemptLaunchFailed", "RMAppAttempt", "LAUNCH_FAILED"),
+        ("NMDoneChangeResource", "RMContainer", "NM_DONE_CHANGE_RESOURCE"),
+        ("FinishedContainersPulledByAM", "RMNode", "FINISHED_CONTAINERS_PULLED_BY_AM"),
+    ],
+)
+def test_an_event_is_shown_under_hadoops_name(name: str, lifecycle: str, shown: str) -> None:
+    assert event_name(type(name, (), {}), lifecycle) == shown
