@@ -48,7 +48,8 @@ def test_what_must_always_hold_is_told_last_with_its_amounts(rm: RM) -> None:
     assert isinstance(effects[0], Reply)
     assert isinstance(effects[-1], InvariantsBroken)
     assert effects[-1].violations == (
-        "I-01: n1:45454: <memory:3072, vCores:3> + <memory:1, vCores:1> != <memory:8192, vCores:8>",
+        "I-01: n1:45454: allocated <memory:3072, vCores:3> + free <memory:1, vCores:1> "
+        "!= total <memory:8192, vCores:8>",
     )
 
 

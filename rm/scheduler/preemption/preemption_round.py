@@ -184,7 +184,7 @@ class PreemptionRound:
                 application.deduct(self.calculator, queue.whole, container.resource)
 
     def try_take(self, victim: Victim, wanted: dict[str, Resource], chosen: Victims, *, conservative: bool) -> bool:
-        """Choose the container if it contributes to `wanted` {partition: resource}; lower that and `allowed` by its size.
+        """Choose the container if it contributes to `wanted` {partition: resource}; subtract it from both bounds.
 
         `conservative`: only while every resource type is wanted. A container may be larger than what is still wanted.
         tryPreemptContainerAndDeductResToObtain.
