@@ -72,7 +72,7 @@ class SchedulingMonitor:
                 attempt = self._applications.attempt_of(victim.container.id.application_id)
                 if attempt is not None:
                     attempt.mark_for_preemption(victim.container.id)
-                self._notify(victim, "told", clock_ms)
+                self._notify(victim, "requested", clock_ms)
             case MarkForKillable(victim):
                 self._kill(victim, clock_ms)
             case _:
@@ -85,7 +85,7 @@ class SchedulingMonitor:
         """Kill it now; with lazy preemption when its resources are needed (markContainerForKillable)."""
         container, context = victim.container, self._context
         if not context.settings.preemption.lazy:
-            self._notify(victim, "ended", clock_ms)
+            self._notify(victim, "killed", clock_ms)
             self._applications.complete(container, preempted_status(container.id), RMContainerEvent.KILL)
             return
         self._notify(victim, "killable", clock_ms)
