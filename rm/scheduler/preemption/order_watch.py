@@ -75,7 +75,7 @@ class OrderWatch:
         wait_ms = settings.balance_wait_ms if is_balance else settings.wait_before_kill_ms
         passed_ms = order.clock_ms - requested_ms if requested_ms is not None else wait_ms
         if passed_ms < wait_ms:
-            yield f"I-55: {order.container_id} is killed {passed_ms} ms after it was requested, before {wait_ms} ms"
+            yield f"I-55: {order.container_id} is killed {passed_ms} ms after its AM was asked, before {wait_ms} ms"
 
     def _note_request(self, order: VictimOrdered) -> None:
         self._requested_ms[order.container_id] = order.clock_ms

@@ -118,7 +118,7 @@ class PreemptionRound:
         self.partitions = hash_order([*labels, NO_LABEL], string_hash)
         self._queues: dict[str, dict[str, TempQueuePerPartition]] = {}
         for partition in self.partitions:
-            self._note(clone_tree(root, partition, killable=killable))
+            self._note(clone_tree(root, partition, context, killable))
         self.leaf_paths = _leaf_paths(self.queue_at(ROOT, NO_LABEL))
         self.allowed = multiplied(self.cluster, self.settings.total_per_round)
         self.under_served: dict[str, dict[str, None]] = {}
@@ -184,7 +184,7 @@ class PreemptionRound:
                 application.deduct(self.calculator, queue.whole, container.resource)
 
     def try_take(self, victim: Victim, wanted: dict[str, Resource], chosen: Victims, *, conservative: bool) -> bool:
-        """Choose the container if it contributes to `wanted` {partition: resource}; subtract it from both bounds.
+        """Choose the container if it contributes to `wanted` {partition: resource}; lower that and `allowed`.
 
         `conservative`: only while every resource type is wanted. A container may be larger than what is still wanted.
         tryPreemptContainerAndDeductResToObtain.
