@@ -1,14 +1,14 @@
-"""A configuration: Hadoop's keys and values, each with its origin, read with Hadoop's rules.
+"""A configuration: Hadoop's keys and values, each with its origin, read by Hadoop's rules.
 
-It is a value: nothing changes it, an overlay makes a new one. It knows nothing of files (see
-wire.hadoop_xml) nor of what the keys mean (see yarn.settings).
+It is immutable; an overlay makes a new one. Files are read in wire.hadoop_xml; what the keys mean is in
+yarn.settings.
 
     conf = Configuration.of({"yarn.nm.x": "10s"}, origin="yarn-site.xml")
     conf.get_time_ms("yarn.nm.x", 0)      10000
     conf.origin("yarn.nm.x")              yarn-site.xml
 
 The rules are those of org.apache.hadoop.conf.Configuration 3.4.1: `${key}` in a value stands for
-that key's value, numbers are Java's, later files win unless an earlier one said `final`.
+that key's value, numbers are parsed as in Java, later files win unless an earlier one sets `final`.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ __all__ = [
     "Severity",
 ]
 
-# Configuration.MAX_SUBST: more replacements than this in one value are taken for a runaway.
+# Configuration.MAX_SUBST: more replacements than this in one value count as an endless expansion.
 MAX_SUBSTITUTIONS = 20
 
 _T = TypeVar("_T")
@@ -56,11 +56,11 @@ class Entry(Struct, frozen=True):
 
 
 class Configuration:
-    """An immutable map of Hadoop keys to values that know their origin.
+    """An immutable map from Hadoop keys to values with their origins.
 
     The getters return the default for a key that is not set, and raise ConfigurationException
-    (one fault: key, value, origin, problem, remedy) for a value that cannot be read.
-    `notes` are warnings from putting it together: keys set twice, overlays that `final` refused.
+    (one fault: key, value, origin, problem, remedy) for a value that is not valid.
+    `notes`: warnings from composing it, such as overlays refused because of `final`.
     """
 
     __slots__ = ("_defaults", "_entries", "notes")
@@ -72,18 +72,16 @@ class Configuration:
         defaults: Mapping[str, str] | None = None,
         notes: tuple[Fault, ...] = (),
     ) -> None:
-        """`defaults` serve only `${key}`: an unset key stays unset, whoever reads it knows its default."""
+        """`defaults` {key: value} are used only for `${key}`; an unset key stays unset."""
         self._entries: Mapping[str, Entry] = MappingProxyType(dict(entries or {}))
         self._defaults: Mapping[str, str] = MappingProxyType(dict(defaults or {}))
         self.notes = notes
 
     @classmethod
     def of(cls, values: Mapping[str, str], origin: Origin | str = OVERRIDE) -> Configuration:
-        """A configuration of plain texts that all come from one place."""
+        """A configuration of plain texts with the same origin."""
         place = Origin(origin) if isinstance(origin, str) else origin
         return cls({key: Entry(value, place) for key, value in values.items()})
-
-    # What is set
 
     def __contains__(self, key: object) -> bool:
         return key in self._entries
@@ -123,10 +121,8 @@ class Configuration:
 
     @property
     def defaults(self) -> Mapping[str, str]:
-        """{key: default} that `${key}` finds where a key is not set."""
+        """{key: default}: what `${key}` stands for where the key is not set."""
         return self._defaults
-
-    # Reading
 
     def get(self, key: str, default: str | None = None) -> str | None:
         """The value with every `${...}` replaced, not trimmed; `default` (as it is) if not set."""
@@ -148,11 +144,11 @@ class Configuration:
 
     def get_float(self, key: str, default: float) -> float:
         """A number rounded to 32 bits, as Hadoop holds it; `default` is returned as it is."""
-        return self._read(key, default, parse_float, "write a number such as 0.5")
+        return self._read(key, default, parse_float, "write a number, e.g. 0.5")
 
     def get_double(self, key: str, default: float) -> float:
         """A number of 64 bits; `default` is returned as it is."""
-        return self._read(key, default, parse_double, "write a number such as 0.5")
+        return self._read(key, default, parse_double, "write a number, e.g. 0.5")
 
     def get_bool(self, key: str, default: bool) -> bool:
         """true or false in any case; as in Hadoop, anything else means the default."""
@@ -164,9 +160,9 @@ class Configuration:
     def get_time_ms(self, key: str, default_ms: int, unit: str = "ms") -> int:
         """A duration in ms: a number with a suffix (ns us ms s m h d), or without one in `unit`.
 
-        Wider than Hadoop, which takes suffixes only for some of its keys.
+        More general than Hadoop, which accepts suffixes only for some of its keys.
         """
-        remedy = f"write a whole number of {unit}, or one with a suffix such as 10s or 5m"
+        remedy = f"write a whole number of {unit}, or one with a suffix, e.g. 10s or 5m"
         return self._read(key, default_ms, lambda text: parse_time_ms(text, unit), remedy)
 
     def get_strings(self, key: str) -> tuple[str, ...]:
@@ -177,7 +173,7 @@ class Configuration:
     def expand(self, text: str) -> str:
         """`text` with every `${key}` replaced by that key's value, as a value of this map would be.
 
-        An unbound `${key}` stays as it is, and what refers to itself stays as written.
+        An unknown `${key}` stays as it is, and a text that refers to itself stays as written.
         Raises ValueError after MAX_SUBSTITUTIONS replacements. Source: Configuration.substituteVars.
         """
         expanded = text
@@ -195,12 +191,10 @@ class Configuration:
             expanded = expanded[:start] + value + expanded[end:]
         raise ValueError(f"more than {MAX_SUBSTITUTIONS} replacements of ${{...}} in one value")
 
-    # Putting together
-
     def overlaid(self, upper: Configuration) -> Configuration:
-        """This configuration with `upper`'s values on top, as a file that is loaded later.
+        """This configuration overridden by `upper`, as by a file that is loaded later.
 
-        A key that is final here keeps its value; a note tells it when the two differ.
+        A key that is final here keeps its value; a note reports it when the two differ.
         """
         entries = dict(self._entries)
         notes = [*self.notes, *upper.notes]
@@ -213,18 +207,16 @@ class Configuration:
         return Configuration(entries, defaults={**self._defaults, **upper._defaults}, notes=tuple(notes))
 
     def overridden(self, values: Mapping[str, str], origin: Origin | str = OVERRIDE) -> Configuration:
-        """This configuration with `values` set by the program; as Configuration.set, `final` or not."""
+        """This configuration with `values` set by the program; like Configuration.set, even where a key is `final`."""
         return self.with_entries(Configuration.of(values, origin)._entries)
 
     def with_entries(self, entries: Mapping[str, Entry]) -> Configuration:
-        """This configuration with the given entries set, whatever their keys held; `final` is not asked."""
+        """This configuration with the given entries set, even where a key is `final`."""
         return Configuration({**self._entries, **entries}, defaults=self._defaults, notes=self.notes)
 
     def with_defaults(self, defaults: Mapping[str, str]) -> Configuration:
-        """This configuration, in which `${key}` also finds the given defaults of unset keys."""
+        """This configuration, in which `${key}` of an unset key also stands for the given default."""
         return Configuration(self._entries, defaults={**self._defaults, **defaults}, notes=self.notes)
-
-    # Helpers
 
     def _variable(self, name: str) -> str | None:
         entry = self._entries.get(name)
@@ -273,7 +265,7 @@ def _final_refused(key: str, refused: Entry, kept: Entry) -> Fault:
         key,
         refused.value,
         refused.origin,
-        f"ignored: {kept.origin} sets {kept.value!r} and says it is final",
+        f"ignored: {kept.origin} sets {kept.value!r} as final",
         "remove one of the two",
         Severity.WARNING,
     )

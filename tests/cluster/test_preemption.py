@@ -104,11 +104,11 @@ def test_qa_reaches_its_guarantee(tmp_path: Path) -> None:
         assert used_units(client, "development") == 6
         assert [used_units(client, queue) for queue in ("support", "marketing")] == [5, 15]
     log = events / "resourcemanager.jsonl"
-    told = {effect.container_id: at_ms for at_ms, effect in orders(log) if effect.step == "told"}
-    ended = {effect.container_id: at_ms for at_ms, effect in orders(log) if effect.step == "ended"}
-    assert len(ended) == QA
+    requested = {effect.container_id: at_ms for at_ms, effect in orders(log) if effect.step == "requested"}
+    killed = {effect.container_id: at_ms for at_ms, effect in orders(log) if effect.step == "killed"}
+    assert len(killed) == QA
     bound_ms = WAIT_MS + 2 * INTERVAL_MS + 2 * longest_silence_ms(log)
-    assert all(WAIT_MS <= ended[container] - told[container] <= bound_ms for container in ended)
+    assert all(WAIT_MS <= killed[container] - requested[container] <= bound_ms for container in killed)
 
 
 @pytest.mark.case("E1")

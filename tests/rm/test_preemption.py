@@ -45,17 +45,20 @@ def pass_time(rm: RM, duration_ms: int) -> list[Preempted]:
     return [effect for effect in rm.effects if isinstance(effect, Preempted)]
 
 
-def test_the_am_is_warned_first_and_its_containers_end_later() -> None:
+def test_containers_are_requested_from_the_am_first_and_killed_later() -> None:
     rm = RM(QUEUES)
     early, late = crowded(rm)
     preempted = pass_time(rm, 3000)
-    assert {(effect.step, effect.reason, effect.serves) for effect in preempted} == {("told", "GUARANTEE", "root.b")}
+    steps = {(effect.step, effect.reason, effect.serves) for effect in preempted}
+    assert steps == {("requested", "GUARANTEE", "root.b")}
+        ("requested", "GUARANTEE", "root.b")
+    }
     message = rm.allocate(early).preemption
     assert message is not None
     assert {container_id.number for container_id in message.negotiable} == {5, 6, 7}
     assert [offer.count for offer in message.asks] == [3]
     assert pass_time(rm, 3000) == []
-    assert {effect.step for effect in pass_time(rm, 3000)} == {"ended"}
+    assert {effect.step for effect in pass_time(rm, 3000)} == {"killed"}
     ended = rm.allocate(early).completed
     assert {status.container_id for status in ended} == set(message.negotiable)
     assert {status.exit_status for status in ended} == {ContainerExitStatus.PREEMPTED}

@@ -136,14 +136,14 @@ def test_stores_on_local_disks_mean_ours(name: str) -> None:
 @pytest.mark.parametrize("name", ["ZKRMStateStore", "NullRMStateStore", "org.apache.hadoop.x.MemoryRMStateStore"])
 def test_others_are_refused_by_name(name: str) -> None:
     (fault,) = faults(**{STORE_CLASS.key: name})
-    assert fault.startswith(f"{STORE_CLASS.key}: is no store that yarnling has")
+    assert fault.startswith(f"{STORE_CLASS.key}: is not a supported state store")
     off = {RECOVERY_ENABLED.key: "false", STORE_CLASS.key: name}
     assert faults(**off) == []
 
 
 def test_a_store_needs_a_file(tmp_path: Path) -> None:
     (fault,) = faults(**{STATE_STORE_FILE.key: ""})
-    assert fault == f"{STATE_STORE_FILE.key}: is not set, and {RECOVERY_ENABLED.key} is true"
+    assert fault == f"{STATE_STORE_FILE.key}: is not set, although {RECOVERY_ENABLED.key} is true"
     conf = configuration(tmp_path).overridden({RECOVERY_ENABLED.key: "true"}, "test")
     with pytest.raises(ConfigurationException):
         ResourceManager(conf)

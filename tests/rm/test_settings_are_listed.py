@@ -32,7 +32,7 @@ OTHERS = {"user.name": "ann", f"{PREFIX}user.ann.max-parallel-apps": "2"}
 
 
 class Recording(Configuration):
-    """A configuration that notes each key that is asked for, with the default that was given."""
+    """A configuration that records each key that is read, with the default of the reader."""
 
     __slots__ = ("asked",)
 
@@ -55,7 +55,7 @@ def conf() -> Recording:
 
 
 def is_refused_when_asked_for(key: str) -> bool:
-    """Keys that are looked at only to say that what they ask for is not there yet."""
+    """Keys that are read only to refuse what is not supported."""
     return any(key.endswith(name) for name in unsupported_keys())
 
 
@@ -67,7 +67,7 @@ def test_what_is_read_is_listed(conf: Recording) -> None:
 
 
 def test_what_is_listed_is_read(conf: Recording) -> None:
-    """But for the scheduler's class, which is checked and not read."""
+    """Except for the scheduler's class, which is checked but not read."""
     CapacitySchedulerConfiguration.read(conf)
     MappingPlacement(conf, ConfiguredQueues({}))
     QueueAcls(conf, CapacitySchedulerConfiguration.read(conf).queues)
@@ -79,7 +79,7 @@ def test_what_is_listed_is_read(conf: Recording) -> None:
 
 
 def test_the_defaults_are_those_listed(conf: Recording) -> None:
-    """Where reader and list both give a default they give the same; a queue's may be another key's value."""
+    """Reader and setting have the same default where both have one; a queue's may be the value of another key."""
     CapacitySchedulerConfiguration.read(conf)
     for key, defaults in conf.asked.items():
         setting = setting_of(key)
@@ -98,8 +98,8 @@ SHIPPED = {
 }
 
 
-def test_the_file_that_hadoop_ships_is_taken() -> None:
-    """It writes out defaults of what is not supported here; they ask for nothing."""
+def test_the_file_that_hadoop_ships_is_accepted() -> None:
+    """It contains defaults of features that are not supported here, which they do not enable."""
     values = {"root.queues": "default", "root.default.capacity": "100", **SHIPPED}
     conf = Configuration.of({f"{PREFIX}{name}": value for name, value in values.items()})
     assert list(CapacitySchedulerConfiguration.read(conf).queues) == ["root", "root.default"]
@@ -121,8 +121,8 @@ def test_what_is_not_supported_is_refused_by_name(name: str, value: str) -> None
     assert "not supported" in fault.problem
 
 
-def test_labels_that_there_are_not_are_taken() -> None:
-    """A queue may be given a part of nodes that an administrator labels later."""
+def test_labels_that_do_not_exist_yet_are_accepted() -> None:
+    """A queue may have a capacity on a label that an administrator adds later."""
     values = {
         "root.queues": "default",
         "root.default.capacity": "100",

@@ -13,7 +13,7 @@ from yarn.configuration import (
 )
 
 
-def test_a_value_knows_its_origin() -> None:
+def test_a_value_has_its_origin() -> None:
     conf = Configuration({"a": Entry("1", Origin("yarn-site.xml", 4))}).overridden({"b": "2"})
     assert str(conf.origin("a")) == "yarn-site.xml:4"
     assert conf.origin("b") == OVERRIDE
@@ -42,14 +42,14 @@ def test_typed_values() -> None:
     assert conf.get_strings("s") == ("x", "y")
 
 
-def test_a_word_that_is_no_boolean_means_the_default() -> None:
+def test_a_text_that_is_not_a_boolean_means_the_default() -> None:
     """Configuration.getBoolean warns and takes the default."""
     conf = Configuration.of({"b": "yes"})
     assert conf.get_bool("b", True) is True
     assert conf.get_bool("b", False) is False
 
 
-def test_a_value_that_cannot_be_read_is_a_fault_with_its_place_and_remedy() -> None:
+def test_a_value_that_is_not_valid_is_a_fault_with_origin_and_remedy() -> None:
     conf = Configuration({"yarn.x": Entry("ten", Origin("yarn-site.xml", 12))})
     with pytest.raises(ConfigurationException) as refusal:
         conf.get_int("yarn.x", 1)
@@ -71,7 +71,7 @@ def test_variables_are_replaced() -> None:
     assert conf.get("address") == "rm1:8032"
 
 
-def test_variables_find_the_defaults_of_unset_keys() -> None:
+def test_a_variable_of_an_unset_key_stands_for_its_default() -> None:
     conf = Configuration.of({"address": "${host}:1"})
     assert conf.get("address") == "${host}:1"
     with_defaults = conf.with_defaults({"host": "0.0.0.0"})
@@ -80,11 +80,11 @@ def test_variables_find_the_defaults_of_unset_keys() -> None:
 
 
 @pytest.mark.parametrize("text", ["${unbound}", "${}", "$x", "{x}", "${x y}", "${x", "$ {x}", "a$"])
-def test_what_is_no_bound_variable_stays(text: str) -> None:
+def test_text_that_is_not_a_known_variable_stays(text: str) -> None:
     assert Configuration.of({"x": "1"}).expand(text) == text
 
 
-def test_the_smallest_variable_is_found_inside_a_broken_one() -> None:
+def test_a_variable_inside_an_incomplete_one_is_found() -> None:
     assert Configuration.of({"x": "1"}).expand("${a${x}") == "${a1"
 
 
@@ -103,12 +103,12 @@ def test_a_later_file_wins_unless_the_key_is_final() -> None:
     assert (both.get("a"), both.get("b"), both.get("c")) == ("1", "2", "2")
     (note,) = both.notes
     assert note.severity is Severity.WARNING
-    assert "core-site.xml:2 sets '1' and says it is final" in str(note)
+    assert "core-site.xml:2 sets '1' as final" in str(note)
     assert lower.get("b") == "1"
 
 
 def test_the_program_may_override_a_final_key() -> None:
-    """Configuration.set does not look at final: only loading a file does."""
+    """Configuration.set ignores final; only loading a file respects it."""
     conf = Configuration({"a": Entry("1", Origin("x"), final=True)}).overridden({"a": "2"})
     assert conf.get("a") == "2"
     assert conf.notes == ()

@@ -1,4 +1,4 @@
-"""Numbers, durations and lists are read as Java and Hadoop's Configuration read them."""
+"""Numbers, durations and lists are parsed as by Java and Hadoop's Configuration."""
 
 import math
 
@@ -33,7 +33,7 @@ def test_int_refused(text: str) -> None:
         parse_int(text)
 
 
-def test_long_takes_what_an_int_cannot() -> None:
+def test_long_accepts_more_than_32_bits() -> None:
     assert parse_long(str(INT_MAX + 1)) == INT_MAX + 1
     with pytest.raises(ValueError, match="outside"):
         parse_long(str(2**63))
@@ -60,7 +60,7 @@ def test_float_refused(text: str) -> None:
 
 
 @given(st.floats(width=32, allow_nan=False))
-def test_a_32_bit_float_stays_what_it_is(number: float) -> None:
+def test_a_32_bit_float_stays_unchanged(number: float) -> None:
     assert to_float32(number) == number
 
 

@@ -38,7 +38,7 @@ def test_the_defaults_do_not_contradict_one_another() -> None:
 
 
 @pytest.mark.parametrize("key", BY_KEY)
-def test_every_setting_says_what_it_means_in_one_line(key: str) -> None:
+def test_every_setting_has_a_meaning_of_one_line(key: str) -> None:
     meaning = BY_KEY[key].meaning
     assert meaning
     assert "\n" not in meaning
@@ -62,8 +62,8 @@ def test_a_default_may_refer_to_another_key() -> None:
 
 
 @pytest.mark.parametrize("key", BY_KEY)
-def test_a_default_needs_no_more_than_the_users_name(key: str) -> None:
-    """A configuration made by hand, without the defaults, gives the same values."""
+def test_defaults_refer_to_no_more_than_the_users_name(key: str) -> None:
+    """A configuration without `with_defaults` gives the same values."""
     by_hand = Configuration.of({"user.name": "ann"})
     assert BY_KEY[key].maybe_of(by_hand) == BY_KEY[key].maybe_of(NOTHING)
 
@@ -78,17 +78,17 @@ def test_an_unset_setting_falls_back_to_another() -> None:
 @pytest.mark.parametrize(
     ("key", "value", "problem"),
     [
-        ("yarn.scheduler.minimum-allocation-mb", "0", "below the least, 1 MB"),
+        ("yarn.scheduler.minimum-allocation-mb", "0", "below the minimum, 1 MB"),
         ("yarn.scheduler.minimum-allocation-mb", "1g", "not a whole number"),
         ("yarn.nm.liveness-monitor.expiry-interval-ms", "soon", "not a duration"),
-        ("yarn.nm.liveness-monitor.expiry-interval-ms", "-1", "below the least, 1 ms"),
-        ("yarn.nodemanager.resource.percentage-physical-cpu-limit", "101", "above the most, 100 %"),
-        ("yarn.nodemanager.resource.memory-mb", "-2", "below the least, 1 MB"),
+        ("yarn.nm.liveness-monitor.expiry-interval-ms", "-1", "below the minimum, 1 ms"),
+        ("yarn.nodemanager.resource.percentage-physical-cpu-limit", "101", "above the maximum, 100 %"),
+        ("yarn.nodemanager.resource.memory-mb", "-2", "below the minimum, 1 MB"),
         ("yarn.nodemanager.local-dirs", " , ", "is empty"),
-        ("yarn.nodemanager.vmem-pmem-ratio", "NaN", "below the least, 1.0"),
-        ("yarn.resourcemanager.address", "8032", "is no host:port"),
+        ("yarn.nodemanager.vmem-pmem-ratio", "NaN", "below the minimum, 1.0"),
+        ("yarn.resourcemanager.address", "8032", "is not of the form host:port"),
         ("yarn.resourcemanager.address", "rm:80320", "port 80320 is outside 0..65535"),
-        ("yarn.resourcemanager.scheduler.class", "Fair", "is not among those that yarnling has"),
+        ("yarn.resourcemanager.scheduler.class", "Fair", "is not supported"),
     ],
 )
 def test_a_bad_value_is_a_fault_with_bound_and_remedy(key: str, value: str, problem: str) -> None:
@@ -101,13 +101,13 @@ def test_a_bad_value_is_a_fault_with_bound_and_remedy(key: str, value: str, prob
         BY_KEY[key].of(conf)
 
 
-def test_special_values_stand_outside_the_bounds() -> None:
+def test_special_values_may_be_out_of_bounds() -> None:
     conf = conf_of(yarn__nodemanager__resource__memory_mb="-1", yarn__resourcemanager__connect__max_wait__ms="-1")
     assert nodemanager.RESOURCE_MEMORY_MB.of(conf) == -1
     assert check_settings(conf) == []
 
 
-def test_all_faults_are_told_at_once() -> None:
+def test_all_faults_are_reported_at_once() -> None:
     conf = conf_of(
         yarn__scheduler__minimum_allocation_mb="x",
         yarn__scheduler__minimum_allocation_vcores="8",
@@ -136,13 +136,13 @@ def test_an_expiry_below_the_heartbeat_is_refused() -> None:
     assert fault.severity is Severity.ERROR
 
 
-def test_an_expiry_of_less_than_three_heartbeats_is_warned_of() -> None:
+def test_an_expiry_of_less_than_three_heartbeats_is_a_warning() -> None:
     (fault,) = check_settings(conf_of(yarn__nm__liveness_monitor__expiry_interval_ms="2s"))
     assert fault.severity is Severity.WARNING
-    assert "one that is late loses the node" in fault.problem
+    assert "a late heartbeat is enough to lose the node" in fault.problem
 
 
-def test_what_hadoop_takes_although_it_is_odd_is_warned_of_and_taken() -> None:
+def test_values_out_of_bounds_that_hadoop_accepts_are_accepted_with_a_warning() -> None:
     conf = conf_of(
         yarn__scheduler__capacity__maximum_am_resource_percent="100", yarn__nodemanager__pmem_check_enabled="yes"
     )
@@ -151,7 +151,7 @@ def test_what_hadoop_takes_although_it_is_odd_is_warned_of_and_taken() -> None:
     assert nodemanager.PMEM_CHECK_ENABLED.of(conf) is True
 
 
-def test_what_is_switched_on_and_not_there_is_told() -> None:
+def test_an_enabled_feature_that_is_not_supported_is_a_warning() -> None:
     conf = conf_of(yarn__timeline_service__enabled="true", yarn__resourcemanager__recovery__enabled="false")
     (fault,) = check_settings(conf)
     assert str(fault) == (
@@ -161,16 +161,16 @@ def test_what_is_switched_on_and_not_there_is_told() -> None:
     assert fault.severity is Severity.WARNING
 
 
-def test_a_key_is_told_as_faulty_once() -> None:
+def test_a_key_is_reported_as_faulty_once() -> None:
     conf = conf_of(yarn__scheduler__minimum_allocation_mb="x")
     known = check_settings(conf)
-    other = Fault("yarn.x", "1", conf.origin("yarn.x"), "is odd", "change it")
+    other = Fault("yarn.x", "1", conf.origin("yarn.x"), "is unusual", "change it")
     assert with_further(known, [*known, other]) == [*known, other]
 
 
-def test_a_variable_that_stands_for_nothing_is_warned_of() -> None:
+def test_a_variable_that_refers_to_an_unset_key_is_a_warning() -> None:
     (fault,) = check_settings(conf_of(yarn__nodemanager__log_dirs="${hadoop.log.dir}/x"))
-    assert fault.problem == "${hadoop.log.dir} stands for nothing"
+    assert fault.problem == "${hadoop.log.dir} refers to a key that is not set"
 
 
 def test_the_time_factor_scales_every_paced_interval() -> None:
@@ -182,7 +182,7 @@ def test_the_time_factor_scales_every_paced_interval() -> None:
     assert str(conf.origin("yarn.am.liveness-monitor.expiry-interval-ms")) == "default x 0.05"
 
 
-def test_the_time_factor_leaves_alone_what_the_machine_needs() -> None:
+def test_the_time_factor_does_not_scale_durations_that_depend_on_the_machine() -> None:
     conf = scaled(NOTHING, 0.001)
     assert resourcemanager.CONNECT_MAX_WAIT.of(conf) == 900_000
     assert nodemanager.PROCESS_KILL_WAIT.of(conf) == 5000
@@ -190,24 +190,24 @@ def test_the_time_factor_leaves_alone_what_the_machine_needs() -> None:
     assert resourcemanager.NM_HEARTBEAT_INTERVAL.of(conf) == 10
 
 
-def test_what_is_scaled_is_not_scaled_again() -> None:
+def test_scaling_twice_changes_nothing() -> None:
     once = scaled(NOTHING.overridden({"yarn.yarnling.time-factor": "0.05"}))
     assert scaled(once) == once
     assert resourcemanager.NM_HEARTBEAT_INTERVAL.of(once) == 50
 
 
-def test_scaling_breaks_no_rule() -> None:
+def test_scaled_defaults_have_no_faults() -> None:
     assert check_settings(scaled(NOTHING, FAST_TIME_FACTOR)) == []
 
 
-def test_least_and_default_agree() -> None:
-    """No default lies below the least that scaling keeps."""
+def test_no_default_is_below_the_least_value_of_scaling() -> None:
+    """Scaling never goes below `least_ms`."""
     for setting in BY_KEY.values():
         if isinstance(setting, TimeSetting) and setting.paced and setting.default is not None:
             assert setting.of(NOTHING) >= setting.least_ms
 
 
-def test_the_keys_of_queues_are_known_at_any_depth() -> None:
+def test_keys_of_queues_are_known_at_any_depth() -> None:
     for path in ("root", "root.a", "root.a.b-c.d_e"):
         setting = setting_of(f"yarn.scheduler.capacity.{path}.maximum-capacity")
         assert setting is not None
@@ -243,20 +243,20 @@ def test_the_report_sorts_every_key() -> None:
     assert report.faults == ()
 
 
-def test_an_open_cluster_is_warned_of() -> None:
+def test_a_cluster_open_to_local_users_is_a_warning() -> None:
     (fault,) = check_settings(conf_of(yarn__yarnling__open_to_local_users="true"))
     assert fault.severity is Severity.WARNING
     assert fault.problem == "every user of this machine may run commands as the user who starts the cluster"
     assert check_settings(conf_of(yarn__yarnling__open_to_local_users="false")) == []
 
 
-def test_the_report_tells_errors_before_warnings() -> None:
+def test_the_report_lists_errors_before_warnings() -> None:
     conf = conf_of(yarn__nodemanager__pmem_check_enabled="yes", yarn__resourcemanager__am__max_attempts="0")
     report = describe(conf, HadoopKeys([]))
     assert [fault.severity for fault in report.faults] == [Severity.ERROR, Severity.WARNING]
 
 
-def test_a_pattern_of_hadoop_keys_takes_any_name() -> None:
+def test_a_pattern_of_hadoop_keys_matches_any_name() -> None:
     keys = HadoopKeys(["yarn.scheduler.capacity.<queue>.accessible-node-labels.<label>.capacity"])
     assert "yarn.scheduler.capacity.root.a.b.accessible-node-labels.gpu.capacity" in keys
     assert "yarn.scheduler.capacity.root.a.accessible-node-labels" not in keys

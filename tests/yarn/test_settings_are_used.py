@@ -1,4 +1,4 @@
-"""A setting that nobody reads would be a promise that nobody keeps."""
+"""Every setting is read somewhere: one that is not would have no effect."""
 
 import re
 from pathlib import Path
@@ -11,7 +11,7 @@ from yarn.settings.kinds import Setting
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGES = ("wire", "rm", "nm", "am", "yarnling")
 MODULES = (applicationmaster, nodemanager, resourcemanager, yarnling)
-"""The scheduler's are held against what it reads, in tests/rm."""
+"""For the scheduler's settings see tests/rm/test_settings_are_listed.py."""
 
 NAMES = {name: setting for module in MODULES for name, setting in vars(module).items() if isinstance(setting, Setting)}
 LEANT_ON = {
@@ -23,7 +23,7 @@ LEANT_ON = {
 
 @pytest.fixture(scope="module")
 def words() -> frozenset[str]:
-    """Every name in the sources of the daemons and the door."""
+    """Every identifier in the product's sources."""
     files = (path for package in PACKAGES for path in (ROOT / package).rglob("*.py"))
     return frozenset(word for path in files for word in re.findall(r"\b[A-Z][A-Z0-9_]+\b", path.read_text()))
 

@@ -1,4 +1,4 @@
-"""Moments are written as Hadoop writes them, and read back."""
+"""Points in time are formatted as in Hadoop, and parsed again."""
 
 import re
 from datetime import UTC, datetime, timedelta
@@ -14,23 +14,23 @@ LAST_MS = 253_402_300_799_999
 """The end of the year 9999."""
 
 
-def test_a_moment_is_written_to_the_millisecond_in_utc() -> None:
+def test_a_time_is_formatted_in_utc_with_milliseconds() -> None:
     assert format_iso8601(1795226776304) == "2026-11-21T02:06:16.304+0000"
     assert format_iso8601(0) == "1970-01-01T00:00:00.000+0000"
 
 
 @given(st.integers(0, LAST_MS))
-def test_the_calendar_is_that_of_pythons_own(moment_ms: int) -> None:
+def test_the_calendar_is_that_of_datetime(moment_ms: int) -> None:
     moment = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(milliseconds=moment_ms)
     assert format_iso8601(moment_ms) == f"{moment:%Y-%m-%dT%H:%M:%S}.{moment_ms % 1000:03d}+0000"
 
 
 @given(st.integers(0, LAST_MS))
-def test_what_is_written_can_be_read(moment_ms: int) -> None:
+def test_a_formatted_time_can_be_parsed(moment_ms: int) -> None:
     assert parse_iso8601(format_iso8601(moment_ms)) == moment_ms
 
 
-def test_any_offset_is_read() -> None:
+def test_any_utc_offset_is_parsed() -> None:
     assert parse_iso8601("2026-11-21T03:06:16.304+0100") == 1795226776304
     assert parse_iso8601("1969-12-31T23:30:00.000-0030") == 0
 
@@ -48,10 +48,10 @@ def test_any_offset_is_read() -> None:
         "２026-11-21",
     ],
 )
-def test_any_other_form_is_refused_by_its_text(text: str) -> None:
+def test_any_other_format_is_refused_with_its_text(text: str) -> None:
     with pytest.raises(YarnException, match=f"Configured timeout value is {re.escape(text)}$"):
         parse_iso8601(text)
 
 
-def test_a_moment_beyond_the_calendar_is_its_last() -> None:
+def test_a_time_beyond_the_calendar_becomes_its_end() -> None:
     assert parse_iso8601(format_iso8601(1 << 62)) == LAST_MS

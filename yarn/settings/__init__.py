@@ -3,8 +3,8 @@
     from yarn.settings import nodemanager
     nodemanager.LOCAL_DIRS.of(conf)
 
-A value is read through its setting, so that the default stands in one place and `yarnling config` can tell
-what is read. To add a key, add a setting to the module it belongs to.
+A value is read through its setting, so that its default is in one place and `yarnling config` can list what is read.
+To add a key, add a setting to the module it belongs to.
 """
 
 from yarn.settings.pace import FAST_TIME_FACTOR, scaled

@@ -7,6 +7,6 @@ from yarn.settings.kinds import TimeSetting
 AM_HEARTBEAT_INTERVAL = TimeSetting(
     "yarn.app.mapreduce.am.scheduler.heartbeat.interval-ms",
     "1000",
-    "how often a master calls the RM (not only a map-reduce's: Hadoop has no key for the others)",
+    "time between two heartbeats of any AM to the RM (in Hadoop: of a MapReduce AM only)",
     minimum=1,
 )

@@ -1,11 +1,11 @@
 """What a setting is: a key with a default, a kind, bounds and a meaning.
 
     EXPIRY = TimeSetting("yarn.nm.liveness-monitor.expiry-interval-ms", "600000", "...", minimum=1)
-    EXPIRY.of(conf)            600000, or what conf says; ConfigurationException if that cannot be
-    EXPIRY.faults(conf)        the same refusal as a list
+    EXPIRY.of(conf)            600000, or the value in conf; ConfigurationException if that is not valid
+    EXPIRY.faults(conf)        the faults as a list instead
 
-A default is a text as in Hadoop's yarn-default.xml, so that it is read by the rules of a value: it may
-hold `${...}`. A setting without a default either falls back to another setting, or is simply not set.
+A default is a text as in Hadoop's yarn-default.xml and is parsed like a value: it may contain `${...}`. A setting
+without a default falls back to another setting, or is not set.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ PORT_MAX = 65535
 
 
 def key_pattern(key: str) -> str:
-    """A regular expression for a key in which `<...>` stands for a name that the user chooses."""
+    """A regular expression for a key in which `<...>` stands for a name chosen by the user."""
     return "(?:.+)".join(re.escape(part) for part in re.split(r"<[^>]*>", key))
 
 
@@ -41,8 +41,8 @@ def key_pattern(key: str) -> str:
 class Setting(Generic[T]):
     """One key that yarnling reads.
 
-    `default`: None if there is none. `fallback`: the setting whose value counts when this one is not set.
-    `refers`: the settings that the default names as `${...}`.
+    `default`: as text; None if there is none. `fallback`: the setting that is used when this one is not set.
+    `refers`: the settings that the default refers to as `${...}`.
     """
 
     key: str
@@ -55,10 +55,10 @@ class Setting(Generic[T]):
     remedy = "write another value"
 
     def of(self, conf: Configuration) -> T:
-        """The value. ConfigurationException if it cannot be read or is out of bounds, or if there is none."""
+        """The value. Raises ConfigurationException if it cannot be parsed, is out of bounds, or is not set."""
         value = self.maybe_of(conf)
         if value is None:
-            raise ConfigurationException([Fault(self.key, None, DEFAULT, "has no default", "set it")])
+            raise ConfigurationException([Fault(self.key, None, DEFAULT, "is not set and has no default", "set it")])
         return value
 
     def maybe_of(self, conf: Configuration) -> T | None:
@@ -82,7 +82,7 @@ class Setting(Generic[T]):
         return value
 
     def faults(self, conf: Configuration) -> list[Fault]:
-        """What is wrong with the value, as errors or warnings; empty if it is all right."""
+        """Errors and warnings about the value; empty if it is valid."""
         try:
             self.maybe_of(conf)
         except ConfigurationException as refusal:
@@ -90,15 +90,15 @@ class Setting(Generic[T]):
         return []
 
     def fault(self, conf: Configuration, problem: str, severity: Severity = Severity.ERROR) -> Fault:
-        """A fault of this setting's value, with its place and the usual remedy."""
+        """A fault of this setting's value, with its origin and the setting's remedy."""
         return Fault(self.key, self.text(conf), conf.origin(self.key), problem, self.remedy, severity)
 
     def parse(self, text: str) -> T:
-        """The value in `text`; ValueError says why there is none."""
+        """The value of `text`. Raises ValueError with the problem."""
         raise NotImplementedError(type(self).__name__)
 
     def check(self, value: T) -> None:
-        """ValueError if the value is out of bounds."""
+        """Raises ValueError if the value is out of bounds."""
 
 
 @dataclass(frozen=True)
@@ -111,10 +111,10 @@ class TextSetting(Setting[str]):
 
 @dataclass(frozen=True)
 class ListSetting(Setting[tuple[str, ...]]):
-    """Texts with commas between them."""
+    """Comma-separated texts, trimmed."""
 
     kind = "list"
-    remedy = "write at least one, with commas between them"
+    remedy = "write at least one value; separate several with commas"
     needed: bool = field(default=False, kw_only=True)
 
     def parse(self, text: str) -> tuple[str, ...]:
@@ -127,7 +127,7 @@ class ListSetting(Setting[tuple[str, ...]]):
 
 @dataclass(frozen=True)
 class ChoiceSetting(Setting[str]):
-    """One of a few texts; `choices` holds those yarnling has."""
+    """One of a few texts. `choices`: those that yarnling supports."""
 
     kind = "choice"
     choices: tuple[str, ...] = field(default=(), kw_only=True)
@@ -141,12 +141,12 @@ class ChoiceSetting(Setting[str]):
 
     def check(self, value: str) -> None:
         if value not in self.choices:
-            raise ValueError("is not among those that yarnling has")
+            raise ValueError("is not supported")
 
 
 @dataclass(frozen=True)
 class BoolSetting(Setting[bool]):
-    """true or false; anything else means the default, as in Hadoop, and is warned of."""
+    """true or false. Anything else means the default, as in Hadoop, with a warning."""
 
     kind = "bool"
     remedy = "write true or false"
@@ -161,15 +161,15 @@ class BoolSetting(Setting[bool]):
         text = self.text(conf)
         if text is None or text.strip().lower() in ("true", "false"):
             return []
-        problem = f"neither true nor false, so the default holds: {self.default}"
+        problem = f"neither true nor false, so the default is used: {self.default}"
         return [self.fault(conf, problem, Severity.WARNING)]
 
 
 @dataclass(frozen=True)
 class NumberSetting(Setting[N]):
-    """A number within bounds, both included. `special`: values outside them that have a meaning of their own.
+    """A number within bounds, inclusive. `special`: values outside them that have a meaning of their own.
 
-    `lenient`: Hadoop takes what is out of bounds, so it is warned of and taken too.
+    `lenient`: Hadoop accepts values out of bounds; they are accepted here too, with a warning.
     """
 
     unit: str = field(default="", kw_only=True)
@@ -200,9 +200,9 @@ class NumberSetting(Setting[N]):
         if value in self.special:
             return None
         if self.minimum is not None and not value >= self.minimum:
-            return f"below the least, {self.minimum}{self._shown_unit()}"
+            return f"below the minimum, {self.minimum}{self._shown_unit()}"
         if self.maximum is not None and not value <= self.maximum:
-            return f"above the most, {self.maximum}{self._shown_unit()}"
+            return f"above the maximum, {self.maximum}{self._shown_unit()}"
         return None
 
     def _shown_unit(self) -> str:
@@ -244,8 +244,8 @@ class DoubleSetting(NumberSetting[float]):
 class TimeSetting(NumberSetting[int]):
     """A duration; its value and its bounds are in ms. `written_in` is the unit of a text without a suffix.
 
-    `paced`: True for an interval of the cluster's own pace, which the time factor shortens; `least_ms` is
-    what it is never shortened below. False for what lasts as long as the machine needs.
+    `paced`: True for an interval that the time factor scales, never below `least_ms`; False for a duration that
+    depends on the machine.
     """
 
     kind = "a duration such as 10s"
@@ -260,15 +260,15 @@ class TimeSetting(NumberSetting[int]):
 
 @dataclass(frozen=True)
 class AddressSetting(Setting[tuple[str, int]]):
-    """host:port; port 0 lets the system choose one."""
+    """host:port. With port 0 the system chooses a free port."""
 
     kind = "address"
-    remedy = f"write host:port, the port from 0 (any free one) to {PORT_MAX}"
+    remedy = f"write host:port with a port from 0 (any free port) to {PORT_MAX}"
 
     def parse(self, text: str) -> tuple[str, int]:
         host, colon, port = text.strip().rpartition(":")
         if not colon or not host:
-            raise ValueError("is no host:port")
+            raise ValueError("is not of the form host:port")
         number = parse_int(port)
         if not 0 <= number <= PORT_MAX:
             raise ValueError(f"port {number} is outside 0..{PORT_MAX}")

@@ -1,4 +1,4 @@
-"""The settings of the NodeManager. Defaults are yarn-default.xml's of Hadoop 3.4.1, but for those said."""
+"""The settings of the NodeManager. Defaults are those of yarn-default.xml of Hadoop 3.4.1, except where noted."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ from yarn.settings.resourcemanager import CONNECT_MAX_WAIT, CONNECT_RETRY_INTERV
 
 HOSTNAME = TextSetting("yarn.nodemanager.hostname", "127.0.0.1", "host of the node (Hadoop: 0.0.0.0)")
 ADDRESS = AddressSetting(
-    "yarn.nodemanager.address", "${yarn.nodemanager.hostname}:0", "where AMs call", refers=(HOSTNAME,)
+    "yarn.nodemanager.address", "${yarn.nodemanager.hostname}:0", "address for ApplicationMasters", refers=(HOSTNAME,)
 )
 BIND_HOST = TextSetting(
     "yarn.nodemanager.bind-host",
     None,
-    "host that the NM listens on, at the port of its address, if it is another than AMs call",
+    "host that the NM listens on, if not that of its address",
 )
 
-HADOOP_TMP_DIR = TextSetting("hadoop.tmp.dir", "/tmp/hadoop-${user.name}", "what other directories stand under")
+HADOOP_TMP_DIR = TextSetting("hadoop.tmp.dir", "/tmp/hadoop-${user.name}", "base of other directories")
 LOG_DIR = TextSetting(
-    "yarn.log.dir", "${hadoop.tmp.dir}/logs", "what yarn.nodemanager.log-dirs stands under", refers=(HADOOP_TMP_DIR,)
+    "yarn.log.dir", "${hadoop.tmp.dir}/logs", "base of yarn.nodemanager.log-dirs", refers=(HADOOP_TMP_DIR,)
 )
 LOCAL_DIRS = ListSetting(
     "yarn.nodemanager.local-dirs",
     "${hadoop.tmp.dir}/nm-local-dir",
-    "directories for local resources and work",
+    "directories for localized resources and containers' work",
     needed=True,
     refers=(HADOOP_TMP_DIR,),
 )
@@ -45,7 +45,7 @@ LOG_DIRS = ListSetting(
 RESOURCE_MEMORY_MB = IntSetting(
     "yarn.nodemanager.resource.memory-mb",
     "-1",
-    "memory for containers; -1: 8192, or the machine's if detection is on",
+    "memory for containers; -1: 8192, or the machine's if detection is enabled",
     unit="MB",
     minimum=1,
     special=(-1,),
@@ -53,138 +53,142 @@ RESOURCE_MEMORY_MB = IntSetting(
 RESOURCE_CPU_VCORES = IntSetting(
     "yarn.nodemanager.resource.cpu-vcores",
     "-1",
-    "vcores for containers; -1: 8, or the machine's if detection is on",
+    "vcores for containers; -1: 8, or the machine's if detection is enabled",
     minimum=1,
     special=(-1,),
 )
 DETECT_HARDWARE_CAPABILITIES = BoolSetting(
-    "yarn.nodemanager.resource.detect-hardware-capabilities", "false", "whether -1 means what the machine has"
+    "yarn.nodemanager.resource.detect-hardware-capabilities",
+    "false",
+    "whether -1 means the memory and cores of the machine",
 )
 SYSTEM_RESERVED_MEMORY_MB = IntSetting(
     "yarn.nodemanager.resource.system-reserved-memory-mb",
     "-1",
-    "detected memory that is not for containers; -1: a fifth",
+    "detected memory not used for containers; -1: a fifth",
     unit="MB",
     minimum=0,
     special=(-1,),
 )
 COUNT_LOGICAL_PROCESSORS_AS_CORES = BoolSetting(
-    "yarn.nodemanager.resource.count-logical-processors-as-cores", "false", "whether detection counts threads"
+    "yarn.nodemanager.resource.count-logical-processors-as-cores",
+    "false",
+    "whether detection counts hardware threads as cores",
 )
 PCORES_VCORES_MULTIPLIER = FloatSetting(
-    "yarn.nodemanager.resource.pcores-vcores-multiplier", "1.0", "detected vcores of a core", minimum=0.01
+    "yarn.nodemanager.resource.pcores-vcores-multiplier", "1.0", "vcores per detected core", minimum=0.01
 )
 PERCENTAGE_PHYSICAL_CPU_LIMIT = IntSetting(
     "yarn.nodemanager.resource.percentage-physical-cpu-limit",
     "100",
-    "share of the machine's cores that detection counts, and that cgroups leave to containers",
+    "share of the machine's cores for containers, with detection and with cgroups",
     unit="%",
     minimum=1,
     maximum=100,
 )
 
 RESOURCE_CPU_ENABLED = BoolSetting(
-    "yarn.nodemanager.resource.cpu.enabled", "false", "whether cgroups hold containers to their vcores"
+    "yarn.nodemanager.resource.cpu.enabled", "false", "whether cgroups limit containers to their vcores"
 )
 RESOURCES_HANDLER = TextSetting(
     "yarn.nodemanager.linux-container-executor.resources-handler.class",
     "org.apache.hadoop.yarn.server.nodemanager.util.DefaultLCEResourcesHandler",
-    "CgroupsLCEResourcesHandler is the older way to switch on resource.cpu.enabled",
+    "CgroupsLCEResourcesHandler is the older way to enable resource.cpu.enabled",
 )
 CGROUPS_HIERARCHY = TextSetting(
     "yarn.nodemanager.linux-container-executor.cgroups.hierarchy",
     "/hadoop-yarn",
-    "the cgroup below which each container has its own; made if it can be",
+    "the cgroup that contains one for each container; created if possible",
 )
 CGROUPS_MOUNT = BoolSetting(
     "yarn.nodemanager.linux-container-executor.cgroups.mount",
     "false",
-    "true asks to mount cgroups, which yarnling does not: they are used where they are",
+    "true requests mounting cgroups, which yarnling does not do: it uses existing mounts",
 )
 CGROUPS_MOUNT_PATH = TextSetting(
     "yarn.nodemanager.linux-container-executor.cgroups.mount-path",
     None,
-    "where cgroups are mounted; unset: /proc/mounts tells",
+    "where cgroups are mounted; unset: as in /proc/mounts",
 )
 CGROUPS_STRICT_RESOURCE_USAGE = BoolSetting(
     "yarn.nodemanager.linux-container-executor.cgroups.strict-resource-usage",
     "false",
-    "whether a container is held to its vcores even where CPU is idle",
+    "whether a container is limited to its vcores even if CPU is idle",
 )
 CGROUPS_DELETE_DELAY = TimeSetting(
     "yarn.nodemanager.linux-container-executor.cgroups.delete-delay-ms",
     "20",
-    "between two tries to remove an ended container's cgroup",
+    "time between two attempts to remove a completed container's cgroup",
     minimum=1,
     paced=False,
 )
 CGROUPS_DELETE_TIMEOUT = TimeSetting(
     "yarn.nodemanager.linux-container-executor.cgroups.delete-timeout-ms",
     "1000",
-    "how long that is tried",
+    "how long removing a cgroup is attempted",
     minimum=0,
     paced=False,
 )
 
 PMEM_CHECK_ENABLED = BoolSetting(
-    "yarn.nodemanager.pmem-check-enabled", "true", "whether a container over its memory is killed (-104)"
+    "yarn.nodemanager.pmem-check-enabled", "true", "whether a container above its memory is killed (exit status -104)"
 )
 VMEM_CHECK_ENABLED = BoolSetting(
-    "yarn.nodemanager.vmem-check-enabled", "true", "whether one over its virtual memory is killed (-103)"
+    "yarn.nodemanager.vmem-check-enabled", "true", "whether a container above its virtual memory is killed (-103)"
 )
 VMEM_PMEM_RATIO = FloatSetting(
-    "yarn.nodemanager.vmem-pmem-ratio", "2.1", "virtual memory allowed for each MB of memory", minimum=1.0
+    "yarn.nodemanager.vmem-pmem-ratio", "2.1", "virtual memory allowed per MB of memory", minimum=1.0
 )
 RESOURCE_MEMORY_ENFORCED = BoolSetting(
     "yarn.nodemanager.resource.memory.enforced",
     "false",
-    "true leaves the memory to cgroups, which hold only CPU here: nothing is then checked (Hadoop: true)",
+    "true leaves memory to cgroups, which limit only CPU here: then it is unchecked (Hadoop: true)",
 )
 LOOK_LEAST_MS = 1000
-"""What the pace of a cluster never goes below: a look reads every process of the machine, for each node."""
+"""The time factor never goes below this: each check reads every process of the machine, for each node."""
 RESOURCE_MONITOR_INTERVAL = TimeSetting(
     "yarn.nodemanager.resource-monitor.interval-ms",
     "3000",
-    "between two looks at the node's use",
+    "time between two measurements of the node's usage",
     minimum=1,
     least_ms=LOOK_LEAST_MS,
 )
 CONTAINER_MONITOR_INTERVAL = TimeSetting(
     "yarn.nodemanager.container-monitor.interval-ms",
     None,
-    "between two looks at containers' use",
+    "time between two measurements of containers' usage",
     minimum=1,
     least_ms=LOOK_LEAST_MS,
     fallback=RESOURCE_MONITOR_INTERVAL,
 )
 CONTAINER_MONITOR_ENABLED = BoolSetting(
-    "yarn.nodemanager.container-monitor.enabled", "true", "whether containers are watched at all"
+    "yarn.nodemanager.container-monitor.enabled", "true", "whether containers are monitored"
 )
 
 SLEEP_DELAY_BEFORE_SIGKILL = TimeSetting(
     "yarn.nodemanager.sleep-delay-before-sigkill.ms",
     "250",
-    "what a container has between TERM and KILL",
+    "time between TERM and KILL for a container",
     minimum=0,
     least_ms=100,
 )
 PROCESS_KILL_WAIT = TimeSetting(
     "yarn.nodemanager.process-kill-wait.ms",
     "5000",
-    "how long a kill waits for a container that is just starting",
+    "how long a kill waits for a container that is starting",
     minimum=0,
     paced=False,
 )
 CONTAINER_RETRY_MINIMUM_INTERVAL = TimeSetting(
     "yarn.nodemanager.container-retry-minimum-interval-ms",
     "1000",
-    "least wait before a container is started again by its retry policy",
+    "shortest wait before a container's retry policy restarts it",
     minimum=0,
 )
 DURATION_TO_TRACK_STOPPED_CONTAINERS = TimeSetting(
     "yarn.nodemanager.duration-to-track-stopped-containers",
     "600000",
-    "how long an ended container is remembered, so that it is not started again",
+    "how long a completed container is kept in mind, so that it is not started again",
     minimum=0,
 )
 CONTAINER_DIAGNOSTICS_MAXIMUM_SIZE = IntSetting(
@@ -196,14 +200,14 @@ CONTAINER_DIAGNOSTICS_MAXIMUM_SIZE = IntSetting(
 DELETE_DEBUG_DELAY = TimeSetting(
     "yarn.nodemanager.delete.debug-delay-sec",
     "0",
-    "how long the directories of ended containers and applications stay; negative: for ever",
+    "how long directories of completed containers and applications are kept; negative: forever",
     written_in="s",
     paced=False,
 )
 LOG_RETAIN = TimeSetting(
     "yarn.nodemanager.log.retain-seconds",
     "10800",
-    "how long an ended application's logs stay",
+    "how long a completed application's logs are kept",
     written_in="s",
     minimum=0,
     paced=False,
@@ -212,40 +216,42 @@ STDERR_TAIL_BYTES = IntSetting(
     "yarn.nodemanager.container.stderr.tail.bytes", "4096", "bytes of stderr in diagnostics", minimum=0
 )
 STDERR_PATTERN = TextSetting(
-    "yarn.nodemanager.container.stderr.pattern", "{*stderr*,*STDERR*}", "names of files taken for stderr"
+    "yarn.nodemanager.container.stderr.pattern", "{*stderr*,*STDERR*}", "names of files treated as stderr"
 )
 LOG_CONTAINER_DEBUG_INFO = BoolSetting(
-    "yarn.nodemanager.log-container-debug-info.enabled", "true", "whether scripts are copied beside the logs"
+    "yarn.nodemanager.log-container-debug-info.enabled",
+    "true",
+    "whether launch scripts are copied to the log directory",
 )
 
 ENV_WHITELIST = ListSetting(
     "yarn.nodemanager.env-whitelist",
     "JAVA_HOME,HADOOP_COMMON_HOME,HADOOP_HDFS_HOME,HADOOP_CONF_DIR,CLASSPATH_PREPEND_DISTCACHE,"
     "HADOOP_YARN_HOME,HADOOP_HOME,PATH,LANG,TZ",
-    "variables that a container may take over from the NM",
+    "environment variables that a container may inherit from the NM",
 )
 ADMIN_ENV = TextSetting(
-    "yarn.nodemanager.admin-env", "MALLOC_ARENA_MAX=$MALLOC_ARENA_MAX", "variables that every container gets"
+    "yarn.nodemanager.admin-env", "MALLOC_ARENA_MAX=$MALLOC_ARENA_MAX", "environment variables set in every container"
 )
 USER_HOME_DIR = TextSetting("yarn.nodemanager.user-home-dir", "/home/", "HOME of every container")
 
 DISK_HEALTH_CHECKER_INTERVAL = TimeSetting(
-    "yarn.nodemanager.disk-health-checker.interval-ms", "120000", "between two looks at disks", minimum=1
+    "yarn.nodemanager.disk-health-checker.interval-ms", "120000", "time between two checks of the disks", minimum=1
 )
 DISK_HEALTH_CHECKER_ENABLE = BoolSetting(
-    "yarn.nodemanager.disk-health-checker.enable", "true", "whether disks are looked at"
+    "yarn.nodemanager.disk-health-checker.enable", "true", "whether disks are checked"
 )
 MIN_HEALTHY_DISKS = FloatSetting(
     "yarn.nodemanager.disk-health-checker.min-healthy-disks",
     "0.25",
-    "share of local or log directories below which the node is unhealthy",
+    "share of good local or log directories below which the node is unhealthy",
     minimum=0.0,
     maximum=1.0,
 )
 MAX_DISK_UTILIZATION_PERCENTAGE = FloatSetting(
     "yarn.nodemanager.disk-health-checker.max-disk-utilization-per-disk-percentage",
     "90.0",
-    "use above which a disk takes no more work",
+    "utilization above which a disk is full",
     unit="%",
     minimum=0.0,
     maximum=100.0,
@@ -253,7 +259,7 @@ MAX_DISK_UTILIZATION_PERCENTAGE = FloatSetting(
 MIN_FREE_SPACE_PER_DISK_MB = IntSetting(
     "yarn.nodemanager.disk-health-checker.min-free-space-per-disk-mb",
     "0",
-    "free space below which a disk takes no more work",
+    "free space below which a disk is full",
     unit="MB",
     minimum=0,
 )
@@ -261,7 +267,7 @@ MIN_FREE_SPACE_PER_DISK_MB = IntSetting(
 DISK_UTILIZATION_WATERMARK_LOW = FloatSetting(
     "yarn.nodemanager.disk-health-checker.disk-utilization-watermark-low-per-disk-percentage",
     None,
-    "use that a full disk must come down to; unset: the one above which it was full",
+    "utilization below which a full disk is used again; unset: that above which it is full",
     unit="%",
     minimum=0.0,
     maximum=100.0,
@@ -270,7 +276,7 @@ DISK_UTILIZATION_WATERMARK_LOW = FloatSetting(
 MIN_FREE_SPACE_WATERMARK_HIGH_MB = IntSetting(
     "yarn.nodemanager.disk-health-checker.min-free-space-per-disk-watermark-high-mb",
     None,
-    "free space that a full disk must come up to; unset: the one below which it was full",
+    "free space above which a full disk is used again; unset: that below which it is full",
     unit="MB",
     minimum=0,
     fallback=MIN_FREE_SPACE_PER_DISK_MB,
@@ -279,16 +285,19 @@ MIN_FREE_SPACE_WATERMARK_HIGH_MB = IntSetting(
 LOCALIZER_CACHE_TARGET_SIZE_MB = IntSetting(
     "yarn.nodemanager.localizer.cache.target-size-mb",
     "10240",
-    "size down to which unused PUBLIC and PRIVATE resources are deleted",
+    "size to which unused PUBLIC and PRIVATE resources are reduced",
     unit="MB",
     minimum=0,
     long=True,
 )
 LOCALIZER_CACHE_CLEANUP_INTERVAL = TimeSetting(
-    "yarn.nodemanager.localizer.cache.cleanup.interval-ms", "600000", "between two such cleanings", minimum=1
+    "yarn.nodemanager.localizer.cache.cleanup.interval-ms",
+    "600000",
+    "time between two cleanups of the cache",
+    minimum=1,
 )
 LOCALIZER_FETCH_THREAD_COUNT = IntSetting(
-    "yarn.nodemanager.localizer.fetch.thread-count", "4", "PUBLIC resources fetched at once", minimum=1
+    "yarn.nodemanager.localizer.fetch.thread-count", "4", "PUBLIC resources fetched at the same time", minimum=1
 )
 
 NM_CONNECT_MAX_WAIT = TimeSetting(
@@ -303,7 +312,7 @@ NM_CONNECT_MAX_WAIT = TimeSetting(
 NM_CONNECT_RETRY_INTERVAL = TimeSetting(
     "yarn.nodemanager.resourcemanager.connect.retry-interval.ms",
     None,
-    "wait between two such tries",
+    "time between two such attempts",
     minimum=1,
     fallback=CONNECT_RETRY_INTERVAL,
 )

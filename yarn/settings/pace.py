@@ -1,12 +1,12 @@
-"""The pace of the cluster: one factor that shortens (or stretches) every interval of it alike.
+"""The pace of the cluster: one factor that scales all its intervals.
 
-A test or a demonstration need not wait ten minutes for a lost node. Scaling all intervals by one factor keeps
-their proportions: three missed heartbeats stay three missed heartbeats, which separate changes would not.
+A test or a demonstration should not wait ten minutes for a node to be lost. One factor for all intervals keeps their
+proportions: three missed heartbeats stay three missed heartbeats.
 
     scaled(conf, 0.05)      heartbeats 1000 -> 50 ms, NM expiry 600 -> 30 s, AM expiry 900 -> 45 s
 
-Not scaled: what lasts as long as the machine needs (a kill, a connection), retention, token keys. An interval
-never goes below its `least_ms`.
+Not scaled: durations that depend on the machine (a kill, a connection), retention, token keys. An interval is never
+scaled below its `least_ms`.
 """
 
 from __future__ import annotations
@@ -18,14 +18,13 @@ from yarn.settings.registry import BY_KEY
 from yarn.settings.yarnling import TIME_FACTOR
 
 FAST_TIME_FACTOR = 0.05
-"""What `--fast` means: a second of YARN's timers takes 50 ms. Below that heartbeats cost a laptop its cores."""
+"""The factor of `--fast`: a second of YARN's timers takes 50 ms. Below that, heartbeats keep a laptop's cores busy."""
 
 
 def scaled(conf: Configuration, factor: float | None = None) -> Configuration:
     """The configuration with every paced interval multiplied by `factor` (default: the configured one).
 
-    Each keeps its origin, with the factor beside it. The time factor itself reads 1 afterwards: scaling what
-    is scaled changes nothing.
+    Each keeps its origin, with the factor added. The time factor itself becomes 1, so scaling twice is harmless.
     """
     chosen = TIME_FACTOR.of(conf) if factor is None else factor
     if chosen == 1:
@@ -41,7 +40,7 @@ def scaled(conf: Configuration, factor: float | None = None) -> Configuration:
 
 
 def _shortened(setting: TimeSetting, value_ms: int, factor: float) -> int:
-    """The value times the factor, not below the setting's least unless it was below before."""
+    """The value times the factor, not below `least_ms` unless it was below before."""
     return max(round(value_ms * factor), min(setting.least_ms, value_ms))
 
 

@@ -1,4 +1,4 @@
-"""Every setting that yarnling reads, and what its values must be together."""
+"""All settings that yarnling reads, and the checks of a whole configuration except for its queues."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from typing import Any, Final
 from yarn.configuration import Configuration, find_variable
 from yarn.faults import DEFAULT, Fault, Severity
 from yarn.settings import applicationmaster, nodemanager, preemption, resourcemanager, scheduler, yarnling
-from yarn.settings.absent import check_absent
 from yarn.settings.kinds import IntSetting, NumberSetting, Setting, TimeSetting, key_pattern
 
 _WRITTEN: Final[tuple[Setting[Any], ...]] = tuple(
@@ -18,29 +17,40 @@ _WRITTEN: Final[tuple[Setting[Any], ...]] = tuple(
     for value in vars(module).values()
     if isinstance(value, Setting)
 )
-"""In the order they are written; one that a module borrows from another is here twice and in BY_KEY once."""
+"""In the order of definition. One that a module imports from another is here twice, but in BY_KEY once."""
 
 BY_KEY: Final[dict[str, Setting[Any]]] = {setting.key: setting for setting in _WRITTEN}
 
 
 _PATTERNS: Final = tuple((re.compile(key_pattern(key)), BY_KEY[key]) for key in BY_KEY if "<" in key)
 
+_SWITCHES = {
+    "yarn.resourcemanager.ha.enabled": "there is one ResourceManager; failover is not supported yet",
+    "yarn.nodemanager.recovery.enabled": "recovery of containers is not supported yet; they are killed",
+    "yarn.log-aggregation-enable": "log aggregation is not supported yet; logs stay on their nodes",
+    "yarn.timeline-service.enabled": "there is no timeline service",
+    "yarn.nodemanager.container-log-monitor.enable": "the size of container logs is not monitored",
+}
+_PATHS = {
+    "yarn.nodemanager.aux-services": "auxiliary services are not supported",
+}
+
 
 def setting_of(key: str) -> Setting[Any] | None:
-    """The setting that the key sets: of the whole, of a queue, or one whose key holds a name (`<type>`)."""
+    """The setting with that key: a plain one, one of a queue, or one whose key contains a name (`<type>`)."""
     exact = BY_KEY.get(key) or scheduler.queue_setting(key)
     return exact or next((setting for pattern, setting in _PATTERNS if pattern.fullmatch(key)), None)
 
 
 def defaults() -> dict[str, str]:
-    """{key: default} of the settings that have one; what `${key}` finds when the key is not set."""
+    """{key: default} of the settings that have one: what `${key}` stands for where the key is not set."""
     return {setting.key: setting.default for setting in BY_KEY.values() if setting.default is not None}
 
 
 def check_settings(conf: Configuration) -> list[Fault]:
-    """Every fault of the configuration: values that cannot be read, out of bounds, or at odds with others.
+    """Every fault of the configuration: values that are not valid, out of bounds, or contradict others.
 
-    Queues are not looked at as a tree here: that is rm.scheduler.config.configuration's part.
+    The tree of queues is checked by rm.scheduler.config.
     """
     faults = [fault for setting in BY_KEY.values() if setting.key in conf for fault in setting.faults(conf)]
     faulty = {fault.key for fault in faults if fault.severity is Severity.ERROR}
@@ -55,13 +65,12 @@ def check_settings(conf: Configuration) -> list[Fault]:
         _check_access,
     ):
         faults += check(sound)
-    return [*faults, *check_absent(conf), *_unbound(conf)]
+    return [*faults, *_check_absent(conf), *_unbound(conf)]
 
 
 def with_further(faults: list[Fault], further: Iterable[Fault]) -> list[Fault]:
-    """`faults`, and those of `further` that add something.
-
-    A key that has an error needs no other, and a warning is only for a key without any fault.
+    """`faults`, and those of `further` that add something: errors of keys without an error, warnings of keys without
+    any fault.
     """
     any_of = {fault.key for fault in faults}
     errors_of = {fault.key for fault in faults if fault.severity is Severity.ERROR}
@@ -72,20 +81,20 @@ def with_further(faults: list[Fault], further: Iterable[Fault]) -> list[Fault]:
 
 
 def _unbound(conf: Configuration) -> list[Fault]:
-    """`${key}` of a key that nobody sets stays in the value as it is; a directory of that name is no one's wish."""
+    """Warn of a `${key}` that is not set and therefore stays in the value, e.g. as the name of a directory."""
     faults: list[Fault] = []
     for key in conf:
         setting = setting_of(key)
         text = None if setting is None else conf.get(key)
         bounds = None if text is None else find_variable(text)
         if text is not None and bounds is not None:
-            problem = f"{text[slice(*bounds)]} stands for nothing"
+            problem = f"{text[slice(*bounds)]} refers to a key that is not set"
             faults.append(Fault(key, text, conf.origin(key), problem, "set that key", Severity.WARNING))
     return faults
 
 
 class _Sound:
-    """A configuration's values, None for those that are faulty by themselves: they are told already."""
+    """The values of a configuration; None for those that have a fault of their own, which was reported."""
 
     def __init__(self, conf: Configuration, faulty: set[str]) -> None:
         self.conf = conf
@@ -104,7 +113,7 @@ class _Sound:
         remedy: str,
         severity: Severity = Severity.ERROR,
     ) -> list[Fault]:
-        """A fault if lower > upper, both being sound and not special."""
+        """A fault if lower > upper, and both are valid and not special values."""
         low, high = self.value(lower), self.value(upper)
         if low is None or high is None or low <= high or low in lower.special or high in upper.special:
             return []
@@ -123,13 +132,13 @@ def _check_allocations(sound: _Sound) -> list[Fault]:
 
 
 def _check_expiry(sound: _Sound) -> list[Fault]:
-    """ResourceManager.validateConfigs refuses an expiry below the heartbeat; one near it is warned of."""
+    """An error if the expiry is below the heartbeat (ResourceManager.validateConfigs), a warning if it is near it."""
     heartbeat, expiry = resourcemanager.NM_HEARTBEAT_INTERVAL, resourcemanager.NM_EXPIRY_INTERVAL
     refused = sound.ordered(heartbeat, expiry, "make the expiry several heartbeats long")
     interval_ms, expiry_ms = sound.value(heartbeat), sound.value(expiry)
     if refused or interval_ms is None or expiry_ms is None or expiry_ms >= 3 * interval_ms:
         return refused
-    problem = f"fewer than three heartbeats of {interval_ms} ms: one that is late loses the node"
+    problem = f"less than three heartbeats of {interval_ms} ms: a late heartbeat is enough to lose the node"
     place = expiry if expiry.key in sound.conf else heartbeat
     return [
         Fault(
@@ -147,35 +156,35 @@ def _check_attempts(sound: _Sound) -> list[Fault]:
     return sound.ordered(
         resourcemanager.AM_MAX_ATTEMPTS,
         resourcemanager.AM_GLOBAL_MAX_ATTEMPTS,
-        "the global limit holds; raise it, or lower the other",
+        "the global limit is used; raise it, or lower the other",
         Severity.WARNING,
     )
 
 
 def _check_waits(sound: _Sound) -> list[Fault]:
-    """A wait shorter than the interval between tries means a single try (RMProxy.createRetryPolicy)."""
+    """A wait shorter than the interval between attempts means a single attempt (RMProxy.createRetryPolicy)."""
     pairs: tuple[tuple[TimeSetting, TimeSetting], ...] = (
         (resourcemanager.CONNECT_RETRY_INTERVAL, resourcemanager.CONNECT_MAX_WAIT),
         (resourcemanager.NM_CLIENT_CONNECT_RETRY_INTERVAL, resourcemanager.NM_CLIENT_CONNECT_MAX_WAIT),
         (nodemanager.NM_CONNECT_RETRY_INTERVAL, nodemanager.NM_CONNECT_MAX_WAIT),
     )
-    remedy = "there will be a single try; make the wait longer than the interval"
+    remedy = "there will be a single attempt; make the wait longer than the interval"
     faults = [fault for low, high in pairs for fault in sound.ordered(low, high, remedy, Severity.WARNING)]
     return list({fault.key: fault for fault in faults}.values())
 
 
 def _check_node(sound: _Sound) -> list[Fault]:
-    """The RM turns away a node smaller than the minimum allocation (ResourceTrackerService)."""
+    """The RM refuses to register a node smaller than the minimum allocation (ResourceTrackerService)."""
     pairs: tuple[tuple[IntSetting, IntSetting], ...] = (
         (scheduler.MINIMUM_ALLOCATION_MB, nodemanager.RESOURCE_MEMORY_MB),
         (scheduler.MINIMUM_ALLOCATION_VCORES, nodemanager.RESOURCE_CPU_VCORES),
     )
-    remedy = "the RM will turn the node away; give it at least the minimum allocation"
+    remedy = "the RM will refuse the node; give it at least the minimum allocation"
     return [fault for low, high in pairs for fault in sound.ordered(low, high, remedy, Severity.WARNING)]
 
 
 def _check_access(sound: _Sound) -> list[Fault]:
-    """An open cluster is a risk that is taken on purpose; it is reported wherever the configuration is."""
+    """A cluster open to all local users is a deliberate risk; it is reported with every configuration."""
     setting, conf = yarnling.OPEN_TO_LOCAL_USERS, sound.conf
     if not setting.of(conf):
         return []
@@ -185,7 +194,7 @@ def _check_access(sound: _Sound) -> list[Fault]:
 
 
 def _check_recovery(sound: _Sound) -> list[Fault]:
-    """What is to be kept needs a file, and a store that is there: ours stands for Hadoop's on local disks."""
+    """Recovery needs a file and a supported store. Ours stands for Hadoop's stores on local disks."""
     conf = sound.conf
     if not resourcemanager.RECOVERY_ENABLED.of(conf):
         return []
@@ -193,10 +202,23 @@ def _check_recovery(sound: _Sound) -> list[Fault]:
     store = resourcemanager.STORE_CLASS
     name = store.of(conf).rpartition(".")[2]
     if name not in (resourcemanager.SQLITE_STORE, "FileSystemRMStateStore", "LeveldbRMStateStore"):
-        problem = "is no store that yarnling has: it keeps what it knows in a file of its own"
+        problem = "is not a supported state store: yarnling has its own, in a single file"
         remedy = f"write {resourcemanager.SQLITE_STORE}, or remove it"
         faults.append(Fault(store.key, store.text(conf), conf.origin(store.key), problem, remedy))
     if not conf.get_trimmed(yarnling.STATE_STORE_FILE.key):
-        problem = f"is not set, and {resourcemanager.RECOVERY_ENABLED.key} is true"
+        problem = f"is not set, although {resourcemanager.RECOVERY_ENABLED.key} is true"
         faults.append(Fault(yarnling.STATE_STORE_FILE.key, None, DEFAULT, problem, "name a file on a local disk"))
     return faults
+
+
+def _check_absent(conf: Configuration) -> list[Fault]:
+    """A warning for each feature of Hadoop that is enabled but not supported.
+
+    What the scheduler does not support is an error instead (rm.scheduler.config.checks): queues would behave otherwise.
+    """
+    switched = [(key, reason, "set it to false") for key, reason in _SWITCHES.items() if conf.get_bool(key, False)]
+    named = [(key, reason, "remove it") for key, reason in _PATHS.items() if conf.get_trimmed(key)]
+    return [
+        Fault(key, conf.get(key), conf.origin(key), f"has no effect: {reason}", remedy, Severity.WARNING)
+        for key, reason, remedy in (*switched, *named)
+    ]

@@ -1,7 +1,7 @@
-"""What a configuration comes to: each key sorted by what becomes of it.
+"""A report on a configuration: which keys are read, defaulted, ignored or unknown, and all faults.
 
-A key that is set is either read by yarnling, or known to Hadoop and ignored here, or known to nobody, which
-is most often a slip of the pen: then the nearest known key is named.
+A key that is set is read by yarnling, or known to Hadoop but ignored here, or unknown, which is most often a typing
+error: then the report names the most similar known key.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from yarn.settings.kinds import Setting, key_pattern
 from yarn.settings.registry import BY_KEY, check_settings, setting_of, with_further
 
 NEAREST_CUTOFF = 0.8
-"""How alike (0..1, difflib) a known key must be to be suggested; below, suggestions were mostly wrong."""
+"""Similarity (0..1, difflib) from which on a known key is suggested; below, suggestions were mostly wrong."""
 
 
 class KeyRead(Struct, frozen=True):
@@ -33,7 +33,7 @@ class KeyRead(Struct, frozen=True):
 
 
 class KeyDefaulted(Struct, frozen=True):
-    """A key that is not set; yarnling goes by its default (or by another key, then `value` names it)."""
+    """A key that is not set. `value`: the default that yarnling uses, or the name of the key it uses instead."""
 
     key: str
     value: str
@@ -41,7 +41,7 @@ class KeyDefaulted(Struct, frozen=True):
 
 
 class KeyIgnored(Struct, frozen=True):
-    """A key that Hadoop knows and yarnling does not read."""
+    """A key of Hadoop that yarnling does not read."""
 
     key: str
     value: str
@@ -49,7 +49,7 @@ class KeyIgnored(Struct, frozen=True):
 
 
 class KeyUnknown(Struct, frozen=True):
-    """A key that nobody knows. `nearest`: a known key that looks much like it, or None."""
+    """A key that neither Hadoop nor yarnling has. `nearest`: the most similar known key, or None."""
 
     key: str
     value: str
@@ -58,7 +58,7 @@ class KeyUnknown(Struct, frozen=True):
 
 
 class ConfigurationReport(Struct, frozen=True):
-    """Every key in one of four lists, and what is wrong: errors first, then warnings and notes."""
+    """Every key in one of four lists, and the faults: errors first, then warnings and notes."""
 
     read: tuple[KeyRead, ...]
     defaulted: tuple[KeyDefaulted, ...]
@@ -68,7 +68,7 @@ class ConfigurationReport(Struct, frozen=True):
 
 
 class HadoopKeys:
-    """The keys that Hadoop knows: plain ones, and patterns with `<...>` for a name chosen by the user."""
+    """The keys of Hadoop: plain ones, and patterns with `<...>` for a name chosen by the user."""
 
     def __init__(self, keys: Iterable[str]) -> None:
         listed = tuple(keys)
@@ -80,7 +80,7 @@ class HadoopKeys:
 
 
 def describe(conf: Configuration, hadoop: HadoopKeys, faults: Iterable[Fault] = ()) -> ConfigurationReport:
-    """The report. `faults`: what other checks found (queues), told with those of the settings."""
+    """The report. `faults`: those of other checks (queues), added to those of the settings."""
     read: list[KeyRead] = []
     ignored: list[KeyIgnored] = []
     unknown: list[KeyUnknown] = []
@@ -104,7 +104,7 @@ def describe(conf: Configuration, hadoop: HadoopKeys, faults: Iterable[Fault] = 
 
 
 def _nearest(key: str, candidates: list[str]) -> str | None:
-    """The most similar known key; for a queue's key the right property with the same queue."""
+    """The most similar known key; for the key of a queue the most similar property of that queue."""
     head, _, name = key.rpartition(".")
     path = head.removeprefix(scheduler.PREFIX)
     if head.startswith(scheduler.PREFIX) and scheduler.is_queue_path(path):
@@ -116,7 +116,7 @@ def _nearest(key: str, candidates: list[str]) -> str | None:
 
 
 def _shown(conf: Configuration, key: str) -> str:
-    """The value with `${...}` replaced, or as written if that cannot be (it is then among the faults)."""
+    """The value with `${...}` replaced, or as written if that fails (which is among the faults)."""
     entry = conf.entry(key)
     written = "" if entry is None else entry.value
     try:

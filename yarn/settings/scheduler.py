@@ -1,7 +1,7 @@
-"""The settings of the CapacityScheduler: of the whole, and the keys that a queue may have.
+"""The settings of the CapacityScheduler: those of the whole scheduler, and those of a queue.
 
-Defaults and names are those of CapacitySchedulerConfiguration and YarnConfiguration, Hadoop 3.4.1. What the
-values of queues mean together (sums, bounds between parent and child) is checked by rm.scheduler.config.configuration.
+Defaults and names are those of CapacitySchedulerConfiguration and YarnConfiguration, Hadoop 3.4.1. Rules between
+queues (sums, bounds between parent and child) are checked by rm.scheduler.config.checks.
 """
 
 from __future__ import annotations
@@ -30,20 +30,24 @@ _RESOURCE_PACKAGE = "org.apache.hadoop.yarn.util.resource"
 SCHEDULER_CLASS = ChoiceSetting(
     "yarn.resourcemanager.scheduler.class",
     "org.apache.hadoop.yarn.server.resourcemanager.scheduler.capacity.CapacityScheduler",
-    "the scheduler; yarnling has one",
+    "the scheduler; only this one is supported",
     choices=("org.apache.hadoop.yarn.server.resourcemanager.scheduler.capacity.CapacityScheduler",),
 )
 MINIMUM_ALLOCATION_MB = IntSetting(
-    "yarn.scheduler.minimum-allocation-mb", "1024", "asks are rounded up to multiples of it", unit="MB", minimum=1
+    "yarn.scheduler.minimum-allocation-mb",
+    "1024",
+    "resource requests are rounded up to multiples of it",
+    unit="MB",
+    minimum=1,
 )
 MAXIMUM_ALLOCATION_MB = IntSetting(
-    "yarn.scheduler.maximum-allocation-mb", "8192", "a larger ask is refused", unit="MB", minimum=1
+    "yarn.scheduler.maximum-allocation-mb", "8192", "a larger resource request is refused", unit="MB", minimum=1
 )
 MINIMUM_ALLOCATION_VCORES = IntSetting(
-    "yarn.scheduler.minimum-allocation-vcores", "1", "asks are rounded up to multiples of it", minimum=1
+    "yarn.scheduler.minimum-allocation-vcores", "1", "resource requests are rounded up to multiples of it", minimum=1
 )
 MAXIMUM_ALLOCATION_VCORES = IntSetting(
-    "yarn.scheduler.maximum-allocation-vcores", "4", "a larger ask is refused", minimum=1
+    "yarn.scheduler.maximum-allocation-vcores", "4", "a larger resource request is refused", minimum=1
 )
 MAX_APPLICATION_PRIORITY = IntSetting(
     "yarn.cluster.max-application-priority", "0", "the highest priority an application may have", minimum=0
@@ -52,70 +56,70 @@ RESOURCE_TYPES = ListSetting("yarn.resource-types", None, "names of resource typ
 TYPE_MINIMUM_ALLOCATION = IntSetting(
     "yarn.resource-types.<type>.minimum-allocation",
     None,
-    "least of a resource type in an ask; -1: as without it",
+    "least of a resource type in a request; -1: as if not set",
     long=True,
 )
 TYPE_MAXIMUM_ALLOCATION = IntSetting(
     "yarn.resource-types.<type>.maximum-allocation",
     None,
-    "most of a resource type in an ask; -1: as without it",
+    "most of a resource type in a request; -1: as if not set",
     long=True,
 )
 SCHEDULING_WAIT = TimeSetting(
     "yarn.resourcemanager.work-preserving-recovery.scheduling-wait-ms",
     "10000",
-    "how long after its start the RM takes asks up to the configured maximum, whatever its nodes have",
+    "how long after its start the RM accepts requests larger than any node",
     minimum=0,
 )
 OPPORTUNISTIC_CONTAINERS = BoolSetting(
     "yarn.resourcemanager.opportunistic-container-allocation.enabled",
     "false",
-    "whether AMs may demote containers and promote them; asks for opportunistic ones are refused",
+    "whether AMs may demote and promote containers; requests for opportunistic ones are refused",
 )
 AUTO_UPDATE_CONTAINERS = BoolSetting(
     "yarn.resourcemanager.auto-update.containers",
     "false",
-    "whether the RM tells an NM of containers that grow; else their AMs have to",
+    "whether the RM informs NMs of increased containers; else their AMs have to",
 )
 AM_ON_NON_EXCLUSIVE_LABELS = BoolSetting(
     "yarn.resourcemanager.node-labels.am.allow-non-exclusive-allocation",
     "false",
-    "whether AMs may run on nodes lent by a label",
+    "whether AMs may run on idle nodes of a non-exclusive label",
 )
 NODE_LABELS_ENABLED = BoolSetting("yarn.node-labels.enabled", "false", "whether nodes can be given labels")
 NODE_LABELS_CONFIGURATION_TYPE = ChoiceSetting(
-    "yarn.node-labels.configuration-type", "centralized", "who gives nodes their labels", choices=("centralized",)
+    "yarn.node-labels.configuration-type", "centralized", "who assigns labels to nodes", choices=("centralized",)
 )
 MONITOR_ENABLE = BoolSetting(
-    "yarn.resourcemanager.scheduler.monitor.enable", "false", "whether the scheduler's policies run"
+    "yarn.resourcemanager.scheduler.monitor.enable", "false", "whether scheduling monitors, such as preemption, run"
 )
 MONITOR_POLICIES = ListSetting(
     "yarn.resourcemanager.scheduler.monitor.policies",
     None,
-    "classes of the policies that run, preemption if none is named",
+    "classes of the scheduling monitors that run; preemption if empty",
 )
-ACL_ENABLE = BoolSetting(
-    "yarn.acl.enable", "false", "whether access lists are looked at, those of queues and those of applications"
-)
+ACL_ENABLE = BoolSetting("yarn.acl.enable", "false", "whether access lists of queues and applications are enforced")
 QUEUE_PLACEMENT_RULES = TextSetting(
-    "yarn.scheduler.queue-placement-rules", "user-group", "what chooses queues: user-group and app-name, the mappings"
+    "yarn.scheduler.queue-placement-rules",
+    "user-group",
+    "which rules choose queues: user-group and app-name, the queue mappings",
 )
 APPLICATION_MAPPINGS = TextSetting(
-    "yarn.scheduler.queue-placement-rules.app-name", None, "application:queue, after the queue mappings"
+    "yarn.scheduler.queue-placement-rules.app-name", None, "application:queue, tried after the queue mappings"
 )
-QUEUE_MAPPINGS = TextSetting(f"{PREFIX}queue-mappings", None, "u:user:queue and g:group:queue, the first that fits")
+QUEUE_MAPPINGS = TextSetting(f"{PREFIX}queue-mappings", None, "u:user:queue and g:group:queue; the first match decides")
 QUEUE_MAPPINGS_OVERRIDE = BoolSetting(
-    f"{PREFIX}queue-mappings-override.enable", "false", "whether mappings win over the queue that a submission names"
+    f"{PREFIX}queue-mappings-override.enable", "false", "whether mappings override the queue of a submission"
 )
 MAPPING_RULE_FORMAT = ChoiceSetting(
-    f"{PREFIX}mapping-rule-format", "legacy", "which of the two ways of writing rules holds", choices=("legacy", "json")
+    f"{PREFIX}mapping-rule-format", "legacy", "the format of the mapping rules", choices=("legacy", "json")
 )
 MAPPING_RULE_JSON = TextSetting(f"{PREFIX}mapping-rule-json", None, "mapping rules in Hadoop's JSON")
 MAPPING_RULE_JSON_FILE = TextSetting(
-    f"{PREFIX}mapping-rule-json-file", None, "a file with the mapping rules, if mapping-rule-json has none"
+    f"{PREFIX}mapping-rule-json-file", None, "file with the mapping rules, if mapping-rule-json is empty"
 )
 INCLUDE_PORT_IN_NODE_NAME = BoolSetting(
-    "yarn.scheduler.include-port-in-node-name", "false", "whether asks name nodes as host:port"
+    "yarn.scheduler.include-port-in-node-name", "false", "whether resource requests name nodes as host:port"
 )
 RESOURCE_CALCULATOR = ChoiceSetting(
     f"{PREFIX}resource-calculator",
@@ -127,12 +131,12 @@ RESOURCE_CALCULATOR = ChoiceSetting(
     ),
 )
 MAXIMUM_APPLICATIONS = IntSetting(
-    f"{PREFIX}maximum-applications", "10000", "applications that may wait or run", minimum=1, lenient=True
+    f"{PREFIX}maximum-applications", "10000", "most applications, pending and running", minimum=1, lenient=True
 )
 GLOBAL_QUEUE_MAX_APPLICATION = IntSetting(
     f"{PREFIX}global-queue-max-application",
     "-1",
-    "the same for each queue without its own; -1: by its capacity",
+    "most applications of a queue that sets none; -1: by its capacity",
     minimum=1,
     special=(-1,),
     lenient=True,
@@ -140,19 +144,19 @@ GLOBAL_QUEUE_MAX_APPLICATION = IntSetting(
 MAXIMUM_AM_RESOURCE_PERCENT = FloatSetting(
     f"{PREFIX}maximum-am-resource-percent",
     "0.1",
-    "share of a queue that AMs may have, 0..1",
+    "share of a queue that AMs may use, 0..1",
     minimum=0.0,
     maximum=1.0,
     lenient=True,
 )
 MINIMUM_USER_LIMIT_PERCENT = FloatSetting(
-    f"{PREFIX}minimum-user-limit-percent", "100", "for queues without their own", unit="%", maximum=100.0, lenient=True
+    f"{PREFIX}minimum-user-limit-percent", "100", "for queues that set none", unit="%", maximum=100.0, lenient=True
 )
-USER_LIMIT_FACTOR = FloatSetting(f"{PREFIX}user-limit-factor", "1.0", "for queues without their own")
+USER_LIMIT_FACTOR = FloatSetting(f"{PREFIX}user-limit-factor", "1.0", "for queues that set none")
 NODE_LOCALITY_DELAY = IntSetting(
     f"{PREFIX}node-locality-delay",
     "40",
-    "chances an ask lets pass before it leaves its node for the rack; -1: does not wait",
+    "missed opportunities before a request goes from its node to the rack; -1: none",
     minimum=0,
     special=(-1,),
     lenient=True,
@@ -160,53 +164,57 @@ NODE_LOCALITY_DELAY = IntSetting(
 RACK_LOCALITY_ADDITIONAL_DELAY = IntSetting(
     f"{PREFIX}rack-locality-additional-delay",
     "-1",
-    "further chances before it leaves the rack; -1: by the size of the ask and the cluster",
+    "further ones before it leaves the rack; -1: by the sizes of request and cluster",
     minimum=0,
     special=(-1,),
     lenient=True,
 )
 RACK_LOCALITY_FULL_RESET = BoolSetting(
-    f"{PREFIX}rack-locality-full-reset", "true", "whether a rack-local container starts the count anew"
+    f"{PREFIX}rack-locality-full-reset", "true", "whether a rack-local container resets the count"
 )
 MULTIPLE_ASSIGNMENTS_ENABLED = BoolSetting(
-    f"{PREFIX}per-node-heartbeat.multiple-assignments-enabled", "true", "whether a heartbeat may place several"
+    f"{PREFIX}per-node-heartbeat.multiple-assignments-enabled",
+    "true",
+    "whether a heartbeat may allocate several containers",
 )
 MAXIMUM_CONTAINER_ASSIGNMENTS = IntSetting(
     f"{PREFIX}per-node-heartbeat.maximum-container-assignments",
     "100",
-    "containers that one heartbeat may place; -1: any number",
+    "containers that a heartbeat may allocate; -1: any number",
 )
 MAXIMUM_OFFSWITCH_ASSIGNMENTS = IntSetting(
     f"{PREFIX}per-node-heartbeat.maximum-offswitch-assignments",
     "1",
-    "of these, those far from their data",
+    "off-switch containers that a heartbeat may allocate",
     minimum=1,
     lenient=True,
 )
 RESERVATIONS_CONTINUE_LOOKING = BoolSetting(
-    f"{PREFIX}reservations-continue-look-all-nodes", "true", "whether a reservation elsewhere is given up for room here"
+    f"{PREFIX}reservations-continue-look-all-nodes",
+    "true",
+    "whether a reservation is given up if another node has free resources",
 )
 LEGACY_QUEUE_MODE = BoolSetting(
     f"{PREFIX}legacy-queue-mode.enabled",
     "true",
-    "siblings write capacities in one notation; false: each resource type may have its own unit",
+    "siblings use one notation for capacities; false: each resource type may have its own unit",
 )
 MAX_PARALLEL_APPS = IntSetting(
-    f"{PREFIX}max-parallel-apps", "2147483647", "applications at once, for queues without their own"
+    f"{PREFIX}max-parallel-apps", "2147483647", "applications running at the same time, for queues that set none"
 )
 USER_MAX_PARALLEL_APPS = IntSetting(
-    f"{PREFIX}user.max-parallel-apps", "2147483647", "applications of one user at once, in all queues together"
+    f"{PREFIX}user.max-parallel-apps", "2147483647", "applications of a user running at the same time, in all queues"
 )
 ONE_USERS_MAX_PARALLEL_APPS = IntSetting(f"{PREFIX}user.<user>.max-parallel-apps", None, "the same for one user")
 QUEUE_DEPTH_MAX = IntSetting(
     f"{PREFIX}auto-queue-creation-v2.maximum-queue-depth",
     "2",
-    "levels of queues created on demand, for parents without their own",
+    "levels of queues created on demand, for parents that set none",
 )
 IDLE_QUEUE_EXPIRY = IntSetting(
     f"{PREFIX}auto-queue-creation-v2.queue-expiration-time",
     "300",
-    "how long an idle queue that was created on demand stays; also the time between rounds",
+    "how long an idle queue created on demand is kept; also the time between checks",
     unit="s",
     long=True,
     minimum=1,
@@ -214,7 +222,7 @@ IDLE_QUEUE_EXPIRY = IntSetting(
 QUEUE_MANAGEMENT_INTERVAL = IntSetting(
     "yarn.resourcemanager.monitor.capacity.queue-management.monitoring-interval",
     "1500",
-    "time between rounds that give guarantees to leaves of managed parents",
+    "time between rounds that assign guarantees to leaves of managed parents",
     unit="ms",
     long=True,
     minimum=1,
@@ -228,107 +236,115 @@ def queue_key(path: str, name: str) -> str:
     return f"{PREFIX}{path}.{name}"
 
 
-# What a queue may say. The keys hold no path: they are what follows it.
+# Keys of a queue: what follows its path.
 QUEUE_SETTINGS: tuple[Setting[Any], ...] = (
     ListSetting("queues", None, "names of the queues below this one"),
     TextSetting("accessible-node-labels.<label>.capacity", "0", "guaranteed share of the label's nodes, as capacity"),
-    TextSetting("accessible-node-labels.<label>.maximum-capacity", "100", "most of them that the queue may take"),
+    TextSetting("accessible-node-labels.<label>.maximum-capacity", "100", "most of them that the queue may use"),
     FloatSetting(
         "accessible-node-labels.<label>.maximum-am-resource-percent",
         None,
-        "share of the queue's part of them that AMs may have",
+        "share of the queue's part of them that AMs may use",
         minimum=0.0,
         maximum=1.0,
         lenient=True,
     ),
-    ListSetting("accessible-node-labels", None, "labels that the queue's asks may name, * for all; else as above"),
-    TextSetting("default-node-label-expression", None, "the label of asks that name none"),
+    ListSetting("accessible-node-labels", None, "labels that the queue may use, * for all; inherited if not set"),
+    TextSetting("default-node-label-expression", None, "label of resource requests that name none"),
     TextSetting(
         "capacity", "0", "guaranteed share of the parent: percent, a weight (3w), or amounts ([memory=MB,vcores=N])"
     ),
-    TextSetting("maximum-capacity", "100", "most of the parent that the queue may take: percent, or amounts"),
-    ChoiceSetting("state", "RUNNING", "whether it takes applications", choices=("RUNNING", "STOPPED")),
+    TextSetting("maximum-capacity", "100", "most of the parent that the queue may use: percent, or amounts"),
+    ChoiceSetting("state", "RUNNING", "whether it accepts applications", choices=("RUNNING", "STOPPED")),
     FloatSetting(
         "minimum-user-limit-percent",
         None,
-        "share of the queue that a user is sure of",
+        "share of the queue that a user is guaranteed",
         unit="%",
         maximum=100.0,
         lenient=True,
     ),
-    FloatSetting("user-limit-factor", None, "what one user may take, in multiples of the queue's capacity"),
+    FloatSetting("user-limit-factor", None, "most that a user may use, in multiples of the queue's capacity"),
     IntSetting(
-        "maximum-applications", None, "applications that may wait or run", minimum=0, special=(-1,), lenient=True
+        "maximum-applications", None, "most applications, pending and running", minimum=0, special=(-1,), lenient=True
     ),
-    IntSetting("max-parallel-apps", None, "applications at once, in it and below"),
+    IntSetting("max-parallel-apps", None, "applications running at the same time, in it and below"),
     FloatSetting(
         "maximum-am-resource-percent",
         None,
-        "share of the queue that AMs may have",
+        "share of the queue that AMs may use",
         minimum=0.0,
         maximum=1.0,
         lenient=True,
     ),
-    TextSetting("ordering-policy", None, "of a leaf's applications (fifo, fair) or a parent's queues (utilization)"),
+    TextSetting(
+        "ordering-policy", None, "order of a leaf's applications (fifo, fair) or a parent's queues (utilization)"
+    ),
     ListSetting(
         "ordering-policy.exclusive-enforced-partitions",
         None,
-        "labels that have lists of their own in fifo-with-partitions",
+        "labels with application lists of their own in fifo-with-partitions",
     ),
     BoolSetting(
-        "ordering-policy.fair.enable-size-based-weight", "false", "whether large applications may hold more than small"
+        "ordering-policy.fair.enable-size-based-weight",
+        "false",
+        "whether applications with larger requests may use more",
     ),
     IntSetting(
         "maximum-application-lifetime",
         "-1",
-        "the longest an application may live; -1: as in the queue above, 0: no end",
+        "longest lifetime of an application; -1: inherited, 0: unlimited",
         unit="s",
         long=True,
     ),
     IntSetting(
         "default-application-lifetime",
         "-1",
-        "how long one lives that asks for nothing; -1: as above",
+        "lifetime of an application that sets none; -1: inherited",
         unit="s",
         long=True,
     ),
-    TextSetting("acl_submit_applications", None, "who may submit: users, a blank, groups; those above may too"),
-    TextSetting("acl_administer_queue", None, "who may administer, and so submit too"),
-    TextSetting("acl_application_max_priority", None, "who may have which priorities: [user=u max_priority=7] ..."),
-    IntSetting("default-application-priority", "0", "priority of an application that has none"),
+    TextSetting("acl_submit_applications", None, "who may submit: users, a blank, groups; lists of parents apply too"),
+    TextSetting("acl_administer_queue", None, "who may administer, which includes submitting"),
+    TextSetting("acl_application_max_priority", None, "priorities that users may set: [user=u max_priority=7] ..."),
+    IntSetting("default-application-priority", "0", "priority of an application that sets none"),
     TextSetting("maximum-allocation", None, "the largest container, as memory-mb=8192,vcores=4"),
-    IntSetting("maximum-allocation-mb", None, "a larger ask is refused", unit="MB", minimum=1),
-    IntSetting("maximum-allocation-vcores", None, "a larger ask is refused", minimum=1),
-    IntSetting("priority", "0", "of the queue among its siblings, if the parent's policy is priority-utilization"),
+    IntSetting("maximum-allocation-mb", None, "a larger resource request is refused", unit="MB", minimum=1),
+    IntSetting("maximum-allocation-vcores", None, "a larger resource request is refused", minimum=1),
+    IntSetting("priority", "0", "of the queue among its siblings, with the parent's policy priority-utilization"),
     BoolSetting(
-        "reservable", "false", "whether it has one leaf below it, as for reservations, which are not made here"
+        "reservable", "false", "whether reservations can be made in it, which is not supported: it has one leaf"
     ),
     BoolSetting("allow-zero-capacity-sum", "false", "whether the capacities below it may all be 0"),
     BoolSetting(
         "auto-create-child-queue.enabled",
         "false",
-        "whether it makes leaves for users in the older way, from leaf-queue-template.* (a managed parent)",
+        "whether it is a managed parent, which creates leaves from leaf-queue-template.*",
     ),
-    IntSetting("auto-create-child-queue.max-queues", "1000", "leaves below it; at so many no more are made"),
+    IntSetting("auto-create-child-queue.max-queues", "1000", "most leaves of a managed parent"),
     BoolSetting(
         "auto-create-child-queue.fail-on-exceeding-parent-capacity",
         "false",
-        "whether it makes only leaves that it has a guarantee left for, which they keep",
+        "whether it creates only leaves for which it has a guarantee left",
     ),
     TextSetting(
-        "auto-create-child-queue.management-policy", None, "the class that gives its leaves guarantees; there is one"
+        "auto-create-child-queue.management-policy",
+        None,
+        "class that assigns guarantees to its leaves; one is supported",
     ),
     BoolSetting(
-        "auto-queue-creation-v2.enabled", "false", "whether it creates queues that are named and are not there"
+        "auto-queue-creation-v2.enabled",
+        "false",
+        "whether it creates missing queues when applications are submitted to them",
     ),
-    IntSetting("auto-queue-creation-v2.max-queues", "1000", "queues below it; at so many no more are created"),
+    IntSetting("auto-queue-creation-v2.max-queues", "1000", "most queues below it"),
     IntSetting("auto-queue-creation-v2.maximum-queue-depth", None, "levels of queues created below it"),
     BoolSetting(
         "auto-queue-creation-v2.queue-auto-removal.enable",
         "true",
-        "whether it goes when it is idle, if it was created on demand",
+        "whether it is removed when idle, if it was created on demand",
     ),
-    FloatSetting("user-settings.<user>.weight", "1.0", "weight of a user's limit"),
+    FloatSetting("user-settings.<user>.weight", "1.0", "weight of a user in user limits"),
     *preemption.QUEUE_SETTINGS,
 )
 
@@ -339,7 +355,7 @@ _QUEUE_KEYS = tuple(
 
 
 def queue_setting(key: str) -> Setting[Any] | None:
-    """The setting that a full key sets for some queue; None if it is not a queue's."""
+    """The setting of a full key of some queue; None if it is not a queue's."""
     for pattern, setting in _QUEUE_KEYS:
         match = pattern.fullmatch(key)
         if match is not None and is_queue_path(match["queue"]):
@@ -348,5 +364,5 @@ def queue_setting(key: str) -> Setting[Any] | None:
 
 
 def is_queue_path(text: str) -> bool:
-    """True for root and what is below it."""
+    """True for root and paths below it."""
     return text == ROOT or text.startswith(ROOT + ".")

@@ -1,4 +1,4 @@
-"""The settings that are yarnling's own, and the few of Hadoop's common part that it reads."""
+"""yarnling's own settings, and the few of hadoop-common that it reads."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from yarn.settings.kinds import BoolSetting, FloatSetting, IntSetting, TextSetti
 TIME_FACTOR = FloatSetting(
     "yarn.yarnling.time-factor",
     "1",
-    "multiplies every interval of the cluster's pace; below 1 is faster (see yarn.settings.pace)",
+    "multiplies the cluster's intervals (heartbeats, expiry, polling); below 1 is faster",
     minimum=0.001,
     maximum=1000.0,
 )
 CLUSTER_SECRET_FILE = TextSetting(
     "yarn.yarnling.cluster-secret-file",
     None,
-    "file (mode 0600) with the secret that RM, NMs and clients share",
+    "file (mode 0600) with the secret shared by RM, NMs and clients",
 )
 OPEN_TO_LOCAL_USERS = BoolSetting(
     "yarn.yarnling.open-to-local-users",
@@ -24,53 +24,53 @@ OPEN_TO_LOCAL_USERS = BoolSetting(
 STATE_STORE_FILE = TextSetting(
     "yarn.yarnling.state-store-file",
     None,
-    "file (mode 0600) of the RM's state store; it holds keys and users' credentials",
+    "file (mode 0600) of the RM's state store; it contains keys and users' credentials",
 )
 EVENT_LOG = TextSetting(
     "yarn.yarnling.event-log",
     None,
-    "file, or directory of one file a daemon, for the events of cores and their effects",
+    "file, or directory with a file per daemon, for the log of core events and their effects",
 )
 WATCH_DIR = TextSetting(
     "yarn.yarnling.watch-dir",
     None,
-    "directory in which each daemon has a socket that tells of the calls it takes (`yarnling watch`)",
+    "directory in which each daemon has a socket that reports the calls it receives (`yarnling watch`)",
 )
 PACK_MAX = 4096
 PACK = IntSetting(
     "yarn.yarnling.pack",
     "1",
-    "nodes of one NodeManager process, which have the addresses from yarn.nodemanager.address on",
+    "nodes in one NodeManager process; their addresses count up from yarn.nodemanager.address",
     minimum=1,
     maximum=PACK_MAX,
 )
 CHECK_INVARIANTS = BoolSetting(
     "yarn.yarnling.check-invariants",
     "false",
-    "whether daemons check their invariants after each step and exit if one does not hold",
+    "whether daemons check their invariants after each step and exit on a violation",
 )
 LISTEN_BEYOND_LOOPBACK = BoolSetting(
     "yarn.yarnling.listen-beyond-loopback",
     "false",
-    "whether daemons may listen where other machines can call; nothing is encrypted",
+    "whether daemons may listen on addresses that other machines can reach; nothing is encrypted",
 )
 EMULATION_TABLE = TextSetting(
     "yarn.yarnling.emulation.table",
     None,
-    "YAML file of rules by which nodes play containers, not run them; `default` and `all` are ready-made",
+    "YAML file of rules for containers that are emulated, not run; or the built-in `default` or `all`",
 )
 EMULATION_SEED = IntSetting(
     "yarn.yarnling.emulation.seed",
     None,
-    "what emulated containers draw their chances from, instead of the table's own seed",
+    "random seed of emulated containers, instead of the one in the table",
     minimum=0,
 )
 
 NODE_SWITCH_MAPPING = TextSetting(
     "net.topology.node.switch.mapping.impl",
     "org.apache.hadoop.net.ScriptBasedMapping",
-    "how a host's rack is found: TableMapping reads a file, anything else means /default-rack",
+    "how racks are found: TableMapping reads a file; else all hosts are in /default-rack",
 )
 TOPOLOGY_TABLE_FILE = TextSetting(
-    "net.topology.table.file.name", None, "TableMapping's file: a host and its rack in each line"
+    "net.topology.table.file.name", None, "the file of TableMapping: a host and its rack per line"
 )

@@ -1,1 +1,1 @@
-"""Which queue an application goes to when it is submitted: Hadoop's mapping rules. They know queues by their names."""
+"""Hadoop's mapping rules, which choose the queue of a submitted application. They know queues by name only."""

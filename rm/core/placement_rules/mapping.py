@@ -1,12 +1,11 @@
-"""Hadoop's CSMappingPlacementRule: the first rule that places decides, and a submission that named a queue is left
-alone unless the rules are told to override it."""
+"""Hadoop's CSMappingPlacementRule: the first rule that places an application decides. A submission with a queue keeps
+it unless queue-mappings-override.enable is set."""
 
 from __future__ import annotations
 
-from rm.core.placement_rules.queues import NoSuchPlace, Queues, check_target, resolved
+from rm.core.placement_rules.queues import NoSuchQueue, Queues, check_target, resolved
 from rm.core.placement_rules.reading import JSON, MAPPINGS, OVERRIDE, read_rules
-from rm.core.placement_rules.rules import PLACE_DEFAULT, Action, Fallback, MappingRule
-from rm.core.placement_rules.variables import DEFAULT_QUEUE, NAMES, Variables
+from rm.core.placement_rules.rules import DEFAULT_QUEUE, NAMES, PLACE_DEFAULT, Action, Fallback, MappingRule, Variables
 from yarn.configuration import Configuration
 from yarn.errors import YarnException
 from yarn.faults import Fault, refuse_if_faulty
@@ -15,12 +14,12 @@ REJECTED = "Application submission have been rejected by a mapping rule. Please 
 
 
 class MappingPlacement:
-    """The rules of a configuration, over the queues as they are at each call."""
+    """The rules of a configuration, applied to the queues as they are at each call."""
 
     __slots__ = ("_overrides", "_queues", "_rules")
 
     def __init__(self, configuration: Configuration, queues: Queues) -> None:
-        """Raises ConfigurationException for rules that cannot be read, or that can never place anything."""
+        """Raises ConfigurationException for rules that are not valid, or that can never place an application."""
         faults: list[Fault] = []
         self._queues = queues
         self._rules = read_rules(configuration, faults)
@@ -29,14 +28,14 @@ class MappingPlacement:
         for rule in self._rules:
             try:
                 _check(rule, queues)
-            except NoSuchPlace as problem:
+            except NoSuchQueue as problem:
                 faults.append(
-                    Fault(key, rule.target, configuration.origin(key), str(problem), "name a leaf queue that there is")
+                    Fault(key, rule.target, configuration.origin(key), str(problem), "name an existing leaf queue")
                 )
         refuse_if_faulty(faults)
 
     def place(self, *, user: str, groups: tuple[str, ...], application: str, queue: str) -> str | None:
-        """The full path that the rules choose; None if they leave it at `queue`. Raises YarnException to reject."""
+        """The full path that the rules choose; None to keep `queue`. Raises YarnException to reject the submission."""
         if not self._rules or (queue != DEFAULT_QUEUE and not self._overrides):
             return None
         variables = Variables(
@@ -47,12 +46,12 @@ class MappingPlacement:
             exists=lambda path: self._queues.find(path) is not None,
         )
         for rule in self._rules:
-            if rule.is_for(variables) and (path := self._apply(rule, variables)) is not None:
+            if rule.matches_submission(variables) and (path := self._apply(rule, variables)) is not None:
                 return path
         return None
 
     def _apply(self, rule: MappingRule, variables: Variables) -> str | None:
-        """Where a matching rule places; None to go on with the next."""
+        """The queue of a matching rule; None to continue with the next rule."""
         if rule.action is Action.REJECT:
             raise YarnException(REJECTED)
         if rule.action is Action.SET_DEFAULT:
@@ -60,7 +59,7 @@ class MappingPlacement:
             return None
         try:
             return resolved(variables.in_path(rule.target), self._queues, may_create=rule.may_create)
-        except NoSuchPlace:
+        except NoSuchQueue:
             return self._fall_back(rule.fallback, variables)
 
     def _fall_back(self, fallback: Fallback, variables: Variables) -> str | None:
@@ -70,7 +69,7 @@ class MappingPlacement:
             raise YarnException(REJECTED)
         try:
             return resolved(variables.in_path(PLACE_DEFAULT.target), self._queues, may_create=False)
-        except NoSuchPlace:
+        except NoSuchQueue:
             raise YarnException(REJECTED) from None
 
 

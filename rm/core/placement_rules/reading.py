@@ -1,6 +1,6 @@
-"""Mapping rules as they are configured: the old lists of `u:ann:root.a`, or JSON (MappingRuleCreator).
+"""Reads the configured mapping rules: the older lists, such as `u:ann:root.a`, or JSON (MappingRuleCreator).
 
-What is wrong is told as faults, in Hadoop's words; a faulty rule is left out.
+Faults are reported in Hadoop's words; a faulty rule is omitted.
 """
 
 from __future__ import annotations
@@ -9,34 +9,37 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-from rm.core.placement_rules.rules import Action, Fallback, MappingRule, Subject
-from rm.core.placement_rules.variables import (
+from rm.core.placement_rules.rules import (
     APPLICATION,
     DEFAULT,
     PRIMARY_GROUP,
     SECONDARY_GROUP,
     SPECIFIED,
     USER,
+    Action,
+    Fallback,
+    MappingRule,
+    Subject,
 )
 from yarn.configuration import Configuration
 from yarn.faults import Fault
+from yarn.settings import scheduler
 
-_PREFIX = "yarn.scheduler.capacity."
-MAPPINGS = _PREFIX + "queue-mappings"
-OVERRIDE = _PREFIX + "queue-mappings-override.enable"
-FORMAT = _PREFIX + "mapping-rule-format"
-JSON = _PREFIX + "mapping-rule-json"
-JSON_FILE = _PREFIX + "mapping-rule-json-file"
-"""Its text reaches the core as JSON (rm.shell.configuration_files)."""
-PLACEMENT_RULES = "yarn.scheduler.queue-placement-rules"
-APPLICATION_MAPPINGS = PLACEMENT_RULES + ".app-name"
+MAPPINGS = scheduler.QUEUE_MAPPINGS.key
+OVERRIDE = scheduler.QUEUE_MAPPINGS_OVERRIDE.key
+FORMAT = scheduler.MAPPING_RULE_FORMAT.key
+JSON = scheduler.MAPPING_RULE_JSON.key
+JSON_FILE = scheduler.MAPPING_RULE_JSON_FILE.key
+"""rm.shell.configuration_files passes its text to the core as JSON."""
+PLACEMENT_RULES = scheduler.QUEUE_PLACEMENT_RULES.key
+APPLICATION_MAPPINGS = scheduler.APPLICATION_MAPPINGS.key
 
 _KNOWN_RULES = (
     "user-group",
     "app-name",
     "org.apache.hadoop.yarn.server.resourcemanager.placement.CSMappingPlacementRule",
 )
-"""All of them stand for the mapping rules; the others that Hadoop has are the FairScheduler's."""
+"""All of them mean the mapping rules. Hadoop's other ones are for the FairScheduler."""
 _REMEDY = "write u:<user>:<queue> or g:<group>:<queue>"
 
 _PARTS = {
@@ -47,11 +50,11 @@ _PARTS = {
     "secondaryGroupUser": f"{SECONDARY_GROUP}.{USER}",
     "applicationName": APPLICATION,
 }
-"""What policies place in, below `parentQueue` if there is one."""
+"""{policy: the path in which it places}, below `parentQueue` if that is set."""
 
 
 class _Problem(Exception):
-    """What is wrong with one rule."""
+    """A fault of one rule."""
 
 
 def read_rules(configuration: Configuration, faults: list[Fault]) -> tuple[MappingRule, ...]:
@@ -62,7 +65,7 @@ def read_rules(configuration: Configuration, faults: list[Fault]) -> tuple[Mappi
 
     names = configuration.get_strings(PLACEMENT_RULES)
     if len(set(names)) < len(names):
-        note(PLACEMENT_RULES, "Invalid PlacementRule inputs which contains duplicate rule strings", "name each once")
+        note(PLACEMENT_RULES, "Invalid PlacementRule inputs which contains duplicate rule strings", "list each once")
     for name in names:
         if name not in _KNOWN_RULES:
             note(
@@ -105,7 +108,7 @@ def _words(text: str) -> list[str]:
 
 
 def _placing(subject: Subject, matches: str, target: str) -> MappingRule:
-    """A rule of the lists: to the default queue if the place cannot be had."""
+    """A rule of the lists; it falls back to the default queue."""
     return MappingRule(subject, matches, Action.PLACE, target, fallback=Fallback.PLACE_DEFAULT)
 
 
@@ -116,11 +119,11 @@ def _read_json(configuration: Configuration, note: Callable[[str, str, str], Non
     try:
         described = json.loads(text)
     except ValueError as error:
-        note(JSON, f"no JSON: {error}", 'write {"rules": [...]}')
+        note(JSON, f"not valid JSON: {error}", 'write {"rules": [...]}')
         return ()
     rules = described.get("rules") if isinstance(described, dict) else None
     if not isinstance(rules, list):
-        note(JSON, "has no list of rules", 'write {"rules": [...]}')
+        note(JSON, "does not contain a list of rules", 'write {"rules": [...]}')
         return ()
     read = []
     for number, rule in enumerate(rules, start=1):
@@ -133,7 +136,7 @@ def _read_json(configuration: Configuration, note: Callable[[str, str, str], Non
 
 def _rule(described: Any) -> MappingRule:
     if not isinstance(described, dict):
-        raise _Problem("is no object")
+        raise _Problem("is not a JSON object")
     policy = _text(described, "policy", "Rule policy is undefined")
     subject, matches = _matcher(described)
     action, target = _action(policy, described)

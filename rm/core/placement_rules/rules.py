@@ -1,16 +1,91 @@
-"""A mapping rule: whom it is for, where it places, and what if that place cannot be had (csmappingrule)."""
+"""Mapping rules and the variables in them (Hadoop's csmappingrule and VariableContext).
+
+A rule: which submissions it matches, where it places them, and what happens if that queue cannot be used. In a target a
+variable is replaced only as a whole part between dots; in a matcher, and in a new default queue, it is replaced
+anywhere. A name that becomes part of a path must not contain dots, so `ann.smith` becomes `ann_dot_smith`; matchers
+compare with the original name.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from enum import Enum
 
 from msgspec import Struct
 
-from rm.core.placement_rules.variables import DEFAULT, Variables
+USER = "%user"
+PRIMARY_GROUP = "%primary_group"
+SECONDARY_GROUP = "%secondary_group"
+APPLICATION = "%application"
+SPECIFIED = "%specified"
+DEFAULT = "%default"
+
+NAMES = frozenset({USER, PRIMARY_GROUP, SECONDARY_GROUP, APPLICATION, SPECIFIED, DEFAULT})
+
+DEFAULT_QUEUE = "default"
+"""The queue name of a submission without a queue."""
+
+
+class Variables:
+    """The variables of one submission. `groups`: the user's, unchanged; the first is the primary one.
+
+    Without any group the group variables are not set and stay as written, which is not a queue's name.
+    """
+
+    __slots__ = ("_exists", "_secondary_groups", "_values", "application", "groups", "user")
+
+    def __init__(
+        self, *, user: str, groups: tuple[str, ...], application: str, queue: str, exists: Callable[[str], bool]
+    ) -> None:
+        self.user = user
+        self.groups = groups
+        self.application = application
+        self._exists = exists
+        self._values = {
+            USER: _as_part(user),
+            SPECIFIED: "" if queue == DEFAULT_QUEUE else queue,
+            APPLICATION: application,
+            DEFAULT: f"root.{DEFAULT_QUEUE}",
+        }
+        distinct = tuple(dict.fromkeys(groups))
+        self._secondary_groups = tuple(_as_part(group) for group in distinct[1:])
+        if distinct:
+            self._values[PRIMARY_GROUP] = _as_part(distinct[0])
+            if not self._secondary_groups:
+                self._values[SECONDARY_GROUP] = ""
+
+    def set_default(self, queue: str) -> None:
+        """Change the default queue for the rules that follow."""
+        self._values[DEFAULT] = self.in_text(queue)
+
+    def in_text(self, text: str) -> str:
+        """`text` with every variable replaced, anywhere, the longest names first."""
+        for name in sorted(self._values, key=len, reverse=True):
+            text = text.replace(name, self._values[name])
+        return text
+
+    def in_path(self, path: str) -> str:
+        """`path` with the parts that are variables replaced."""
+        parts = path.split(".")
+        while len(parts) > 1 and not parts[-1]:
+            parts.pop()  # as String.split in Java
+        for index, part in enumerate(parts):
+            if part == SECONDARY_GROUP and part not in self._values and self._secondary_groups:
+                parts[index] = self._secondary_group(parts[:index])
+            else:
+                parts[index] = self._values.get(part, part)
+        return ".".join(parts)
+
+    def _secondary_group(self, above: list[str]) -> str:
+        """The first secondary group for which there is a queue below the path so far; "" if there is none."""
+        for group in self._secondary_groups:
+            if self._exists(".".join((*above, group))):
+                return group
+        return ""
 
 
 class Subject(Enum):
-    """What a rule looks at."""
+    """What a rule matches."""
 
     ALL = "all"
     USER = "user"
@@ -19,7 +94,7 @@ class Subject(Enum):
 
 
 class Action(Enum):
-    """What a rule does. SET_DEFAULT changes the default queue and leaves placing to the next rule."""
+    """What a rule does. SET_DEFAULT changes the default queue and continues with the next rule."""
 
     PLACE = "place"
     SET_DEFAULT = "setDefaultQueue"
@@ -27,7 +102,7 @@ class Action(Enum):
 
 
 class Fallback(Enum):
-    """What happens if the place of a matching rule cannot be had."""
+    """What happens if the queue of a matching rule cannot be used."""
 
     SKIP = "skip"
     PLACE_DEFAULT = "placeDefault"
@@ -35,7 +110,7 @@ class Fallback(Enum):
 
 
 class MappingRule(Struct, frozen=True):
-    """`matches` and `target` may have variables; `target` is where to place, or the new default queue."""
+    """`matches` and `target` may contain variables. `target`: the queue to place in, or the new default queue."""
 
     subject: Subject
     matches: str
@@ -44,8 +119,8 @@ class MappingRule(Struct, frozen=True):
     may_create: bool = True
     fallback: Fallback = Fallback.SKIP
 
-    def is_for(self, variables: Variables) -> bool:
-        """True if the submission is one that the rule is for. Any group of the user will do."""
+    def matches_submission(self, variables: Variables) -> bool:
+        """True if the rule matches the submission; a group rule matches any group of the user."""
         if self.subject is Subject.ALL:
             return True
         wanted = variables.in_text(self.matches)
@@ -57,4 +132,8 @@ class MappingRule(Struct, frozen=True):
 
 
 PLACE_DEFAULT = MappingRule(Subject.ALL, "*", Action.PLACE, DEFAULT, may_create=False)
-"""What the fallback to the default queue comes to."""
+"""The rule of the fallback to the default queue."""
+
+
+def _as_part(name: str) -> str:
+    return name.replace(".", "_dot_")

@@ -142,7 +142,7 @@ class ReleaseTemporary(Struct, frozen=True):
 class VictimOrdered(Struct, frozen=True):
     """A round of preemption acts on a container.
 
-    `step`: "told" (its master knows), "ended", or "killable" (with lazy preemption). `reason`: a PreemptionReason's
+    `step`: "requested" (from its AM), "killed", or "killable" (with lazy preemption). `reason`: a PreemptionReason's
     name; `serves`: the path of the queue that is to have the room, "" if no one stands out. `clock_ms`: when the round
     ran, by the policy's clock.
     """

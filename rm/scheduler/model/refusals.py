@@ -1,7 +1,7 @@
-"""Why a container was not placed: Hadoop's words (ActivityDiagnosticConstant), kept with the numbers behind them.
+"""Why a container was not allocated: Hadoop's diagnostics (ActivityDiagnosticConstant) with the numbers behind them.
 
-A refusal is one tuple, made where the decision falls and kept as the last one of its (application, node) or
-(queue, node). It costs a dictionary's entry; nothing is worded until somebody asks.
+A refusal is one tuple, made where the decision is made and kept as the last one of its (application, node) or
+(queue, node). It costs one dictionary entry; the text is composed only when a client asks for an explanation.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from yarn.ids import NodeId
 from yarn.resource import Resource
 
 REFUSALS_MAX = 100
-"""Nodes that a queue or an application remembers a refusal of, as Hadoop's app-activities.max-queue-length."""
+"""Nodes for which a queue or an application keeps its last refusal; as Hadoop's app-activities.max-queue-length."""
 
 
 class Reason(Enum):
-    """What stood in the way; the value is Hadoop's sentence."""
+    """What prevented an allocation. The value is Hadoop's sentence where Hadoop has one."""
 
     NODE_TOO_SMALL = "Initial check: node resource is insufficient for minimum allocation"
     NO_ACCESS = "Queue is not able to access partition"
@@ -47,18 +47,36 @@ class Reason(Enum):
     NODE_TOTAL_TOO_SMALL = "Node's total resource is insufficient for request"
     NODE_FULL = "Node does not have sufficient resource for request"
     NODE_NOTHING_TO_UNRESERVE = "Node can't find a container to be unreserved when needed"
-    COMMIT_USER_LIMIT = "Commit refused: the user is above its limit"
-    COMMIT_QUEUE_MAXIMUM = "Commit refused: a queue would be above its maximum"
-    COMMIT_NO_ROOM = "Commit refused: what was to be killed for it is over, or leaves too little room"
+    COMMIT_USER_LIMIT = "Commit refused: the user would exceed its limit in the queue"
+    COMMIT_QUEUE_MAXIMUM = "Commit refused: a queue would exceed its maximum capacity"
+    COMMIT_NO_ROOM = (
+        "Commit refused: the preempted containers are gone, or killing them does not free enough on the node"
+    )
     COMMIT_NODE_STATE = "Commit refused: the node is not running"
-    PARALLEL_LIMIT = "Application is parked: a queue or its user has max-parallel-apps running"
+    PARALLEL_LIMIT = "Application is not started yet: a queue or the user already runs max-parallel-apps applications"
     AM_QUEUE_LIMIT = "Queue's AM resource limit exceeded."
     AM_USER_LIMIT = "User's AM resource limit exceeded."
     AM_NO_CLUSTER = "Skipping AM assignment as cluster resource is empty."
 
 
+_COMPARED = {
+    Reason.QUEUE_MAXIMUM: ("used", "limit"),
+    Reason.COMMIT_QUEUE_MAXIMUM: ("would use", "limit"),
+    Reason.USER_LIMIT: ("used", "limit"),
+    Reason.COMMIT_USER_LIMIT: ("used", "limit"),
+    Reason.AM_QUEUE_LIMIT: ("AMs would use", "limit"),
+    Reason.AM_USER_LIMIT: ("AMs would use", "limit"),
+    Reason.QUEUE_HEADROOM: ("requested", "headroom"),
+    Reason.QUEUE_NODE_RESERVED: ("reserved", ""),
+    Reason.NODE_TOTAL_TOO_SMALL: ("requested", "total"),
+    Reason.QUEUE_NODE_FULL: ("smallest container", "available"),
+    Reason.NODE_TOO_SMALL: ("smallest container", "available"),
+}
+"""{reason: what `asked` and `bound` are}; ("requested", "available") for the others."""
+
+
 class Refusal(Struct, frozen=True):
-    """One reason with its numbers: what was wanted (`asked`) against what there was (`bound`), at `at_ms`."""
+    """One reason with its numbers: the amount compared (`asked`) with the limit or what is free (`bound`)."""
 
     reason: Reason
     at_ms: int
@@ -67,16 +85,13 @@ class Refusal(Struct, frozen=True):
     bound: Resource | None = None
 
     def __str__(self) -> str:
-        numbers = [
-            text
-            for text, value in ((f"asked {self.asked}", self.asked), (f"bound {self.bound}", self.bound))
-            if value is not None
-        ]
+        asked, bound = _COMPARED.get(self.reason, ("requested", "available"))
+        numbers = [f"{name} {value}" for name, value in ((asked, self.asked), (bound, self.bound)) if value is not None]
         return f"{self.reason.value} ({', '.join(numbers)})" if numbers else self.reason.value
 
 
 class Refusals:
-    """The last refusal on each of the nodes that were looked at last, the oldest node first."""
+    """The last refusal on each of the last REFUSALS_MAX nodes, the oldest first."""
 
     __slots__ = ("_by_node",)
 
@@ -93,7 +108,7 @@ class Refusals:
         *,
         key: SchedulerKey | None = None,
     ) -> None:
-        """Keep it in the place of the node's last one."""
+        """Record a refusal; it replaces the last one of the node."""
         by_node = self._by_node
         if node_id in by_node:
             del by_node[node_id]
@@ -102,7 +117,7 @@ class Refusals:
         by_node[node_id] = (reason, now_ms, key, asked, bound)
 
     def clear(self, node_id: NodeId) -> None:
-        """The node gave a container."""
+        """A container was allocated on the node."""
         self._by_node.pop(node_id, None)
 
     def by_node(self) -> dict[NodeId, Refusal]:

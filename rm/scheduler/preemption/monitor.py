@@ -74,7 +74,7 @@ class SchedulingMonitor:
                 attempt = self._applications.table.attempt_of(victim.container.id.application_id)
                 if attempt is not None:
                     attempt.mark_for_preemption(victim.container.id)
-                self._notify(victim, "told", clock_ms)
+                self._notify(victim, "requested", clock_ms)
             case MarkForKillable(victim):
                 self._kill(victim, clock_ms)
             case _:
@@ -87,7 +87,7 @@ class SchedulingMonitor:
         """Kill it now; with lazy preemption when its resources are needed (markContainerForKillable)."""
         container, context = victim.container, self._context
         if not context.settings.preemption.lazy:
-            self._notify(victim, "ended", clock_ms)
+            self._notify(victim, "killed", clock_ms)
             self._applications.complete(container, preempted_status(container.id), RMContainerKill)
             return
         self._notify(victim, "killable", clock_ms)

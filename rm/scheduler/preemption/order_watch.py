@@ -47,7 +47,7 @@ class OrderWatch:
             yield from self._below_guarantee(container)
         if order.reason != PreemptionReason.QUEUE_PRIORITY.name:
             yield from self._too_much(container, order.clock_ms)
-        if order.step == "told":
+        if order.step == "requested":
             self._note_request(order)
         else:
             yield from self._too_soon(order)

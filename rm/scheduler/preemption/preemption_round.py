@@ -121,7 +121,7 @@ class PreemptionRound:
         self.partitions = hash_order([*labels, NO_LABEL], string_hash)
         self._queues: dict[str, dict[str, TempQueuePerPartition]] = {}
         for partition in self.partitions:
-            self._note(clone_tree(root, partition, killable=killable))
+            self._note(clone_tree(root, partition, context, killable))
         self.leaf_paths = _leaf_paths(self.queue_at(ROOT, NO_LABEL))
         self.allowed = multiplied(self.cluster, self.settings.total_per_round)
         self.under_served: dict[str, dict[str, None]] = {}

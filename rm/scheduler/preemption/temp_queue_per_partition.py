@@ -7,6 +7,7 @@ limit stores it, as in Hadoop.
 from __future__ import annotations
 
 from rm.scheduler.capacity.limits import limit_of
+from rm.scheduler.context import SchedulerContext
 from rm.scheduler.model.application import FiCaSchedulerApp
 from rm.scheduler.model.context import RESPECT
 from rm.scheduler.model.leaf_queue import LeafQueue
@@ -91,6 +92,7 @@ class TempQueuePerPartition:
         "ideal",
         "killable",
         "maximum",
+        "none",
         "parent",
         "partition",
         "path",
@@ -109,13 +111,14 @@ class TempQueuePerPartition:
         "whole",
     )
 
-    def __init__(self, queue: CSQueue, partition: str, killable: Resource) -> None:
-        none = queue.context.none
-        whole = queue.context.partition_resource(partition)
+    def __init__(self, queue: CSQueue, partition: str, context: SchedulerContext, killable: Resource) -> None:
+        none = context.none
+        whole = context.partition_resource(partition)
         shares = queue.capacities.at(partition)
         # Idle resources of a non-exclusive partition may all be used, whatever the maximum.
-        absolute_maximum = 1.0 if queue.context.labels.is_shared(partition) else shares.absolute_maximum_capacity
+        absolute_maximum = 1.0 if context.labels.is_shared(partition) else shares.absolute_maximum_capacity
         self.queue = queue
+        self.none = none
         self.path = queue.path
         self.partition = partition
         self.whole = whole
@@ -135,8 +138,8 @@ class TempQueuePerPartition:
         self.apps: list[TempAppPerPartition] = []
         self.users: dict[str, TempUserPerPartition] = {}
         if isinstance(queue, LeafQueue):
-            self.pending = pending_within_user_limits(queue, partition, without_reserved=False)
-            self.pending_without_reserved = pending_within_user_limits(queue, partition, without_reserved=True)
+            self.pending = pending_within_user_limits(queue, partition, none, without_reserved=False)
+            self.pending_without_reserved = pending_within_user_limits(queue, partition, none, without_reserved=True)
 
     def __str__(self) -> str:
         return f"{self.path}@{self.partition}"
@@ -160,7 +163,7 @@ class TempQueuePerPartition:
 
     def update_extras(self, calculator: ResourceCalculator) -> None:
         """What it has above its guarantee, and how much of that may be taken (updatePreemptableExtras)."""
-        none = self.queue.context.none
+        none = self.none
         extra = self.used - self.guaranteed
         if calculator.less(self.whole, extra, none):
             extra = none
@@ -186,7 +189,7 @@ class TempQueuePerPartition:
         Unless queues above their guarantees are balanced, a leaf accepts no more than it uses or is guaranteed, so that
         nothing is preempted among queues that all have their guarantees.
         """
-        none = self.queue.context.none
+        none = self.none
         wanted = self.used + (self.pending if counts_reserved else self.pending_without_reserved) - self.ideal
         room = componentwise_max(self.maximum - self.ideal, none)
         accepted = componentwise_min(room, calculator.min_of(total, available, wanted))
@@ -205,31 +208,32 @@ class TempQueuePerPartition:
         if calculator.greater(total, running, kept):
             self.to_be_preempted = multiplied(running - kept, scale)
         else:
-            self.to_be_preempted = self.queue.context.none
+            self.to_be_preempted = self.none
 
     def deduct(self, calculator: ResourceCalculator, amount: Resource) -> None:
         """Subtract `amount`, which an earlier selector took; ignored unless less than what is left, as in Hadoop."""
         if calculator.greater(self.whole, self.to_obtain, amount):
             self.to_obtain = self.to_obtain - amount
-        self.to_obtain = calculator.max_of(self.whole, self.to_obtain, self.queue.context.none)
+        self.to_obtain = calculator.max_of(self.whole, self.to_obtain, self.none)
 
 
-def clone_tree(queue: CSQueue, partition: str, *, killable: dict[str, dict[str, Resource]]) -> TempQueuePerPartition:
+def clone_tree(
+    queue: CSQueue, partition: str, context: SchedulerContext, killable: dict[str, dict[str, Resource]]
+) -> TempQueuePerPartition:
     """A copy of the queue and all below it. `killable` {queue: {partition: resource}}."""
-    none = queue.context.none
-    copy = TempQueuePerPartition(queue, partition, killable.get(queue.path, {}).get(partition, none))
+    killable_here = killable.get(queue.path, {}).get(partition, context.none)
+    copy = TempQueuePerPartition(queue, partition, context, killable_here)
     if isinstance(queue, ParentQueue):
         for child in queue.children:
-            below = clone_tree(child, partition, killable=killable)
+            below = clone_tree(child, partition, context, killable)
             if queue.orders_by_priority:
                 below.priority = child.configuration.priority
             copy.add_child(below)
     return copy
 
 
-def pending_within_user_limits(leaf: LeafQueue, partition: str, *, without_reserved: bool) -> Resource:
+def pending_within_user_limits(leaf: LeafQueue, partition: str, none: Resource, *, without_reserved: bool) -> Resource:
     """What the leaf's active applications request, for each user at most what is left below the user's limit."""
-    none = leaf.context.none
     total, headrooms = none, dict[str, Resource]()
     for application in leaf.active:
         name = application.user

@@ -1,4 +1,4 @@
-"""Why an application has not got what it asks for: the last refusal on each node, its own and of its queues."""
+"""Why an application does not get its containers: the last refusal on each node, by the application and its queues."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _SATISFIED = frozenset({Reason.QUEUE_SATISFIED, Reason.APPLICATION_SATISFIED})
 
 
 class Obstacle(Struct, frozen=True):
-    """What stood in the way of `subject` (an attempt's id or a queue's path) on a node; None: on all of them."""
+    """What prevents an allocation. `subject`: an attempt's id or a queue's path; `node_id` None: on all nodes."""
 
     subject: str
     node_id: NodeId | None
@@ -31,10 +31,10 @@ class Obstacle(Struct, frozen=True):
 
 
 def obstacles_of(attempt: FiCaSchedulerApp, nodes: Iterable[SchedulerNode]) -> list[Obstacle]:
-    """First why it or its master may not start, if so; then, node by node as looked at, its own and its queues'.
+    """First why the application or its AM may not start; then the refusals node by node, its own and its queues'.
 
-    What a node's last visit did not come to is still told, with the time of that older visit. That a queue or
-    application wants nothing is left out. Last, of all `nodes`, those that are reserved for others.
+    A check that a node's last heartbeat did not reach is reported with the time of the older heartbeat. Refusals that
+    only say that nothing is requested are omitted. Last come those of `nodes` that are reserved for others.
     """
     subject = str(attempt.attempt_id)
     leaf = LeafQueue.of(attempt)
@@ -55,7 +55,7 @@ def obstacles_of(attempt: FiCaSchedulerApp, nodes: Iterable[SchedulerNode]) -> l
 
 
 def _reserved_for_others(attempt: FiCaSchedulerApp, nodes: Iterable[SchedulerNode]) -> Iterator[Obstacle]:
-    """Visits of such a node look at nothing but the reservation, so nobody notes a refusal there."""
+    """On such a node only the reservation is considered, so no refusal is recorded there."""
     for node in nodes:
         container = node.reserved_container
         if container is not None and container.id.application_id != attempt.attempt_id.application_id:

@@ -1,14 +1,12 @@
-"""What must hold of a scheduler after every step, as checks that know nothing of how it was reached.
+"""The scheduler's invariants, checked from its state alone after every step.
 
-The numbers are those of the project's list of invariants: room on nodes adds up (I-01 to I-03), usage adds up from
-containers to users, leaves and parents (I-04 to I-06), no queue is above its maximum (I-08), what masters use adds up
-(I-10) and so do counts (I-11), nothing pending is negative (I-14), a container is in one place (I-15), reservations are
-one a node and have an owner who asks (I-18, I-19), what is held is alive (I-28), what an application keeps is bounded
-(I-64). What must hold at the moment of a
-booking, and of what is told, is in rm.scheduler.placement.commit_watch.
+The numbers are those of docs/design/invariants.md: the resources of nodes add up (I-01 to I-03), usage adds up from
+containers to users, leaves and parents (I-04 to I-06), no queue is above its maximum (I-08), usage by AMs (I-10) and
+counts (I-11) add up, nothing pending is negative (I-14), a container is in one place (I-15), a node has at most one
+reservation, which has an owner (I-18, I-19), containers held are alive (I-28), what an application keeps is bounded
+(I-64). What must hold when an allocation is committed is in rm.scheduler.placement.commit_watch.
 
-Hadoop itself breaks some of them, and so does this scheduler: see `BROKEN_BY_HADOOP`. `exempt` names what a test brings
-about on purpose.
+Hadoop itself violates some of them, and so does this scheduler: see `BROKEN_BY_HADOOP`.
 """
 
 from __future__ import annotations
@@ -29,20 +27,20 @@ from yarn.ids import ContainerId
 from yarn.resource import Resource
 
 BROKEN_BY_HADOOP = {
-    "I-02": "a node is made smaller than what it holds, a reservation is filled whose ask has changed its size, "
-    "or what was killable has not ended yet where its room was given away",
-    "I-04": "a reservation is filled whose ask has changed its size (the old on the node, the new in the queue), or "
-    "a node changes its label on which something runs that its application has given back: that counts over too",
-    "I-05": "a move leaves the amounts reserved by the application with the queues that it left",
-    "I-06": "a user's entry is dropped while containers live on, and forgets what they use",
-    "I-08": "the cluster, a partition or the maximum of a queue shrinks below what is held",
-    "I-10": "a parked application gets another priority, and is activated now and once more when it is parked no more; "
-    "or the node of a master changes its label when that is over or its application waits for activation",
-    "I-11": "a container that shrinks takes one off the queues' count of containers for good",
-    "I-14 (miscounted)": "an AM asks for a negative number of containers, which stay subtracted from what is pending, "
-    "or for more vcores than 32 bits hold, which are cut",
+    "I-02": "a node is resized below what it has allocated, a reservation is fulfilled after its request changed size, "
+    "or a killable container has not completed when its resources were given to another",
+    "I-04": "a reservation is fulfilled after its request changed size (the node has the old size, the queue the new), "
+    "or a node changes its label while it runs a container that its application has released: that is moved too",
+    "I-05": "a moved application leaves its reserved amounts with the queues it came from",
+    "I-06": "a user's entry is dropped while containers of the user are still running, and with it their usage",
+    "I-08": "the cluster, a partition or the maximum of a queue shrinks below what is used",
+    "I-10": "an application held back by max-parallel-apps gets another priority (it is activated then, and once more "
+    "when it may run), or the node of an AM changes its label when the AM has completed or is not yet active",
+    "I-11": "decreasing a container's size lowers the queues' container count by one for good",
+    "I-14 (miscounted)": "an AM requests a negative number of containers, which stay subtracted from what is pending, "
+    "or more vcores than 32 bits hold, which are truncated",
 }
-"""Those that its decisions do not keep, and what breaks them; everything else holds always."""
+"""{invariant: which of Hadoop's decisions violates it}. All others always hold."""
 
 
 class _HasUsage(Protocol):
@@ -50,7 +48,7 @@ class _HasUsage(Protocol):
 
 
 def violations(scheduler: CapacityScheduler, exempt: Collection[str] = ()) -> list[str]:
-    """Every invariant that does not hold, with its number and the amounts; empty if all is well."""
+    """A message for each violation, with the invariant's number and the amounts. `exempt`: numbers not to check."""
     return [
         f"{number}: {text}" for number, check in _CHECKS.items() if number not in exempt for text in check(scheduler)
     ]
@@ -59,14 +57,14 @@ def violations(scheduler: CapacityScheduler, exempt: Collection[str] = ()) -> li
 def _node_room(scheduler: CapacityScheduler) -> Iterator[str]:
     for node in scheduler.nodes.values():
         if node.allocated + node.unallocated != node.total:
-            yield f"{node.node_id}: {node.allocated} + {node.unallocated} != {node.total}"
+            yield f"{node.node_id}: allocated {node.allocated} + free {node.unallocated} != total {node.total}"
 
 
 def _no_over_commit(scheduler: CapacityScheduler) -> Iterator[str]:
     calculator = scheduler.context.calculator
     for node in scheduler.nodes.values():
         if not calculator.fits_in(node.allocated, node.total):
-            yield f"{node.node_id}: {node.allocated} allocated of {node.total}"
+            yield f"{node.node_id}: allocated {node.allocated} exceeds the total {node.total}"
 
 
 def _node_containers(scheduler: CapacityScheduler) -> Iterator[str]:
@@ -75,7 +73,7 @@ def _node_containers(scheduler: CapacityScheduler) -> Iterator[str]:
             scheduler, (container.resource for container in node.containers.values() if not container.is_opportunistic)
         )
         if total != node.allocated:
-            yield f"{node.node_id}: containers {total}, allocated {node.allocated}"
+            yield f"{node.node_id}: its containers add up to {total}, but {node.allocated} is allocated"
 
 
 def _leaf_containers(scheduler: CapacityScheduler) -> Iterator[str]:
@@ -84,7 +82,7 @@ def _leaf_containers(scheduler: CapacityScheduler) -> Iterator[str]:
         for partition in _partitions(leaf, *attempts):
             held = _sum(scheduler, (_held(attempt, partition) for attempt in attempts))
             if held != leaf.usage.used(partition):
-                yield f"{_on(leaf, partition)}: held and reserved {held}, used {leaf.usage.used(partition)}"
+                yield f"{_on(leaf, partition)}: its applications have {held}, the queue {leaf.usage.used(partition)}"
 
 
 def _parents(scheduler: CapacityScheduler) -> Iterator[str]:
@@ -96,7 +94,7 @@ def _parents(scheduler: CapacityScheduler) -> Iterator[str]:
                 below = _sum(scheduler, (amount(child.usage, partition) for child in queue.children))
                 if below != amount(queue.usage, partition):
                     own = amount(queue.usage, partition)
-                    yield f"{_on(queue, partition)}: {name} {own}, of its children {below}"
+                    yield f"{_on(queue, partition)}: {name} is {own}, but {below} for its children together"
 
 
 def _users(scheduler: CapacityScheduler) -> Iterator[str]:
@@ -105,29 +103,29 @@ def _users(scheduler: CapacityScheduler) -> Iterator[str]:
         for partition in _partitions(leaf, *users):
             total = _sum(scheduler, (user.usage.used(partition) for user in users))
             if total != leaf.usage.used(partition):
-                yield f"{_on(leaf, partition)}: users {total}, used {leaf.usage.used(partition)}"
+                yield f"{_on(leaf, partition)}: its users use {total}, the queue {leaf.usage.used(partition)}"
 
 
 def _maximum(scheduler: CapacityScheduler) -> Iterator[str]:
-    """What is lent of a partition counts against no maximum; where anything is, nothing is said."""
+    """Not checked where resources of a non-exclusive partition are borrowed: these count against no maximum."""
     calculator = scheduler.context.calculator
-    lent = {
+    borrowed = {
         (queue, partition) for leaf in _leaves(scheduler) for partition in leaf.borrowed for queue in _up_from(leaf)
     }
     for queue in scheduler.queues.values():
         for partition in queue.usage.partitions():
             used, maximum = queue.usage.used(partition), queue.effective_maximum(partition)
-            if (queue, partition) not in lent and not calculator.fits_in(used, maximum):
-                yield f"{_on(queue, partition)}: {used} used of at most {maximum}"
+            if (queue, partition) not in borrowed and not calculator.fits_in(used, maximum):
+                yield f"{_on(queue, partition)}: used {used} exceeds the maximum {maximum}"
 
 
-def _masters(scheduler: CapacityScheduler) -> Iterator[str]:
+def _am_usage(scheduler: CapacityScheduler) -> Iterator[str]:
     for leaf in _leaves(scheduler):
         for partition in leaf.usage.partitions():
             there = [app for app in leaf.active if app.am_partition == partition]
-            masters = _sum(scheduler, (app.am_used(partition) for app in there))
-            if masters != leaf.usage.am_used(partition):
-                yield f"{leaf.path}: active masters {masters}, counted {leaf.usage.am_used(partition)}"
+            am_used = _sum(scheduler, (app.am_used(partition) for app in there))
+            if am_used != leaf.usage.am_used(partition):
+                yield f"{leaf.path}: active AMs use {am_used}, the queue counts {leaf.usage.am_used(partition)}"
 
 
 def _counts(scheduler: CapacityScheduler) -> Iterator[str]:
@@ -137,16 +135,16 @@ def _counts(scheduler: CapacityScheduler) -> Iterator[str]:
         guaranteed = sum(not container.is_opportunistic for container in live)
         held = guaranteed + sum(len(attempt.reserved_containers) for attempt in attempts)
         if held != leaf.container_count:
-            yield f"{leaf.path}: {held} containers and reservations, counted {leaf.container_count}"
+            yield f"{leaf.path}: {held} containers and reservations, but the queue counts {leaf.container_count}"
     for queue in scheduler.queues.values():
         if not isinstance(queue, ParentQueue):
             continue
         below = sum(child.container_count for child in queue.children)
         if below != queue.container_count:
-            yield f"{queue.path}: {queue.container_count} containers, of its children {below}"
+            yield f"{queue.path}: counts {queue.container_count} containers, but {below} for its children together"
         applications = sum(queue in _up_from(app.leaf) for app in scheduler.applications.values())
         if applications != queue.application_count:
-            yield f"{queue.path}: {applications} applications, counted {queue.application_count}"
+            yield f"{queue.path}: {applications} applications, but the queue counts {queue.application_count}"
 
 
 def _pending(scheduler: CapacityScheduler) -> Iterator[str]:
@@ -166,30 +164,31 @@ def _differences_of_pending(scheduler: CapacityScheduler) -> Iterator[str]:
             there = [row for row in rows if row.terms.partition == partition]
             asked = _sum(scheduler, (row.terms.capability * row.count for row in there))
             if asked != attempt.usage.pending(partition):
-                yield f"{_on(attempt, partition)}: asks {asked}, pending {attempt.usage.pending(partition)}"
+                pending = attempt.usage.pending(partition)
+                yield f"{_on(attempt, partition)}: requests add up to {asked}, pending is {pending}"
         for key, row in attempt.requests.rows():
             if row.count < 0:
-                yield f"{attempt}: {row.count} asked for at {row.terms.resource_name} of {key}"
+                yield f"{attempt}: {row.count} containers requested at {row.terms.resource_name} with {key}"
     for leaf in _leaves(scheduler):
         live = [attempt for attempt in leaf.attempts.values() if not attempt.is_stopped]
         for partition in _partitions(leaf, *live):
             total = _sum(scheduler, (attempt.usage.pending(partition) for attempt in live))
             if total != leaf.usage.pending(partition):
                 queued = leaf.usage.pending(partition)
-                yield f"{_on(leaf, partition)}: applications have {total} pending, the queue {queued}"
+                yield f"{_on(leaf, partition)}: applications have {total} pending, the queue has {queued}"
 
 
 def _bounds(scheduler: CapacityScheduler) -> Iterator[str]:
-    """What one application keeps is within its limits, and counted right, for the limits go by the count."""
+    """What one application keeps is within its limits, and its count of requests, which is limited, is right."""
     for attempt in _attempts(scheduler):
         rows = sum(1 for _ in attempt.requests.rows())
         if rows != attempt.requests.row_count or rows > REQUESTS_MAX:
-            yield f"{attempt}: {rows} requests, counted {attempt.requests.row_count}, at most {REQUESTS_MAX}"
+            yield f"{attempt}: {rows} requests, counted as {attempt.requests.row_count}; the limit is {REQUESTS_MAX}"
         if len(attempt.blacklist) > BLACKLIST_MAX:
-            yield f"{attempt}: {len(attempt.blacklist)} names on its blacklist, at most {BLACKLIST_MAX}"
+            yield f"{attempt}: {len(attempt.blacklist)} names on its blacklist; the limit is {BLACKLIST_MAX}"
         if len(attempt.pending_release) > REMEMBERED_RELEASES_MAX:
             kept = len(attempt.pending_release)
-            yield f"{attempt}: {kept} remembered releases, at most {REMEMBERED_RELEASES_MAX}"
+            yield f"{attempt}: {kept} remembered releases; the limit is {REMEMBERED_RELEASES_MAX}"
 
 
 def _reservations(scheduler: CapacityScheduler) -> Iterator[str]:
@@ -200,22 +199,22 @@ def _reservations(scheduler: CapacityScheduler) -> Iterator[str]:
         if node.reserved_container is not None:
             yield from _reservation(node, reserved.pop(node.reserved_container.id, None) is not None)
     for container in reserved.values():
-        yield f"{container}: reserved, but not on {container.node_id}"
+        yield f"{container}: its application has it reserved, but {container.node_id} does not"
 
 
 def _reservation(node: SchedulerNode, owned: bool) -> Iterator[str]:
     container = node.reserved_container
     assert container is not None
     if not owned:
-        yield f"{container}: reserved on {node.node_id} for nobody"
+        yield f"{container}: reserved on {node.node_id}, but by no application"
     if container.state is not RMContainerState.RESERVED:
-        yield f"{container}: reserved on {node.node_id} and {container.state.name}"
+        yield f"{container}: reserved on {node.node_id}, but in state {container.state.name}"
     if container.node_id != node.node_id:
-        yield f"{container}: of {container.node_id}, reserved on {node.node_id}"
+        yield f"{container}: reserved on {node.node_id}, but names the node {container.node_id}"
 
 
 def _reservation_owners(scheduler: CapacityScheduler) -> Iterator[str]:
-    """An ask that was withdrawn leaves its reservation until the node's next heartbeat: that is no violation."""
+    """A cancelled request keeps its reservation until the node's next heartbeat, which is not a violation."""
     for node in scheduler.nodes.values():
         container = node.reserved_container
         if container is None:
@@ -223,39 +222,39 @@ def _reservation_owners(scheduler: CapacityScheduler) -> Iterator[str]:
         application = scheduler.applications.get(container.id.application_id)
         attempt = application.current_attempt if application is not None else None
         if attempt is None or attempt.is_stopped:
-            yield f"{container}: reserved for an attempt that is over"
+            yield f"{container}: reserved for an attempt that has ended"
         if not scheduler.context.calculator.fits_in(container.resource, node.total):
-            yield f"{container}: {container.resource} reserved on a node of {node.total}"
+            yield f"{container}: {container.resource} is reserved on a node with only {node.total}"
 
 
 def _places(scheduler: CapacityScheduler) -> Iterator[str]:
-    """A container that is over stays on its node until the NM has told so, and nowhere else."""
+    """A completed container stays on its node until the NM has reported it, and nowhere else."""
     seen: dict[ContainerId, SchedulerNode] = {}
     for node in scheduler.nodes.values():
         for container_id in node.containers:
             if container_id in seen:
-                yield f"{container_id}: on {seen[container_id].node_id} and on {node.node_id}"
+                yield f"{container_id}: both on {seen[container_id].node_id} and on {node.node_id}"
             seen[container_id] = node
     owners: dict[ContainerId, FiCaSchedulerApp] = {}
     for attempt in _attempts(scheduler):
         for held_as, container in attempt.live_containers.items():
             if held_as != container.id:
-                continue  # It is about to shrink, and held twice until then: see ContainerUpdates.decrease.
+                continue  # It is being decreased and held twice until then: see ContainerUpdates.decrease.
             if container.id in owners:
-                yield f"{container.id}: of {owners[container.id]} and of {attempt}"
+                yield f"{container.id}: belongs to both {owners[container.id]} and {attempt}"
             owners[container.id] = attempt
             if container.id not in seen or seen[container.id].node_id != container.node_id:
-                yield f"{container.id}: held by {attempt}, but not on {container.node_id}"
+                yield f"{container.id}: belongs to {attempt}, but is not on {container.node_id}"
 
 
 def _states(scheduler: CapacityScheduler) -> Iterator[str]:
     for attempt in _attempts(scheduler):
         for container in attempt.live_containers.values():
             if container.state not in _ALIVE:
-                yield f"{container.id}: held by {attempt} and {container.state.name}"
+                yield f"{container.id}: live in {attempt}, but in state {container.state.name}"
         for container in attempt.reserved_containers:
             if container.state is not RMContainerState.RESERVED:
-                yield f"{container.id}: reserved for {attempt} and {container.state.name}"
+                yield f"{container.id}: reserved for {attempt}, but in state {container.state.name}"
 
 
 def _up_from(leaf: CSQueue) -> Iterator[CSQueue]:
@@ -266,7 +265,7 @@ def _up_from(leaf: CSQueue) -> Iterator[CSQueue]:
 
 
 def _partitions(*holders: _HasUsage) -> list[str]:
-    """All that any of them ever booked anything on."""
+    """All partitions on which any of them ever had usage."""
     return list(dict.fromkeys(partition for holder in holders for partition in holder.usage.partitions()))
 
 
@@ -308,7 +307,7 @@ _CHECKS: dict[str, Callable[[CapacityScheduler], Iterator[str]]] = {
     "I-05": _parents,
     "I-06": _users,
     "I-08": _maximum,
-    "I-10": _masters,
+    "I-10": _am_usage,
     "I-11": _counts,
     "I-14": _pending,
     "I-14 (miscounted)": _miscounted_pending,

@@ -1,7 +1,7 @@
-"""Which settings stood behind a refusal: the keys that would change it, with the values in force.
+"""The settings behind a refusal: the keys that would change it, with their current values.
 
-A limit of a queue may be handed down from one above it; then that one's key is named. Where the cluster itself is the
-limit there is none.
+Where the limit of a queue comes from a queue above, that queue's key is named. Where the cluster itself is the limit
+there is none.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _NODE_KEYS = {
 
 
 class Remedies:
-    """Of one application. `partition`: that of the node which was refused."""
+    """The settings behind the refusals of one application."""
 
     def __init__(self, application: FiCaSchedulerApp, context: SchedulerContext) -> None:
         self._application = application
@@ -45,11 +45,11 @@ class Remedies:
             Reason.NODE_OFF_SWITCH_DELAY: self._locality_delay,
             Reason.NODE_TOTAL_TOO_SMALL: self._node_size,
             Reason.NODE_TOO_SMALL: self._smallest,
-            Reason.REQUEST_AM_ON_SHARED_LABEL: self._shared_masters,
+            Reason.REQUEST_AM_ON_SHARED_LABEL: self._am_on_shared_label,
         }
 
     def of(self, refusal: Refusal, queue: CSQueue, partition: str) -> tuple[SettingInForce, ...]:
-        """The settings behind a refusal that `queue` made, or the application below it."""
+        """The settings behind a refusal by `queue`, or by the application in it, on a node of the partition."""
         find = self._of_reason.get(refusal.reason)
         return tuple(find(refusal, queue, partition)) if find is not None else ()
 
@@ -60,9 +60,9 @@ class Remedies:
             yield self._own(binding, name, "100", unit=PERCENT)
 
     def _binding(self, refusal: Refusal, queue: CSQueue, partition: str) -> CSQueue:
-        """The queue whose maximum it is: its own, or the fullest of those above.
+        """The queue whose maximum is the limit: the queue itself, or the fullest one above.
 
-        One that may have all that its parent may is not in the way: the parent is.
+        If a queue's maximum is all of its parent's, then the parent's is the limit.
         """
         maximum, bound = queue.effective_maximum(partition), refusal.bound
         if bound is not None and bound not in (maximum, maximum - _in_use(queue, partition)):
@@ -109,7 +109,7 @@ class Remedies:
         yield SettingInForce(f"{PREFIX}node-locality-delay", str(self._context.settings.node_locality_delay))
 
     def _node_size(self, refusal: Refusal, queue: CSQueue, partition: str) -> Iterator[SettingInForce]:
-        """What the ResourceManager was told of the node; the key is in the node's own file."""
+        """What the node registered with; the key is in the node's own configuration."""
         has = {} if refusal.bound is None else refusal.bound.amounts()
         for name, amount in ({} if refusal.asked is None else refusal.asked.amounts()).items():
             if name in _NODE_KEYS and amount > has.get(name, 0):
@@ -121,11 +121,11 @@ class Remedies:
                 key = f"yarn.scheduler.minimum-allocation-{'mb' if name == MEMORY_MB else name}"
                 yield SettingInForce(key, str(amount))
 
-    def _shared_masters(self, refusal: Refusal, queue: CSQueue, partition: str) -> Iterator[SettingInForce]:
+    def _am_on_shared_label(self, refusal: Refusal, queue: CSQueue, partition: str) -> Iterator[SettingInForce]:
         yield SettingInForce("yarn.resourcemanager.node-labels.am.allow-non-exclusive-allocation", "false")
 
     def _own(self, queue: CSQueue, name: str, default: str, *, common: bool = False, unit: str = "") -> SettingInForce:
-        """The queue's key, or the one for all queues if that decides; a queue made on demand has its template's."""
+        """The queue's key, or with `common` the key for all queues if only that is set; see `_key_of`."""
         source = self._context.settings.source
         key = _key_of(queue, name, source)
         if common and key not in source and f"{PREFIX}{name}" in source:
@@ -136,7 +136,7 @@ class Remedies:
 
 
 def _key_of(queue: CSQueue, name: str, source: Configuration) -> str:
-    """Where the queue's property is written: for one that was made, in its parent's template."""
+    """The key of the queue's property; for a queue created on demand, in its parent's template."""
     if not queue.configuration.is_dynamic and not queue.configuration.is_auto_created:
         return queue_key(queue.path, name)
     parent = queue.path.rpartition(".")[0]
@@ -154,12 +154,12 @@ def _upwards(queue: CSQueue) -> Iterator[CSQueue]:
 
 
 def _fullness(queue: CSQueue, partition: str) -> float:
-    """The largest share that is in use of any type."""
+    """The largest used fraction of its maximum, over the resource types."""
     used, maximum = _in_use(queue, partition).values(), queue.effective_maximum(partition).values()
     return max((part / whole for part, whole in zip(used, maximum, strict=True) if whole > 0), default=0.0)
 
 
 def _in_use(queue: CSQueue, partition: str) -> Resource:
-    """As the queue's own check counts it: a parent without killable containers."""
+    """As the queue's own check counts it: without containers that lazy preemption can kill."""
     used = queue.usage.used(partition)
     return used - queue.context.killables.resource(queue.path, partition) if isinstance(queue, ParentQueue) else used

@@ -1,4 +1,4 @@
-"""Mapping rules: which queue a submission goes to (CSMappingPlacementRule, spec 2.11)."""
+"""Mapping rules: the queue of a submission (CSMappingPlacementRule)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ PREFIX = "yarn.scheduler.capacity."
 
 
 class Tree:
-    """The queues of a list of leaf paths; those in `creating` make queues on demand."""
+    """The queues with the given leaf paths; those in `creating` create queues on demand."""
 
     def __init__(self, *leaves: str, creating: tuple[str, ...] = ()) -> None:
         self._creating = creating
@@ -41,7 +41,7 @@ TREE = Tree("root.default", "root.one", "root.two", "root.users.ann", "root.user
 
 
 def lists(mappings: str, **more: str) -> MappingPlacement:
-    """Rules in the old notation; `more` with `_` for the dots after the prefix's end."""
+    """Rules in the older notation; in the keys of `more`, `_` stands for a dot."""
     return MappingPlacement(Configuration.of({PREFIX + "queue-mappings": mappings, **more}), TREE)
 
 
@@ -62,7 +62,7 @@ def place(
 
 
 @pytest.mark.case("C5")
-def test_the_first_rule_that_fits_wins() -> None:
+def test_the_first_matching_rule_decides() -> None:
     mappings = lists("u:ann:root.one,g:staff:root.two,u:%user:root.default")
     assert place(mappings) == "root.one"
     assert place(mappings, user="bob") == "root.two"
@@ -70,19 +70,19 @@ def test_the_first_rule_that_fits_wins() -> None:
 
 
 @pytest.mark.case("C5")
-def test_any_group_of_the_user_will_do() -> None:
-    """UserGroupMatcher looks into the whole set of groups."""
+def test_a_group_rule_matches_any_group_of_the_user() -> None:
+    """UserGroupMatcher checks the whole set of groups."""
     assert place(lists("g:staff:root.two"), groups=("guests", "staff")) == "root.two"
 
 
 @pytest.mark.case("C5")
-def test_a_named_queue_is_left_alone_unless_rules_override_it() -> None:
+def test_the_queue_of_a_submission_is_kept_unless_rules_override_it() -> None:
     assert place(lists("u:ann:root.one"), queue="root.two") is None
     overriding = lists("u:ann:root.one", **{PREFIX + "queue-mappings-override.enable": "true"})
     assert place(overriding, queue="root.two") == "root.one"
 
 
-def test_a_place_that_cannot_be_had_falls_back_to_the_default_queue() -> None:
+def test_a_queue_that_cannot_be_used_falls_back_to_the_default_queue() -> None:
     """createLegacyRule: every rule of the lists falls back to %default, and rejects if that fails."""
     assert place(lists("u:%user:root.users.%user")) == "root.users.ann"
     assert place(lists("u:%user:root.users.%user"), user="bob") == "root.default"
@@ -95,14 +95,14 @@ def test_a_place_that_cannot_be_had_falls_back_to_the_default_queue() -> None:
         )
 
 
-def test_names_with_dots_become_parts_of_a_path_with_dot_written_out() -> None:
-    """cleanName; matchers compare with the name as it was."""
+def test_dots_in_names_are_replaced_in_paths() -> None:
+    """cleanName; matchers compare with the original name."""
     tree = Tree("root.default", "root.users.ann_dot_lee")
     conf = Configuration.of({PREFIX + "queue-mappings": "u:ann.lee:root.users.%user"})
     assert place(MappingPlacement(conf, tree), user="ann.lee") == "root.users.ann_dot_lee"
 
 
-def test_applications_are_mapped_by_their_name() -> None:
+def test_applications_are_mapped_by_name() -> None:
     mappings = lists("", **{"yarn.scheduler.queue-placement-rules.app-name": "nightly:root.two"})
     assert place(mappings, application="nightly") == "root.two"
     assert place(mappings, application="other") is None
@@ -120,8 +120,8 @@ def test_applications_are_mapped_by_their_name() -> None:
         ("u:ann:root.one.%user", "is a leaf queue, which can have no other queues under it"),
     ],
 )
-def test_lists_that_can_never_place_are_refused(mappings: str, problem: str) -> None:
-    """MappingRuleValidationContextImpl: at the start and at each refresh, not when somebody submits."""
+def test_rules_that_can_never_place_are_refused(mappings: str, problem: str) -> None:
+    """MappingRuleValidationContextImpl: at start and at each refresh, not at a submission."""
     with pytest.raises(ConfigurationException, match=problem) as refused:
         lists(mappings)
     assert refused.value.faults[0].key == PREFIX + "queue-mappings"
@@ -148,12 +148,12 @@ def test_policies(rule: dict[str, Any], placed: str | None) -> None:
 
 
 def test_without_groups_the_group_variables_stay_as_written() -> None:
-    """setupGroupsForVariableContext puts neither variable; no queue is called %primary_group."""
+    """setupGroupsForVariableContext sets neither variable; there is no queue named %primary_group."""
     placement = rules({"type": "user", "matches": "*", "policy": "primaryGroup", "fallbackResult": "placeDefault"})
     assert place(placement, groups=()) == "root.default"
 
 
-def test_a_new_default_queue_holds_for_the_rules_after_it() -> None:
+def test_a_new_default_queue_is_used_by_the_rules_after_it() -> None:
     placement = rules(
         {"type": "user", "matches": "*", "policy": "setDefaultQueue", "value": "root.users.%user"},
         {"type": "user", "matches": "*", "policy": "defaultQueue"},
@@ -177,8 +177,8 @@ def test_a_queue_may_be_created_where_its_parent_creates_queues() -> None:
     assert place(rules({**rule, "create": False}, tree=tree)) is None
 
 
-def test_a_parent_may_be_created_with_it_but_no_more() -> None:
-    """MappingRuleValidationHelper.validateQueuePathAutoCreation looks at the parent and the one above that."""
+def test_one_missing_parent_may_be_created_too() -> None:
+    """MappingRuleValidationHelper.validateQueuePathAutoCreation checks the parent and its parent."""
     tree = Tree("root.default", "root.made.x", "root.made.staff.bob", creating=("root.made", "root.made.staff"))
     both = {"type": "user", "matches": "*", "policy": "primaryGroupUser", "parentQueue": "root.made"}
     assert place(rules(both, tree=tree), groups=("guests", "staff")) == "root.made.guests.ann"
@@ -214,7 +214,7 @@ def test_faults_of_json_rules(rule: dict[str, Any], problem: str) -> None:
 def test_faults_of_the_format() -> None:
     for conf, problem in (
         ({PREFIX + "mapping-rule-format": "xml"}, "Illegal queue mapping format 'xml'"),
-        ({PREFIX + "mapping-rule-format": "json", PREFIX + "mapping-rule-json": "{"}, "no JSON"),
+        ({PREFIX + "mapping-rule-format": "json", PREFIX + "mapping-rule-json": "{"}, "not valid JSON"),
         ({"yarn.scheduler.queue-placement-rules": "user-group,user-group"}, "duplicate rule strings"),
         ({"yarn.scheduler.queue-placement-rules": "org.example.Mine"}, "org.example.Mine is not supported"),
     ):

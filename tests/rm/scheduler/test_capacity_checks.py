@@ -1,4 +1,4 @@
-"""What siblings may be given together: AbstractParentQueue.setChildQueues."""
+"""Checks of the capacities of siblings: AbstractParentQueue.setChildQueues."""
 
 from __future__ import annotations
 
@@ -49,19 +49,19 @@ def minimum_of(text: str, conf: dict[str, str] | None = None) -> Resource:
     ],
 )
 def test_amounts_are_read_as_in_3_4_1(text: str, minimum: Resource | None) -> None:
-    """Units become Mi, unknown names and units are passed over, and without memory nothing is configured."""
+    """Units are converted to Mi, unknown names and units are ignored, and without memory nothing is configured."""
     if minimum is None:
         assert any("not a whole number" in problem for problem in problems_of(tree(text, text)))
     else:
         assert minimum_of(text) == minimum
 
 
-def test_any_resource_type_may_be_given_in_amounts() -> None:
+def test_any_resource_type_may_have_an_amount() -> None:
     conf = {**DOMINANT, "yarn.resource-types": "gpu"}
     assert minimum_of("[memory=1024,vcores=1,gpu=4]", conf) == Resource(1024, 1, (("gpu", 4),))
 
 
-def test_siblings_are_given_all_in_one_notation() -> None:
+def test_siblings_use_one_notation() -> None:
     (problem,) = problems_of(tree("3w", "40"))
     assert problem == (
         "Parent queue 'root' have children queue used mixed of  weight mode, percentage and absolute mode, it is not "
@@ -77,12 +77,12 @@ def test_siblings_are_given_all_in_one_notation() -> None:
     assert problems_of(tree("[memory=1024,vcores=1]", "40"))
 
 
-def test_a_percentage_before_amounts_is_forgotten() -> None:
-    """The leniency depends on the order of the list: amounts seen later unset the mark of percentages."""
+def test_a_percentage_before_amounts_is_ignored() -> None:
+    """This depends on the order of the list: amounts that come later reset the flag of percentages."""
     assert problems_of(tree("40", "[memory=1024,vcores=1]")) == []
 
 
-def test_levels_may_differ_but_not_below_amounts() -> None:
+def test_levels_may_use_different_notations_but_not_below_amounts() -> None:
     assert problems_of(tree("3w", "1w", x="100")) == []
     assert problems_of(tree("60", "40", x="2w")) == []
     (problem,) = problems_of(tree("[memory=1024,vcores=1]", "[memory=1024,vcores=1]", x="100"))
@@ -92,7 +92,7 @@ def test_levels_may_differ_but_not_below_amounts() -> None:
     )
 
 
-def test_children_have_no_more_than_their_parent() -> None:
+def test_amounts_of_children_must_not_exceed_the_parents() -> None:
     a, more = "[memory=1024,vcores=1]", "[memory=2048,vcores=1]"
     assert problems_of(tree(a, a, x=more)) == [
         "Parent Queues capacity: <memory:1024, vCores:1> is less than to its children:<memory:2048, vCores:1> "
@@ -100,7 +100,7 @@ def test_children_have_no_more_than_their_parent() -> None:
     ]
 
 
-def test_amounts_stay_below_their_maximum_and_that_below_the_parents() -> None:
+def test_amounts_must_not_exceed_their_maximum_nor_that_the_parents() -> None:
     conf = {
         **tree("[memory=4096,vcores=4]", "[memory=1024,vcores=1]", x="[memory=1024,vcores=1]"),
         "root.a.maximum-capacity": "[memory=2048,vcores=2]",
@@ -125,8 +125,8 @@ def warnings_of(conf: dict[str, str]) -> list[str]:
     return [str(fault) for fault in check_scheduler(configuration(conf)) if fault.severity is Severity.WARNING]
 
 
-def test_a_queue_that_cannot_have_its_guarantee_is_warned_of() -> None:
-    """Hadoop 3.4.1 takes it and holds it at the maximum."""
+def test_a_queue_that_cannot_have_its_guarantee_is_a_warning() -> None:
+    """Hadoop 3.4.1 accepts it and limits it to the maximum."""
     conf = {**tree("60", "40"), "root.a.maximum-capacity": "50"}
     assert problems_of(conf) == []
     (warning,) = warnings_of(conf)
@@ -136,13 +136,13 @@ def test_a_queue_that_cannot_have_its_guarantee_is_warned_of() -> None:
     )
 
 
-def test_a_maximum_of_nothing_is_none_without_legacy_mode() -> None:
+def test_a_maximum_of_zero_means_none_without_legacy_mode() -> None:
     conf = {**tree("60", "40"), "root.a.maximum-capacity": "0"}
     assert len(warnings_of(conf)) == 1
     assert warnings_of({**conf, "legacy-queue-mode.enabled": "false"}) == []
 
 
-def test_a_maximum_is_a_part_of_the_parents_maximum() -> None:
+def test_a_maximum_is_a_share_of_the_parents_maximum() -> None:
     """40 % of the whole is more than 50 % of half of it."""
     conf = {**tree("50", "50", x="50"), "root.a.queues": "x,y", "root.a.y.capacity": "50"}
     assert warnings_of({**conf, "root.a.x.maximum-capacity": "40"}) == []
@@ -160,6 +160,6 @@ def test_a_maximum_is_a_part_of_the_parents_maximum() -> None:
     ],
     ids=["weights", "amounts", "an amount as maximum", "below weights"],
 )
-def test_only_percentages_are_compared(conf: dict[str, str]) -> None:
-    """What the others come to is known only with a cluster."""
+def test_maximums_are_compared_only_with_percentages(conf: dict[str, str]) -> None:
+    """The shares of other notations are known only with a cluster."""
     assert warnings_of(conf) == []

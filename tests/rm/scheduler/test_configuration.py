@@ -1,4 +1,4 @@
-"""capacity-scheduler.xml read whole: values as Hadoop holds them, and every fault at once."""
+"""Reading capacity-scheduler.xml: values as in Hadoop, and every fault at once."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def faults_of(conf: dict[str, str]) -> tuple[Fault, ...]:
     return caught.value.faults
 
 
-def test_defaults_are_hadoops() -> None:
+def test_defaults_are_those_of_hadoop() -> None:
     settings = read(TWO)
     assert settings.minimum_allocation == Resource(1024, 1)
     assert settings.maximum_allocation == Resource(8192, 4)
@@ -43,13 +43,13 @@ def test_queues_come_parents_first_in_the_order_of_the_file() -> None:
     assert list(settings.queues) == ["root", "root.a", "root.a.z", "root.a.y", "root.b"]
 
 
-def test_the_capacity_of_root_is_100_whatever_is_written() -> None:
+def test_the_capacity_of_root_is_always_100() -> None:
     settings = read({**TWO, "root.capacity": "7", "root.maximum-capacity": "80"})
     assert settings.queues["root"].capacities[""].capacity == 1.0
     assert settings.queues["root"].capacities[""].maximum_capacity == f32(0.8)
 
 
-def test_a_maximum_of_minus_one_is_all() -> None:
+def test_a_maximum_of_minus_one_means_everything() -> None:
     assert read({**TWO, "root.a.maximum-capacity": "-1"}).queues["root.a"].capacities[""].maximum_capacity == 1.0
 
 
@@ -61,27 +61,27 @@ def test_global_values_are_overridden_by_the_queues_own() -> None:
     assert settings.queues["root.b"].user_limit == 9.0
 
 
-def test_weights_are_inherited() -> None:
+def test_user_weights_are_inherited() -> None:
     conf = {**TWO, "root.a.queues": "x", "root.a.x.capacity": "100", "root.a.x.minimum-user-limit-percent": "50"}
     settings = read({**conf, "root.a.user-settings.ann.weight": "2", "root.a.x.user-settings.bob.weight": "0.5"})
     assert settings.queues["root.a.x"].user_weights == {"ann": 2.0, "bob": 0.5}
 
 
-def test_a_parents_order_of_children_is_inherited() -> None:
+def test_the_ordering_policy_of_a_parent_is_inherited() -> None:
     conf = {**TWO, "root.ordering-policy": "priority-utilization", "root.a.queues": "x", "root.a.x.capacity": "100"}
     settings = read(conf)
     assert settings.queues["root.a"].ordering_policy == "priority-utilization"
     assert settings.queues["root.a.x"].ordering_policy == "fifo"
 
 
-def test_a_maximum_allocation_that_names_one_type_zeroes_the_others() -> None:
-    """The older keys replace their own type only."""
+def test_a_maximum_allocation_with_one_type_sets_the_others_to_zero() -> None:
+    """The older keys replace only their own type."""
     settings = read({**TWO, "root.a.maximum-allocation": "memory-mb=4096", "root.b.maximum-allocation-mb": "2048"})
     assert settings.queues["root.a"].maximum_allocation == Resource(4096, 0)
     assert settings.queues["root.b"].maximum_allocation == Resource(2048, 4)
 
 
-def test_resource_types_have_sizes_of_their_own() -> None:
+def test_resource_types_have_their_own_allocation_limits() -> None:
     settings = read(
         {
             **TWO,
@@ -95,7 +95,7 @@ def test_resource_types_have_sizes_of_their_own() -> None:
     assert settings.maximum_allocation == Resource(8192, 4, (("gpu", 8),))
 
 
-def test_the_state_of_a_queue_is_read_in_any_case() -> None:
+def test_the_state_of_a_queue_may_be_upper_or_lower_case() -> None:
     assert read({**TWO, "root.a.state": "stopped"}).queues["root.a"].state is QueueState.STOPPED
 
 
@@ -160,7 +160,7 @@ def test_sizes_that_contradict_each_other_are_refused(low: str, high: str) -> No
     assert fault.value == low
 
 
-def test_all_faults_are_told_at_once() -> None:
+def test_all_faults_are_reported_at_once() -> None:
     faults = faults_of(
         {
             **TWO,
@@ -187,7 +187,7 @@ def test_all_faults_are_told_at_once() -> None:
         ({"root.a.x.capacity": "99.96"}, None),
     ],
 )
-def test_children_add_up_to_all_or_nothing(conf: dict[str, str], problem: str | None) -> None:
+def test_capacities_of_children_add_up_to_100_or_0(conf: dict[str, str], problem: str | None) -> None:
     """testQueueCapacitySettingChildZero, ...ParentZero, ...ZeroSumAllowed; within 0.0005."""
     base = {"root.queues": "a,b", "root.a.capacity": "60", "root.a.queues": "x", **conf}
     base["root.b.capacity"] = str(100 - int(base["root.a.capacity"]))
@@ -197,7 +197,7 @@ def test_children_add_up_to_all_or_nothing(conf: dict[str, str], problem: str | 
         assert any(problem in fault.problem for fault in faults_of(base))
 
 
-def test_a_tree_without_end_is_refused() -> None:
+def test_an_endless_tree_is_refused() -> None:
     conf, path = {"root.queues": "q"}, "root.q"
     for _ in range(80):
         conf |= {f"{path}.capacity": "100", f"{path}.queues": "q"}
@@ -205,14 +205,14 @@ def test_a_tree_without_end_is_refused() -> None:
     assert any("levels of queues" in fault.problem for fault in faults_of(conf))
 
 
-def test_labels_are_given_by_an_administrator_only() -> None:
+def test_labels_can_only_be_assigned_by_an_administrator() -> None:
     (fault,) = faults_of({**TWO, "yarn.node-labels.configuration-type": "distributed"})
     assert (fault.key, fault.value) == ("yarn.node-labels.configuration-type", "distributed")
     assert fault.problem == "only an administrator can assign labels to nodes"
 
 
 @pytest.mark.parametrize(("text", "children"), [("", ()), (",", ()), ("x,,y", ("x", "y")), (" x ,\n y", ("x", "y"))])
-def test_empty_entries_of_a_list_of_queues_do_not_count(text: str, children: tuple[str, ...]) -> None:
+def test_empty_entries_of_a_list_of_queues_are_ignored(text: str, children: tuple[str, ...]) -> None:
     """StringUtils.getStrings: a tokenizer never returns an empty token."""
     below = {f"root.a.{name}.capacity": "50" for name in children}
     assert read({**TWO, "root.a.queues": text, **below}).queues["root.a"].children == children
@@ -226,8 +226,8 @@ def test_a_blank_entry_of_a_list_of_queues_is_refused(text: str) -> None:
     assert first.problem == "a blank is not a valid queue name"
 
 
-def test_the_name_of_a_queue_may_have_dots() -> None:
-    """Hadoop takes `a.b` below root as a queue of that name; checks and inheritance go by the real parent."""
+def test_the_name_of_a_queue_may_contain_dots() -> None:
+    """Hadoop accepts `a.b` below root as the name of a queue; checks and inheritance use the real parent."""
     conf = {"root.queues": "a.b,c", "root.a.b.capacity": "50", "root.c.capacity": "50"}
     queue = read({**conf, "root.a.b.queues": "d", "root.a.b.d.capacity": "100"}).queues["root.a.b"]
     assert (queue.name, queue.parent_path, queue.children) == ("a.b", "root", ("d",))
@@ -247,7 +247,7 @@ def test_resource_types_are_in_the_order_of_hadoops_map(names: str, order: tuple
     assert settings.resource_types.extra_names == order
 
 
-def test_a_refusal_reports_what_is_odd_as_well() -> None:
+def test_a_refusal_reports_the_warnings_too() -> None:
     """Hadoop stops at the first error, here the sum of the capacities; that one comes first."""
     conf = {
         "root.queues": "a,b",
@@ -271,8 +271,8 @@ def test_a_refusal_reports_what_is_odd_as_well() -> None:
     assert [line.startswith("warning: capacity-scheduler.xml: ") for line in lines] == [False, True, True, True]
 
 
-def test_a_queue_that_no_list_names_is_a_warning() -> None:
-    """Hadoop does not look at its keys. The state of such a queue has a use: it allows the queue to be removed."""
+def test_a_queue_that_no_list_contains_is_a_warning() -> None:
+    """Hadoop ignores its keys. Its state is excepted: it allows the queue to be removed."""
     (warning,) = read({**TWO, "root.a.x.capacity": "100", "root.d.state": "STOPPED"}).warnings
     assert warning.key == "yarn.scheduler.capacity.root.a.x.capacity"
     assert warning.problem == "there is no queue root.a.x: yarn.scheduler.capacity.root.a.queues does not list it"
@@ -299,8 +299,8 @@ def test_keys_of_labels_and_templates_are_not_those_of_missing_queues(conf: dict
 
 
 @pytest.mark.parametrize("key", ["minimum-user-limit-percent", "root.a.minimum-user-limit-percent"])
-def test_a_value_that_cannot_be_read_is_reported_once(key: str) -> None:
-    """The key for all queues is read for each of them."""
+def test_a_value_that_is_not_valid_is_reported_once(key: str) -> None:
+    """A key for all queues is read for each of them."""
     (fault,) = faults_of({**TWO, key: "many"})
     assert fault.key == f"yarn.scheduler.capacity.{key}"
 
@@ -312,7 +312,7 @@ def test_a_value_that_cannot_be_read_is_reported_once(key: str) -> None:
         ("gpu,,fpga", "Incomplete configuration for resource type ''"),
     ],
 )
-def test_a_resource_type_is_named_once(names: str, problem: str) -> None:
+def test_a_resource_type_must_be_listed_once(names: str, problem: str) -> None:
     """ResourceUtils.getResourceInformationMapFromConfig."""
     (fault,) = faults_of({**TWO, "resource-calculator": "DominantResourceCalculator", "yarn.resource-types": names})
     assert fault.problem == problem

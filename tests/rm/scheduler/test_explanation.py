@@ -1,4 +1,4 @@
-"""Why a container is not here: each refusal with Hadoop's words and its numbers."""
+"""The explanation of why a container was not allocated: Hadoop's sentences with the numbers behind them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from yarn.ids import ApplicationId, NodeId
 
 
 def explain(cluster: Cluster, app: str) -> list[str]:
-    """What the last visits say, without the attempt's id."""
+    """The obstacles as text, without the attempt's id."""
     attempt_id = cluster.attempt(app).attempt_id
     obstacles = cluster.scheduler.explain(attempt_id.application_id)
     return [str(obstacle).replace(str(attempt_id), app) for obstacle in obstacles]
@@ -26,16 +26,16 @@ def cluster(start_cluster: StartCluster) -> Cluster:
     return cluster
 
 
-def test_a_full_node_is_told_with_what_it_has_left(cluster: Cluster) -> None:
+def test_a_full_node_is_reported_with_what_is_available(cluster: Cluster) -> None:
     cluster.ask("app1", 1, 4 * GB)
     cluster.beat("n1")
     assert explain(cluster, "app1") == [
         "app1 on n1: Node does not have sufficient resource for request "
-        "(asked <memory:4096, vCores:1>, bound <memory:3072, vCores:3>)"
+        "(requested <memory:4096, vCores:1>, available <memory:3072, vCores:3>)"
     ]
 
 
-def test_a_blacklisted_node_is_told(cluster: Cluster) -> None:
+def test_a_blacklisted_node_is_reported(cluster: Cluster) -> None:
     cluster.ask("app1", 1)
     cluster.avoid("app1", "n2")
     cluster.beat("n2")
@@ -43,8 +43,8 @@ def test_a_blacklisted_node_is_told(cluster: Cluster) -> None:
 
 
 @pytest.mark.case("C7")
-def test_a_node_reserved_for_another_is_told(cluster: Cluster) -> None:
-    """Whom it is reserved for is told what is missing there instead, and who asks for nothing is told nothing."""
+def test_a_node_reserved_for_another_application_is_reported(cluster: Cluster) -> None:
+    """To the owner of the reservation the node is full; an application without requests has no obstacles."""
     cluster.run("app2", "n1")
     cluster.ask("app1", 1, 4 * GB)
     cluster.beat("n1")
@@ -52,23 +52,23 @@ def test_a_node_reserved_for_another_is_told(cluster: Cluster) -> None:
     cluster.ask("app2", 1)
     cluster.beat("n1")
     assert explain(cluster, "app2") == [
-        "root on n1: Queue skipped because node has been reserved (asked <memory:4096, vCores:1>)"
+        "root on n1: Queue skipped because node has been reserved (reserved <memory:4096, vCores:1>)"
     ]
     assert explain(cluster, "app1") == [
         "app1 on n1: Node does not have sufficient resource for request "
-        "(asked <memory:4096, vCores:1>, bound <memory:2048, vCores:2>)"
+        "(requested <memory:4096, vCores:1>, available <memory:2048, vCores:2>)"
     ]
 
 
-def test_waiting_for_a_better_place_is_told(cluster: Cluster) -> None:
+def test_waiting_for_a_better_node_is_reported(cluster: Cluster) -> None:
     cluster.send("app1", [row(2, name="far"), row(2, name="/far"), row(2)])
     cluster.beat("n2")
     assert explain(cluster, "app1") == [
-        "app1 on n2: Node skipped because of off-switch delay (asked <memory:1024, vCores:1>)"
+        "app1 on n2: Node skipped because of off-switch delay (requested <memory:1024, vCores:1>)"
     ]
 
 
-def test_the_newest_refusal_of_a_node_takes_the_place_of_the_last(cluster: Cluster) -> None:
+def test_a_new_refusal_on_a_node_replaces_the_last_one(cluster: Cluster) -> None:
     cluster.ask("app1", 1)
     cluster.avoid("app1", "n2")
     cluster.beat("n2")
@@ -84,7 +84,7 @@ def test_an_unknown_application_has_no_obstacles(cluster: Cluster) -> None:
     assert cluster.scheduler.explain(ApplicationId(1, 99)) == []
 
 
-def test_only_the_last_nodes_are_remembered() -> None:
+def test_only_refusals_on_the_last_nodes_are_kept() -> None:
     refusals = Refusals()
     for i in range(REFUSALS_MAX + 5):
         refusals.note(NodeId(f"n{i}", 1), Reason.NODE_FULL, i)

@@ -1,7 +1,7 @@
-"""What is special in capacity-scheduler.xml files that people use, each made small, and what Hadoop 3.4.1 says to it.
+"""Unusual features of published capacity-scheduler.xml files, each reduced, and whether Hadoop 3.4.1 accepts them.
 
-The verdicts are those of Hadoop's own ResourceManager, to the small files and to those they were made from:
-`scripts/oracle configs FOLDER` asks it about any others.
+The verdicts are those of Hadoop's own ResourceManager, for the reduced and for the original files.
+`scripts/oracle configs FOLDER` gets its verdict on other files.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from yarn.faults import ConfigurationException
 TWO = {"root.queues": "a,b", "root.a.capacity": "75", "root.b.capacity": "25"}
 
 LOADED: dict[str, dict[str, str]] = {
-    "percentages with places after the point": {"root.queues": "a", "root.a.capacity": "100.000"},
-    "blanks between the queues": {**TWO, "root.queues": " a , b "},
-    "a maximum that is no more than the capacity": {**TWO, "root.a.maximum-capacity": "75"},
+    "percentages with decimals": {"root.queues": "a", "root.a.capacity": "100.000"},
+    "blanks in the list of queues": {**TWO, "root.queues": " a , b "},
+    "a maximum equal to the capacity": {**TWO, "root.a.maximum-capacity": "75"},
     "a maximum below the capacity": {**TWO, "root.a.maximum-capacity": "50"},
     "a misspelt key": {**TWO, "root.a.maximum-capactiy": "75"},
     "keys of queues that are not in the tree": {**TWO, "root.gone.capacity": "40", "root.gone.state": "STOPPED"},

@@ -1,4 +1,4 @@
-"""The invariants see what is broken. (That they hold whatever comes: test_any_order.py.)"""
+"""Each invariant detects what violates it. (That they hold for random input: test_any_order.py.)"""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def _break_reservation_owner(cluster: Cluster) -> None:
     cluster.attempt("app1").is_stopped = True
 
 
-def _break_masters(cluster: Cluster) -> None:
+def _break_am_usage(cluster: Cluster) -> None:
     cluster.leaf().usage.default.am_used = Resource(GB, 2)
 
 
@@ -111,7 +111,7 @@ def _break_bound_of_blacklist(cluster: Cluster) -> None:
         ("I-04", _break_leaf),
         ("I-05", _break_parent),
         ("I-06", _break_user),
-        ("I-10", _break_masters),
+        ("I-10", _break_am_usage),
         ("I-11", _break_count),
         ("I-11", _break_count_above),
         ("I-11", _break_count_of_applications),

@@ -55,7 +55,10 @@ def test_why_a_parked_application_does_not_start(start_cluster: StartCluster) ->
     cluster = start(start_cluster, a="1")
     submit(cluster, "app1", "app2")
     (obstacle,) = cluster.scheduler.explain(cluster.attempt("app2").attempt_id.application_id)
-    assert "everywhere: Application is parked: a queue or its user has max-parallel-apps running" in str(obstacle)
+    assert (
+        "everywhere: Application is not started yet: a queue or the user already runs max-parallel-apps applications"
+        in str(obstacle)
+    )
     cluster.end("app1")
     assert cluster.scheduler.explain(cluster.attempt("app2").attempt_id.application_id) == []
 

@@ -1,4 +1,4 @@
-"""Who may have which priorities (Hadoop: TestApplicationPriorityACLConfiguration, TestApplicationPriorityACLs)."""
+"""Priorities that users may set (Hadoop: TestApplicationPriorityACLConfiguration, TestApplicationPriorityACLs)."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def read(text: str, cluster_maximum: int = 10) -> tuple[tuple[PriorityAcl, ...],
     ("user", "groups", "highest", "default"),
     [("ann", (), 7, 0), ("bob", (), 7, 0), ("cid", ("staff",), 7, 0), ("cid", (), 1, 0)],
 )
-def test_the_highest_of_all_lists_counts_and_the_default_of_the_lowest(
+def test_the_highest_maximum_counts_and_the_default_of_the_lowest(
     user: str, groups: tuple[str, ...], highest: int, default: int
 ) -> None:
     """AppPriorityACLGroup sorts by Priority.compareTo, which puts the larger number first."""
@@ -37,7 +37,7 @@ def test_the_highest_of_all_lists_counts_and_the_default_of_the_lowest(
     assert default_priority(read(LISTS.partition(" [user=*")[0])[0], "ann", ()) == 1
 
 
-def test_whom_no_list_names_may_have_none_and_without_lists_all_may_all() -> None:
+def test_users_in_no_list_may_set_none_and_without_lists_any_priority() -> None:
     acls, _ = read("[user=ann max_priority=2 default_priority=1]")
     assert not may_have(acls, 0, "bob", ())
     assert default_priority(acls, "bob", ()) is None
@@ -46,20 +46,20 @@ def test_whom_no_list_names_may_have_none_and_without_lists_all_may_all() -> Non
     assert may_have((), 99, "bob", ())
 
 
-def test_a_maximum_above_the_clusters_is_cut() -> None:
+def test_a_maximum_above_the_clusters_is_lowered() -> None:
     acls, _ = read("[user=ann max_priority=20 default_priority=1]", 10)
     assert [may_have(acls, priority, "ann", ()) for priority in (10, 11)] == [True, False]
 
 
-def test_the_first_word_names_users_whatever_it_is_called() -> None:
-    """createACLStringForPriority goes by the order of the words."""
+def test_the_first_value_names_users_whatever_its_key() -> None:
+    """createACLStringForPriority uses the order of the values."""
     acls, _ = read("[group=staff user=ann max_priority=2 default_priority=1]")
     assert may_have(acls, 1, "staff", ())
     assert may_have(acls, 1, "cid", ("ann",))
     assert not may_have(acls, 1, "ann", ("staff",))
 
 
-def test_a_star_for_groups_is_everybody_too() -> None:
+def test_a_star_for_groups_means_everybody_too() -> None:
     acls, _ = read("[user=ann group=* max_priority=2 default_priority=1]")
     assert may_have(acls, 2, "zoe", ())
 

@@ -1,4 +1,4 @@
-"""What a queue that nobody configured is made from (Hadoop: AutoCreatedQueueTemplate, TestAutoCreatedQueueTemplate)."""
+"""Templates of queues created on demand (Hadoop: AutoCreatedQueueTemplate, TestAutoCreatedQueueTemplate)."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def test_a_template_of_the_parent_itself_wins_over_wildcards() -> None:
     assert properties(conf, "root.a.b") == {"capacity": "6w", "priority": "5", "max-parallel-apps": "4"}
 
 
-def test_templates_of_the_kind_win_over_the_common_ones_even_from_a_wildcard() -> None:
+def test_leaf_and_parent_templates_win_over_common_ones_even_from_a_wildcard() -> None:
     conf = {
         f"root.a.{CREATION}template.capacity": "1w",
         f"root.*.{CREATION}leaf-template.capacity": "2w",
@@ -39,7 +39,7 @@ def test_templates_of_the_kind_win_over_the_common_ones_even_from_a_wildcard() -
 @pytest.mark.parametrize(
     ("path", "pattern"), [("root", "*"), ("root.a", "*.*"), ("root.a.b.c", "root.*.*.*"), ("root.a", "root.*.*")]
 )
-def test_root_is_no_wildcard_nor_more_levels_than_may_be_created(path: str, pattern: str) -> None:
+def test_wildcards_do_not_replace_root_nor_more_levels_than_may_be_created(path: str, pattern: str) -> None:
     assert properties({f"{pattern}.{CREATION}template.capacity": "2w"}, path) == {}
 
 
@@ -52,8 +52,8 @@ def test_root_may_have_templates() -> None:
     assert properties({f"root.{CREATION}template.capacity": "2w"}, "root") == {"capacity": "2w"}
 
 
-def test_keys_of_the_queue_itself_win_but_for_two_that_a_leaf_starts_with() -> None:
-    """AbstractLeafQueue.parseAndSetDynamicTemplates sets two keys before it looks at what is configured."""
+def test_keys_of_the_queue_itself_win_except_for_two_of_a_leaf() -> None:
+    """AbstractLeafQueue.parseAndSetDynamicTemplates sets two keys before it reads the configured ones."""
     conf = {
         f"root.a.{CREATION}template.priority": "1",
         "root.a.new.priority": "7",
@@ -65,8 +65,8 @@ def test_keys_of_the_queue_itself_win_but_for_two_that_a_leaf_starts_with() -> N
     assert [value for _, value in sorted(values.items())] == ["1.0", "7", "-1"]
 
 
-def test_weights_of_users_in_a_template_have_no_effect() -> None:
-    """UserWeights.createByConfig reads the keys as they were loaded."""
+def test_user_weights_in_a_template_have_no_effect() -> None:
+    """UserWeights.createByConfig reads the configuration as it was loaded."""
     conf = {f"root.a.{CREATION}template.user-settings.ann.weight": "2"}
     overlaid = QueueTemplate(configuration(conf), "root.a").configuration_of("root.a.new", is_leaf=True)
     assert overlaid.keys("yarn.scheduler.capacity.root.a.new.user-settings.") == ()

@@ -117,7 +117,7 @@ def test_a_victim_that_is_not_chosen_again_is_forgotten_after_twice_the_wait() -
     cluster.ask("late", 0)
     cluster.preempt(10_001)
     cluster.ask("late", 4)
-    assert {line.split()[1] for line in cluster.preempt(1)} == {"told"}
+    assert {line.split()[1] for line in cluster.preempt(1)} == {"requested"}
 
 
 def test_observe_only_changes_nothing() -> None:

@@ -12,7 +12,7 @@ WAIT_MS = 15_000
 """max_wait_before_kill."""
 
 
-def order(cluster: Cluster, app: str, number: int, step: str = "told", *, clock_ms: int = 0) -> list[str]:
+def order(cluster: Cluster, app: str, number: int, step: str = "requested", *, clock_ms: int = 0) -> list[str]:
     """The invariants that the watch finds violated."""
     attempt = cluster.attempt(app)
     container: RMContainer = attempt.live_containers[ContainerId(attempt.attempt_id, number)]
@@ -41,9 +41,9 @@ def test_a_round_takes_no_more_than_its_share_of_the_cluster() -> None:
 def test_a_container_is_killed_no_sooner_than_its_wait() -> None:
     cluster = crowded(MONITORED)
     assert order(cluster, "early", 9, clock_ms=1000) == []
-    assert order(cluster, "early", 9, "ended", clock_ms=1000 + WAIT_MS - 1) == ["I-55"]
+    assert order(cluster, "early", 9, "killed", clock_ms=1000 + WAIT_MS - 1) == ["I-55"]
     assert order(cluster, "early", 8, clock_ms=1000) == []
-    assert order(cluster, "early", 8, "ended", clock_ms=1000 + WAIT_MS) == []
+    assert order(cluster, "early", 8, "killed", clock_ms=1000 + WAIT_MS) == []
 
 
 def test_a_queue_gets_its_guarantee_back_and_no_more_is_taken_for_it() -> None:
@@ -68,4 +68,4 @@ def test_a_queue_gets_its_guarantee_back_and_no_more_is_taken_for_it() -> None:
 def _requested(cluster: Cluster, number: int) -> VictimOrdered:
     attempt = cluster.attempt("early")
     container = attempt.live_containers[ContainerId(attempt.attempt_id, number)]
-    return VictimOrdered(container.id, container.node_id, "told", "GUARANTEE", "", 0)
+    return VictimOrdered(container.id, container.node_id, "requested", "GUARANTEE", "", 0)
