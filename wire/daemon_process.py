@@ -2,8 +2,8 @@
 
     python -m rm --conf DIR [-D key=value ...] [--ready-fd N] [--log-level INFO]
 
-The ready line is one JSON object, written once when the daemon answers calls. If it cannot start, it writes the reason to
-standard error and exits with status 2.
+The ready line is one JSON object, written once when the daemon answers calls. If it cannot start, it writes the reason
+to standard error and exits with status 2.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def run(role: str, serve: Serve, options: argparse.Namespace) -> int:
 
 
 def start_logging(level: str) -> None:
-    """Log to standard error. Data that the format does not show is not collected, which saves a third of a line's cost."""
+    """Log to standard error. What the format does not show is not collected, which saves a third of a line's cost."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(_LineFormatter(LOG_FORMAT))
     logging.basicConfig(level=level, handlers=[handler])

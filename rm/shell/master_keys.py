@@ -78,7 +78,7 @@ class MasterKeys:
         """Have the keys written, now and before each change of them."""
         self._keep = keep
         for rolling in self._rollings:
-            await keep(rolling.kind, rolling.keys.taken())
+            await keep(rolling.kind, rolling.keys.accepted())
 
     async def roll_for_ever(self, sleep: Sleep = asyncio.sleep) -> None:
         """Change the keys in time, until cancelled; `sleep` takes seconds."""
@@ -94,11 +94,11 @@ async def _roll(rolling: Rolling, sleep: Sleep, keep: Keep) -> None:
         if keys.next is None:
             await sleep((rolling.interval_ms - rolling.activation_ms) / 1000)
             fresh = new_master_key()
-            await _kept(keep, sleep, rolling.kind, (*keys.taken(), fresh))
+            await _kept(keep, sleep, rolling.kind, (*keys.accepted(), fresh))
             keys.roll(fresh)
         await sleep(rolling.activation_ms / 1000)
         keys.activate_next()
-        await _kept(keep, sleep, rolling.kind, keys.taken())
+        await _kept(keep, sleep, rolling.kind, keys.accepted())
 
 
 async def _kept(keep: Keep, sleep: Sleep, kind: str, keys: tuple[MasterKey, ...]) -> None:

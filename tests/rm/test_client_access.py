@@ -88,7 +88,7 @@ async def test_who_cannot_read_the_secret_is_refused(tmp_path: Path, address: st
     async with serving(configuration(tmp_path)) as cluster:
         caller_uid, status, text = await _called_plainly(cluster.addresses[address], rpc.path, uid)
     assert (caller_uid, status) == (uid, "UNAUTHENTICATED")
-    assert text.startswith("no YarnlingClientToken came with the call: only ")
+    assert text.startswith("the call has no YarnlingClientToken: only ")
 
 
 @USERS

@@ -187,7 +187,7 @@ async def test_calls_that_begin_together_are_each_answered_and_one_that_fails_is
     first, second, third = (shell.begin(GetNewApplication) for _ in range(3))
     assert first.done()
     assert first.result() == "one"
-    with pytest.raises(RemoteError, match="AssertionError; the server's log has the trace"):
+    with pytest.raises(RemoteError, match="AssertionError; the server's log has the traceback"):
         await second
     assert not third.done()
     shell.handle(Tick())
@@ -339,5 +339,5 @@ async def test_a_full_disk_ends_the_log_and_nothing_else(tmp_path: Path, caplog:
     assert await shell.ask(GetNewApplication) == "b"
     shell.close()
     (message,) = [record.getMessage() for record in caplog.records]
-    assert message.startswith("no more events are recorded: the event log cannot be written: yarn.yarnling.event-log =")
-    assert "No space left on device (make room" in message
+    assert message.startswith("event log closed: the event log cannot be written: yarn.yarnling.event-log =")
+    assert "No space left on device (free some space" in message

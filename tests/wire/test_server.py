@@ -191,7 +191,7 @@ async def test_a_port_in_use_names_key_and_remedy() -> None:
         with pytest.raises(YarnException) as caught:
             await second.start()
     assert f"yarn.resourcemanager.address = 127.0.0.1:{server.port}" in caught.value.message
-    assert "end the process that has it" in caught.value.message
+    assert "stop the process that uses it" in caught.value.message
 
 
 async def test_only_loopback_is_listened_on_unless_it_is_asked_for() -> None:
