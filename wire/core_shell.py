@@ -43,7 +43,7 @@ class WallClock:
 
 
 class CoreShell(ABC, Generic[Event, Effect]):
-    """Runs one core. `tick` is the event that it gets at its deadlines. The shell closes its event log, if it has one."""
+    """Runs one core. `tick` is the event that it gets at its deadlines. Closing the shell closes the event log."""
 
     def __init__(
         self,

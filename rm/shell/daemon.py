@@ -176,8 +176,8 @@ class ResourceManager:
                 )
                 shell.launch, shell.clean_up = launcher.launch, launcher.clean_up
                 shell.handle(HostListsRead(_host_lists_at_start(self._conf)))
-                shell.watch_itself(self._shortest_expiry_ms() // STANDS_AN_EXPIRY)
-                rolling = tasks.create_task(self.keys.roll_for_ever())
+                shell.detect_stalls(self._shortest_expiry_ms() // STANDS_AN_EXPIRY)
+                rolling = tasks.create_task(self.keys.roll_forever())
                 try:
                     self.addresses = await self._servers.start()
                     if self._watch is not None:
@@ -206,7 +206,7 @@ class ResourceManager:
                 store.raise_epoch()
                 self.keys.recover(store.keys)
                 await self.keys.keep(writer.write_keys)
-                self._shell.keeper = writer
+                self._shell.store_writer = writer
                 self._shell.handle(StateLoaded(state))
             _logger.info(
                 "recovered epoch=%d applications=%d store=%s (%s) file=%s",

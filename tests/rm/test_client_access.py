@@ -101,7 +101,7 @@ async def test_an_open_cluster_takes_every_local_caller(
                 cluster.addresses[CLIENT], ApplicationClientProtocol.get_new_application.path, uid
             )
     assert said == (uid, "OK", "")
-    assert "every user of this machine may run commands as" in caplog.text
+    assert "every user of this machine can run commands as" in caplog.text
 
 
 async def test_a_wrong_token_is_refused(tmp_path: Path) -> None:

@@ -152,7 +152,7 @@ async def test_a_damaged_state_store_ends_it_with_a_status_of_its_own(tmp_path: 
     content = store.read_bytes()
     store.write_bytes(content.replace(b"epoch", b"epoxy"))
     told = await refusal(tmp_path, status=STORE_FAILED)
-    assert f"{STATE_STORE_FILE.key} = {store}: is damaged: " in told
+    assert f"{STATE_STORE_FILE.key} = {store}: the file is damaged: " in told
     assert "move state.sqlite and state.sqlite-journal away to start without its applications" in told
     assert "Traceback" not in told
 

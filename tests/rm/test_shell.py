@@ -117,7 +117,7 @@ async def test_only_the_answer_of_an_order_waits_for_the_store() -> None:
     """A pack's heartbeat that begins after it does not."""
     core = ScriptedCore([Reply(1, "stored")], [Reply(2, "beaten")])
     shell = ResourceManagerShell(core, Clock())
-    keeper = shell.keeper = BusyKeeper()
+    keeper = shell.store_writer = BusyKeeper()
     async with asyncio.TaskGroup() as tasks:
         order = tasks.create_task(
             shell.ask(lambda call: SubmitApplication(call, "ann", ApplicationSubmissionContext(ATTEMPT.application_id)))
@@ -144,7 +144,7 @@ async def test_a_sign_of_life_does_not_wait_for_what_it_leads_to(beat: Callable[
     """A node that is not answered is taken for dead: it has to live through a full disk."""
     core = ScriptedCore([StateChanged("RMApp", "a", "KILL", "RUNNING", "KILLED"), SAVED, Reply(1, "beaten")])
     shell = ResourceManagerShell(core, Clock())
-    keeper = shell.keeper = BusyKeeper()
+    keeper = shell.store_writer = BusyKeeper()
     assert shell.begin(beat).result() == "beaten"
     assert (keeper.effects, keeper.answers) == ([SAVED], [])
     shell.close()
@@ -284,7 +284,7 @@ async def test_a_process_that_stood_tells_the_core_before_anything_else() -> Non
     """SIGSTOP, or a machine that sleeps: timers and calls come at once when it goes on, in any order."""
     core, clock = ScriptedCore(), Clock()
     shell = ResourceManagerShell(core, clock)
-    shell.watch_itself(10_000)
+    shell.detect_stalls(10_000)
     clock.now_ms += 10_000
     shell.handle(Tick())
     clock.now_ms += 12_000
@@ -299,16 +299,16 @@ async def test_a_process_that_stood_tells_the_core_before_anything_else() -> Non
 async def test_a_process_that_has_nothing_to_do_does_not_stand() -> None:
     core, clock = ScriptedCore(), Clock()
     shell = ResourceManagerShell(core, clock)
-    shell.watch_itself(30)
+    shell.detect_stalls(30)
     for _ in range(3):
         clock.now_ms += 25
-        await until(lambda: shell._alive_ms == clock.now_ms)
+        await until(lambda: shell._last_run_ms == clock.now_ms)
     shell.handle(Tick())
     assert [event for event, _ in core.events] == [Tick()]
     shell.close()
 
 
-async def test_who_does_not_watch_itself_is_told_nothing() -> None:
+async def test_without_detect_stalls_no_stall_is_reported() -> None:
     core, clock = ScriptedCore(), Clock()
     shell = ResourceManagerShell(core, clock)
     clock.now_ms += 10**9

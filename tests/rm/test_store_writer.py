@@ -82,7 +82,7 @@ class Wired:
             retry_s=0.001,
         )
         self.writer: StoreWriter = writer
-        self.shell.keeper = writer
+        self.shell.store_writer = writer
 
     def fail(self) -> None:
         self.failed += 1
@@ -168,7 +168,10 @@ async def test_a_full_disk_turns_away_what_is_new_and_keeps_the_rest_until_there
     await wired.writer.close()
     assert wired.failed == 0
     said = [record.message for record in caplog.records if record.name == "rm.shell.store_writer"]
-    assert said == ["applications are turned away: no room", "the state store takes writes again"]
+    assert said == [
+        "new applications are refused, the state store cannot be written: no room",
+        "the state store can be written again",
+    ]
 
 
 async def test_records_put_while_a_write_fails_are_written_after_those_of_the_failed_write() -> None:
