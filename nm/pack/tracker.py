@@ -172,7 +172,7 @@ class PackTracker:
     def _take_reply(self, beats: Beats, reply: PackHeartbeatReply) -> None:
         self._gathering.expect(beats.keys() - reply.unknown - reply.failed.keys(), len(self._nodes))
         for (number, request), response_id in zip(beats.items(), reply.response_ids, strict=True):
-            node, told = self._nodes[number], reply.told.get(number)
+            node, told = self._nodes[number], reply.full.get(number)
             if number in reply.unknown:
                 self._answered.pop(number, None)
                 self._gathering.put(number, request, at_once=True)

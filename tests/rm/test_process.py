@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from rm.core.resource_manager import ResourceManagerCore
-from rm.shell.daemon import COLLECTED_AFTER, STORE_FAILED, ResourceManagerStart
+from rm.shell.daemon import GC_THRESHOLDS, STORE_FAILED, ResourceManagerStart
 from rm.shell.sqlite_store import SQLiteStateStore
 from tests.processes import running_in_loop
 from tests.rm.builders import ask, done
@@ -188,7 +188,7 @@ async def test_it_collects_garbage_seldom_in_a_process_of_its_own(tmp_path: Path
     async with asyncio.timeout(START_S):
         out, _ = await process.communicate()
     assert process.returncode == 0
-    assert int(out) == (gc.get_threshold()[0] if guest else COLLECTED_AFTER[0])
+    assert int(out) == (gc.get_threshold()[0] if guest else GC_THRESHOLDS[0])
 
 
 async def test_its_event_log_replays_into_the_same_effects(tmp_path: Path) -> None:

@@ -271,7 +271,7 @@ async def test_a_node_without_the_clusters_secret_is_refused(cluster: Cluster) -
 async def test_a_node_speaks_for_itself_alone(cluster: Cluster) -> None:
     node, client = await cluster.node(), await cluster.client()
     other = await cluster.tracker(cluster.node_tokens.create(NodeId("127.0.0.9", 1)))
-    with pytest.raises(AccessControlException, match=f"127.0.0.9:1 may not speak for {node.node_id}"):
+    with pytest.raises(AccessControlException, match=f"127.0.0.9:1 may not act for {node.node_id}"):
         await other.node_heartbeat(NodeHeartbeatRequest(node.node_id, 0))
     with pytest.raises(AccessControlException):
         await other.unregister_node_manager(node.node_id)
@@ -322,7 +322,7 @@ async def test_a_kill_says_who_and_from_where(cluster: Cluster) -> None:
 async def test_a_name_that_is_no_users_is_refused(cluster: Cluster, user: str) -> None:
     """It would become a directory's name on the nodes."""
     client = await cluster.client(user)
-    with pytest.raises(AccessControlException, match="is no name of a user"):
+    with pytest.raises(AccessControlException, match="invalid user name"):
         await submit(client)
     assert await client.get_applications(ApplicationFilter()) == ()
 
