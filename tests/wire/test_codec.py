@@ -173,7 +173,7 @@ def test_text_that_is_not_utf8_is_refused() -> None:
 
 def test_a_text_has_a_bound() -> None:
     proto = service_pb.RegisterApplicationMasterRequestProto(host="x" * (TEXT_BYTES_MAX + 1))
-    with pytest.raises(InvalidArgumentException, match=f"at most {TEXT_BYTES_MAX} are taken"):
+    with pytest.raises(InvalidArgumentException, match=f"at most {TEXT_BYTES_MAX} are accepted"):
         ApplicationMasterProtocol.register_application_master.request.decode(proto.SerializeToString())
 
 
@@ -197,7 +197,7 @@ def test_a_launch_context_has_a_bound() -> None:
     context = ContainerLaunchContext(environment={f"V{n}": "x" * 100_000 for n in range(11)})
     proto = service_pb.StartContainersRequestProto()
     write_launch_context(context, proto.start_container_request.add().container_launch_context)
-    with pytest.raises(InvalidArgumentException, match=f"at most {LAUNCH_CONTEXT_BYTES_MAX} are taken"):
+    with pytest.raises(InvalidArgumentException, match=f"at most {LAUNCH_CONTEXT_BYTES_MAX} are accepted"):
         ContainerManagementProtocol.start_containers.request.decode(proto.SerializeToString())
 
 
@@ -214,7 +214,7 @@ def test_what_is_left_out_reads_as_hadoop_reads_it() -> None:
 
 def test_an_unknown_enum_number_counts_as_not_sent() -> None:
     proto = service_pb.FinishApplicationMasterRequestProto.FromString(b"\x18\x63")
-    with pytest.raises(InvalidArgumentException, match="final_application_status is missing or none of UNDEFINED"):
+    with pytest.raises(InvalidArgumentException, match="final_application_status is missing or not one of UNDEFINED"):
         ApplicationMasterProtocol.finish_application_master.request.decode(proto.SerializeToString())
 
 

@@ -36,7 +36,7 @@ def _write_pack(pack: Pack, out: pb.PackProto) -> None:
 
 
 def _read_pack(proto: pb.PackProto) -> Pack:
-    """Raises InvalidArgumentException for one that has no addresses for all its nodes, or too many nodes."""
+    """Raises InvalidArgumentException for too many nodes, or too few loopback addresses for them."""
     first, count = read_node_id(required(proto, "first")), proto.count
     if not 1 <= count <= PACK_MAX:
         raise InvalidArgumentException(f"PackProto.count is {count}, it must be 1 to {PACK_MAX}")
