@@ -1,4 +1,4 @@
-"""A ResourceManager served over real gRPC in the test's own loop, and nodes and masters that are driven by hand."""
+"""A ResourceManager served over real gRPC in the test's own loop, and nodes and AMs that are driven by hand."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ class Cluster:
         return await self._stack.enter_async_context(proxy)
 
     async def node(self, host: str = "127.0.0.2", memory_mb: int = 8192) -> Node:
-        """A registered node that starts containers by saying so."""
+        """A registered node that only reports its containers as started."""
         node = Node(host, self)
         self._stack.push_async_callback(node.close)
         await node.open(memory_mb)
@@ -175,7 +175,7 @@ class Node:
         return ContainerStatus(container_id, ContainerState.RUNNING)
 
     def amrm_token(self, number: int = -1) -> Token:
-        """The token in the credentials of a master that was started here."""
+        """The token in the credentials of an AM that was started here."""
         token = Credentials.from_bytes(self.started[number].context.tokens).token_of_kind(AMRM_KIND)
         assert token is not None
         return token
@@ -214,7 +214,7 @@ class Node:
 
 
 async def until(condition: Callable[[], bool]) -> None:
-    """Wait for what other tasks bring about; there is no event for it, so it is looked at again and again."""
+    """Wait for a condition that other tasks establish; it is polled, as there is no event for it."""
     async with asyncio.timeout(SOON_S):
         while not condition():  # noqa: ASYNC110
             await asyncio.sleep(0.001)
@@ -227,7 +227,7 @@ async def submit(
     tokens: bytes = b"",
     acls: dict[ApplicationAccessType, str] | None = None,
 ) -> ApplicationId:
-    """An application whose master is one container of 1024 MB."""
+    """Submit an application whose AM is one container of 1024 MB."""
     new = await client.get_new_application()
     context = ApplicationSubmissionContext(
         new.application_id,

@@ -62,7 +62,7 @@ async def test_each_key_is_announced_and_then_comes_into_force() -> None:
     assert sleeper.slept[:6] == [0.022, 0.025, 0.025, 0.018, 0.015, 0.015]
 
 
-async def test_a_key_that_cannot_be_written_is_given_to_nobody_until_it_is(caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_key_is_not_distributed_before_it_is_written(caplog: pytest.LogCaptureFixture) -> None:
     """The disk is full: the key before stays good, and the RM goes on."""
     keys = MasterKeys(Configuration.of({NODE_EXPIRY: "10", MASTER_EXPIRY: "12", **INTERVALS}))
     is_full = False

@@ -101,7 +101,7 @@ async def test_a_signal_ends_it_cleanly(tmp_path: Path, number: signal.Signals) 
         assert await rm.stop(number) == 0
 
 
-async def test_every_fault_of_its_files_is_told_at_once(tmp_path: Path) -> None:
+async def test_all_faults_of_its_files_are_reported_at_once(tmp_path: Path) -> None:
     conf = configuration(tmp_path).overridden(
         {
             "yarn.am.liveness-monitor.expiry-interval-ms": "soon",
@@ -116,7 +116,7 @@ async def test_every_fault_of_its_files_is_told_at_once(tmp_path: Path) -> None:
     assert "Traceback" not in told
 
 
-async def test_a_port_in_use_is_told_with_its_key(tmp_path: Path) -> None:
+async def test_a_port_in_use_is_reported_with_its_key(tmp_path: Path) -> None:
     write_files(tmp_path, configuration(tmp_path))
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
@@ -135,7 +135,7 @@ async def test_a_port_in_use_is_told_with_its_key(tmp_path: Path) -> None:
         (CLIENT, "0.0.0.0:0", "can be reached from other machines"),
     ],
 )
-async def test_what_keeps_it_from_starting_is_told(tmp_path: Path, key: str, value: str, problem: str) -> None:
+async def test_the_reason_why_it_cannot_start_is_reported(tmp_path: Path, key: str, value: str, problem: str) -> None:
     write_files(tmp_path, configuration(tmp_path))
     told = await refusal(tmp_path, "-D", f"{key}={value}")
     assert f"{key} = {value}" in told

@@ -1,4 +1,4 @@
-"""The RM's services over real gRPC: who may call, what goes in, what is signed on the way out."""
+"""The RM's services over real gRPC: who may call, requests, and signed replies."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ async def cluster(tmp_path: Path) -> AsyncIterator[Cluster]:
 
 
 async def run_master(cluster: Cluster, node: Node, client: ApplicationClientProtocol) -> tuple[ApplicationId, Token]:
-    """An application whose master was started on `node`, and the token that it found there."""
+    """An application whose AM was started on `node`, and its token."""
     app = await submit(client)
     count = len(node.started)
     await node.beat()
@@ -101,7 +101,7 @@ async def test_a_master_finds_its_token_and_the_rms_variables(cluster: Cluster) 
     assert started.caller.attempt_id == ApplicationAttemptId(app, 1)
 
 
-async def test_a_master_that_its_node_refuses_fails_with_the_nodes_words(cluster: Cluster) -> None:
+async def test_an_am_that_its_node_refuses_fails_with_the_nodes_message(cluster: Cluster) -> None:
     node, client = await cluster.node(), await cluster.client()
     node.refusal = InvalidContainerException("Container rejected as it is allocated by a previous RM")
     app = await submit(client)
@@ -174,7 +174,7 @@ async def test_a_reply_that_is_sent_again_is_the_same_to_the_last_token(cluster:
 
 
 async def test_a_master_without_its_own_token_gets_nowhere(cluster: Cluster) -> None:
-    """No token, a forged one, one of a node; nothing is applied: the master can still register after it."""
+    """No token, a forged one, one of a node; nothing is applied: the AM can still register afterwards."""
     node, client = await cluster.node(), await cluster.client()
     _, token = await run_master(cluster, node, client)
     forged = replace(token, password=b"x" * 32)
@@ -187,7 +187,7 @@ async def test_a_master_without_its_own_token_gets_nowhere(cluster: Cluster) -> 
 
 
 async def test_a_master_speaks_for_the_attempt_of_its_token(cluster: Cluster) -> None:
-    """Two masters: each call changes only its own application."""
+    """Two AMs: each call changes only its own application."""
     node, client = await cluster.node(), await cluster.client()
     first, _ = await registered_master(cluster, node, client)
     second, master = await registered_master(cluster, node, client)
@@ -196,7 +196,7 @@ async def test_a_master_speaks_for_the_attempt_of_its_token(cluster: Cluster) ->
     assert (await client.get_application_report(first)).progress == 0.0
 
 
-async def test_a_master_that_has_ended_is_told_so(cluster: Cluster) -> None:
+async def test_an_am_of_a_finished_attempt_gets_an_error(cluster: Cluster) -> None:
     """As on a connection that is still open there (exit-refused-calls: allocate of an application that was killed)."""
     node, client = await cluster.node(), await cluster.client()
     app, master = await registered_master(cluster, node, client)
@@ -238,7 +238,7 @@ async def test_an_unmanaged_master_gets_its_token_in_its_users_report(cluster: C
 # Keys change
 
 
-async def test_a_new_key_reaches_nodes_and_masters(cluster: Cluster) -> None:
+async def test_a_new_key_reaches_nodes_and_ams(cluster: Cluster) -> None:
     node, client = await cluster.node(), await cluster.client()
     _, master = await registered_master(cluster, node, client)
     assert (await node.beat()).nm_token_key is None
@@ -327,7 +327,7 @@ async def test_a_name_that_is_no_users_is_refused(cluster: Cluster, user: str) -
     assert await client.get_applications(ApplicationFilter()) == ()
 
 
-async def test_an_unknown_application_is_told_in_yarns_words(cluster: Cluster) -> None:
+async def test_an_unknown_application_is_refused_with_yarns_message(cluster: Cluster) -> None:
     client = await cluster.client()
     app = ApplicationId(1, 1)
     with pytest.raises(ApplicationNotFoundException, match=f"Application with id '{app}' doesn't exist in RM"):
@@ -336,7 +336,7 @@ async def test_an_unknown_application_is_told_in_yarns_words(cluster: Cluster) -
         await client.force_kill_application(KillApplicationRequest(app))
 
 
-async def test_queues_are_told_with_what_they_hold(cluster: Cluster) -> None:
+async def test_queues_are_reported_with_their_applications(cluster: Cluster) -> None:
     node, client = await cluster.node(), await cluster.client()
     app, master = await registered_master(cluster, node, client)
     await master.allocate(AllocateRequest(0, asks=(ask(30),)))
@@ -361,7 +361,7 @@ async def test_a_queue_that_is_not_there_is_no_error(cluster: Cluster) -> None:
 # Operators call
 
 
-async def test_queues_are_read_anew_whole_or_not_at_all(tmp_path: Path) -> None:
+async def test_queues_are_read_again_as_a_whole_or_not_at_all(tmp_path: Path) -> None:
     conf = configuration(tmp_path)
     capacities = {
         "yarn.scheduler.capacity.root.queues": "default,more",
@@ -395,7 +395,7 @@ async def test_queues_are_read_anew_whole_or_not_at_all(tmp_path: Path) -> None:
     assert more.capacity == pytest.approx(0.6)
 
 
-async def test_without_files_there_is_nothing_to_read_anew(cluster: Cluster) -> None:
+async def test_without_files_there_is_nothing_to_read_again(cluster: Cluster) -> None:
     with pytest.raises(YARNFeatureNotEnabledException, match="started without configuration files"):
         await (await cluster.admin()).refresh_queues()
 

@@ -1,4 +1,4 @@
-"""The shell around a core that does as it is told: order of effects, answers, timers, the event log."""
+"""The shell around a scripted core: order of effects, answers, timers, the event log."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ async def test_an_answer_for_a_caller_that_left_is_dropped() -> None:
     shell.handle(Tick())
 
 
-class BusyKeeper:
+class BusyWriter:
     """Has something to store all the time, and keeps the answers that wait for it."""
 
     problem = None
@@ -117,15 +117,15 @@ async def test_only_the_answer_of_an_order_waits_for_the_store() -> None:
     """A pack's heartbeat that begins after it does not."""
     core = ScriptedCore([Reply(1, "stored")], [Reply(2, "beaten")])
     shell = ResourceManagerShell(core, Clock())
-    keeper = shell.store_writer = BusyKeeper()
+    writer = shell.store_writer = BusyWriter()
     async with asyncio.TaskGroup() as tasks:
         order = tasks.create_task(
             shell.ask(lambda call: SubmitApplication(call, "ann", ApplicationSubmissionContext(ATTEMPT.application_id)))
         )
-        await until(lambda: keeper.answers)
+        await until(lambda: writer.answers)
         beat = shell.begin(lambda call: NodeHeartbeat(call, NodeHeartbeatRequest(NodeId("n", 1), 0)))
         assert beat.result() == "beaten"
-        assert keeper.answers == [Reply(1, "stored")]
+        assert writer.answers == [Reply(1, "stored")]
         shell.answer(1, "stored")
     assert order.result() == "stored"
     shell.close()
@@ -141,12 +141,12 @@ async def test_only_the_answer_of_an_order_waits_for_the_store() -> None:
     ids=["node", "new node", "master"],
 )
 async def test_a_sign_of_life_does_not_wait_for_what_it_leads_to(beat: Callable[[int], Event]) -> None:
-    """A node that is not answered is taken for dead: it has to live through a full disk."""
+    """A node without answers would expire: it must survive a full disk."""
     core = ScriptedCore([StateChanged("RMApp", "a", "KILL", "RUNNING", "KILLED"), SAVED, Reply(1, "beaten")])
     shell = ResourceManagerShell(core, Clock())
-    keeper = shell.store_writer = BusyKeeper()
+    writer = shell.store_writer = BusyWriter()
     assert shell.begin(beat).result() == "beaten"
-    assert (keeper.effects, keeper.answers) == ([SAVED], [])
+    assert (writer.effects, writer.answers) == ([SAVED], [])
     shell.close()
 
 
@@ -162,7 +162,7 @@ async def test_effects_are_carried_out_in_their_order() -> None:
     assert done == [launch, str(ATTEMPT), clean_up]
 
 
-async def test_changes_and_warnings_are_told_in_the_log(caplog: pytest.LogCaptureFixture) -> None:
+async def test_changes_and_warnings_are_logged(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO)
     changed = StateChanged("RMNode", "n1:1", "EXPIRE", "RUNNING", "LOST", "capability=<memory:1, vCores:1>")
     shell = ResourceManagerShell(ScriptedCore([changed, Warn("odd")]), Clock())
@@ -280,7 +280,7 @@ async def test_a_tick_that_fails_is_logged_and_ticks_go_on(caplog: pytest.LogCap
 # A process that stood
 
 
-async def test_a_process_that_stood_tells_the_core_before_anything_else() -> None:
+async def test_a_stall_is_reported_to_the_core_before_any_other_event() -> None:
     """SIGSTOP, or a machine that sleeps: timers and calls come at once when it goes on, in any order."""
     core, clock = ScriptedCore(), Clock()
     shell = ResourceManagerShell(core, clock)

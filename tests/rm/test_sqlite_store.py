@@ -1,4 +1,4 @@
-"""The state store's file: what is written is read again, whole; and a file that is no good is refused."""
+"""The state store's file: what is written is read again; damaged and foreign files are refused."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def opened(path: Path) -> SQLiteStateStore:
 
 
 def refusal(path: Path) -> str:
-    """What is said of a file that is not taken; nothing of it changes."""
+    """The error for a file that is refused; nothing of it changes."""
     before = path.read_bytes()
     with pytest.raises(YarnException) as refused:
         read(path)
@@ -125,7 +125,7 @@ def test_what_was_written_is_read_by_the_next_one(store: SQLiteStateStore, path:
     again.close()
 
 
-def test_the_last_word_counts_and_order_is_that_of_ids(store: SQLiteStateStore) -> None:
+def test_the_last_write_wins_and_the_order_is_that_of_ids(store: SQLiteStateStore) -> None:
     apps = [application(number) for number in (10, 2, 1)]
     store.write([SaveApplication(app, Saving.NEW) for app in apps])
     store.write([SaveAttempt(attempt(number), Saving.NEW) for number in (11, 2, 1)])

@@ -42,7 +42,7 @@ def test_properties_know_their_file_and_line() -> None:
 
 
 def test_names_are_trimmed_and_values_are_not() -> None:
-    """A queue's ACL of one blank means nobody: trimming it would mean something else."""
+    """A queue's ACL of one blank means no user: trimming would change its meaning."""
     conf = parse(xml("<property>\n<name> a\n</name><value> </value></property>"), "x.xml")
     assert conf.get("a") == " "
 
@@ -148,7 +148,7 @@ def test_a_directory_without_any_configuration_is_refused(tmp_path: Path) -> Non
         read_configuration(tmp_path)
 
 
-def test_the_faults_of_all_files_are_told_at_once(tmp_path: Path) -> None:
+def test_the_faults_of_all_files_are_reported_at_once(tmp_path: Path) -> None:
     (tmp_path / "yarn-site.xml").write_text("<configuration>")
     (tmp_path / "capacity-scheduler.xml").write_text("nothing")
     with pytest.raises(ConfigurationException) as refusal:

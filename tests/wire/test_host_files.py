@@ -29,7 +29,7 @@ def test_no_path_is_no_list() -> None:
     assert read_hosts(NODES_EXCLUDE_PATH, "") == ()
 
 
-def test_what_cannot_be_read_is_told_by_key_and_file(tmp_path: Path) -> None:
+def test_a_file_that_cannot_be_read_is_named_with_its_key(tmp_path: Path) -> None:
     with pytest.raises(YarnException, match=r"exclude-path = .*/none: No such file"):
         read_hosts(NODES_EXCLUDE_PATH, str(tmp_path / "none"))
     broken = written(tmp_path / "broken.xml", "<hosts>")

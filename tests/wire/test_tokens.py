@@ -1,4 +1,4 @@
-"""Tokens: what their seal proves, and everything that must not pass."""
+"""Tokens: what their signature proves, and everything that must be refused."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def nodes() -> NMTokenSecretManager:
     return NMTokenSecretManager(KeyRing(new_master_key()))
 
 
-def test_a_master_is_known_by_its_token(masters: AMRMTokenSecretManager) -> None:
+def test_an_am_is_known_by_its_token(masters: AMRMTokenSecretManager) -> None:
     assert masters.check(masters.create(ATTEMPT)).attempt_id == ATTEMPT
 
 
@@ -48,7 +48,7 @@ def test_a_call_without_a_token_is_refused(masters: AMRMTokenSecretManager) -> N
 
 
 def test_the_identifier_cannot_be_exchanged(masters: AMRMTokenSecretManager) -> None:
-    """F49: a master cannot make itself another attempt's."""
+    """F49: an AM cannot pose as that of another attempt."""
     mine, theirs = masters.create(ATTEMPT), masters.create(OTHER_ATTEMPT)
     with pytest.raises(InvalidToken, match="has a wrong signature"):
         masters.check(replace(mine, identifier=theirs.identifier))
@@ -124,7 +124,7 @@ def test_a_container_token_is_for_one_node() -> None:
 # Keys change
 
 
-def test_tokens_of_the_old_key_are_taken_until_the_next_is_in_force(masters: AMRMTokenSecretManager) -> None:
+def test_tokens_of_the_old_key_are_accepted_until_the_next_is_current(masters: AMRMTokenSecretManager) -> None:
     old = masters.create(ATTEMPT)
     masters.keys.roll()
     assert masters.check(old).attempt_id == ATTEMPT

@@ -16,7 +16,7 @@ FILE = "net.topology.table.file.name"
 
 
 def test_hosts_are_in_the_rack_of_their_line(tmp_path: Path) -> None:
-    """TableMapping passes over lines that are not two words."""
+    """TableMapping skips lines that do not have two words."""
     (tmp_path / "table").write_text("n1 /r1\n  n2\t/r2  \n# n3 /r3\nn4\nn5 /r5 more\n\n")
     topology = Topology.read(Configuration.of({**TABLE, FILE: str(tmp_path / "table")}))
     racks = {host: topology.rack_of(host) for host in ("n1", "n2", "n3", "n4", "n5", "unknown")}
