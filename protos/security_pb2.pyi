@@ -24,7 +24,7 @@ DESCRIPTOR: _descriptor.FileDescriptor
 
 @_typing.final
 class TokenProto(_message.Message):
-    """A sealed statement. The RM writes it, somebody carries it unopened, the party that shares the key
+    """A signed token. The RM creates it, a client or AM passes it on unread, the server that shares the key
     checks it.
     """
 
@@ -41,7 +41,7 @@ class TokenProto(_message.Message):
     kind: _builtins.str
     """Which identifier is inside, for example "ContainerToken" or "NMToken"."""
     service: _builtins.str
-    """Where the token is good for, usually host:port; may be empty."""
+    """The server that the token is for, usually host:port; may be empty."""
     def __init__(
         self,
         *,

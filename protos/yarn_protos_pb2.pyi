@@ -77,7 +77,7 @@ class _ContainerSubStateProtoEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper
     CSS_DONE: _ContainerSubStateProto.ValueType  # 5
 
 class ContainerSubStateProto(_ContainerSubStateProto, metaclass=_ContainerSubStateProtoEnumTypeWrapper):
-    """A finer look at ContainerStateProto: queued, paused and completing told apart."""
+    """The finer states within ContainerStateProto: queued, paused, completing..."""
 
 CSS_SCHEDULED: ContainerSubStateProto.ValueType  # 1
 CSS_RUNNING: ContainerSubStateProto.ValueType  # 2
@@ -393,7 +393,7 @@ class _NodeUpdateTypeProtoEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_N
     NODE_DECOMMISSIONING: _NodeUpdateTypeProto.ValueType  # 2
 
 class NodeUpdateTypeProto(_NodeUpdateTypeProto, metaclass=_NodeUpdateTypeProtoEnumTypeWrapper):
-    """Why an AM is told of a node."""
+    """Why an AM gets the report of a node."""
 
 NODE_USABLE: NodeUpdateTypeProto.ValueType  # 0
 NODE_UNUSABLE: NodeUpdateTypeProto.ValueType  # 1
@@ -461,7 +461,7 @@ class _QueueStateProtoEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Queue
 class QueueStateProto(_QueueStateProto, metaclass=_QueueStateProtoEnumTypeWrapper):
     """---- Queues and cluster ----
 
-    STOPPED takes no applications, DRAINING finishes those it has and then stops.
+    STOPPED accepts no applications, DRAINING finishes those it has and then stops.
     """
 
 Q_STOPPED: QueueStateProto.ValueType  # 1
@@ -699,7 +699,7 @@ class ResourceInformationProto(_message.Message):
     value: _builtins.int
     """In `units`."""
     units: _builtins.str
-    """A prefix such as "Mi", "G" or "" that scales `value`."""
+    """A unit prefix that scales `value`: "Mi", "G", ""..."""
     type: Global___ResourceTypesProto.ValueType
     @_builtins.property
     def tags(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]: ...
@@ -752,7 +752,7 @@ Global___ResourceTypeInfoProto: _TypeAlias = ResourceTypeInfoProto  # noqa: Y015
 
 @_typing.final
 class ResourceProto(_message.Message):
-    """An amount of every resource type: what is asked, granted, used or offered."""
+    """An amount of every resource type: requested, granted, used or available."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -843,7 +843,7 @@ Global___ResourceOptionProto: _TypeAlias = ResourceOptionProto  # noqa: Y015
 
 @_typing.final
 class ResourceProfileEntry(_message.Message):
-    """A resource amount with a name to ask for it by."""
+    """A resource amount with a name that requests can use."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -1040,7 +1040,7 @@ Global___StringLocalResourceMapProto: _TypeAlias = StringLocalResourceMapProto  
 
 @_typing.final
 class ContainerProto(_message.Message):
-    """A lease: so much room on that node. The AM takes it to the NM to start a process in it."""
+    """An allocated container: resources on one node. The AM sends its token to the NM to start a process in it."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -1103,7 +1103,7 @@ Global___ContainerProto: _TypeAlias = ContainerProto  # noqa: Y015
 
 @_typing.final
 class ContainerStatusProto(_message.Message):
-    """How a container is doing. NM to AM when asked, NM to RM in heartbeats, RM to AM once it has
+    """A container's status: NM to AM on request, NM to RM in heartbeats, RM to AM once it has
     ended.
     """
 
@@ -1131,7 +1131,7 @@ class ContainerStatusProto(_message.Message):
 
     @_builtins.property
     def container_attributes(self) -> _containers.RepeatedCompositeFieldContainer[Global___StringStringMapProto]:
-        """Facts such as IP and HOST."""
+        """Attributes like IP and HOST."""
 
     def __init__(
         self,
@@ -1155,7 +1155,7 @@ Global___ContainerStatusProto: _TypeAlias = ContainerStatusProto  # noqa: Y015
 
 @_typing.final
 class ContainerReportProto(_message.Message):
-    """What the RM tells a client about a container."""
+    """A container as the RM reports it to clients."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -1271,7 +1271,7 @@ class LocalResourceProto(_message.Message):
     type: Global___LocalResourceTypeProto.ValueType
     visibility: Global___LocalResourceVisibilityProto.ValueType
     pattern: _builtins.str
-    """For PATTERN only: which names to take out of the archive."""
+    """For PATTERN only: the names to extract from the archive."""
     should_be_uploaded_to_shared_cache: _builtins.bool
     @_builtins.property
     def resource(self) -> Global___URLProto: ...
@@ -1403,7 +1403,7 @@ class ApplicationACLMapProto(_message.Message):
     ACL_FIELD_NUMBER: _builtins.int
     accessType: Global___ApplicationAccessTypeProto.ValueType
     acl: _builtins.str
-    """"user1,user2 group1,group2"; "*" is everybody, a blank nobody."""
+    """"user1,user2 group1,group2"; "*" means all users, a blank none."""
     def __init__(
         self,
         *,
@@ -2008,7 +2008,7 @@ Global___NodeAttributeKeyProto: _TypeAlias = NodeAttributeKeyProto  # noqa: Y015
 
 @_typing.final
 class NodeAttributeProto(_message.Message):
-    """A fact about a node that placement constraints may ask for."""
+    """An attribute of a node, for use in placement constraints."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -2119,7 +2119,7 @@ Global___NodeReportProto: _TypeAlias = NodeReportProto  # noqa: Y015
 class ExecutionTypeRequestProto(_message.Message):
     """---- Requests ----
 
-    The execution type asked for.
+    The requested execution type.
     """
 
     DESCRIPTOR: _descriptor.Descriptor
@@ -2162,7 +2162,7 @@ class ResourceRequestProto(_message.Message):
     resource_name: _builtins.str
     """A host, a rack ("/rack") or "*"."""
     num_containers: _builtins.int
-    """0 takes the request back."""
+    """0 withdraws the request."""
     relax_locality: _builtins.bool
     """False on a rack or "*": nothing but the rows below it will do."""
     node_label_expression: _builtins.str
@@ -2250,7 +2250,7 @@ Global___ResourceSizingProto: _TypeAlias = ResourceSizingProto  # noqa: Y015
 
 @_typing.final
 class SchedulingRequestProto(_message.Message):
-    """A request whose place is told by a constraint instead of a list of names."""
+    """A request whose placement is given by a constraint instead of a list of names."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -2542,7 +2542,7 @@ Global___PlacementConstraintMapEntryProto: _TypeAlias = PlacementConstraintMapEn
 
 @_typing.final
 class PreemptionContainerProto(_message.Message):
-    """---- Preemption, as told to the AM ----
+    """---- Preemption, as reported to the AM ----
 
     A container that is to go.
     """
@@ -2895,11 +2895,11 @@ class QueueInfoProto(_message.Message):
     maxRunningApp: _builtins.int
     @_builtins.property
     def childQueues(self) -> _containers.RepeatedCompositeFieldContainer[Global___QueueInfoProto]:
-        """Filled when asked for."""
+        """Filled on request."""
 
     @_builtins.property
     def applications(self) -> _containers.RepeatedCompositeFieldContainer[Global___ApplicationReportProto]:
-        """Filled when asked for."""
+        """Filled on request."""
 
     @_builtins.property
     def accessibleNodeLabels(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]: ...

@@ -106,7 +106,7 @@ class ContainerTokenIdentifierProto(_message.Message):
     ALLOCATION_REQUEST_ID_FIELD_NUMBER: _builtins.int
     ALLOCATION_TAGS_FIELD_NUMBER: _builtins.int
     nmHostAddr: _builtins.str
-    """host:port of the only NM that may take it."""
+    """host:port of the only NM that may accept it."""
     appSubmitter: _builtins.str
     expiryTimeStamp: _builtins.int
     """ms since 1970; a start after that is refused."""

@@ -81,7 +81,7 @@ class RefreshNodesRequestProto(_message.Message):
     class DecommissionTypeProto(_DecommissionTypeProto, metaclass=_DecommissionTypeProtoEnumTypeWrapper):
         """How excluded nodes go: at once (NORMAL, FORCEFUL), or when their work is done (GRACEFUL).
         Hadoop has it beside the message; here it is inside, because NodeActionProto has a NORMAL too
-        and protobuf's registry in Python takes a name only once in a package. The bytes are the same.
+        and protobuf's registry in Python accepts a name only once in a package. The bytes are the same.
         """
 
     NORMAL: RefreshNodesRequestProto.DecommissionTypeProto.ValueType  # 1
@@ -156,7 +156,7 @@ Global___UpdateNodeResourceRequestProto: _TypeAlias = UpdateNodeResourceRequestP
 
 @_typing.final
 class UpdateNodeResourceResponseProto(_message.Message):
-    """The sizes are ordered; each node takes its own with its next heartbeat."""
+    """The new resources of nodes; each node receives its own with its next heartbeat."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -217,7 +217,7 @@ Global___CheckForDecommissioningNodesResponseProto: _TypeAlias = CheckForDecommi
 
 @_typing.final
 class RefreshSuperUserGroupsConfigurationRequestProto(_message.Message):
-    """Read again who may act for whom."""
+    """Read the configuration of impersonation again."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -256,7 +256,7 @@ Global___RefreshSuperUserGroupsConfigurationResponseProto: _TypeAlias = RefreshS
 
 @_typing.final
 class RefreshUserToGroupsMappingsRequestProto(_message.Message):
-    """Forget which groups users are in; they are looked up anew."""
+    """Forget which groups users are in; they are looked up again."""
 
     DESCRIPTOR: _descriptor.Descriptor
 

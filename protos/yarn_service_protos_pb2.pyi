@@ -137,7 +137,7 @@ class RegisterApplicationMasterResponseProto(_message.Message):
     queue: _builtins.str
     @_builtins.property
     def maximumCapability(self) -> _yarn_protos_pb2.ResourceProto:
-        """The largest container that can be asked for."""
+        """The largest container that can be requested."""
 
     @_builtins.property
     def application_ACLs(self) -> _containers.RepeatedCompositeFieldContainer[_yarn_protos_pb2.ApplicationACLMapProto]: ...
@@ -270,7 +270,7 @@ class UpdateContainerErrorProto(_message.Message):
     UPDATE_REQUEST_FIELD_NUMBER: _builtins.int
     CURRENT_CONTAINER_VERSION_FIELD_NUMBER: _builtins.int
     reason: _builtins.str
-    """A word such as INVALID_CONTAINER_ID or UPDATE_OUTSTANDING_ERROR."""
+    """A constant, e.g. INVALID_CONTAINER_ID or UPDATE_OUTSTANDING_ERROR."""
     current_container_version: _builtins.int
     @_builtins.property
     def update_request(self) -> Global___UpdateContainerRequestProto: ...
@@ -421,7 +421,7 @@ Global___AllocateRequestProto: _TypeAlias = AllocateRequestProto  # noqa: Y015
 
 @_typing.final
 class AllocateResponseProto(_message.Message):
-    """What happened since the last response. Nothing in it is said twice, but for a resend."""
+    """What happened since the last response. Nothing is reported twice, except in a resent response."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -453,7 +453,7 @@ class AllocateResponseProto(_message.Message):
 
     @_builtins.property
     def completed_container_statuses(self) -> _containers.RepeatedCompositeFieldContainer[_yarn_protos_pb2.ContainerStatusProto]:
-        """Ended containers, each told exactly once."""
+        """Completed containers, each reported exactly once."""
 
     @_builtins.property
     def limit(self) -> _yarn_protos_pb2.ResourceProto:
@@ -588,7 +588,7 @@ Global___SubmitApplicationRequestProto: _TypeAlias = SubmitApplicationRequestPro
 
 @_typing.final
 class SubmitApplicationResponseProto(_message.Message):
-    """The submission was taken, not yet accepted: ask for reports until the state says so."""
+    """The submission was received, but the application is not accepted yet: poll its report for the state."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -1070,7 +1070,7 @@ Global___UpdateApplicationPriorityRequestProto: _TypeAlias = UpdateApplicationPr
 
 @_typing.final
 class UpdateApplicationPriorityResponseProto(_message.Message):
-    """The priority that it has now, which may be lower than asked: the cluster has a bound."""
+    """The priority that it has now, which may be lower than requested: the cluster has a maximum."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -1458,7 +1458,7 @@ Global___GetLabelsToNodesRequestProto: _TypeAlias = GetLabelsToNodesRequestProto
 
 @_typing.final
 class GetLabelsToNodesResponseProto(_message.Message):
-    """Without labels that nobody has."""
+    """Without labels that no node has."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -1766,7 +1766,7 @@ Global___StopContainersResponseProto: _TypeAlias = StopContainersResponseProto  
 
 @_typing.final
 class ContainerUpdateRequestProto(_message.Message):
-    """Running containers take what newer container tokens promise: another size, another execution type."""
+    """Running containers change to what newer container tokens allow: other resources, another execution type."""
 
     DESCRIPTOR: _descriptor.Descriptor
 

@@ -26,7 +26,7 @@ if _version_not_supported:
 
 
 class InspectionProtocolServiceStub:
-    """What Hadoop has no call for: looking into the RM's scheduler. It reads, and changes nothing.
+    """Queries of the RM's scheduler for which Hadoop has no call. They change nothing.
     """
 
     def __init__(self, channel):
@@ -43,7 +43,7 @@ class InspectionProtocolServiceStub:
 
 
 class InspectionProtocolServiceServicer:
-    """What Hadoop has no call for: looking into the RM's scheduler. It reads, and changes nothing.
+    """Queries of the RM's scheduler for which Hadoop has no call. They change nothing.
     """
 
     def explain(self, request, context):
@@ -69,7 +69,7 @@ def add_InspectionProtocolServiceServicer_to_server(servicer, server):
 
  # This class is part of an EXPERIMENTAL API.
 class InspectionProtocolService:
-    """What Hadoop has no call for: looking into the RM's scheduler. It reads, and changes nothing.
+    """Queries of the RM's scheduler for which Hadoop has no call. They change nothing.
     """
 
     @staticmethod
@@ -101,8 +101,8 @@ class InspectionProtocolService:
 
 
 class PackTrackerProtocolServiceStub:
-    """ResourceTracker for nodes that share a process: the calls of many in one. What is told of a node that has something to
-    tell is Hadoop's message; of one that has not, its number and its response id.
+    """ResourceTracker for nodes that share a process: one call for many nodes. A node with news sends Hadoop's message, a node
+    without only its number and its response id.
     """
 
     def __init__(self, channel):
@@ -129,8 +129,8 @@ class PackTrackerProtocolServiceStub:
 
 
 class PackTrackerProtocolServiceServicer:
-    """ResourceTracker for nodes that share a process: the calls of many in one. What is told of a node that has something to
-    tell is Hadoop's message; of one that has not, its number and its response id.
+    """ResourceTracker for nodes that share a process: one call for many nodes. A node with news sends Hadoop's message, a node
+    without only its number and its response id.
     """
 
     def registerNodes(self, request, context):
@@ -178,8 +178,8 @@ def add_PackTrackerProtocolServiceServicer_to_server(servicer, server):
 
  # This class is part of an EXPERIMENTAL API.
 class PackTrackerProtocolService:
-    """ResourceTracker for nodes that share a process: the calls of many in one. What is told of a node that has something to
-    tell is Hadoop's message; of one that has not, its number and its response id.
+    """ResourceTracker for nodes that share a process: one call for many nodes. A node with news sends Hadoop's message, a node
+    without only its number and its response id.
     """
 
     @staticmethod

@@ -1,4 +1,4 @@
-"""Addresses to listen on: `host:port` as Hadoop's keys have them."""
+"""Addresses to listen on, `host:port` as in Hadoop's settings."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from yarn.settings.yarnling import LISTEN_BEYOND_LOOPBACK
 
 
 class Address(Struct, frozen=True):
-    """Where to listen: port 0 = any that is free. `key` is the configuration key it came from, for errors."""
+    """An address to listen on; port 0 = any free port. `key`: the configuration key that it comes from, for errors."""
 
     host: str
     port: int
@@ -26,18 +26,18 @@ class Address(Struct, frozen=True):
 
     @property
     def said(self) -> str:
-        """How errors name it: with its key, if it has one."""
+        """How errors refer to it: with its key, if it has one."""
         return f"{self.key} = {self}" if self.key else str(self)
 
     @staticmethod
     def read(conf: Configuration, setting: AddressSetting) -> Address:
-        """The address under a setting. Raises ConfigurationException if it is none."""
+        """The value of a setting. Raises ConfigurationException if it is not an address."""
         host, port = setting.of(conf)
         return Address(host, port, setting.key)
 
 
 async def resolve(address: Address, *, beyond_loopback: bool) -> str:
-    """The IP address to listen on. Raises YarnException for an unknown host, or one that others can reach."""
+    """The IP address to listen on. Raises YarnException for an unknown host, or one that is not loopback."""
     host = address.host.strip("[]")
     ip = host if _is_ipv4(host) else await _looked_up(host, address)
     if not beyond_loopback and not ipaddress.ip_address(ip.partition("%")[0]).is_loopback:
@@ -49,7 +49,7 @@ async def resolve(address: Address, *, beyond_loopback: bool) -> str:
 
 
 def _is_ipv4(host: str) -> bool:
-    """Nothing has to be looked up then: that takes a thread, and every NodeManager starts with it."""
+    """An IPv4 address needs no lookup, which would take a thread at the start of every NodeManager."""
     try:
         ipaddress.IPv4Address(host)
     except ValueError:
@@ -62,6 +62,6 @@ async def _looked_up(host: str, address: Address) -> str:
         found = await asyncio.get_running_loop().getaddrinfo(host, None, type=socket.SOCK_STREAM)
     except OSError as error:
         raise YarnException(f"cannot listen on {address.said}: unknown host ({error.strerror})") from None
-    # IPv4 first: `localhost` is both, and clients of one cluster should all take the same.
+    # IPv4 first: `localhost` has both, and all clients of a cluster should use the same.
     found.sort(key=lambda entry: entry[0] is not socket.AF_INET)
     return str(found[0][4][0])

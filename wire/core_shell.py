@@ -1,8 +1,8 @@
-"""Between a core and the world: calls and timers go in as events, effects come out and are carried out.
+"""The shell around a core: turns calls and timers into events, passes them to the core, and carries out its effects.
 
-Nothing awaits between an event and the last of its effects, so a core is never entered twice and effects keep their
-order. A call waits for its answer in a future; the core may give it in a later step. What kinds of effects there are,
-and who carries them out, is each daemon's own (`carry_out`).
+There is no await between an event and the last of its effects, so a core is never re-entered and effects keep their
+order. A call waits for its answer in a future; the core may give it in a later step. Each daemon's subclass carries out
+its own effects (`carry_out`).
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ Effect = TypeVar("Effect")
 
 
 class Core(Protocol[AnyEvent, Effect]):
-    """What a shell needs of a core."""
+    """The interface of a core."""
 
     def handle(self, event: AnyEvent, now_ms: int) -> list[Effect]: ...
     def next_deadline_ms(self) -> int | None: ...
 
 
 class WallClock:
-    """Wall time in ms that never goes back or jumps: the time of the start plus what has passed since."""
+    """Wall time in ms that never goes back or jumps: start time plus monotonic time."""
 
     def __init__(self) -> None:
         self._start_ms = time.time_ns() // 1_000_000
@@ -43,7 +43,7 @@ class WallClock:
 
 
 class CoreShell(ABC, Generic[Event, Effect]):
-    """Feeds one core. `tick` is what it is sent at its deadlines; the shell closes the event log, if it has one."""
+    """Runs one core. `tick` is the event that it gets at its deadlines. Closing the shell closes the event log."""
 
     def __init__(
         self,
@@ -67,15 +67,15 @@ class CoreShell(ABC, Generic[Event, Effect]):
 
     @abstractmethod
     def carry_out(self, effect: Effect) -> None:
-        """Do what the core wants done. Nobody may send an event from within: an answer comes in a later turn."""
+        """Carry out one effect. It must not send an event from within; results come as later events."""
 
     def carry_out_step(self, event: Event, effects: list[Effect]) -> None:
-        """Everything that `event` set off, in order."""
+        """Carry out all effects of `event`, in order."""
         for effect in effects:
             self.carry_out(effect)
 
     async def ask(self, event_of: Callable[[int], Event]) -> Any:
-        """The core's answer to the event that `event_of` makes with the call's number; raises what it refuses with."""
+        """Send the event that `event_of` makes with the call's number; returns the core's reply or raises its error."""
         call, answer = self._expect()
         try:
             self.handle(event_of(call))
@@ -84,18 +84,18 @@ class CoreShell(ABC, Generic[Event, Effect]):
             self._waiting.pop(call, None)
 
     def begin(self, event_of: Callable[[int], Event]) -> asyncio.Future[Any]:
-        """The same for one of many: the answer is there at once, unless it has to wait for something."""
+        """The same for one of many calls: the future is already done unless the core answers in a later step."""
         call, answer = self._expect()
         try:
             self._step(event_of(call))
         except Exception as bug:
             del self._waiting[call]
             _logger.exception("a step failed call=%d", call)
-            answer.set_exception(RemoteError(f"{type(bug).__name__}; the server's log has the trace"))
+            answer.set_exception(RemoteError(f"{type(bug).__name__}; the server's log has the traceback"))
         if not self._timer_wanted:
-            # Once for all that begin in this turn of the loop: to ask for the deadline is a fifth of a quiet step.
+            # Once for all calls of this turn of the loop: reading the deadline takes a fifth of a quiet step.
             self._timer_wanted = True
-            asyncio.get_running_loop().call_soon(self._set_timer_at_last)
+            asyncio.get_running_loop().call_soon(self._set_timer_once)
         return answer
 
     def _expect(self) -> tuple[int, asyncio.Future[Any]]:
@@ -105,7 +105,7 @@ class CoreShell(ABC, Generic[Event, Effect]):
         return self._calls, answer
 
     def handle(self, event: Event) -> None:
-        """One step: the core's, and all of its effects."""
+        """One step: the core handles the event, and all its effects are carried out."""
         try:
             self._step(event)
         finally:
@@ -123,26 +123,26 @@ class CoreShell(ABC, Generic[Event, Effect]):
             self._within = False
 
     def send(self, event: Event) -> None:
-        """A step that nobody waits for; if it fails, which is a bug of ours, the daemon says so and goes on."""
+        """A step without a caller. If it fails, which is our bug, the failure is logged and the daemon goes on."""
         try:
             self.handle(event)
         except Exception:
             _logger.exception("a step failed event=%s", type(event).__name__)
 
     def answer(self, call: int, value: object) -> None:
-        """Give a call its answer; one whose caller has gone gets none."""
+        """Give a call its answer, if its caller still waits."""
         waiting = self._waiting.pop(call, None)
         if waiting is not None and not waiting.done():
             waiting.set_result(value)
 
     def refuse(self, call: int, error: YarnException) -> None:
-        """Give a call its error; one whose caller has gone gets none."""
+        """Give a call its error, if its caller still waits."""
         waiting = self._waiting.pop(call, None)
         if waiting is not None and not waiting.done():
             waiting.set_exception(error)
 
     def close(self) -> None:
-        """Send no more ticks; calls that wait get no answer any more."""
+        """Send no more ticks, and cancel the calls that still wait."""
         self._is_closed = True
         if self._timer is not None:
             self._timer.cancel()
@@ -153,20 +153,20 @@ class CoreShell(ABC, Generic[Event, Effect]):
             self.event_log.close()
 
     def _record(self, now_ms: int, event: Event, effects: list[Effect]) -> None:
-        """Write the step to the event log. A log that cannot be written ends; the daemon goes on."""
+        """Write the step to the event log. If that fails the log is closed and the daemon goes on."""
         if self.event_log is None:
             return
         try:
             self.event_log.append(now_ms, event, effects)
         except YarnException as error:
-            _logger.error("no more events are recorded: %s", error.message)
+            _logger.error("event log closed: %s", error.message)
             self.event_log.close()
             self.event_log = None
 
-    # The timer
-
     def _set_timer(self) -> None:
-        """Have a tick sent at the core's deadline. A timer that fires too early is left: it looks again."""
+        """Schedule a tick for the core's deadline. A timer that is set too early is kept: it checks again when it
+        fires.
+        """
         deadline_ms = self._core.next_deadline_ms()
         if deadline_ms is None or (self._timer is not None and self._timer_ms <= deadline_ms):
             return
@@ -176,7 +176,7 @@ class CoreShell(ABC, Generic[Event, Effect]):
         delay_s = max(1, deadline_ms - self._clock()) / 1000
         self._timer = asyncio.get_running_loop().call_later(delay_s, self._on_timer)
 
-    def _set_timer_at_last(self) -> None:
+    def _set_timer_once(self) -> None:
         self._timer_wanted = False
         if not self._is_closed:
             self._set_timer()

@@ -1,4 +1,4 @@
-"""The keys that Hadoop 3.4.1 knows, from the list beside this module."""
+"""The keys that Hadoop 3.4.1 knows, listed in hadoop_keys.txt."""
 
 from __future__ import annotations
 

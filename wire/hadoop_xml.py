@@ -1,4 +1,4 @@
-"""Hadoop's configuration files: yarn-site.xml and its kind, read with every value's file and line.
+"""Reads Hadoop's configuration files, yarn-site.xml and the like, with the file and line of each value.
 
     conf = load_configuration(Path("conf"), {"yarn.nodemanager.resource.memory-mb": "4096"})
 
@@ -16,7 +16,7 @@ import re
 import tempfile
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from xml.parsers import expat  # noqa: TID251  no entity without a DOCTYPE, and that is refused; a start has no time for SAX
+from xml.parsers import expat  # noqa: TID251  a DOCTYPE, and so any entity, is refused; SAX is slow to import
 
 from yarn.configuration import Configuration, Entry, find_variable
 from yarn.faults import ConfigurationException, Fault, Origin, Severity, refuse_if_faulty
@@ -26,12 +26,12 @@ FILE_BYTES_MAX = 8 * 1024 * 1024
 """A capacity-scheduler.xml of ten thousand queues is some 4 MB."""
 
 DEPTH_MAX = 16
-"""Elements inside one another; a configuration needs three."""
+"""Nested elements; a configuration needs three."""
 
 FILES = ("core-site.xml", "yarn-site.xml", "capacity-scheduler.xml")
-"""What a configuration directory may hold, each over those before it."""
+"""The files of a configuration directory; each overrides those before it."""
 
-# What Hadoop's own capacity-scheduler.xml comes with: one queue for everything.
+# The content of Hadoop's own capacity-scheduler.xml: one queue for everything.
 BUILT_IN = {
     "yarn.scheduler.capacity.root.queues": "default",
     "yarn.scheduler.capacity.root.default.capacity": "100",
@@ -97,7 +97,7 @@ def read_file(path: Path) -> Configuration:
 
 
 def parse(content: bytes, name: str) -> Configuration:
-    """The properties in `content`, whose origin is `name`; ConfigurationException if it is no such file."""
+    """The properties in `content`, whose origin is `name`; ConfigurationException if it is not such a file."""
     handler = _Handler(name)
     fault: Fault | None = None
     try:
@@ -115,11 +115,11 @@ def parse(content: bytes, name: str) -> Configuration:
 
 
 def to_xml(values: Mapping[str, str]) -> str:
-    """The text of a configuration file with these values. ValueError for what XML cannot hold."""
+    """The text of a configuration file. Raises ValueError for characters that XML cannot represent."""
     lines = ['<?xml version="1.0" encoding="UTF-8"?>', "<configuration>"]
     for key, value in values.items():
         if re.search(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]", key + value):
-            raise ValueError(f"{key} = {value!r}: holds a character that XML cannot (remove it)")
+            raise ValueError(f"{key} = {value!r}: contains a character that XML cannot represent (remove it)")
         lines.append(f"  <property><name>{_escaped(key)}</name><value>{_escaped(value)}</value></property>")
     return "\n".join([*lines, "</configuration>", ""])
 
@@ -129,11 +129,11 @@ def _escaped(text: str) -> str:
 
 
 class _Abandoned(Exception):
-    """The file is not worth reading on; the fault is noted."""
+    """Stop reading the file; the fault is recorded."""
 
 
 class _Handler:
-    """Gathers properties; `faults` holds errors and notes, `entries` what is set."""
+    """Collects properties: `entries` has the values, `faults` the errors and notes."""
 
     def __init__(self, name: str) -> None:
         self.entries: dict[str, Entry] = {}
@@ -151,21 +151,21 @@ class _Handler:
         self._parser.CharacterDataHandler = self._text.append
 
     def read(self, content: bytes) -> None:
-        """Raises ExpatError, ValueError, LookupError for what is no XML, _Abandoned for what is refused."""
+        """Raises ExpatError, ValueError or LookupError for invalid XML, _Abandoned for what is refused."""
         self._parser.Parse(content, True)
 
     def fault(self, problem: str, remedy: str, *, severity: Severity = Severity.ERROR, key: str = "") -> Fault:
-        """A fault at the element that is being read."""
+        """A fault at the current element."""
         return Fault(key, None, Origin(self._file, self._parser.CurrentLineNumber), problem, remedy, severity)
 
     def _refuse_doctype(self, *declaration: object) -> None:
-        """Without one there are no entities, but for XML's own five."""
+        """Refuse it: without a DOCTYPE there are only the five entities of XML itself."""
         self._give_up("has a DOCTYPE or entities, which are refused", "write the values out")
 
     def _start_element(self, name: str, attributes: dict[str, str]) -> None:
         self._path.append(name)
         if len(self._path) > DEPTH_MAX:
-            self._give_up(f"more than {DEPTH_MAX} elements inside one another", "write name and value only")
+            self._give_up(f"more than {DEPTH_MAX} nested elements", "write name and value only")
         if len(self._path) == 1 and name != "configuration":
             self._give_up(f"begins with <{name}>", "begin it with <configuration>")
         if name.rpartition(":")[2] in ("include", "fallback"):
@@ -197,11 +197,11 @@ class _Handler:
             self._set(key, entry)
 
     def _set(self, key: str, entry: Entry) -> None:
-        """The last value of a key holds, unless an earlier one is final (Configuration.loadProperty)."""
+        """The last value of a key wins, unless an earlier one is final (Configuration.loadProperty)."""
         present = self.entries.get(key)
         if present is not None:
             kept, lost = (present, entry) if present.final else (entry, present)
-            problem = f"set again: {kept.value!r} of line {kept.origin.line} holds, {lost.value!r} does not"
+            problem = f"set again: {kept.value!r} of line {kept.origin.line} is used, {lost.value!r} is ignored"
             self._note(key, problem, "remove one of the two")
             entry = kept
         self.entries[key] = entry
@@ -224,7 +224,7 @@ def _files(source: Path | Iterable[Path] | None) -> list[Path]:
     if source.is_dir():
         present = [source / name for name in FILES if (source / name).exists()]
         if not present:
-            problem, remedy = f"holds none of {', '.join(FILES)}", "name the directory that does"
+            problem, remedy = f"contains none of {', '.join(FILES)}", "name the directory that does"
             raise ConfigurationException([Fault("", None, Origin(str(source)), problem, remedy)])
         return present
     if not source.exists():
@@ -234,7 +234,7 @@ def _files(source: Path | Iterable[Path] | None) -> list[Path]:
 
 
 def _system_properties() -> dict[str, str]:
-    """Of Java's system properties those that Hadoop's own defaults use."""
+    """The Java system properties that Hadoop's default values use."""
     try:
         user = getpass.getuser()
     except (KeyError, OSError):
@@ -253,7 +253,7 @@ def _with_environment(conf: Configuration, environ: Mapping[str, str]) -> Config
 
 
 def _resolved(text: str, environ: Mapping[str, str]) -> str:
-    """One pass from left to right: what the environment holds is not looked at again."""
+    """One pass from left to right: values from the environment are not expanded again."""
     done, rest = "", text
     while (bounds := find_variable(rest)) is not None:
         start, end = bounds

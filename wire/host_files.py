@@ -1,4 +1,4 @@
-"""The files of included and excluded hosts (Hadoop's HostsFileReader): a host a line, or XML with times to wait."""
+"""The files of included and excluded hosts (Hadoop's HostsFileReader): one host per line, or XML with timeouts."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ FILE_BYTES_MAX = 16 * 1024 * 1024
 
 
 def read_hosts(setting: TextSetting, path: str) -> tuple[tuple[str, int | None], ...]:
-    """(host, its timeout in s or None) in the file's order; nothing for no path. Raises YarnException, naming the key.
+    """(host, timeout in s or None) in the order of the file; empty without a path. Raises YarnException naming the key.
 
-    Words after a `#` are a comment. A name that ends in .xml: `<host><name>h1,h2</name><timeout>60</timeout></host>`.
+    A `#` starts a comment. If the file's name ends in .xml: `<host><name>h1,h2</name><timeout>60</timeout></host>`.
     """
     if not path:
         return ()
@@ -27,9 +27,9 @@ def read_hosts(setting: TextSetting, path: str) -> tuple[tuple[str, int | None],
             raise YarnException(f"{said}: larger than {FILE_BYTES_MAX} bytes")
         text = Path(path).read_text(encoding="utf-8")
     except OSError as error:
-        raise YarnException(f"{said}: {error.strerror} (give a file with a host a line)") from None
+        raise YarnException(f"{said}: {error.strerror} (name a file with one host per line)") from None
     except UnicodeDecodeError:
-        raise YarnException(f"{said}: is not UTF-8 (save it as UTF-8)") from None
+        raise YarnException(f"{said}: not UTF-8 (save it as UTF-8)") from None
     if path.endswith(".xml"):
         return _xml_hosts(text, said)
     return tuple((host, None) for line in text.splitlines() for host in line.partition("#")[0].split())
@@ -39,7 +39,7 @@ def _xml_hosts(text: str, said: str) -> tuple[tuple[str, int | None], ...]:
     try:
         root = fromstring(text)
     except (SyntaxError, defusedxml.DefusedXmlException) as error:
-        raise YarnException(f"{said}: is no XML that is read here: {error}") from None
+        raise YarnException(f"{said}: malformed or unsupported XML: {error}") from None
     return tuple(
         (host.strip(), _timeout_s(entry.findtext("timeout", "").strip(), said))
         for entry in root.iter("host")
@@ -54,4 +54,4 @@ def _timeout_s(text: str, said: str) -> int | None:
     try:
         return int(text)
     except ValueError:
-        raise YarnException(f"{said}: timeout {text!r} is no number of seconds") from None
+        raise YarnException(f"{said}: timeout {text!r} is not a number of seconds") from None

@@ -1,8 +1,8 @@
-"""When a call is sent again: the one place that decides it.
+"""Retries: the one place that decides whether a call is sent again.
 
-Only a call that surely had no effect is sent again: one whose server was not reached or refused to look at it, or one
-that only reads. What may have had its effect is the caller's to sort out (a heartbeat is sent again under the same
-response id, a submission under the same application id).
+Only a call that surely had no effect is sent again: the server was not reached or refused it unseen, or the call only
+reads. Whether to repeat any other call is up to the caller (a heartbeat is sent again with the same response id, a
+submission with the same application id).
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ T = TypeVar("T")
 
 
 class RetryPolicy(Struct, frozen=True):
-    """For how long an unreachable server is tried (-1: for ever), and the time between tries.
+    """How long to try to reach a server (-1: forever), and the time between attempts.
 
-    A wait shorter than the interval is a single try, as in RMProxy.
+    A wait shorter than the interval means a single attempt, as in RMProxy.
     """
 
     max_wait_ms: int = 0
@@ -40,7 +40,7 @@ class RetryPolicy(Struct, frozen=True):
         max_wait: TimeSetting = resourcemanager.CONNECT_MAX_WAIT,
         interval: TimeSetting = resourcemanager.CONNECT_RETRY_INTERVAL,
     ) -> RetryPolicy:
-        """The policy under two settings: by default that of a client or an AM towards the RM."""
+        """The policy from two settings; the defaults are those for clients and AMs that call the RM."""
         return RetryPolicy(max_wait.of(conf), interval.of(conf))
 
 
@@ -48,9 +48,9 @@ NO_RETRY = RetryPolicy()
 
 
 async def retried(policy: RetryPolicy, attempt: Callable[[], Awaitable[T]], *, reads: bool) -> T:
-    """The result of `attempt`, tried until it is told, refused, or the policy's time is over.
+    """The result of `attempt`, repeated until it succeeds, is refused, or the policy's time is over.
 
-    `reads`: the call changes nothing, so that it counts as definite whatever became of it.
+    `reads`: the call changes nothing, so it may be repeated whatever happened to it.
     """
     started = time.monotonic()
     while True:
@@ -59,15 +59,15 @@ async def retried(policy: RetryPolicy, attempt: Callable[[], Awaitable[T]], *, r
         except ServerUnavailable as error:
             if not (error.definite or reads):
                 raise
-            # Half to one interval: many callers that lost one server should not come back in step.
+            # Half to one interval, so that many callers of one lost server do not return in step.
             pause_s = policy.interval_ms * random.uniform(0.5, 1.0) / 1000
             waited_ms = (time.monotonic() - started + pause_s) * 1000
-            if _is_over(policy, waited_ms):
+            if _time_is_over(policy, waited_ms):
                 raise
             await asyncio.sleep(pause_s)
 
 
-def _is_over(policy: RetryPolicy, waited_ms: float) -> bool:
+def _time_is_over(policy: RetryPolicy, waited_ms: float) -> bool:
     if policy.max_wait_ms == FOR_EVER:
         return False
     return policy.max_wait_ms < policy.interval_ms or waited_ms > policy.max_wait_ms

@@ -1,7 +1,8 @@
-"""A gRPC server for handlers of records: it authenticates, decodes, calls, encodes and turns errors into statuses.
+"""A gRPC server for services that work on records: it authenticates the caller, decodes the request, calls the service,
+encodes the reply, and turns errors into statuses.
 
-A caller is authenticated before a byte of its message is parsed. A handler that fails in a way it should not is logged
-with its trace and answered as RemoteError; the daemon lives on.
+A caller is authenticated before a byte of its message is parsed. An unexpected exception of a service is logged with
+its traceback and sent as RemoteError; the daemon goes on.
 """
 
 from __future__ import annotations
@@ -27,19 +28,19 @@ from wire.rpc import Rpc
 from yarn.errors import RemoteError, YarnException
 
 PENDING_MAX = 100_000
-"""Calls that wait to be looked at. gRPC's default refuses 133 of a burst of 2,000 (measured)."""
+"""Calls waiting to be accepted. gRPC's default refuses 133 of a burst of 2,000 (measured)."""
 CONCURRENT_MAX = 20_000
-"""Calls in work at once; those above are refused before they are looked at."""
+"""Concurrent calls; further ones are refused unseen."""
 STREAMS_MAX = 256
-"""Calls of one connection that are not answered, or whose reply is not read. gRPC's clients hold further ones back."""
+"""Calls of one connection that are not answered or whose reply is not read. gRPC's clients queue further ones."""
 DESCRIPTORS_KEPT = 256
-"""File descriptors of a process that connections leave to its files, pipes and calls of its own."""
+"""File descriptors that connections leave to the process's own files, pipes and calls."""
 TRIES = 10
-"""Ports that are tried for several addresses: one that is free on the first of them may be taken on another."""
+"""Ports to try for several addresses: a port that is free on the first one may be used on another."""
 LOG_LINE_MAX = 4000
 """Characters of a message in the log; the rest is left out."""
 STOP_GRACE_S = 1.0
-"""How long calls in work may end by themselves when the server stops."""
+"""How long running calls may take to finish when the server stops."""
 
 _OPTIONS: tuple[tuple[str, int], ...] = (
     ("grpc.max_receive_message_length", MESSAGE_BYTES_MAX),
@@ -48,7 +49,7 @@ _OPTIONS: tuple[tuple[str, int], ...] = (
     ("grpc.max_concurrent_streams", STREAMS_MAX),
     ("grpc.server.max_pending_requests", PENDING_MAX),
     ("grpc.server.max_pending_requests_hard_limit", PENDING_MAX),
-    # Two servers on one port would share its calls instead of failing.
+    # With it two servers on one port would share its calls instead of failing.
     ("grpc.so_reuseport", 0),
     ("grpc.keepalive_time_ms", 60_000),
     ("grpc.keepalive_timeout_ms", 20_000),
@@ -65,7 +66,7 @@ Method = Callable[[Caller[Any], Any], Awaitable[Any]]
 
 
 class RpcObserver(Protocol):
-    """Told of each call that a server took and of its answer; must not block and must not raise."""
+    """Called for each call that a server accepted and for its reply; must not block or raise."""
 
     def received(self, caller: Caller[Any], rpc: Rpc[Any, Any], request: object) -> None: ...
 
@@ -76,7 +77,7 @@ class RpcObserver(Protocol):
 
 
 class WireLog:
-    """Writes calls to the log at DEBUG, `<` for what comes in, `>` for what goes out. Secrets have no repr."""
+    """Logs calls at DEBUG, `<` for requests, `>` for replies. Secrets have no repr."""
 
     def received(self, caller: Caller[Any], rpc: Rpc[Any, Any], request: object) -> None:
         if _logger.isEnabledFor(logging.DEBUG):
@@ -95,11 +96,11 @@ def _cut(value: object) -> str:
 
 
 class ConnectionLimits(Struct, frozen=True):
-    """What connections to one address of a server may do.
+    """Limits for the connections to one address of a server.
 
-    `count`: above it new ones are closed; a caller has one, and is an ApplicationMaster, a NodeManager or a command.
-    `handshake_ms`: how long one may take to begin to speak HTTP/2 (gRPC's default is two minutes). `idle_ms`: one
-    without a call for so long is closed; its caller connects again with its next call.
+    `count`: further connections are closed; each ApplicationMaster, NodeManager or command has one. `handshake_ms`: the
+    time for the HTTP/2 handshake (gRPC's default is two minutes). `idle_ms`: a connection without calls for so long is
+    closed; its caller connects again with its next call.
     """
 
     count: int = 4_000
@@ -108,9 +109,9 @@ class ConnectionLimits(Struct, frozen=True):
 
     @staticmethod
     def for_addresses(count: int) -> ConnectionLimits:
-        """Those of a process with so many addresses: all connections together leave DESCRIPTORS_KEPT descriptors.
+        """The limits for a process with so many addresses: all connections together leave DESCRIPTORS_KEPT descriptors.
 
-        Raises the process's own limit of open files as far as it may and needs to.
+        Raises the process's limit of open files as far as needed and allowed.
         """
         most = ConnectionLimits()
         needed = count * most.count + DESCRIPTORS_KEPT
@@ -123,7 +124,7 @@ class ConnectionLimits(Struct, frozen=True):
         return replace(most, count=max(1, min(most.count, (soft - DESCRIPTORS_KEPT) // count)))
 
     def options(self) -> tuple[tuple[str, int], ...]:
-        """As gRPC is told."""
+        """The limits as gRPC options."""
         return (
             ("grpc.max_allowed_incoming_connections", self.count),
             ("grpc.server_handshake_timeout_ms", self.handshake_ms),
@@ -132,9 +133,9 @@ class ConnectionLimits(Struct, frozen=True):
 
 
 class RpcServer:
-    """Serves one or more protocols on one address. Nothing of gRPC is made before `start`.
+    """Serves one or more protocols on one address. No gRPC object is created before `start`.
 
-    `further_hosts`: loopback addresses that it has the same port of.
+    `further_hosts`: more loopback addresses on which it listens on the same port.
     """
 
     def __init__(
@@ -157,14 +158,15 @@ class RpcServer:
         self._bulky = BulkyReplies()
 
     def add(self, rpcs: tuple[Rpc[Any, Any], ...], handler: object, authenticate: Authenticate[Any]) -> None:
-        """Serve `rpcs` (RPCS of a module in wire.protocols) by the methods of `handler`; call it before `start`.
+        """Serve `rpcs` (the rows of a class in wire.protocols); call it before `start`.
 
-        `authenticate` returns what the caller's token proves (Caller.verified) or raises InvalidToken.
+        `handler` has a method of each row's name (wire.rpc.handles). `authenticate` returns what the caller's token
+        proves (Caller.verified) or raises InvalidToken.
         """
         self._services.append((rpcs, handler, authenticate))
 
     async def start(self) -> int:
-        """Listen; the port. Raises YarnException if the address cannot be had."""
+        """Listen; returns the port. Raises YarnException if the address is not available."""
         ip = await resolve(self.address, beyond_loopback=self._beyond_loopback)
         for _ in range(TRIES if self._further_hosts and not self.address.port else 1):
             server = self._made()
@@ -175,8 +177,8 @@ class RpcServer:
                 return port
             await server.stop(None)
         raise YarnException(
-            f"cannot listen on {self.address.said}{self._said_further()}: the port is in use or not allowed "
-            f"(end the process that has it, or set another port; 0 takes a free one)"
+            f"cannot listen on {self.address.said}{self._said_further()}: the port is in use or not permitted "
+            f"(stop the process that uses it, or set another port; 0 takes a free one)"
         )
 
     def _made(self) -> grpc.aio.Server:
@@ -186,7 +188,7 @@ class RpcServer:
         return server
 
     def _listen(self, server: grpc.aio.Server, ip: str) -> int:
-        """The port, on every host; 0 if it is not to be had on one of them."""
+        """The port on every host; 0 if one of the hosts does not have it free."""
         try:
             port = server.add_insecure_port(f"[{ip}]:{self.address.port}" if ":" in ip else f"{ip}:{self.address.port}")
             for host in self._further_hosts:
@@ -200,7 +202,7 @@ class RpcServer:
         return f" and {len(self._further_hosts)} more addresses" if self._further_hosts else ""
 
     async def stop(self, grace_s: float = STOP_GRACE_S) -> None:
-        """Take no more calls, let those in work end for `grace_s`, then cancel them."""
+        """Accept no more calls, let running ones finish for `grace_s`, then cancel them."""
         if self._server is not None:
             server, self._server = self._server, None
             await server.stop(grace_s)
@@ -210,7 +212,7 @@ class RpcServer:
     ) -> grpc.GenericRpcHandler:
         methods: dict[str, grpc.RpcMethodHandler[bytes, bytes]] = {}
         for rpc in rpcs:
-            # The same to callers; only a server of streams is told when its reply has been read.
+            # The same for callers; only a streaming server learns when its reply has been read.
             kind = grpc.unary_stream_rpc_method_handler if rpc.bulky else grpc.unary_unary_rpc_method_handler
             methods[rpc.name] = kind(self._serve(rpc, getattr(handler, rpc.method), authenticate))
         return grpc.method_handlers_generic_handler(rpcs[0].service, methods)
@@ -230,25 +232,27 @@ class RpcServer:
                 if not rpc.bulky:
                     reply = await method(caller, record)
                     data = _checked(rpc, rpc.reply.encode(reply))
-                    self._told(caller, rpc, record, reply, started)
+                    self._observe(caller, rpc, record, reply, started)
                     return data
                 async with self._bulky.one_of(caller.peer):
                     reply, data = await self._bulky.build(rpc, lambda: method(caller, record))
                     _checked(rpc, data)
-                    self._told(caller, rpc, record, reply, started)
+                    self._observe(caller, rpc, record, reply, started)
                     await _written(context, data)
                 return None
             except YarnException as refusal:
                 error = refusal
             except Exception as bug:
                 _logger.exception("call failed rpc=%s peer=%s", rpc.name, caller.peer)
-                error = RemoteError(f"{type(bug).__name__} in {rpc.name}; the server's log has the trace")
-            self._told(caller, rpc, record, error, started)
+                error = RemoteError(f"{type(bug).__name__} in {rpc.name}; the server's log has the traceback")
+            self._observe(caller, rpc, record, error, started)
             return await _refuse(context, error)
 
         return serve
 
-    def _told(self, caller: Caller[Any], rpc: Rpc[Any, Any], request: object, outcome: object, started: float) -> None:
+    def _observe(
+        self, caller: Caller[Any], rpc: Rpc[Any, Any], request: object, outcome: object, started: float
+    ) -> None:
         elapsed_ms = (time.perf_counter() - started) * 1000
         for observer in self._observers:
             observer.answered(caller, rpc, request, outcome, elapsed_ms)
@@ -256,15 +260,15 @@ class RpcServer:
 
 def _checked(rpc: Rpc[Any, Any], data: bytes) -> bytes:
     if len(data) > MESSAGE_BYTES_MAX:
-        raise RemoteError(f"the reply of {rpc.name} has {len(data)} bytes, at most {MESSAGE_BYTES_MAX} can be sent")
+        raise RemoteError(f"the reply to {rpc.name} has {len(data)} bytes, at most {MESSAGE_BYTES_MAX} can be sent")
     return data
 
 
 async def _written(context: Context, data: bytes) -> None:
     """Send the only message of a stream; returns when all but the last 64 KB of it have been read.
 
-    Raises CancelledError, which ends the call without an answer, if the caller has gone. There is no limit of time:
-    gRPC for Python cannot reset a single stream, so the reply would stay in memory, and the next one come on top of it.
+    Raises CancelledError, which ends the call without a reply, if the caller has closed the connection. There is no
+    timeout: gRPC for Python cannot reset a single stream, so the reply would stay in memory beside the next one.
     """
     try:
         await context.write(data)
@@ -273,6 +277,6 @@ async def _written(context: Context, data: bytes) -> None:
 
 
 async def _refuse(context: Context, error: YarnException) -> bytes:
-    """Ends the call with `error`; it never returns, for `abort` raises."""
+    """End the call with `error`. Never returns: `abort` raises."""
     await context.abort(status_of(error), status_text(error), error_metadata(error))
     raise AssertionError("abort raises")

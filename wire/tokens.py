@@ -1,12 +1,13 @@
-"""Tokens: statements of the RM, sealed with HMAC-SHA-256 under a key that only RM and NMs have.
+"""Tokens: identifiers signed with HMAC-SHA-256 under a key that only the RM and its NMs have.
 
-A token's identifier says whom it is for; the password is the identifier's seal. Who holds the key checks the seal and
-then believes the identifier, whoever brought it. Kinds and identifiers are Hadoop's; its seal is HMAC-SHA1.
+A token's identifier says whom it is for; its password is the signature of the identifier. A server that has the key
+checks the signature and then trusts the identifier, no matter who sent the token. Kinds and identifiers are Hadoop's;
+Hadoop signs with HMAC-SHA1.
 
-    AMRM token       one attempt's master      to the RM        signed and checked by the RM
-    NM token         one attempt's master      to one NM        signed by the RM, checked by the NM
+    AMRM token       one attempt's AM          to the RM        signed and checked by the RM
+    NM token         one attempt's AM          to one NM        signed by the RM, checked by the NM
     container token  one container on one NM   to start it      signed by the RM, checked by the NM
-    node token       one NM                    to the RM        sealed with the cluster's secret (ours; Kerberos there)
+    node token       one NM                    to the RM        signed with the cluster's secret (Hadoop: Kerberos)
     pack token       the NMs of one process    to the RM        likewise (wire.protocols.pack)
     client token     clients, administrators   to the RM        likewise
 """
@@ -55,20 +56,20 @@ Identifier = TypeVar("Identifier", bound=AMRMTokenIdentifier | NMTokenIdentifier
 
 
 def new_master_key() -> MasterKey:
-    """A fresh key with a random number, so that keys of two RMs are told apart."""
+    """A new key with a random id, so that keys of two RMs differ."""
     return MasterKey(1 + secrets.randbelow(INT32_MAX - 1), secrets.token_bytes(SECRET_BYTES))
 
 
-def seal(secret: bytes, identifier: bytes) -> bytes:
-    """The password that belongs to an identifier."""
+def signature(secret: bytes, identifier: bytes) -> bytes:
+    """The signature (password) of an identifier."""
     return hmac.new(secret, identifier, hashlib.sha256).digest()
 
 
 class KeyRing:
-    """The keys of one kind of token: `current` signs, and `next` or `previous` are taken as well while keys change.
+    """The keys of one kind of token: `current` signs; `next` and `previous` are accepted too while keys change.
 
-    RM: `roll` makes the next key, which goes out with heartbeats, and `activate_next` signs with it once the nodes
-    have it. NM: `accept` takes a new key from the RM and keeps the one before.
+    RM: `roll` creates the next key, which is sent with heartbeats, and `activate_next` makes it current once the nodes
+    have it. NM: `accept` stores a new key from the RM and keeps the previous one.
     """
 
     def __init__(self, current: MasterKey | None = None) -> None:
@@ -84,20 +85,20 @@ class KeyRing:
             self.current, self.next = self.next, None
 
     def accept(self, key: MasterKey) -> None:
-        """Take `key` as the current one; the same key again changes nothing."""
+        """Make `key` the current one; the same key again is a no-op."""
         if self.current is None or self.current.key_id != key.key_id:
             self.previous, self.current = self.current, key
 
     def newest(self) -> MasterKey | None:
-        """The key that a node should have by now: the next one while it is rolled out."""
+        """The key that a node should have: the next one while it is being rolled out."""
         return self.next or self.current
 
-    def taken(self) -> tuple[MasterKey, ...]:
-        """The current key, and the next one while there is one."""
+    def accepted(self) -> tuple[MasterKey, ...]:
+        """The current key, and the next one if there is one."""
         return tuple(key for key in (self.current, self.next) if key is not None)
 
     def find(self, key_id: int) -> MasterKey | None:
-        """The key of that number, if it is still taken."""
+        """The key with this id, if it is still accepted."""
         for key in (self.current, self.next, self.previous):
             if key is not None and key.key_id == key_id:
                 return key
@@ -120,14 +121,16 @@ class TokenSecretManager(Generic[Identifier]):
         key = self.signing_key()
         assert key is not None, f"no key to sign a {self.kind} with"
         data = self._write(replace(identifier, master_key_id=key.key_id))
-        return Token(data, seal(key.secret, data), self.kind, service)
+        return Token(data, signature(key.secret, data), self.kind, service)
 
     def check(self, token: Token | None) -> Identifier:
-        """What the token proves. Raises InvalidToken for one that is missing, of another kind, or not ours."""
+        """The identifier that the token proves. Raises InvalidToken if it is missing, of another kind, or not signed by
+        us.
+        """
         if token is None:
-            raise InvalidToken(f"no {self.kind} came with the call")
+            raise InvalidToken(f"the call has no {self.kind}")
         if token.kind != self.kind:
-            raise InvalidToken(f"a token of kind {token.kind[:40]!r} came with the call, it must be {self.kind}")
+            raise InvalidToken(f"the call has a token of kind {token.kind[:40]!r}, it must be {self.kind}")
         try:
             identifier = self._read(token.identifier)
         except (DecodeError, InvalidArgumentException) as error:
@@ -135,44 +138,44 @@ class TokenSecretManager(Generic[Identifier]):
         key = self.key_for(identifier)
         if key is None:
             raise InvalidToken(
-                f"the {self.kind} is sealed with key {identifier.master_key_id}, which is not taken (any more)"
+                f"the {self.kind} is signed with key {identifier.master_key_id}, which is unknown or has expired"
             )
-        if not hmac.compare_digest(seal(key.secret, token.identifier), token.password):
-            raise InvalidToken(f"the {self.kind}'s seal is wrong")
+        if not hmac.compare_digest(signature(key.secret, token.identifier), token.password):
+            raise InvalidToken(f"the {self.kind} has a wrong signature")
         return identifier
 
     def signing_key(self) -> MasterKey | None:
-        """The key that seals: not the next one while nodes may not have it yet."""
+        """The key to sign with: not the next one, which some nodes may not have yet."""
         return self.keys.current
 
     def key_for(self, identifier: Identifier) -> MasterKey | None:
-        """The key that must have sealed it, None if that key is not taken."""
+        """The key that must have signed it, None if that key is not accepted."""
         return self.keys.find(identifier.master_key_id)
 
 
 class AMRMTokenSecretManager(TokenSecretManager[AMRMTokenIdentifier]):
-    """Tokens of masters.
+    """Tokens of AMs.
 
-    A token outlives its attempt: Hadoop looks at it once a connection, and what a master of an ended attempt then hears
-    on that connection comes from ApplicationMasterService. Here each call is looked at, and the core says the same.
+    A token outlives its attempt: Hadoop checks it once per connection, and the AM of a finished attempt then gets its
+    error from ApplicationMasterService. Here each call is checked, and the core returns the same error.
     """
 
     def __init__(self, keys: KeyRing) -> None:
         super().__init__(AMRM_KIND, keys, write_amrm_identifier, read_amrm_identifier)
 
     def create(self, attempt_id: ApplicationAttemptId) -> Token:
-        """A token for the attempt's master."""
+        """A token for the attempt's AM."""
         return self.sign(AMRMTokenIdentifier(attempt_id, 0))
 
     def signing_key(self) -> MasterKey | None:
-        """The next key as soon as there is one: only the RM checks these tokens."""
+        """The newest key: only the RM checks these tokens."""
         return self.keys.newest()
 
 
 class NMTokenSecretManager(TokenSecretManager[NMTokenIdentifier]):
-    """Tokens that let a master talk to an NM.
+    """Tokens that let an AM call an NM.
 
-    At the NM an attempt goes on with the key it first came with, however often keys change (NMTokenSecretManagerInNM):
+    At the NM an attempt keeps the key of its first token, however often keys change (NMTokenSecretManagerInNM): call
     `remember` when a container of the attempt is started, `forget` when its application ends.
     """
 
@@ -181,7 +184,7 @@ class NMTokenSecretManager(TokenSecretManager[NMTokenIdentifier]):
         self._remembered: dict[ApplicationAttemptId, MasterKey] = {}
 
     def create(self, attempt_id: ApplicationAttemptId, node_id: NodeId, user: str) -> Token:
-        """A token for the attempt's master to talk to the node."""
+        """A token for the attempt's AM to call the node."""
         return self.sign(NMTokenIdentifier(attempt_id, node_id, user, 0), service=str(node_id))
 
     def remember(self, identifier: NMTokenIdentifier) -> None:
@@ -193,7 +196,7 @@ class NMTokenSecretManager(TokenSecretManager[NMTokenIdentifier]):
         self._remembered.pop(attempt_id, None)
 
     def node_of(self, token: Token | None) -> NodeId | None:
-        """Whom the token says it is for, which proves nothing yet; None if that cannot be read."""
+        """The node that the token claims to be for, not yet verified; None if it cannot be read."""
         if token is None or token.kind != self.kind:
             return None
         try:
@@ -202,7 +205,7 @@ class NMTokenSecretManager(TokenSecretManager[NMTokenIdentifier]):
             return None
 
     def check_for(self, token: Token | None, node_id: NodeId) -> NMTokenIdentifier:
-        """What the token proves at this node. Raises InvalidToken also if it is for another."""
+        """The identifier that the token proves at this node. Raises InvalidToken also if it is for another node."""
         identifier = self.check(token)
         if identifier.node_id != node_id:
             raise InvalidToken(f"Given NMToken for application : {identifier.attempt_id} is not valid for {node_id}")
@@ -216,17 +219,17 @@ class NMTokenSecretManager(TokenSecretManager[NMTokenIdentifier]):
 
 
 class ContainerTokenSecretManager(TokenSecretManager[ContainerTokenIdentifier]):
-    """Promises of containers. Expiry and a second use are the NM's to see: this checks the seal and the node."""
+    """Container tokens. Checks signature and node; the NM itself checks expiry and repeated use."""
 
     def __init__(self, keys: KeyRing) -> None:
         super().__init__(CONTAINER_KIND, keys, write_container_identifier, read_container_identifier)
 
     def create(self, identifier: ContainerTokenIdentifier) -> Token:
-        """The token that the NM wants to see (its `service` is the NM's address)."""
+        """The token with which the NM starts the container (its `service` is the NM's address)."""
         return self.sign(identifier, service=str(identifier.node_id))
 
     def check_for(self, token: Token | None, node_id: NodeId) -> ContainerTokenIdentifier:
-        """What the token promises at this node. Raises InvalidToken also if it is for another."""
+        """The identifier that the token proves at this node. Raises InvalidToken also if it is for another node."""
         identifier = self.check(token)
         if identifier.node_id != node_id:
             raise InvalidToken(
@@ -236,7 +239,7 @@ class ContainerTokenSecretManager(TokenSecretManager[ContainerTokenIdentifier]):
 
 
 class ClusterSecretManager(Generic[Proven]):
-    """Proofs to the RM of belonging to the cluster: who one is, under the secret that both were started with."""
+    """Tokens that prove to the RM who calls, signed with the cluster's secret."""
 
     def __init__(
         self,
@@ -256,48 +259,50 @@ class ClusterSecretManager(Generic[Proven]):
         proto = self._proto()
         self._write(who, proto)
         data = proto.SerializeToString(deterministic=True)
-        return Token(data, self._seal(data), self._kind, "")
+        return Token(data, self._signature(data), self._kind, "")
 
     def check(self, token: Token | None) -> Proven:
         """Who calls. Raises InvalidToken."""
         if token is None or token.kind != self._kind:
-            raise InvalidToken(f"no {self._kind} came with the call (has the NodeManager the cluster's secret?)")
-        if not hmac.compare_digest(self._seal(token.identifier), token.password):
-            raise InvalidToken(f"the {self._kind}'s seal is wrong: the NodeManager has the secret of another cluster")
+            raise InvalidToken(f"the call has no {self._kind} (does the NodeManager have the cluster's secret?)")
+        if not hmac.compare_digest(self._signature(token.identifier), token.password):
+            raise InvalidToken(
+                f"the {self._kind} has a wrong signature: the NodeManager has the secret of another cluster"
+            )
         try:
             return self._read(self._proto.FromString(token.identifier))
         except (DecodeError, InvalidArgumentException) as error:
             raise InvalidToken(f"the {self._kind}'s identifier cannot be read: {error}") from None
 
-    def _seal(self, data: bytes) -> bytes:
-        return _seal_of_kind(self._secret, self._kind, data)
+    def _signature(self, data: bytes) -> bytes:
+        return _signature_of_kind(self._secret, self._kind, data)
 
 
 class NodeTokenSecretManager(ClusterSecretManager[NodeId]):
-    """A node's proof."""
+    """Node tokens: they prove which node calls."""
 
     def __init__(self, cluster_secret: bytes) -> None:
         super().__init__(cluster_secret, NODE_KIND, NodeIdProto, write_node_id, read_node_id)
 
 
 class ClientTokenSecretManager:
-    """Proves that a client may read the cluster's secret. It says nothing about the user, whom the caller names."""
+    """Client tokens: they prove that a client can read the cluster's secret, not who it is."""
 
     def __init__(self, cluster_secret: bytes) -> None:
         self._secret = cluster_secret
 
     def create(self) -> Token:
-        """The token to send with calls to clients' ports; its identifier is empty."""
-        return Token(b"", _seal_of_kind(self._secret, CLIENT_KIND, b""), CLIENT_KIND, "")
+        """The token for calls to the client and admin ports; its identifier is empty."""
+        return Token(b"", _signature_of_kind(self._secret, CLIENT_KIND, b""), CLIENT_KIND, "")
 
     def check(self, token: Token | None) -> None:
         """Raises InvalidToken for a token that is missing, of another kind, or of another cluster."""
         if token is None or token.kind != CLIENT_KIND:
-            raise InvalidToken(f"no {CLIENT_KIND} came with the call")
-        if not hmac.compare_digest(_seal_of_kind(self._secret, CLIENT_KIND, token.identifier), token.password):
-            raise InvalidToken(f"the {CLIENT_KIND} was made with another secret than this cluster's")
+            raise InvalidToken(f"the call has no {CLIENT_KIND}")
+        if not hmac.compare_digest(_signature_of_kind(self._secret, CLIENT_KIND, token.identifier), token.password):
+            raise InvalidToken(f"the {CLIENT_KIND} is signed with the secret of another cluster")
 
 
-def _seal_of_kind(secret: bytes, kind: str, identifier: bytes) -> bytes:
-    """A seal that includes the kind, so that a token of one kind cannot be shown as one of another."""
-    return seal(secret, kind.encode() + b"\0" + identifier)
+def _signature_of_kind(secret: bytes, kind: str, identifier: bytes) -> bytes:
+    """A signature that includes the kind, so that a token of one kind cannot be used as another."""
+    return signature(secret, kind.encode() + b"\0" + identifier)

@@ -1,4 +1,4 @@
-"""Which rack a host is in: TableMapping's file of `host rack` lines, or everybody in one rack."""
+"""The racks of hosts: TableMapping's file of `host rack` lines, or one rack for all hosts."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from yarn.nodes import DEFAULT_RACK
 from yarn.settings.yarnling import NODE_SWITCH_MAPPING, TOPOLOGY_TABLE_FILE
 
 TABLE_BYTES_MAX = 16 * 1024 * 1024
-"""A line is some 30 bytes: room for half a million hosts."""
+"""Room for half a million hosts: a line has some 30 bytes."""
 
 _TABLE_MAPPING = "org.apache.hadoop.net.TableMapping"
 
 
 class Topology:
-    """{host: rack}; a host that is not in it is in the default rack."""
+    """{host: rack}; hosts that are not listed are in the default rack."""
 
     def __init__(self, racks: Mapping[str, str]) -> None:
         self._racks = racks
@@ -26,7 +26,8 @@ class Topology:
     def read(conf: Configuration) -> Topology:
         """The table that `conf` names. Raises YarnException if it cannot be read.
 
-        Other mappings than TableMapping, and one without a file, put every host in the default rack, as Hadoop does.
+        Any other mapping than TableMapping, and one without a file, puts every host into the default rack, as in
+        Hadoop.
         """
         if NODE_SWITCH_MAPPING.of(conf) != _TABLE_MAPPING:
             return Topology({})
@@ -38,16 +39,16 @@ class Topology:
 
 
 def _read_table(path: Path) -> dict[str, str]:
-    """Lines that are not two words are passed over, as in TableMapping; so are comments."""
+    """Comments and lines that do not have two words are skipped, as in TableMapping."""
     said = f"{TOPOLOGY_TABLE_FILE.key} = {path}"
     try:
         if path.stat().st_size > TABLE_BYTES_MAX:
             raise YarnException(f"{said}: larger than {TABLE_BYTES_MAX} bytes")
         text = path.read_text(encoding="utf-8")
     except OSError as error:
-        raise YarnException(f"{said}: {error.strerror} (give a file of `host rack` lines)") from None
+        raise YarnException(f"{said}: {error.strerror} (name a file of `host rack` lines)") from None
     except UnicodeDecodeError:
-        raise YarnException(f"{said}: is not UTF-8 (save it as UTF-8)") from None
+        raise YarnException(f"{said}: not UTF-8 (save it as UTF-8)") from None
     racks = {}
     for line in text.splitlines():
         words = line.split()

@@ -1,4 +1,4 @@
-"""Applications and attempts: what a client submits and what it is told. Times are wall-clock ms, 0 = not yet."""
+"""Applications and attempts: what clients submit, and what they get reported. Times are wall-clock ms, 0 = not yet."""
 
 from __future__ import annotations
 
@@ -24,19 +24,20 @@ from yarn.times import UNLIMITED
 
 LABEL_NOT_SET = "<Not set>"
 DEFAULT_PARTITION = "<DEFAULT_PARTITION>"
-"""How reports name the nodes without a label."""
+"""The name of the nodes without a label in reports."""
 NO_REMAINING_TIME = -1
-"""What is left of a lifetime that does not end."""
+"""The remaining time of an unlimited lifetime."""
 DEFAULT_QUEUE = "default"
 DEFAULT_NAME = "N/A"
 DEFAULT_TYPE = "YARN"
 
 
 class ApplicationSubmissionContext(Struct, frozen=True):
-    """All that a client says of an application. Defaults are Hadoop's.
+    """A client's description of an application. Defaults are Hadoop's.
 
-    `max_app_attempts` 0 = the RM's; `attempt_failures_validity_interval_ms` -1 = every failure counts for ever;
-    `am_requests` are the master's asks (exactly one for `*`); empty: one of `resource`. `lifetime_s` None = no limit.
+    `max_app_attempts` 0 = the RM's; `attempt_failures_validity_interval_ms` -1 = every failure counts forever;
+    `am_requests` are the resource requests for the AM (exactly one for `*`); empty: one of `resource`. `lifetime_s`
+    None = no limit.
     """
 
     application_id: ApplicationId
@@ -57,7 +58,9 @@ class ApplicationSubmissionContext(Struct, frozen=True):
 
 
 class ApplicationResourceUsage(Struct, frozen=True):
-    """What an application holds and has used so far: MB and vcores times seconds, finished and live containers."""
+    """What an application uses now, and what it has used so far in MB- and vcore-seconds of live and completed
+    containers.
+    """
 
     used_containers: int = 0
     reserved_containers: int = 0
@@ -73,10 +76,10 @@ class ApplicationResourceUsage(Struct, frozen=True):
 
 
 class ApplicationReport(SecretRecord, frozen=True):
-    """An application as its clients see it. `queue` is the full path once it was placed.
+    """An application as clients see it. `queue` is the full path once it was placed.
 
     `am_label_expression` None: of an unmanaged application. `lifetime_ends` is as yarn.times writes it.
-    `am_rm_token` goes to the user of an unmanaged application alone, whose master has no other way to get it.
+    `am_rm_token` is only for the user of an unmanaged application, whose AM cannot get it in another way.
     """
 
     secret_fields: ClassVar = ("am_rm_token",)
@@ -156,7 +159,7 @@ class ContainerReport(Struct, frozen=True):
 
 
 class ApplicationFilter(Struct, frozen=True):
-    """Which applications to list: AND over the fields, OR inside each; an empty field lets all through."""
+    """Which applications to list: AND over the fields, OR inside each; an empty field does not filter."""
 
     types: frozenset[str] = frozenset()
     states: frozenset[YarnApplicationState] = frozenset()

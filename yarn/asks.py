@@ -1,4 +1,4 @@
-"""What an AM asks of the RM: containers, changes of containers, nodes to keep away from."""
+"""What an AM requests from the RM: containers, and updates of containers; and what the RM may take back."""
 
 from __future__ import annotations
 
@@ -9,17 +9,18 @@ from yarn.resource import Resource
 from yarn.states import ContainerUpdateType, ExecutionType
 
 UNDEFINED_PRIORITY = -1
-"""Of an ask that is in no order, such as what a preemption message names."""
+"""The priority of a request that has none, like those in a preemption message."""
 
 ANY = "*"
-"""The resource name that stands for any host."""
+"""The resource name for any host."""
 
 
 class ResourceRequest(Struct, frozen=True):
-    """An ask. It is absolute: it REPLACES what was asked for the same (priority, request id, resource name).
+    """A resource request. It is absolute: it REPLACES the earlier one of the same (priority, request id, resource
+    name).
 
-    `resource_name` is a host, a rack (`/r1`) or `*`; a container on a host needs all three rows. `count` 0 withdraws.
-    `label` None means: the application's, else the queue's, expression.
+    `resource_name` is a host, a rack (`/r1`) or `*`; a container on a host needs all three requests. `count` 0
+    withdraws it. `label` None means the application's expression, or else the queue's.
     """
 
     priority: int
@@ -34,7 +35,7 @@ class ResourceRequest(Struct, frozen=True):
 
 
 class UpdateContainerRequest(Struct, frozen=True):
-    """A change of a running container; `version` is the container's as the AM knows it."""
+    """An update of a running container; `version` is the version that the AM knows."""
 
     container_id: ContainerId
     version: int
@@ -44,7 +45,7 @@ class UpdateContainerRequest(Struct, frozen=True):
 
 
 class UpdateContainerError(Struct, frozen=True):
-    """Why a change was refused, as `reason` (Hadoop's word, such as INVALID_CONTAINER_ID) and the request."""
+    """Why an update was refused: `reason` is Hadoop's constant, e.g. INVALID_CONTAINER_ID."""
 
     reason: str
     request: UpdateContainerRequest
@@ -52,7 +53,7 @@ class UpdateContainerError(Struct, frozen=True):
 
 
 class Preemption(Struct, frozen=True):
-    """What will be (`strict`) or may be (`negotiable`) taken from an AM; `asks` is what giving back equals."""
+    """Containers that will be (`strict`) or may be (`negotiable`) preempted; releasing `asks` instead is as good."""
 
     strict: tuple[ContainerId, ...] = ()
     negotiable: tuple[ContainerId, ...] = ()

@@ -1,4 +1,4 @@
-"""Containers: what is to run, where it was allocated, how it does and how it ended."""
+"""Containers: what they run, where they are allocated, and their status; and tokens."""
 
 from __future__ import annotations
 
@@ -30,7 +30,9 @@ CLIENT_KIND = "YarnlingClientToken"
 
 
 class Token(SecretRecord, frozen=True):
-    """A signed statement: `identifier` (a serialised record), `password` (its HMAC), what kind, for whom."""
+    """A token: `identifier` (a serialised record), `password` (its HMAC), the kind, and `service` (the server it is
+    for).
+    """
 
     secret_fields: ClassVar = ("password",)
 
@@ -41,9 +43,9 @@ class Token(SecretRecord, frozen=True):
 
 
 class LocalResource(Struct, frozen=True):
-    """A file that a container needs in its work directory: `url` such as `file:/data/words.txt`.
+    """A file that a container needs in its work directory; `url` is e.g. `file:/data/words.txt`.
 
-    `timestamp_ms` must equal the file's modification time when it is fetched; `size_bytes` is what was told.
+    `timestamp_ms` must equal the file's modification time when it is fetched; `size_bytes` is not checked.
     `pattern` goes with LocalResourceType.PATTERN.
     """
 
@@ -56,7 +58,7 @@ class LocalResource(Struct, frozen=True):
 
 
 class ContainerRetryContext(Struct, frozen=True):
-    """When and how often the NM starts a failed container again. Intervals in ms; max_retries -1 = for ever."""
+    """When and how often the NM restarts a failed container. Intervals in ms; max_retries -1 = forever."""
 
     policy: ContainerRetryPolicy = ContainerRetryPolicy.NEVER_RETRY
     error_codes: frozenset[int] = frozenset()
@@ -66,10 +68,10 @@ class ContainerRetryContext(Struct, frozen=True):
 
 
 class ContainerLaunchContext(SecretRecord, frozen=True):
-    """What to run: the commands are joined with blanks and handed to bash as they are.
+    """What to run: the commands are joined with blanks and passed to bash unchanged.
 
     `local_resources` {link name below the work directory: resource}; `service_data` {auxiliary service: bytes};
-    `tokens` is the serialised credentials for the container (opaque here). `application_acls`, of a master's, say who
+    `tokens` is the serialised credentials for the container (opaque here). `application_acls`, in an AM's, say who
     else may view or change the application: users, a blank, groups.
     """
 
@@ -85,7 +87,7 @@ class ContainerLaunchContext(SecretRecord, frozen=True):
 
 
 class Container(Struct, frozen=True):
-    """An allocated container as an AM gets it; `token` is what its NM wants to see to start it."""
+    """An allocated container as an AM gets it; `token` is its container token, which the NM needs to start it."""
 
     id: ContainerId
     node_id: NodeId
@@ -99,7 +101,7 @@ class Container(Struct, frozen=True):
 
 
 class ContainerStatus(Struct, frozen=True):
-    """How a container does: what NMs report, and what an AM hears of an end."""
+    """The status of a container, as NMs report it, and as AMs get it when it completes."""
 
     container_id: ContainerId
     state: ContainerState
@@ -127,7 +129,7 @@ class NMContainerStatus(Struct, frozen=True):
 
 
 class ContainerTokenIdentifier(Struct, frozen=True):
-    """What the RM promises an NM about a container (BaseContainerTokenIdentifier). Times are wall-clock ms.
+    """The content of a container token (BaseContainerTokenIdentifier). Times are wall-clock ms.
 
     `rm_identifier` is the RM's start time: an NM refuses containers of an earlier RM.
     """
@@ -149,7 +151,7 @@ class ContainerTokenIdentifier(Struct, frozen=True):
 
 
 class NMTokenIdentifier(Struct, frozen=True):
-    """Lets one attempt talk to one NM."""
+    """The content of an NM token: one attempt may call one NM."""
 
     attempt_id: ApplicationAttemptId
     node_id: NodeId
@@ -158,7 +160,7 @@ class NMTokenIdentifier(Struct, frozen=True):
 
 
 class AMRMTokenIdentifier(Struct, frozen=True):
-    """Lets the master of one attempt talk to the RM."""
+    """The content of an AMRM token: the AM of one attempt may call the RM."""
 
     attempt_id: ApplicationAttemptId
     master_key_id: int

@@ -1,4 +1,4 @@
-"""Errors under YARN's class names. Whose fault is told by the type; whether it had an effect, by `definite`.
+"""Errors under YARN's class names. The type says whose fault it is, `definite` whether the call may have had an effect.
 
 The Java class name travels with an error over the wire (SerializedExceptionProto.class_name); a client gets the
 same Python class back.
@@ -12,7 +12,7 @@ _YARN = "org.apache.hadoop.yarn.exceptions"
 
 
 class YarnException(Exception):
-    """What a daemon tells a caller: the caller's fault unless a subclass says otherwise.
+    """An error that a daemon returns to a caller: the caller's fault unless a subclass says otherwise.
 
     `definite`: True if the call surely had and will have no effect, so that it can be tried again. It is the class's,
     but an error that came over the wire carries what its server said.
@@ -26,7 +26,7 @@ class YarnException(Exception):
         return str(self.args[0]) if self.args else ""
 
     def __eq__(self, other: object) -> bool:
-        """Errors that say the same are equal: a replayed log must have equal refusals."""
+        """Errors of the same class and message are equal, so that a replayed log has equal refusals."""
         return type(self) is type(other) and isinstance(other, YarnException) and self.args == other.args
 
     def __hash__(self) -> int:
@@ -44,7 +44,7 @@ class InvalidArgumentException(YarnException):
 
 
 class InvalidIdException(InvalidArgumentException):
-    """Text or a message that is no id (Java: IllegalArgumentException)."""
+    """Text or a message that is not a valid id (Java: IllegalArgumentException)."""
 
 
 class ApplicationNotFoundException(YarnException):
@@ -54,13 +54,13 @@ class ApplicationNotFoundException(YarnException):
 
 
 class ApplicationAttemptNotFoundException(YarnException):
-    """The RM does not know the attempt; in `allocate` it tells the AM to stop."""
+    """The RM does not know the attempt; from `allocate` it means that the AM must exit."""
 
     java_class = f"{_YARN}.ApplicationAttemptNotFoundException"
 
 
 class ContainerNotFoundException(YarnException):
-    """The RM does not know the container, or not any more."""
+    """The RM does not know the container (any more)."""
 
     java_class = f"{_YARN}.ContainerNotFoundException"
 
@@ -78,13 +78,13 @@ class InvalidApplicationMasterRequestException(YarnException):
 
 
 class InvalidResourceRequestException(YarnException):
-    """An ask that fails validation; nothing of its call was applied."""
+    """A resource request that fails validation; nothing of its call was applied."""
 
     java_class = f"{_YARN}.InvalidResourceRequestException"
 
 
 class InvalidLabelResourceRequestException(InvalidResourceRequestException):
-    """An ask whose node label expression cannot be used."""
+    """A resource request whose node label expression cannot be used."""
 
     java_class = f"{_YARN}.InvalidLabelResourceRequestException"
 
@@ -108,7 +108,7 @@ class InvalidContainerException(YarnException):
 
 
 class NMNotYetReadyException(YarnException):
-    """The NM still recovers the container."""
+    """The NM is still recovering the container."""
 
     java_class = f"{_YARN}.NMNotYetReadyException"
 
@@ -132,7 +132,7 @@ class YARNFeatureNotEnabledException(YarnException):
 
 
 class AccessControlException(YarnException):
-    """The caller may not do this, or the queue takes no applications now."""
+    """The caller may not do this, or the queue does not accept applications now."""
 
     java_class = "org.apache.hadoop.security.AccessControlException"
 
@@ -150,13 +150,13 @@ class StandbyException(YarnException):
 
 
 class ServerUnavailable(YarnException):
-    """No answer: the server was not reached (`definite`), or went silent after the call was sent (not)."""
+    """No reply: the server was not reached (`definite`), or did not answer after the call was sent (not definite)."""
 
     java_class = "java.net.ConnectException"
 
 
 class CallOutcomeUnknown(ServerUnavailable):
-    """The call was sent and no answer came: it may have had its effect."""
+    """The call was sent and no reply came: it may have had its effect."""
 
     java_class = "java.net.SocketTimeoutException"
     definite = False

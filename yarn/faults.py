@@ -31,14 +31,14 @@ OVERRIDE = Origin("override")
 
 
 class Severity(Enum):
-    """ERROR: the configuration is refused. WARNING: it is taken, but surely not as meant."""
+    """ERROR: the configuration is refused. WARNING: it is accepted, but surely not as intended."""
 
     ERROR = "error"
     WARNING = "warning"
 
 
 class Fault(Struct, frozen=True):
-    """One thing wrong in a configuration, with what would put it right.
+    """One problem of a configuration, with its remedy.
 
     `value` is None when the fault is that nothing was set, or that the file cannot be read at all
     (then `key` is empty as well). `problem` names the bound, `remedy` starts with a verb.

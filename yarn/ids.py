@@ -1,4 +1,4 @@
-"""Identities, printed and parsed exactly as Hadoop does.
+"""Ids, printed and parsed exactly as Hadoop does.
 
 They are named tuples: cheap to make, to hash and to order, and the order is Hadoop's (by time stamp, then number).
 """
@@ -11,7 +11,7 @@ from typing import NamedTuple, TypeVar
 from yarn.errors import InvalidIdException
 
 EPOCH_BITS = 40
-"""A container's number holds the RM's epoch above this many bits (ContainerId.CONTAINER_ID_BITMASK)."""
+"""A container's number has the RM's epoch above this many bits (ContainerId.CONTAINER_ID_BITMASK)."""
 
 _SEQUENCE_MASK = (1 << EPOCH_BITS) - 1
 _APPLICATION = re.compile(r"application_(\d{1,19})_(\d{1,10})")
@@ -32,7 +32,7 @@ class ApplicationId(NamedTuple):
 
     @staticmethod
     def parse(text: str) -> ApplicationId:
-        """Raises InvalidIdException if `text` is no application id."""
+        """Raises InvalidIdException if `text` is not an application id."""
         match = _match(_APPLICATION, text, "ApplicationId", "application_1700000000000_0001")
         return ApplicationId(int(match[1]), int(match[2]))
 
@@ -49,7 +49,7 @@ class ApplicationAttemptId(NamedTuple):
 
     @staticmethod
     def parse(text: str) -> ApplicationAttemptId:
-        """Raises InvalidIdException if `text` is no attempt id."""
+        """Raises InvalidIdException if `text` is not an attempt id."""
         match = _match(_ATTEMPT, text, "ApplicationAttemptId", "appattempt_1700000000000_0001_000001")
         return ApplicationAttemptId(ApplicationId(int(match[1]), int(match[2])), int(match[3]))
 
@@ -57,7 +57,7 @@ class ApplicationAttemptId(NamedTuple):
 class ContainerId(NamedTuple):
     """`container_[e<epoch>_]<cluster timestamp>_<application>_<attempt>_<sequence>`.
 
-    `number` holds both: epoch << 40 | sequence; the epoch (restarts of the RM) is printed only above 0.
+    `number` is epoch << 40 | sequence; the epoch (restarts of the RM) is printed only above 0.
     """
 
     attempt_id: ApplicationAttemptId
@@ -83,7 +83,7 @@ class ContainerId(NamedTuple):
 
     @staticmethod
     def parse(text: str) -> ContainerId:
-        """Raises InvalidIdException if `text` is no container id."""
+        """Raises InvalidIdException if `text` is not a container id."""
         match = _match(_CONTAINER, text, "ContainerId", "container_1700000000000_0001_01_000001")
         attempt_id = ApplicationAttemptId(ApplicationId(int(match[2]), int(match[3])), int(match[4]))
         return ContainerId(attempt_id, int(match[1] or 0) << EPOCH_BITS | int(match[5]))
@@ -100,7 +100,7 @@ class NodeId(NamedTuple):
 
     @property
     def reading_order(self) -> tuple[tuple[str | int, ...], int]:
-        """What lists for people are sorted by: 127.0.0.2 before 127.0.0.10, as numbers in a name count as such."""
+        """The sort key of lists for people: numbers in a name count as numbers, 127.0.0.2 before 127.0.0.10."""
         parts = _NUMBER.split(self.host)
         return tuple(int(part) if index % 2 else part for index, part in enumerate(parts)), self.port
 
@@ -115,7 +115,7 @@ AnyId = TypeVar("AnyId", ApplicationId, ApplicationAttemptId, ContainerId, NodeI
 
 
 def as_id(kind: type[AnyId], given: AnyId | str) -> AnyId:
-    """The id that a caller gave, as such or as its text. Raises InvalidIdException if it is neither."""
+    """The id that a caller passed, as a record or as text. Raises InvalidIdException if it is neither."""
     if isinstance(given, kind):
         return given
     if isinstance(given, str):

@@ -1,4 +1,4 @@
-"""Nodes: what an NM says of itself and what is told of it."""
+"""Nodes: their health, reports, metrics and labels."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ class QueueStatistics(Struct, frozen=True):
 
 
 class QueuePartition(Struct, frozen=True):
-    """What a queue has of the nodes with a label: capacities are fractions (0..1) as in QueueInfo."""
+    """A queue's capacities on the nodes with a label, as fractions (0..1) as in QueueInfo."""
 
     label: str
     capacity: float
@@ -47,7 +47,7 @@ class QueuePartition(Struct, frozen=True):
 class QueueInfo(Struct, frozen=True):
     """A queue: capacities are fractions (0..1) of the parent's, `current_capacity` is used / guaranteed.
 
-    They are of the nodes without label; `partitions` tells of those with one that the queue may use.
+    They are those of the nodes without a label; `partitions` has those of the labels that the queue may use.
     """
 
     name: str

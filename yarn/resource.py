@@ -110,7 +110,7 @@ class Resource:
 
 
 NONE = Resource(0, 0)
-"""Nothing, for a cluster of two types; `ResourceTypes.none` for others."""
+"""Zero of both, for a cluster of two types; `ResourceTypes.none` for others."""
 
 
 def componentwise_min(a: Resource, b: Resource) -> Resource:

@@ -1,4 +1,4 @@
-"""States and kinds that travel on the wire, in Hadoop's spelling; the values are the wire's numbers."""
+"""States and kinds in messages, in Hadoop's spelling; the values are the numbers on the wire."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class YarnApplicationAttemptState(Enum):
 
 
 class FinalApplicationStatus(Enum):
-    """How the AM says that its application ended."""
+    """The final status that an AM reports for its application."""
 
     UNDEFINED = 0
     SUCCEEDED = 1
@@ -58,7 +58,7 @@ class ContainerState(Enum):
 
 
 class ContainerSubState(Enum):
-    """What a container does within its ContainerState."""
+    """The finer state of a container within its ContainerState."""
 
     SCHEDULED = 1
     RUNNING = 2
@@ -86,7 +86,7 @@ UNUSABLE_NODE_STATES = frozenset(
 
 
 class DecommissionType(Enum):
-    """How excluded nodes go: NORMAL and FORCEFUL at once, GRACEFUL when they are empty or have waited long enough."""
+    """How excluded nodes are decommissioned: NORMAL and FORCEFUL at once, GRACEFUL when empty or after a timeout."""
 
     NORMAL = 1
     GRACEFUL = 2
@@ -102,7 +102,7 @@ class NodeAction(Enum):
 
 
 class NodeUpdateType(Enum):
-    """How a node's usability changed, as an AM hears it."""
+    """How a node's usability changed, as reported to AMs."""
 
     USABLE = 0
     UNUSABLE = 1
@@ -110,7 +110,7 @@ class NodeUpdateType(Enum):
 
 
 class QueueState(Enum):
-    """RUNNING takes applications; DRAINING is stopped but still has some."""
+    """RUNNING accepts applications; DRAINING is stopped but still has some."""
 
     STOPPED = 1
     RUNNING = 2
@@ -118,7 +118,7 @@ class QueueState(Enum):
 
 
 class LogAggregationStatus(Enum):
-    """How far the collection of an application's logs is."""
+    """The progress of an application's log aggregation."""
 
     DISABLED = 1
     NOT_START = 2
@@ -130,14 +130,14 @@ class LogAggregationStatus(Enum):
 
 
 class ApplicationAccessType(Enum):
-    """What an application's own access lists let others do with it."""
+    """The operations that an application's own access lists allow."""
 
     VIEW_APP = 1
     MODIFY_APP = 2
 
 
 class ApplicationsRequestScope(Enum):
-    """Which applications a list is to have: all, those that the caller may view, or its own."""
+    """Which applications to list: all, those that the caller may view, or the caller's own."""
 
     ALL = 0
     VIEWABLE = 1
@@ -166,7 +166,7 @@ class ContainerType(Enum):
 
 
 class ContainerUpdateType(Enum):
-    """How an AM wants a running container changed."""
+    """How an AM wants to update a running container."""
 
     INCREASE_RESOURCE = 0
     DECREASE_RESOURCE = 1
@@ -191,7 +191,7 @@ class LocalResourceType(Enum):
 
 
 class LocalResourceVisibility(Enum):
-    """Who shares the NM's copy: everybody, one user's applications, one application."""
+    """Who shares the NM's copy: all users, one user's applications, one application."""
 
     PUBLIC = 1
     PRIVATE = 2
@@ -199,7 +199,7 @@ class LocalResourceVisibility(Enum):
 
 
 class ContainerRetryPolicy(Enum):
-    """Whether the NM starts a failed container again in its place."""
+    """Whether the NM restarts a failed container in place."""
 
     NEVER_RETRY = 0
     RETRY_ON_ALL_ERRORS = 1

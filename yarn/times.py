@@ -1,8 +1,7 @@
-"""Moments as YARN writes them in messages (Hadoop's Times).
+"""Times as YARN writes them in messages (Hadoop's Times).
 
-Hadoop writes them in the zone of the machine it runs on; here they are UTC everywhere, so that nothing pure has to ask
-for a zone. Read is any offset. The calendar is worked out here, because what is pure may not import datetime, which
-could also tell the time.
+Hadoop writes them in the time zone of its machine; here they are always UTC, so that pure code needs no time zone. Any
+offset is parsed. The calendar is computed here because pure modules may not import datetime, which has a clock.
 """
 
 from __future__ import annotations
@@ -12,16 +11,18 @@ import re
 from yarn.errors import YarnException
 
 UNLIMITED = "UNLIMITED"
-"""Where a moment would stand that never comes."""
+"""Written instead of a time that never comes."""
 
 _ISO8601 = re.compile(r"(\d{4})-(\d\d)-(\d\d)T(\d\d):(\d\d):(\d\d)\.(\d{3})([+-])(\d\d)(\d\d)", re.ASCII)
 _DAY_MS = 86_400_000
 _LAST_MS = 253_402_300_799_999
-"""The end of the year 9999: the form has four digits for a year."""
+"""The end of the year 9999: the format has four digits for a year."""
 
 
 def format_iso8601(moment_ms: int) -> str:
-    """`moment_ms` since 1970 as `2026-11-21T02:06:16.304+0000`; what the calendar does not hold as its nearest end."""
+    """`moment_ms` since 1970 as `2026-11-21T02:06:16.304+0000`; times outside the years 1970 to 9999 as the nearest one
+    inside.
+    """
     days, rest_ms = divmod(max(0, min(moment_ms, _LAST_MS)), _DAY_MS)
     seconds, ms = divmod(rest_ms, 1000)
     year, month, day = _date_of(days)
@@ -30,7 +31,7 @@ def format_iso8601(moment_ms: int) -> str:
 
 
 def parse_iso8601(text: str) -> int:
-    """Milliseconds since 1970. Raises YarnException for any other form (RMServerUtils' check of timeouts)."""
+    """Milliseconds since 1970. Raises YarnException for any other format (RMServerUtils' check of timeouts)."""
     match = _ISO8601.fullmatch(text)
     if match is not None:
         sign = -1 if match[8] == "-" else 1
@@ -65,7 +66,7 @@ def _date_of(days: int) -> tuple[int, int, int]:
 
 
 def _days_of(year: int, month: int, day: int) -> int:
-    """Days from 1 January 1970 to a date; of a date that is none, those of another."""
+    """Days from 1 January 1970 to a date. A date that does not exist gives the days of another one."""
     era, year_of_era = divmod(year - (month <= 2), 400)
     day_of_year = (153 * ((month + 9) % 12) + 2) // 5 + day - 1
     day_of_era = 365 * year_of_era + year_of_era // 4 - year_of_era // 100 + day_of_year

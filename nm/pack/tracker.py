@@ -173,7 +173,7 @@ class PackTracker:
     def _take_reply(self, heartbeats: Heartbeats, reply: PackHeartbeatReply) -> None:
         self._batcher.expect(heartbeats.keys() - reply.unknown - reply.failed.keys(), len(self.calls))
         for (number, request), response_id in zip(heartbeats.items(), reply.response_ids, strict=True):
-            node, in_full = self.calls[number], reply.told.get(number)
+            node, in_full = self.calls[number], reply.full.get(number)
             if number in reply.unknown:
                 self._answered.pop(number, None)
                 self._batcher.put(number, request, at_once=True)

@@ -1,8 +1,8 @@
-"""The RM's service for NMs that share a process: each of their calls is many of ResourceTracker's.
+"""The RM's service for NMs that share a process: each of their calls stands for many calls of ResourceTracker.
 
-The core sees what it would see of single nodes: an event a node, in their order, each answered by itself. What is
-spared is around it: a call, its token and its messages. A node that has nothing new to tell is not told of again: its
-heartbeat is made from its last one, which is kept here.
+The core sees the same events as from single nodes: one per node, in their order, each answered separately. Packing
+saves the calls, their tokens and their messages. For a node without news a heartbeat contains only its number: its
+request is made from the node's last one, which is kept here.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from yarn.protocols.tracker import (
 from yarn.states import NodeAction
 
 STEPS_A_TURN = 16
-"""So many steps of the core are taken before other calls get their turn: half a millisecond, which they wait longer."""
+"""Steps of the core before other calls get their turn: half a millisecond."""
 
 
 def serve_packs(
@@ -42,7 +42,7 @@ def serve_packs(
 
 
 class _KnownPack:
-    """`heard`[number]: the node's last heartbeat, and `answered`[number] the response id of its answer."""
+    """A pack's last heartbeats: `heard`[number] is the node's request, `answered`[number] its reply's id."""
 
     def __init__(self, pack: Pack) -> None:
         self.pack = pack
@@ -51,10 +51,10 @@ class _KnownPack:
         self.answered = [0] * pack.count
 
     def heartbeat(self, number: int, response_id: int, beat: PackHeartbeat) -> NodeHeartbeatRequest | None:
-        """What the node says in `beat`; None if it refers to a heartbeat that is not known."""
-        told = beat.told.get(number)
-        if told is not None:
-            return told
+        """The node's heartbeat in `beat`; None if it refers to an earlier one that is not known here."""
+        full = beat.full.get(number)
+        if full is not None:
+            return full
         heard = self.heard[number]
         if heard is None or self.answered[number] != response_id:
             return None
@@ -79,7 +79,7 @@ class _KnownPack:
 
 
 class PackTrackerService:
-    """PackTrackerProtocol: a pack speaks for its own nodes only."""
+    """PackTrackerProtocol. A pack acts only for its own nodes."""
 
     def __init__(self, shell: ResourceManagerShell, signer: ResponseSigner, topology: Topology) -> None:
         self._shell = shell
@@ -92,11 +92,9 @@ class PackTrackerService:
         self, caller: Caller[Pack], request: tuple[RegisterNodeManagerRequest, ...]
     ) -> tuple[RegisterOutcome, ...]:
         nodes = frozenset(self._known(caller.verified).nodes)
-        strangers = [str(node.node_id) for node in request if node.node_id not in nodes]
-        if strangers:
-            raise AccessControlException(
-                f"the pack of {caller.verified.first} may not speak for {', '.join(strangers[:5])}"
-            )
+        others = [str(node.node_id) for node in request if node.node_id not in nodes]
+        if others:
+            raise AccessControlException(f"the pack of {caller.verified.first} may not act for {', '.join(others[:5])}")
         answers = []
         for count, registration in enumerate(request, 1):
             answers.append(self._register(registration))
@@ -107,10 +105,10 @@ class PackTrackerService:
     @handles(PackTrackerProtocol.pack_heartbeat)
     async def pack_heartbeat(self, caller: Caller[Pack], request: PackHeartbeat) -> PackHeartbeatReply:
         known = self._known(caller.verified)
-        _check_numbers(caller.verified, (*request.nodes, *request.told))
-        for number, told in request.told.items():
-            if told.node_id != known.nodes[number]:
-                raise AccessControlException(f"node {number} of {known.pack.first} may not speak for {told.node_id}")
+        _check_numbers(caller.verified, (*request.nodes, *request.full))
+        for number, full in request.full.items():
+            if full.node_id != known.nodes[number]:
+                raise AccessControlException(f"node {number} of {known.pack.first} may not act for {full.node_id}")
         steps: list[tuple[int, NodeHeartbeatRequest, asyncio.Future[NodeHeartbeatResponse]]] = []
         unknown: set[int] = set()
         for number, response_id in zip(request.nodes, request.response_ids, strict=True):
@@ -155,7 +153,7 @@ class PackTrackerService:
         unknown: set[int],
     ) -> PackHeartbeatReply:
         response_ids: dict[int, int] = {}
-        told: dict[int, NodeHeartbeatResponse] = {}
+        full: dict[int, NodeHeartbeatResponse] = {}
         failed: dict[int, YarnException] = {}
         interval_ms = 0
         have_keys = self._signer.are_newest(request.container_token_key_id, request.nm_token_key_id)
@@ -163,7 +161,7 @@ class PackTrackerService:
             try:
                 reply = answer.result() if answer.done() else await answer
                 is_quiet = reply.is_quiet
-                if not (is_quiet and have_keys) or number in request.told:
+                if not (is_quiet and have_keys) or number in request.full:
                     reply = self._signer.sign_heartbeat(heartbeat, reply)
                     is_quiet = reply.is_quiet
             except YarnException as error:
@@ -175,11 +173,11 @@ class PackTrackerService:
             if is_quiet and reply.next_heartbeat_ms == interval_ms:
                 response_ids[number] = reply.response_id
             else:
-                told[number] = reply
+                full[number] = reply
         return PackHeartbeatReply(
             tuple([response_ids.get(number, 0) for number in request.nodes]),
             interval_ms,
-            told,
+            full,
             frozenset(unknown),
             failed,
         )
@@ -191,7 +189,7 @@ class PackTrackerService:
             return error
 
     def _known(self, pack: Pack) -> _KnownPack:
-        """What is known of a pack. One that begins where another did has taken its place."""
+        """The state of a pack. A new pack with the first address of an earlier one replaces it."""
         known = self._packs.get(pack.first.host)
         if known is None or known.pack != pack:
             known = self._packs[pack.first.host] = _KnownPack(pack)
@@ -204,5 +202,5 @@ def _check_numbers(pack: Pack, numbers: tuple[int, ...]) -> None:
 
 
 def _ends_turn(count: int) -> bool:
-    """Whether other calls have their turn after so many steps. No coroutine: there would be one for each node."""
+    """Whether other calls get their turn after this many steps. Not a coroutine: there would be one per node."""
     return count % STEPS_A_TURN == 0

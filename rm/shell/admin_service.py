@@ -1,4 +1,4 @@
-"""The RM's service for operators: it checks who calls, reads files anew and turns a call into an event."""
+"""The RM's service for administrators: checks the caller, reads files again, and turns a call into an event."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ from yarn.states import DecommissionType
 
 
 class AdminService:
-    """ResourceManagerAdministrationProtocol (Hadoop's AdminService). `reload` reads the configuration files anew.
+    """ResourceManagerAdministrationProtocol (Hadoop's AdminService). `reload` reads the configuration files again.
 
-    Whoever yarn.admin.acl names may call, and the user that the RM runs as.
+    The users of yarn.admin.acl may call, and the user that the RM runs as.
     """
 
     def __init__(
@@ -55,14 +55,14 @@ class AdminService:
     @handles(ResourceManagerAdministrationProtocol.refresh_queues)
     async def refresh_queues(self, caller: Caller[None], request: None) -> None:
         self._check(caller, "refreshQueues")
-        conf = self._read_anew()
+        conf = self._reloaded()
         await self._shell.ask(lambda call: RefreshQueues(call, conf))
 
     @handles(ResourceManagerAdministrationProtocol.refresh_nodes)
     async def refresh_nodes(self, caller: Caller[None], request: RefreshNodesRequest) -> None:
         self._check(caller, "refreshNodes")
         forceful = request.type is DecommissionType.FORCEFUL
-        conf = self._conf if forceful else self._read_anew()
+        conf = self._conf if forceful else self._reloaded()
         hosts = HostLists() if forceful else host_lists(conf)
         timeout_s = request.timeout_s
         if timeout_s is None:
@@ -77,7 +77,7 @@ class AdminService:
 
     @handles(ResourceManagerAdministrationProtocol.refresh_super_user_groups_configuration)
     async def refresh_super_user_groups_configuration(self, caller: Caller[None], request: None) -> None:
-        """Nobody may act for another here, so that there is nothing that could be read anew."""
+        """A no-op: impersonation is not supported, so there is no configuration to read."""
         self._check(caller, "refreshSuperUserGroupsConfiguration")
 
     @handles(ResourceManagerAdministrationProtocol.refresh_user_to_groups_mappings)
@@ -88,17 +88,17 @@ class AdminService:
     @handles(ResourceManagerAdministrationProtocol.refresh_admin_acls)
     async def refresh_admin_acls(self, caller: Caller[None], request: None) -> None:
         self._check(caller, "refreshAdminAcls")
-        self._admins = _admins(self._read_anew())
+        self._admins = _admins(self._reloaded())
 
     @handles(ResourceManagerAdministrationProtocol.refresh_service_acls)
     async def refresh_service_acls(self, caller: Caller[None], request: None) -> None:
-        """In Hadoop's words where service authorization is off, which here it always is."""
+        """Hadoop's error when service authorization is off, which here it always is."""
         raise YarnException("java.io.IOException: Service Authorization (hadoop.security.authorization) not enabled.")
 
     @handles(ResourceManagerAdministrationProtocol.refresh_cluster_max_priority)
     async def refresh_cluster_max_priority(self, caller: Caller[None], request: None) -> None:
         self._check(caller, "refreshClusterMaxPriority")
-        priority = scheduler.MAX_APPLICATION_PRIORITY.of(self._read_anew())
+        priority = scheduler.MAX_APPLICATION_PRIORITY.of(self._reloaded())
         await self._shell.ask(lambda call: RefreshClusterMaxPriority(call, priority))
 
     @handles(ResourceManagerAdministrationProtocol.get_groups_for_user)
@@ -127,7 +127,7 @@ class AdminService:
         await self._shell.ask(lambda call: UpdateNodeResource(call, request))
 
     def _check(self, caller: Caller[None], method: str) -> None:
-        """Raises YarnException, in the words of RMServerUtils.verifyAdminAccess."""
+        """Raises YarnException with the text of RMServerUtils.verifyAdminAccess."""
         user = caller.user
         if user != getpass.getuser() and not self._admins.allows(user, groups_of(user)):
             raise YarnException(
@@ -135,10 +135,10 @@ class AdminService:
                 f"'{method}'"
             )
 
-    def _read_anew(self) -> Configuration:
+    def _reloaded(self) -> Configuration:
         if self._reload is None:
             raise YARNFeatureNotEnabledException(
-                "this ResourceManager was started without configuration files that it could read anew"
+                "this ResourceManager was started without configuration files, so there is nothing to read again"
             )
         return self._reload()
 

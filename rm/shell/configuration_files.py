@@ -12,11 +12,11 @@ from yarn.faults import ConfigurationException, Fault, Origin
 from yarn.settings import resourcemanager
 
 RULES_BYTES_MAX = 4 * 1024 * 1024
-"""A file that is larger is not one of rules; the event log keeps its text."""
+"""A bound on the size of the rules, whose text is copied into the event log."""
 
 
 def with_mapping_rules(configuration: Configuration) -> Configuration:
-    """The configuration with the file's text as mapping-rule-json, if that is where the rules are.
+    """The configuration with the text of mapping-rule-json-file as mapping-rule-json, if the rules are in that file.
 
     Raises ConfigurationException if it cannot be read. Source: CapacitySchedulerConfiguration.parseJSONMappingRules.
     """
@@ -33,7 +33,7 @@ def with_mapping_rules(configuration: Configuration) -> Configuration:
 
 
 def host_lists(conf: Configuration) -> HostLists:
-    """The lists that `conf` names. Raises YarnException if a file cannot be read."""
+    """The host lists that `conf` names. Raises YarnException if a file cannot be read."""
     included, excluded = (
         read_hosts(setting, setting.of(conf))
         for setting in (resourcemanager.NODES_INCLUDE_PATH, resourcemanager.NODES_EXCLUDE_PATH)

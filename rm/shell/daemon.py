@@ -1,6 +1,6 @@
 """The ResourceManager as a process: four servers around one core.
 
-await serve(conf, ready)      until SIGTERM or SIGINT; `ready` is called once, when calls are answered
+await serve(conf, ready)      runs until SIGTERM or SIGINT; `ready` is called once, when calls are answered
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from rm.core.events import HostListsRead, MasterLaunched, MasterLaunchFailed, StateLoaded
+from rm.core.events import HostListsRead, StateLoaded
 from rm.core.host_lists import HostLists
 from rm.core.resource_manager import ResourceManagerCore
 from rm.pack.service import serve_packs
@@ -56,21 +56,21 @@ from yarn.settings.yarnling import STATE_STORE_FILE
 
 ROLE = "resourcemanager"
 BROKEN = 70
-"""The exit status after an invariant was broken (EX_SOFTWARE)."""
+"""Exit status after an invariant was broken (EX_SOFTWARE)."""
 STORE_FAILED = 74
-"""The exit status if the state store is damaged or could not be written (EX_IOERR)."""
-COLLECTED_AFTER = (5_000, 50, 10)
-"""So many objects more, young collections, middle ones (gc.set_threshold). The core leaves no garbage that has to be
-found, and a call five small objects: a megabyte at the most. A collection looks at all that the last heartbeats of all
-nodes have left, and nobody is served meanwhile. As often as Python does it by default, it took a twentieth of a core
-with ten thousand nodes, and held calls up for 50 ms once in two seconds."""
-STANDS_AN_EXPIRY = 3
-"""Standing for a third of the time after which who is silent expires counts: Hadoop's monitors look that often."""
+"""Exit status if the state store is damaged or could not be written (EX_IOERR)."""
+GC_THRESHOLDS = (5_000, 50, 10)
+"""For gc.set_threshold. The core leaves no reference cycles, and a call at most five small objects, a megabyte in all
+between two collections. A collection visits everything that the last heartbeats of all nodes left, and no call is
+served meanwhile. With Python's defaults it took 5 % of a CPU with ten thousand nodes, and delayed calls by 50 ms every
+two seconds."""
+STALLS_PER_EXPIRY = 3
+"""A stall of a third of the shortest expiry interval counts: Hadoop's liveness monitors check that often."""
 _logger = logging.getLogger(__name__)
 
 
 class ResourceManagerStart(Struct, frozen=True):
-    """What the core was made of: the first line of its event log."""
+    """The arguments of the core: the first line of its event log."""
 
     configuration: Configuration
     cluster_timestamp: int
@@ -85,14 +85,14 @@ async def serve(
     stop: asyncio.Event | None = None,
     observers: tuple[RpcObserver, ...] = (),
 ) -> int:
-    """Be the ResourceManager until told to stop; the exit status.
+    """Run the ResourceManager until it is stopped; returns the exit status.
 
-    `reload` reads the configuration files anew for refreshQueues. `stop` given: the process is not the RM's alone; it
-    ends the RM, and signals and how garbage is collected are left alone. Raises YarnException, naming key and remedy,
-    for what keeps it from starting, except a damaged state store, which is logged and has a status of its own.
+    `reload` reads the configuration files again for refreshQueues. `stop` given: the RM shares its process; setting the
+    event ends the RM, and signal handlers and garbage collection are left alone. Raises YarnException, naming key and
+    remedy, if it cannot start, except for a damaged state store, which is logged and has its own exit status.
     """
     if stop is None:
-        gc.set_threshold(*COLLECTED_AFTER)
+        gc.set_threshold(*GC_THRESHOLDS)
     rm = ResourceManager(conf, reload=reload, observers=observers)
     stopping = stop or asyncio.Event()
     rm.give_up = stopping.set
@@ -111,13 +111,13 @@ async def serve(
 class ResourceManager:
     """One RM. `addresses` {configuration key: "host:port" as it is served}, filled while it runs.
 
-    `give_up` is called when it cannot go on, for a reason that `exit_status` tells from then on.
+    `give_up` is called when it cannot go on; `exit_status` then has the reason.
     """
 
     def __init__(
         self, conf: Configuration, *, reload: Reload | None = None, observers: tuple[RpcObserver, ...] = ()
     ) -> None:
-        """Checks all that can be checked before anything is opened but the file of mapping rules."""
+        """Checks the configuration. Opens no file but that of the mapping rules."""
         conf = with_mapping_rules(conf)
         self._clock = clock = WallClock()
         self.cluster_timestamp = clock()
@@ -144,12 +144,12 @@ class ResourceManager:
         self._servers = self._make_servers(reload, observers if self._watch is None else (*observers, self._watch))
 
     def _give_up(self) -> None:
-        """An invariant is broken: what is wrong is in the log, how it came to be in the event log."""
+        """An invariant is broken: the log has the violation, the event log the steps that led to it."""
         self.exit_status = BROKEN
         self.give_up()
 
     def facts(self) -> dict[str, object]:
-        """What the ready line tells."""
+        """The content of the ready line."""
         return {
             "role": ROLE,
             "pid": os.getpid(),
@@ -159,7 +159,7 @@ class ResourceManager:
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
-        """Serve while the context is open. What fails to start leaves nothing behind."""
+        """Serve while the context is open. If starting fails, everything that was started is stopped."""
         shell = self._shell
         shell.event_log = open_event_log(
             self._conf, ROLE, ResourceManagerStart(self._conf, self.cluster_timestamp, getpass.getuser())
@@ -172,12 +172,12 @@ class ResourceManager:
                     signer=self._signer,
                     channels=channels,
                     tasks=tasks,
-                    report=_event_sink(shell),
+                    report=shell.send,
                 )
                 shell.launch, shell.clean_up = launcher.launch, launcher.clean_up
                 shell.handle(HostListsRead(_host_lists_at_start(self._conf)))
-                shell.watch_itself(self._shortest_expiry_ms() // STANDS_AN_EXPIRY)
-                rolling = tasks.create_task(self.keys.roll_for_ever())
+                shell.detect_stalls(self._shortest_expiry_ms() // STALLS_PER_EXPIRY)
+                rolling = tasks.create_task(self.keys.roll_forever())
                 try:
                     self.addresses = await self._servers.start()
                     if self._watch is not None:
@@ -194,7 +194,7 @@ class ResourceManager:
 
     @asynccontextmanager
     async def _recovered(self) -> AsyncIterator[None]:
-        """With what an earlier ResourceManager stored taken up, if it is kept, and what comes stored in its turn."""
+        """Recover the state of an earlier ResourceManager, and store changes from now on, if recovery is enabled."""
         if self._store_path is None:
             yield
             return
@@ -206,7 +206,7 @@ class ResourceManager:
                 store.raise_epoch()
                 self.keys.recover(store.keys)
                 await self.keys.keep(writer.write_keys)
-                self._shell.keeper = writer
+                self._shell.store_writer = writer
                 self._shell.handle(StateLoaded(state))
             _logger.info(
                 "recovered epoch=%d applications=%d store=%s (%s) file=%s",
@@ -227,7 +227,7 @@ class ResourceManager:
         )
 
     def _fail_to_store(self) -> None:
-        """What cannot be kept must not be told: end, and let the next one begin with what there is."""
+        """Exit: a change that cannot be stored must not be acknowledged. The next RM recovers what is stored."""
         self.exit_status = STORE_FAILED
         self.give_up()
 
@@ -270,7 +270,7 @@ def _with_mapping_rules(reload: Reload | None) -> Reload | None:
 
 @asynccontextmanager
 async def _background_tasks() -> AsyncIterator[asyncio.TaskGroup]:
-    """A task group that lets an error of its body out as it is, not in a group: its tasks take care of their own."""
+    """A task group that raises an error of its body as it is, not as an ExceptionGroup: its tasks handle their own."""
     failure: BaseException | None = None
     async with asyncio.TaskGroup() as tasks:
         try:
@@ -285,7 +285,7 @@ async def _background_tasks() -> AsyncIterator[asyncio.TaskGroup]:
 
 @contextmanager
 def _uncollected() -> Iterator[None]:
-    """Without garbage collection: all that is made stays, and looking through it again and again took half the time."""
+    """Without garbage collection: recovered objects stay, and visiting them again and again took half of the time."""
     was_enabled = gc.isenabled()
     gc.disable()
     try:
@@ -302,26 +302,14 @@ def _send_change(watch: CallWatch, change: StateChanged) -> None:
 
 
 def _store_path(conf: Configuration) -> Path | None:
-    """Where applications are kept; None where they are not. Raises ConfigurationException if no file is named."""
+    """The state store's file; None without recovery. Raises ConfigurationException if no file is named."""
     return Path(STATE_STORE_FILE.of(conf)) if resourcemanager.RECOVERY_ENABLED.of(conf) else None
 
 
 def _host_lists_at_start(conf: Configuration) -> HostLists:
-    """The lists; if they cannot be read there are none until they are refreshed (disableHostsFileReader)."""
+    """The host lists; empty until the next refresh if they cannot be read (disableHostsFileReader)."""
     try:
         return host_lists(conf)
     except YarnException as error:
-        _logger.warning("every host may have NodeManagers: %s", error.message)
+        _logger.warning("cannot read the host lists, NodeManagers of all hosts are accepted: %s", error.message)
         return HostLists()
-
-
-def _event_sink(shell: ResourceManagerShell) -> Callable[[MasterLaunched | MasterLaunchFailed], None]:
-    """Hands the launcher's outcomes to the core; a step that fails is logged, as nobody waits for its answer."""
-
-    def report(event: MasterLaunched | MasterLaunchFailed) -> None:
-        try:
-            shell.handle(event)
-        except Exception:
-            _logger.exception("a step failed attempt=%s", event.attempt_id)
-
-    return report

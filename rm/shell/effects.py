@@ -1,4 +1,4 @@
-"""The ResourceManager's effects: answers, starts and ends of masters, the log."""
+"""The shell around the ResourceManager's core: carries out its effects."""
 
 from __future__ import annotations
 
@@ -40,15 +40,14 @@ from yarn.machine import InvariantsBroken, Refuse, Reply, StateChanged, Warn
 _logger = logging.getLogger(__name__)
 
 SETTLED = frozenset({"FINISHED", "FAILED", "KILLED"})
-"""Final states of an attempt, by name."""
+"""Names of the final states of an attempt."""
+
+STALL_CHECKS_PER_THRESHOLD = 3
+"""How often the process checks whether it was stalled, per stall threshold."""
 
 
-PULSES_A_STAND = 3
-"""A process that runs does something at least so often in the time after which it counts as having stood."""
-
-
-class StateKeeper(Protocol):
-    """What keeps what is to be stored (StoreWriter)."""
+class StateStoreWriter(Protocol):
+    """Writes store effects to the state store (StoreWriter)."""
 
     @property
     def problem(self) -> YarnException | None: ...
@@ -57,7 +56,7 @@ class StateKeeper(Protocol):
     def put(self, effects: list[StoreEffect], answers: list[Reply | Refuse]) -> None: ...
 
 
-Order = (
+DurableRequest = (
     SubmitApplication
     | MoveApplication
     | UpdateApplicationPriority
@@ -66,76 +65,82 @@ Order = (
     | RemoveClusterNodeLabels
     | ReplaceLabelsOnNodes
 )
-"""What is answered once it is stored, also where it asks for what is there already: that may not be stored yet."""
+"""Requests that are answered once everything before them is stored, even if they change nothing: an earlier, equal
+request may not be stored yet.
+"""
 
-SignOfLife = RegisterNode | NodeHeartbeat | Allocate
-"""Answered at once: who waits for it too long is taken for dead, and it says nothing that its own step stores. What a
-heartbeat leads to is told by a later one."""
+Heartbeat = RegisterNode | NodeHeartbeat | Allocate
+"""Answered at once, since a late answer would let the caller expire. The answer contains nothing that its own step
+stores: what a heartbeat leads to is part of a later answer."""
 
 
 class ResourceManagerShell(CoreShell[Event, Effect]):
-    """Feeds one core. Set `launch`, `clean_up`, `attempt_ended` and `give_up` before the first event, and `keeper` if
-    anything is stored."""
+    """Runs one core. Set `launch`, `clean_up`, `attempt_ended` and `give_up` before the first event, and `store_writer`
+    if there is a state store.
+    """
 
     def __init__(self, core: Core[Event, Effect], clock: Callable[[], int]) -> None:
         super().__init__(core, clock, tick=Tick())
-        self.launch: Callable[[LaunchMaster], None] = _nobody
-        self.clean_up: Callable[[CleanUpMaster], None] = _nobody
-        self.attempt_ended: Callable[[str], None] = _nobody
-        self.give_up: Callable[[], None] = _no_way_out
-        self.state_changed: Callable[[StateChanged], None] = _unwatched
-        self.keeper: StateKeeper | None = None
-        self._stands_ms: int | None = None
-        self._alive_ms = 0
-        self._pulse_timer: asyncio.TimerHandle | None = None
+        self.launch: Callable[[LaunchMaster], None] = _not_set
+        self.clean_up: Callable[[CleanUpMaster], None] = _not_set
+        self.attempt_ended: Callable[[str], None] = _not_set
+        self.give_up: Callable[[], None] = _cannot_exit
+        self.state_changed: Callable[[StateChanged], None] = _ignore
+        self.store_writer: StateStoreWriter | None = None
+        self._stall_threshold_ms: int | None = None
+        self._last_run_ms = 0
+        self._stall_timer: asyncio.TimerHandle | None = None
 
-    def watch_itself(self, stands_ms: int) -> None:
-        """From now on tell the core when this process has not run for longer than `stands_ms`, before anything else."""
-        self._stands_ms, self._alive_ms = stands_ms, self._clock()
-        self._pulse()
+    def detect_stalls(self, threshold_ms: int) -> None:
+        """From now on report to the core, before any other event, a stall of this process of over `threshold_ms`."""
+        self._stall_threshold_ms, self._last_run_ms = threshold_ms, self._clock()
+        self._check_for_stall_again()
 
     def close(self) -> None:
-        if self._pulse_timer is not None:
-            self._pulse_timer.cancel()
+        if self._stall_timer is not None:
+            self._stall_timer.cancel()
         super().close()
 
     def handle(self, event: Event) -> None:
-        """One step. While nothing can be stored, what is to be stored is refused at the door."""
-        self._note_that_it_runs()
-        problem = None if self.keeper is None else self.keeper.problem
-        if problem is not None and isinstance(event, Order):
+        """One step. While the state store cannot be written, requests that must be stored are refused."""
+        self._check_for_stall()
+        problem = None if self.store_writer is None else self.store_writer.problem
+        if problem is not None and isinstance(event, DurableRequest):
             self.refuse(event.call, problem)
             return
         super().handle(event)
 
-    def _pulse(self) -> None:
-        assert self._stands_ms is not None
-        self._note_that_it_runs()
-        self._pulse_timer = asyncio.get_running_loop().call_later(self._stands_ms / PULSES_A_STAND / 1000, self._pulse)
+    def _check_for_stall_again(self) -> None:
+        assert self._stall_threshold_ms is not None
+        self._check_for_stall()
+        interval_s = self._stall_threshold_ms / STALL_CHECKS_PER_THRESHOLD / 1000
+        self._stall_timer = asyncio.get_running_loop().call_later(interval_s, self._check_for_stall_again)
 
-    def _note_that_it_runs(self) -> None:
-        if self._stands_ms is None:
+    def _check_for_stall(self) -> None:
+        if self._stall_threshold_ms is None:
             return
-        stood_ms, self._alive_ms = self._clock() - self._alive_ms, self._clock()
-        if stood_ms > self._stands_ms:
-            self.send(Stood(stood_ms))
+        stalled_ms, self._last_run_ms = self._clock() - self._last_run_ms, self._clock()
+        if stalled_ms > self._stall_threshold_ms:
+            self.send(Stood(stalled_ms))
 
     def carry_out_step(self, event: Event, effects: list[Effect]) -> None:
-        """What is to be stored goes to the keeper together, and the step's answers wait there until it is durable."""
+        """Pass the step's store effects to the writer together; its answers wait there until they are durable."""
         if len(effects) == 1 and type(event) is NodeHeartbeat and type(effects[0]) is Reply:
-            # A quiet heartbeat, as nearly every step is: answered as below, sooner.
+            # A heartbeat without news, like nearly every step: the same as below, but faster.
             self.answer(effects[0].call, effects[0].value)
             return
-        lives = isinstance(event, SignOfLife)
+        is_heartbeat = isinstance(event, Heartbeat)
         to_store = [effect for effect in effects if isinstance(effect, StoreEffect)]
-        if self.keeper is None or not (to_store or (isinstance(event, Order) and self.keeper.is_busy)):
-            assert not to_store, f"nobody stores {to_store}"
+        if self.store_writer is None or not (
+            to_store or (isinstance(event, DurableRequest) and self.store_writer.is_busy)
+        ):
+            assert not to_store, f"there is no state store for {to_store}"
             super().carry_out_step(event, effects)
             return
-        waiting = StoreEffect if lives else StoreEffect | Reply | Refuse
+        waiting = StoreEffect if is_heartbeat else StoreEffect | Reply | Refuse
         super().carry_out_step(event, [effect for effect in effects if not isinstance(effect, waiting)])
-        answers = [] if lives else [effect for effect in effects if isinstance(effect, Reply | Refuse)]
-        self.keeper.put(to_store, answers)
+        answers = [] if is_heartbeat else [effect for effect in effects if isinstance(effect, Reply | Refuse)]
+        self.store_writer.put(to_store, answers)
 
     def carry_out(self, effect: Effect) -> None:
         match effect:
@@ -144,7 +149,7 @@ class ResourceManagerShell(CoreShell[Event, Effect]):
             case Refuse(call, error):
                 self.refuse(call, error)
             case SaveApplication() | SaveAttempt() | RemoveApplication() | SaveNodeLabels():
-                raise AssertionError(f"{effect} is carried out with its step")
+                raise AssertionError(f"{effect} must be carried out with its whole step")
             case StateChanged():
                 self._note_change(effect)
             case LaunchMaster():
@@ -177,13 +182,13 @@ class ResourceManagerShell(CoreShell[Event, Effect]):
             self.attempt_ended(change.subject)
 
 
-def _unwatched(change: StateChanged) -> None:
-    """Nobody but the log is interested."""
+def _ignore(change: StateChanged) -> None:
+    """By default state changes are only logged."""
 
 
-def _no_way_out() -> None:
-    raise AssertionError("nobody ends the process")
+def _cannot_exit() -> None:
+    raise AssertionError("give_up is not set")
 
 
-def _nobody(effect: object) -> None:
-    raise AssertionError(f"nobody carries out {effect}")
+def _not_set(effect: object) -> None:
+    raise AssertionError(f"no handler is set for {effect}")

@@ -1,4 +1,4 @@
-"""The groups of a user, as the operating system has them (Hadoop's ShellBasedUnixGroupsMapping)."""
+"""The groups of a user in the operating system (Hadoop's ShellBasedUnixGroupsMapping)."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from functools import lru_cache
 
 USERS_REMEMBERED_MAX = 10_000
 USER_LENGTH_MAX = 256
-"""Linux allows 32 bytes, directories that are asked for users some more."""
+"""Linux allows 32 bytes; directory services allow more."""
 
 
 def groups_of(user: str) -> tuple[str, ...]:
-    """The user's groups, the primary one first; none for a user that the system does not know, or cannot look up."""
-    # A NUL or a surrogate cannot be passed to the system at all.
+    """The user's groups, the primary one first; empty for a user that the system does not know or cannot look up."""
+    # A NUL or a surrogate cannot be passed to the system.
     if len(user) > USER_LENGTH_MAX or not user.isprintable():
         return ()
     return _looked_up(user)
 
 
 def forget_groups() -> None:
-    """Look every user up again."""
+    """Forget all groups, so that every user is looked up again."""
     _looked_up.cache_clear()
 
 

@@ -1,7 +1,8 @@
-"""The RM's keys for tokens, and how they change.
+"""The RM's keys for tokens, and their rolling.
 
-A key serves for a day. Then a next one is made: nodes get it with their heartbeats and masters with their next reply,
-while the old one still counts. After a delay in which every live node must have beaten, the next one takes its place.
+A key is used for a day. Then the next one is created: NMs get it with their heartbeats and AMs with their next reply,
+while the old one is still valid. After a delay in which every live node must have sent a heartbeat, the next key
+becomes current.
 """
 
 from __future__ import annotations
@@ -29,20 +30,20 @@ from yarn.settings import resourcemanager
 from yarn.settings.kinds import TimeSetting
 
 EXPIRIES_PER_INTERVAL = 3
-"""A key must last for more than so many liveness intervals (Hadoop's managers refuse to start otherwise)."""
+"""A key must last for more than this many liveness intervals (Hadoop's managers refuse to start otherwise)."""
 
 KEEP_RETRY_S = 10.0
-"""Between two tries to write a key: a day or more is left for it."""
+"""Time between two attempts to write a key. There is no hurry: the old key is still valid."""
 
 _logger = logging.getLogger(__name__)
 
 Sleep = Callable[[float], Awaitable[object]]
 Keep = Callable[[str, tuple[MasterKey, ...]], Awaitable[None]]
-"""Writes the keys of a kind: what a token is sealed with must outlive the RM that seals it."""
+"""Stores the keys of a kind, so that tokens stay valid after a restart of the RM."""
 
 
 class Rolling(Struct, frozen=True):
-    """How one kind's key changes: every `interval_ms`, in force `activation_ms` after it was made."""
+    """The rolling of one kind's keys: a new one every `interval_ms`, current `activation_ms` after its creation."""
 
     kind: str
     keys: KeyRing
@@ -54,7 +55,7 @@ class MasterKeys:
     """The secret managers of the RM's three kinds of tokens."""
 
     def __init__(self, conf: Configuration) -> None:
-        """Raises ConfigurationException if a key would change too often for all to learn of it."""
+        """Raises ConfigurationException if keys would change too often for every node to receive them."""
         self.masters = AMRMTokenSecretManager(KeyRing(new_master_key()))
         self.nodes = NMTokenSecretManager(KeyRing(new_master_key()))
         self.containers = ContainerTokenSecretManager(KeyRing(new_master_key()))
@@ -67,7 +68,7 @@ class MasterKeys:
         )
 
     def recover(self, stored: Callable[[str], tuple[MasterKey, ...]]) -> None:
-        """Go on with the keys of an earlier RM, `stored` by kind; of a change under way both count."""
+        """Use the keys of an earlier RM, `stored` by kind; if a change was in progress, both keys."""
         for rolling in self._rollings:
             keys = stored(rolling.kind)
             if keys:
@@ -75,44 +76,44 @@ class MasterKeys:
                 rolling.keys.next = keys[1] if len(keys) > 1 else None
 
     async def keep(self, keep: Keep) -> None:
-        """Have the keys written, now and before each change of them."""
+        """Store the keys, now and before each change."""
         self._keep = keep
         for rolling in self._rollings:
-            await keep(rolling.kind, rolling.keys.taken())
+            await keep(rolling.kind, rolling.keys.accepted())
 
-    async def roll_for_ever(self, sleep: Sleep = asyncio.sleep) -> None:
-        """Change the keys in time, until cancelled; `sleep` takes seconds."""
+    async def roll_forever(self, sleep: Sleep = asyncio.sleep) -> None:
+        """Roll the keys until cancelled; `sleep` takes seconds."""
         async with asyncio.TaskGroup() as group:
             for rolling in self._rollings:
                 group.create_task(_roll(rolling, sleep, self._keep))
 
 
 async def _roll(rolling: Rolling, sleep: Sleep, keep: Keep) -> None:
-    """A next key is written before it is given to anybody; that it has taken its place, whenever that is."""
+    """Store a next key before any node gets it. That it became current may be stored later."""
     keys = rolling.keys
     while True:
         if keys.next is None:
             await sleep((rolling.interval_ms - rolling.activation_ms) / 1000)
             fresh = new_master_key()
-            await _kept(keep, sleep, rolling.kind, (*keys.taken(), fresh))
+            await _kept(keep, sleep, rolling.kind, (*keys.accepted(), fresh))
             keys.roll(fresh)
         await sleep(rolling.activation_ms / 1000)
         keys.activate_next()
-        await _kept(keep, sleep, rolling.kind, keys.taken())
+        await _kept(keep, sleep, rolling.kind, keys.accepted())
 
 
 async def _kept(keep: Keep, sleep: Sleep, kind: str, keys: tuple[MasterKey, ...]) -> None:
-    """Returns once they are written, however long the disk is full: the keys before stay good meanwhile."""
+    """Returns once they are stored, however long the disk is full: the earlier keys stay valid meanwhile."""
     while True:
         try:
             return await keep(kind, keys)
         except YarnException as error:
-            _logger.warning("the next key of %s is not written, trying again: %s", kind, error.message)
+            _logger.warning("cannot store the next key of %s, trying again: %s", kind, error.message)
             await sleep(KEEP_RETRY_S)
 
 
 async def _keep_nothing(kind: str, keys: tuple[MasterKey, ...]) -> None:
-    """Without a store the keys end with the RM."""
+    """Without a state store the keys are lost when the RM exits."""
 
 
 def _rolling(

@@ -1,7 +1,7 @@
 """Starts and stops the containers of ApplicationMasters (Hadoop's AMLauncher and ApplicationMasterLauncher).
 
-The core says which attempt in which container; here its launch context gets what only the RM can give: the token to
-call the RM with, and the variables that every master finds. Then the container's NM is asked to start it.
+The core names the attempt and the container. This module adds to the launch context the AMRM token and the environment
+variables that every AM gets, and calls the container's NM to start it.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ from yarn.settings import resourcemanager
 WEB_PROXY_BASE = "APPLICATION_WEB_PROXY_BASE"
 SUBMIT_TIME = "APP_SUBMIT_TIME_ENV"
 CONNECT_INTERVAL_MS = 1000
-"""Between two tries to reach an NM (ipc.client.connect.retry.interval)."""
+"""Time between two attempts to reach an NM (ipc.client.connect.retry.interval)."""
 CALL_TIMEOUT_S = 20.0
-"""How long an NM may take to answer; it answers before the container's files are fetched."""
+"""How long an NM may take to reply; it replies before it fetches the container's files."""
 
 _logger = logging.getLogger(__name__)
 
@@ -42,7 +42,7 @@ Report = Callable[[MasterLaunched | MasterLaunchFailed], None]
 
 
 class MasterLauncher:
-    """Carries out LaunchMaster and CleanUpMaster, so many at once; `report` takes the outcome of a launch."""
+    """Carries out LaunchMaster and CleanUpMaster, some at a time; `report` gets the outcome of each launch."""
 
     def __init__(
         self,
@@ -66,16 +66,16 @@ class MasterLauncher:
         self._running: set[asyncio.Task[None]] = set()
 
     def cancel(self) -> None:
-        """Give up what is under way: the RM stops."""
+        """Cancel all launches and clean-ups: the RM stops."""
         for task in tuple(self._running):
             task.cancel()
 
     def launch(self, effect: LaunchMaster) -> None:
-        """Start the master; the outcome is reported as an event."""
+        """Start the AM; the outcome is reported as an event."""
         self._launching[effect.attempt_id] = self._start_task(self._launch(effect))
 
     def clean_up(self, effect: CleanUpMaster) -> None:
-        """Stop the master's container, once a launch under way is over; what fails is left to the node's heartbeat."""
+        """Stop the AM's container, after a running launch. If this fails, the node's next heartbeat stops it."""
         self._start_task(self._clean_up(effect))
 
     def _start_task(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
@@ -114,7 +114,7 @@ class MasterLauncher:
         if error is not None:
             raise error
         if container.id not in reply.succeeded:
-            raise InvalidContainerException(f"{container.node_id} did not say that it started {container.id}")
+            raise InvalidContainerException(f"{container.node_id} did not report {container.id} as started")
 
     async def _clean_up(self, effect: CleanUpMaster) -> None:
         launching = self._launching.get(effect.attempt_id)
@@ -124,7 +124,9 @@ class MasterLauncher:
             async with self._slots, self._proxy(effect.attempt_id, effect.node_id, "", RetryPolicy()) as node:
                 await node.stop_containers((effect.container_id,))
         except YarnException as error:
-            _logger.info("clean-up left to the node container=%s %s", effect.container_id, error.message)
+            _logger.info(
+                "clean-up failed, the node's heartbeat will stop it container=%s %s", effect.container_id, error.message
+            )
         except Exception:
             _logger.exception("clean-up failed container=%s", effect.container_id)
 

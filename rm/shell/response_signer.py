@@ -1,7 +1,7 @@
-"""Puts keys and tokens into the core's replies: the core names containers and nodes, the shell holds the keys.
+"""Adds keys and tokens to the core's replies: the core names containers and nodes, the shell has the keys.
 
-A reply that is sent again must be what it was, so a signed reply is remembered by the core's own object for it: the
-core answers a repeated call with the very same one.
+A repeated call must get the same reply, so each AM's last signed reply is kept beside the core's reply it was made
+from: the core answers a repeated call with the same object.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from yarn.states import ContainerType, NodeAction
 
 @dataclass(slots=True)
 class _Issued:
-    """What one attempt's master was given: its last reply before and after signing, and {node: key of its token}."""
+    """What one attempt's AM has received: its last reply before and after signing, {node: key id of its NM token}."""
 
     reply: AllocateResponse | None = None
     signed: AllocateResponse | None = None
@@ -35,7 +35,7 @@ class _Issued:
 
 
 class ResponseSigner:
-    """Signs replies. `user_of` tells whose an application is, `clock` the wall time in ms."""
+    """Signs replies. `user_of` returns the user of an application, `clock` the wall time in ms."""
 
     def __init__(
         self,
@@ -54,10 +54,10 @@ class ResponseSigner:
         self._issued: dict[ApplicationAttemptId, _Issued] = {}
 
     def forget(self, attempt_id: ApplicationAttemptId) -> None:
-        """The attempt has ended: nothing is signed for it any more."""
+        """Drop what is kept for an attempt that has ended."""
         self._issued.pop(attempt_id, None)
 
-    # For nodes
+    # Replies to NMs
 
     def sign_node_registration(self, reply: RegisterNodeManagerResponse) -> RegisterNodeManagerResponse:
         if reply.action is not NodeAction.NORMAL:
@@ -69,14 +69,17 @@ class ResponseSigner:
         )
 
     def are_newest(self, container_key_id: int, nm_key_id: int) -> bool:
-        """Whether a node that has these keys is to get none: then a quiet reply to it needs no signing."""
+        """Whether these are the newest keys: then a reply without news needs no signing."""
         keys = self._keys
-        return _news(keys.containers.keys, container_key_id) is None and _news(keys.nodes.keys, nm_key_id) is None
+        return (
+            _newer_key(keys.containers.keys, container_key_id) is None
+            and _newer_key(keys.nodes.keys, nm_key_id) is None
+        )
 
     def sign_heartbeat(self, request: NodeHeartbeatRequest, reply: NodeHeartbeatResponse) -> NodeHeartbeatResponse:
-        """With the keys that the node has not got and tokens for containers that change; most replies have none."""
-        container_key = _news(self._keys.containers.keys, request.container_token_key_id)
-        nm_key = _news(self._keys.nodes.keys, request.nm_token_key_id)
+        """Add the keys that the node lacks, and tokens for updated containers; most replies need neither."""
+        container_key = _newer_key(self._keys.containers.keys, request.container_token_key_id)
+        nm_key = _newer_key(self._keys.nodes.keys, request.nm_token_key_id)
         if reply.action is not NodeAction.NORMAL:
             return reply
         if container_key is None and nm_key is None and not reply.containers_to_update:
@@ -86,7 +89,7 @@ class ResponseSigner:
         )
         return replace(reply, container_token_key=container_key, nm_token_key=nm_key, containers_to_update=updates)
 
-    # For masters
+    # Replies to AMs
 
     def sign_registration(
         self, attempt_id: ApplicationAttemptId, reply: RegisterApplicationMasterResponse
@@ -103,7 +106,7 @@ class ResponseSigner:
         )
 
     def sign_allocation(self, identifier: AMRMTokenIdentifier, reply: AllocateResponse) -> AllocateResponse:
-        """`identifier` is what the master showed: if it is of an old key, a new token goes with the reply."""
+        """`identifier` is that of the AM's token: if it was signed with an old key, the reply has a new token."""
         attempt_id = identifier.attempt_id
         issued = self._issued.setdefault(attempt_id, _Issued())
         if issued.reply is reply and issued.signed is not None:
@@ -137,11 +140,11 @@ class ResponseSigner:
         )
 
     def master_token(self, attempt_id: ApplicationAttemptId) -> Token:
-        """What an attempt's master shows the RM."""
+        """The AMRM token of an attempt's AM."""
         return self._keys.masters.create(attempt_id)
 
     def master_container_token(self, container: Container, user: str) -> Token:
-        """What the NM wants to see to start an attempt's master."""
+        """The container token with which the NM starts an attempt's AM."""
         return self._container_token(container, user, ContainerType.APPLICATION_MASTER)
 
     def _renewed(self, identifier: AMRMTokenIdentifier) -> Token | None:
@@ -151,7 +154,7 @@ class ResponseSigner:
         return self._keys.masters.create(identifier.attempt_id)
 
     def _is_outdated(self, issued: _Issued, node_id: NodeId) -> bool:
-        """Whether the master's token for the node was sealed with a key that has been replaced since."""
+        """Whether the AM's token for the node was signed with a key that has been replaced."""
         current = self._keys.nodes.keys.current
         key_id = issued.node_keys.get(node_id)
         return key_id is not None and current is not None and key_id != current.key_id
@@ -159,7 +162,7 @@ class ResponseSigner:
     def _nm_tokens(self, attempt_id: ApplicationAttemptId, issued: _Issued, nodes: list[NodeId]) -> tuple[NMToken, ...]:
         user = self._user_of(attempt_id.application_id)
         current = self._keys.nodes.keys.current
-        assert current is not None, "an RM has a key from the start"
+        assert current is not None, "an RM has a key from its start"
         tokens = []
         for node_id in dict.fromkeys(nodes):
             issued.node_keys[node_id] = current.key_id
@@ -190,6 +193,6 @@ class ResponseSigner:
         return self._keys.containers.create(identifier)
 
 
-def _news(keys: KeyRing, known_key_id: int) -> MasterKey | None:
+def _newer_key(keys: KeyRing, known_key_id: int) -> MasterKey | None:
     newest = keys.newest()
     return newest if newest is not None and newest.key_id != known_key_id else None

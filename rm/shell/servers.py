@@ -1,4 +1,4 @@
-"""The ResourceManager's servers: which protocols are spoken at which of its addresses, and who may call them."""
+"""The ResourceManager's servers: the protocols at each of its addresses, and who may call them."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from yarn.settings.yarnling import CLUSTER_SECRET_FILE, LISTEN_BEYOND_LOOPBACK, 
 ADDRESSES = 4
 """Client, scheduler, resource tracker, admin."""
 _LOOPBACK_PEERS = ("ipv4:127.", "ipv6:[::1]:", "ipv6:%5B::1%5D:")
-"""How gRPC names a caller on this machine."""
+"""The start of gRPC's names of callers on this machine."""
 
 _logger = logging.getLogger(__name__)
 
 
 class Servers:
-    """The RM's servers, one an address."""
+    """The RM's servers, one per address."""
 
     def __init__(self, conf: Configuration, observers: tuple[RpcObserver, ...]) -> None:
         self._conf = conf
@@ -38,7 +38,7 @@ class Servers:
     def add(
         self, setting: AddressSetting, rpcs: tuple[Any, ...], handler: object, authenticate: Callable[[Any], Any]
     ) -> RpcServer:
-        """The server, which may have further protocols."""
+        """Create a server for an address; the caller may add further protocols to it."""
         server = RpcServer(
             Address.read(self._conf, setting),
             observers=self._observers,
@@ -50,7 +50,7 @@ class Servers:
         return server
 
     async def start(self) -> dict[str, str]:
-        """{key: address as served}. Raises YarnException if one cannot be had."""
+        """Start all; returns {key: address as served}. Raises YarnException if an address is not available."""
         for server in self._servers:
             await server.start()
         return {server.address.key: f"{server.address.host}:{server.port}" for server in self._servers}
@@ -67,7 +67,7 @@ def client_authentication(conf: Configuration, secret: bytes) -> Callable[[Calle
     tokens = ClientTokenSecretManager(secret)
     if OPEN_TO_LOCAL_USERS.of(conf):
         _logger.warning(
-            "every user of this machine may run commands as %s (%s = true)", getpass.getuser(), OPEN_TO_LOCAL_USERS.key
+            "every user of this machine can run commands as %s (%s = true)", getpass.getuser(), OPEN_TO_LOCAL_USERS.key
         )
 
     def check(caller: Caller[None]) -> None:

@@ -1,6 +1,8 @@
-"""Three of the RM's services: they check who calls, turn a call into an event, and sign what the core answers.
+"""The RM's services for clients, AMs and NMs: they check the caller, turn a call into an event, and sign the core's
+reply.
 
-Queries are no events: they read the core through rm.core.reports.applications. The fourth is in rm.shell.admin_service.
+Calls that only read are not events: they read the core through rm.core.reports. The service for administrators is in
+rm.shell.admin_service.
 """
 
 from __future__ import annotations
@@ -90,7 +92,7 @@ from yarn.states import NodeState
 from yarn.times import format_iso8601, parse_iso8601
 
 _USER = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.@$-]{0,127}")
-"""A user's name becomes a directory's on the nodes: no slash, no leading dot."""
+"""A user name becomes a directory name on the nodes: no slash, no leading dot."""
 NO_PROFILES = (
     "Resource profile is not enabled, please enable resource profile feature before using its functions. "
     "(by setting yarn.resourcemanager.resource-profiles.enabled to true)"
@@ -167,7 +169,7 @@ class ClientService:
         attempt = self._core.context.apps[request].current_attempt
         if attempt is None or not report.unmanaged or caller.user != report.user:
             return report
-        # RMAppImpl: while the master is expected to register; later it has the token.
+        # RMAppImpl: only while the AM has not registered yet; after that it has the token.
         if attempt.state is not RMAppAttemptState.LAUNCHED:
             return report
         return replace(report, am_rm_token=self._signer.master_token(attempt.attempt_id))
@@ -240,7 +242,7 @@ class ClientService:
 
 
 class MasterService:
-    """ApplicationMasterProtocol (Hadoop's ApplicationMasterService): a master speaks for the attempt of its token."""
+    """ApplicationMasterProtocol (Hadoop's ApplicationMasterService). An AM acts for the attempt of its token."""
 
     def __init__(self, shell: ResourceManagerShell, signer: ResponseSigner) -> None:
         self._shell = shell
@@ -272,7 +274,7 @@ class MasterService:
 
 
 class TrackerService:
-    """ResourceTracker (Hadoop's ResourceTrackerService): a node speaks for itself only."""
+    """ResourceTracker (Hadoop's ResourceTrackerService). A node acts only for itself."""
 
     def __init__(self, shell: ResourceManagerShell, signer: ResponseSigner, topology: Topology) -> None:
         self._shell = shell
@@ -315,7 +317,7 @@ class InspectionService:
 def _user_of(caller: Caller[None]) -> str:
     if _USER.fullmatch(caller.user) is None:
         raise AccessControlException(
-            f"{caller.user[:40]!r} is no name of a user (letters, digits and _ . @ $ -, not a dot first)"
+            f"invalid user name {caller.user[:40]!r}: use letters, digits and _ . @ $ -, not starting with a dot"
         )
     return caller.user
 
@@ -326,17 +328,17 @@ def _asker(caller: Caller[None]) -> Asker:
 
 
 def _reader_of(caller: Caller[None]) -> Asker:
-    """Who only looks may be called anything; under a name that is no user's, it has no groups."""
+    """The caller of a query: any name is accepted, but an invalid user name has no groups."""
     return (caller.user, groups_of(caller.user) if _USER.fullmatch(caller.user) else ())
 
 
 def _check_node(caller: Caller[NodeId], node_id: NodeId) -> None:
     if caller.verified != node_id:
-        raise AccessControlException(f"{caller.verified} may not speak for {node_id}: its token is for itself")
+        raise AccessControlException(f"{caller.verified} may not act for {node_id}: its token is for itself only")
 
 
 def _kill_diagnostics(caller: Caller[None], request: KillApplicationRequest) -> str:
-    """The sentence that an application keeps of its kill (ClientRMService.forceKillApplication)."""
+    """The diagnostics of a killed application (ClientRMService.forceKillApplication)."""
     text = f"Application {request.application_id} was killed by user {_user_of(caller)}"
     host = _host_of(caller.peer)
     if host:

@@ -4,8 +4,8 @@
     state = store.load()
     store.write([SaveApplication(...), SaveAttempt(...)])        all of it durable, or an error and none of it
 
-Submissions are kept as Hadoop's message, so that users' credentials are complete; the rest is JSON.
-`rm/shell/store_file.py` has the file: transactions, the lock, and the checksums by which damage is noticed.
+Submissions are stored as Hadoop's message, so that users' credentials are complete; the rest is JSON.
+`rm/shell/store_file.py` has the file: transactions, the lock, and the checksums that detect damage.
 """
 
 from __future__ import annotations
@@ -88,24 +88,24 @@ class SQLiteStateStore:
         return int(found[0][1]) if found else 0
 
     def raise_epoch(self) -> None:
-        """Make the epoch of the next ResourceManager that recovers another one."""
+        """Increase the epoch for the next ResourceManager that recovers."""
         epoch = self._epoch() + 1
         with self._file.writing() as group:
             group.put("cluster", EPOCH, (str(epoch),))
 
     def keys(self, kind: str) -> Keys:
-        """The keys of one kind of token; none if none were written."""
+        """The keys of one kind of token, empty if none were written."""
         return tuple(MasterKey(key_id, secret) for _, _, key_id, secret in self._file.rows("master_key", (kind,)))
 
     def write_keys(self, kind: str, keys: Keys) -> None:
-        """Put `keys` in the place of those of the kind."""
+        """Replace the keys of this kind."""
         with self._file.writing() as group:
             group.remove("master_key", (kind,))
             for place, key in enumerate(keys):
                 group.put("master_key", (kind, place), (key.key_id, key.secret))
 
     def write(self, effects: Iterable[StoreEffect]) -> None:
-        """All in one transaction. An error means that nothing was written; StoreUnavailable: it may work later."""
+        """Write all in one transaction. Any error means that nothing was written; StoreUnavailable: try again later."""
         with self._file.writing() as group:
             for effect in effects:
                 _apply(effect, group)

@@ -141,7 +141,7 @@ class StoreFile:
         """The file at `path`, created if the store does not exist. `said`: how errors refer to it.
 
         Raises StoreDamaged for damage, and YarnException for a file that is in use, of another program or version,
-        or open to others. Nothing of the store changes then.
+        or one that other users can read. Nothing of the store changes then.
         """
         try:
             if not os.path.lexists(path):
@@ -220,9 +220,9 @@ class StoreFile:
         if has_our_header or has_our_tables:
             raise _damaged(self._path, self._said, "its header does not match its tables")
         if kind != FILE_KIND:
-            raise YarnException(f"{self._said}: is another program's database (name another file)")
+            raise YarnException(f"{self._said}: this is the database of another program (name another file)")
         raise YarnException(
-            f"{self._said}: is of version {version}, this release reads version {SCHEMA_VERSION} "
+            f"{self._said}: the file has version {version}, this release reads version {SCHEMA_VERSION} "
             f"(start the release that wrote it, or {_start_over(self._path)})"
         )
 
@@ -254,7 +254,7 @@ def _stored_digest(database: sqlite3.Connection) -> bytes:
 
 
 def _checksum(table: str, row: Row) -> bytes:
-    """Of the values with their types and lengths, so that no two rows are written alike."""
+    """The checksum of the values with their types and lengths, so that different rows have different input."""
     parts = [table.encode()]
     for value in row:
         data = value if isinstance(value, bytes) else str(value).encode()
@@ -278,7 +278,7 @@ def _start_over(path: Path) -> str:
 
 
 def _damaged(path: Path, said: str, what: str) -> StoreDamaged:
-    return StoreDamaged(f"{said}: is damaged: {what} (put a copy in its place, or {_start_over(path)})")
+    return StoreDamaged(f"{said}: the file is damaged: {what} (restore a copy, or {_start_over(path)})")
 
 
 def _refuse_leftovers(path: Path, said: str) -> None:
@@ -287,13 +287,13 @@ def _refuse_leftovers(path: Path, said: str) -> None:
         beside = _beside(path, suffix)
         if beside.exists() and beside.stat().st_size > 0:
             raise StoreDamaged(
-                f"{said}: is missing, but its journal {beside.name} is there "
+                f"{said}: the file is missing, but its journal {beside.name} exists "
                 f"(put the file back, or move {beside.name} away to start without its applications)"
             )
 
 
 def _create(path: Path, said: str, tables: Tables) -> None:
-    """Make an empty store elsewhere and link it to `path`: a process that is killed leaves the whole file or none.
+    """Create an empty store elsewhere and link it to `path`: if the process is killed there is the whole file or none.
 
     If another ResourceManager creates the file at the same time, its file is kept.
     """
@@ -328,7 +328,7 @@ def _write_empty(path: Path, tables: Tables) -> None:
 
 
 def _check_outside(path: Path, said: str) -> None:
-    """What can be seen without SQLite, which would change the files. Raises YarnException, StoreDamaged and OSError."""
+    """Checks that work without SQLite, which would change the files. Raises YarnException, StoreDamaged and OSError."""
     descriptor = os.open(path, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC)
     try:
         mode = os.fstat(descriptor).st_mode
@@ -336,14 +336,14 @@ def _check_outside(path: Path, said: str) -> None:
     finally:
         os.close(descriptor)
     if mode & _OTHERS:
-        raise YarnException(f"{said}: mode {stat.S_IMODE(mode):04o} lets others read it (chmod 0600)")
+        raise YarnException(f"{said}: mode {stat.S_IMODE(mode):04o} lets other users read it (chmod 0600)")
     if not header:
         raise _damaged(path, said, "it is empty")
     if len(header) < _HEADER_BYTES or not header.startswith(_MAGIC):
         raise _damaged(path, said, "file is not a database")
     if header[18:20] == _LOG_FORMAT:
         raise YarnException(
-            f"{said}: was written by an earlier release or by another program "
+            f"{said}: the file was written by an earlier release or by another program "
             f"(start the program that wrote it, or move {path.name} and {path.name}{EARLIER_LOG} away "
             "to start without its applications)"
         )
@@ -364,8 +364,8 @@ def _translated(path: Path, said: str) -> Iterator[None]:
         code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_CORRUPT)
         if code & 0xFF == sqlite3.SQLITE_BUSY:
             raise YarnException(
-                f"{said}: another ResourceManager uses it (end that one, or name another file)"
+                f"{said}: another ResourceManager uses it (stop that one, or name another file)"
             ) from None
         if code & 0xFF in _TRY_AGAIN and code not in _CUT:
-            raise StoreUnavailable(f"{said}: {error} (make room, or name a file that can be written)") from None
+            raise StoreUnavailable(f"{said}: {error} (free some space, or name a file that can be written)") from None
         raise _damaged(path, said, str(error)) from None

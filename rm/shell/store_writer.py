@@ -1,10 +1,10 @@
-"""Takes what the core wants stored to the state store's file, and what waits for it back: answers and events.
+"""Writes the core's store effects to the state store's file, then releases the answers and events that wait for them.
 
-While one transaction is on its way to the disk, what comes next gathers for the following one (group commit), so that
-the disk's slowness costs each call one or two waits, whatever their number. The loop waits for none of them.
+While one transaction is being written, further effects are collected for the next one (group commit), so a call waits
+for one or two transactions however many calls there are. The event loop never waits.
 
-A file that takes nothing, as its disk is full, is tried again until it does. New applications are turned away
-meanwhile, with the reason; those that run go on, and what they come to waits here.
+While the file cannot be written (a full disk), the write is repeated. New applications are refused meanwhile, with the
+reason; running ones go on, and their changes wait here.
 """
 
 from __future__ import annotations
@@ -28,22 +28,22 @@ from yarn.machine import Refuse, Reply
 _logger = logging.getLogger(__name__)
 
 RETRY_S = 1.0
-"""Between two tries of a file that takes nothing."""
+"""Time between two attempts to write while the file cannot be written."""
 
 Outcome = ApplicationSaved | AttemptSaved | ApplicationSaveFailed
 
 
 class _Step(Struct, frozen=True):
-    """What one step of the core wants stored, and the answers that wait for it."""
+    """The store effects of one step of the core, and the answers that wait for them."""
 
     effects: list[StoreEffect]
     answers: list[Reply | Refuse]
 
 
 class StoreWriter:
-    """One file's writer. `report` takes the events, `answer` the answers that waited, both once all is durable.
+    """The writer of one file. Once effects are durable it passes events to `report` and answers to `answer`.
 
-    `fail` is called when the file will never take a write: then nothing is told any more, as nothing is kept.
+    `fail` is called when the file can never be written again; from then on no event or answer is released.
     """
 
     def __init__(
@@ -66,15 +66,15 @@ class StoreWriter:
         self._has_failed = False
         self._closing = asyncio.Event()
         self.problem: StoreUnavailable | None = None
-        """Why the file takes nothing, while that is so."""
+        """Why the file cannot be written, None while it can."""
 
     @property
     def is_busy(self) -> bool:
-        """True while something that was put is not durable."""
+        """True while some effects are not durable yet."""
         return self._writing is not None
 
     def put(self, effects: list[StoreEffect], answers: list[Reply | Refuse]) -> None:
-        """Write `effects`, then give `answers`; both after what was put before."""
+        """Write `effects`, then release `answers`, both after those of earlier calls."""
         self._next.append(_Step(effects, answers))
         if self._writing is None and not self._has_failed:
             self._writing = asyncio.get_running_loop().create_task(self._write(), name="state-store")
@@ -84,7 +84,7 @@ class StoreWriter:
         await asyncio.get_running_loop().run_in_executor(self._thread, self._store.write_keys, kind, keys)
 
     async def close(self) -> None:
-        """Write what was put, and let the file go."""
+        """Write what is left, and close the file."""
         self._closing.set()
         while self._writing is not None:
             await asyncio.wait([self._writing])
@@ -105,7 +105,7 @@ class StoreWriter:
             self._writing = None
 
     async def _write_steps(self, steps: list[_Step]) -> None:
-        """Returns once they are durable. Raises YarnException if that cannot be, or they are given up at the end."""
+        """Returns once they are durable. Raises YarnException if the file cannot be written, now or when closing."""
         while effects := [effect for step in steps for effect in step.effects]:
             try:
                 await asyncio.get_running_loop().run_in_executor(self._thread, self._store.write, effects)
@@ -113,7 +113,7 @@ class StoreWriter:
                 if self._closing.is_set():
                     raise
                 self._note(problem)
-                steps = [self._turned_away(step, problem) for step in steps]
+                steps = [self._without_new_application(step, problem) for step in steps]
                 with suppress(TimeoutError):
                     async with asyncio.timeout(self._retry_s):
                         await self._closing.wait()
@@ -121,20 +121,20 @@ class StoreWriter:
             else:
                 self._note(None)
                 break
-        # Nothing is left to write if all was turned away: the next one finds out.
+        # If all of it was refused, nothing was written: the next write shows whether the file can be written.
         self.problem = None
         for step in steps:
-            self._tell(step)
+            self._release(step)
 
     def _note(self, problem: StoreUnavailable | None) -> None:
         before, self.problem = self.problem, problem
         if problem is not None and before is None:
-            _logger.error("applications are turned away: %s", problem.message)
+            _logger.error("new applications are refused, the state store cannot be written: %s", problem.message)
         elif problem is None and before is not None:
-            _logger.info("the state store takes writes again")
+            _logger.info("the state store can be written again")
 
-    def _turned_away(self, step: _Step, problem: StoreUnavailable) -> _Step:
-        """Without the new application that it has, if any: its submission is refused."""
+    def _without_new_application(self, step: _Step, problem: StoreUnavailable) -> _Step:
+        """The step without its new application, if it has one, whose submission is refused."""
         new = [effect for effect in step.effects if isinstance(effect, SaveApplication) and effect.saving is Saving.NEW]
         if not new:
             return step
@@ -144,8 +144,8 @@ class StoreWriter:
             self._answer(Refuse(answer.call, problem) if isinstance(answer, Reply) else answer)
         return _Step([effect for effect in step.effects if effect not in new], [])
 
-    def _tell(self, step: _Step) -> None:
-        """Machines go on first: who is answered finds them where its call has led."""
+    def _release(self, step: _Step) -> None:
+        """Events first: a client that gets its answer then sees the state that its call led to."""
         for effect in step.effects:
             if isinstance(effect, SaveApplication):
                 self._report(ApplicationSaved(effect.application.application_id, effect.saving))

@@ -43,7 +43,7 @@ async def test_a_full_disk_turns_away_new_applications_and_keeps_those_that_run(
         limit_files(cluster, 1)
         for _ in range(2):
             with pytest.raises(
-                YarnException, match=r"yarn.yarnling.state-store-file = .*: .* \(make room, or name a file"
+                YarnException, match=r"yarn.yarnling.state-store-file = .*: .* \(free some space, or name a file"
             ):
                 await submitted(cluster, tmp_path, "true", 1)
         gate.touch()

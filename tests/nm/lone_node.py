@@ -112,7 +112,7 @@ class PlayedPacks:
     async def pack_heartbeat(self, caller: Caller[Pack], request: PackHeartbeat) -> PackHeartbeatReply:
         told = {
             number: await self._rm.node_heartbeat(replace(caller, verified=beat.node_id), beat)
-            for number, beat in request.told.items()
+            for number, beat in request.full.items()
         }
         unknown = frozenset(request.nodes) - told.keys()
         return PackHeartbeatReply((0,) * len(request.nodes), 0, told, unknown)

@@ -45,9 +45,9 @@ async def test_what_is_quiet_is_told_as_a_number_and_heard_in_full() -> None:
         await talk.beats(4)
         assert len([name for name, _ in talk.between.calls if name == "register_nodes"]) == 1
         first, *others = talk.between.beats
-        assert sorted(first.told) == list(first.nodes) == [0, 1, 2, 3, 4]
+        assert sorted(first.full) == list(first.nodes) == [0, 1, 2, 3, 4]
         assert others
-        assert all(not beat.told for beat in others)
+        assert all(not beat.full for beat in others)
         for node in talk.nodes:
             check_heard(node, talk.manager.heard[node.node_id])
             assert [beat.response_id for beat in talk.manager.heard[node.node_id][:4]] == [0, 1, 2, 3]
@@ -60,7 +60,7 @@ async def test_only_who_has_news_tells_them() -> None:
         talk.nodes[3].shell.send(check(False, 77))
         await talk.until(lambda: talk.manager.core.context.nodes[talk.nodes[3].node_id].state is NodeState.UNHEALTHY)
         await talk.beats(2)
-        assert [list(beat.told) for beat in talk.between.beats[before:] if beat.told] == [[3]]
+        assert [list(beat.full) for beat in talk.between.beats[before:] if beat.full] == [[3]]
         check_heard(talk.nodes[3], talk.manager.heard[talk.nodes[3].node_id])
         assert talk.manager.heard[talk.nodes[3].node_id][-1].health == NodeHealth(False, "disk 7 is full", 77)
 
@@ -74,7 +74,7 @@ async def test_a_new_key_reaches_nodes_that_are_quiet(kind: str) -> None:
         await talk.until(lambda: nm.current.key_id == rm.next.key_id)
         before = len(talk.between.beats)
         await talk.beats(2)
-        assert [beat.told for beat in talk.between.beats[before + 1 :]] == [{}] * (len(talk.between.beats) - before - 1)
+        assert [beat.full for beat in talk.between.beats[before + 1 :]] == [{}] * (len(talk.between.beats) - before - 1)
 
 
 async def test_nodes_that_emulate_tell_what_each_of_them_uses() -> None:
@@ -86,7 +86,7 @@ async def test_nodes_that_emulate_tell_what_each_of_them_uses() -> None:
         talk.nodes[1].shell.send(UtilizationSampled(ResourceUtilization(), used))
         before = len(talk.between.beats)
         await talk.beats(4)
-        assert [list(beat.told) for beat in talk.between.beats[before:] if beat.told] == [[1]]
+        assert [list(beat.full) for beat in talk.between.beats[before:] if beat.full] == [[1]]
         heard = [talk.manager.heard[node.node_id][-1].node_utilization for node in talk.nodes]
         assert heard == [ResourceUtilization(), used, ResourceUtilization()]
 
@@ -136,12 +136,12 @@ async def test_a_lost_reply_is_given_again_and_its_heartbeat_is_told_in_full() -
         await talk.until(lambda: len(talk.between.calls) > before)
         await talk.beats(3)
         lost, *later = (request for _, request in talk.between.calls[before:])
-        assert not lost.told
+        assert not lost.full
         for number, response_id in zip(lost.nodes, lost.response_ids, strict=True):
             again, after = [beat for beat in later if number in beat.nodes][:2]
-            assert number in again.told
+            assert number in again.full
             assert again.response_ids[again.nodes.index(number)] == response_id
-            assert number not in after.told
+            assert number not in after.full
             assert after.response_ids[after.nodes.index(number)] == response_id + 1
         assert [node.registered for node in talk.nodes] == [1, 1, 1]
 
@@ -168,14 +168,14 @@ async def test_a_service_that_forgot_a_heartbeat_asks_for_it_and_does_nothing() 
         await talk.beats(3)
         for number, node in enumerate(talk.nodes):
             forgotten, again, *_ = [beat for beat in talk.between.beats[before:] if number in beat.nodes]
-            if number not in forgotten.told:
-                assert number in again.told
+            if number not in forgotten.full:
+                assert number in again.full
                 asked = [beat.response_ids[beat.nodes.index(number)] for beat in (forgotten, again)]
                 assert asked[0] == asked[1]
             ids = [beat.response_id for beat in talk.manager.heard[node.node_id]]
             assert ids == list(range(len(ids))), "each counted once"
             assert node.registered == 1
-        assert any(not beat.told for beat in talk.between.beats[before : before + 1])
+        assert any(not beat.full for beat in talk.between.beats[before : before + 1])
 
 
 async def test_a_node_that_lost_count_is_told_to_begin_anew_and_the_others_go_on() -> None:
@@ -199,10 +199,10 @@ async def test_a_pack_speaks_for_its_own_nodes_only() -> None:
     pack = Pack(FIRST, 2)
     caller = Caller("", None, "", pack)
     stranger = FIRST._replace(host="127.0.0.9")
-    with pytest.raises(AccessControlException, match=r"may not speak for 127\.0\.0\.9"):
+    with pytest.raises(AccessControlException, match=r"may not act for 127\.0\.0\.9"):
         await manager.service.register_nodes(caller, (RegisterNodeManagerRequest(stranger, 0, Resource(1024, 1)),))
     beat = PackHeartbeat((1,), (0,), {1: NodeHeartbeatRequest(stranger, 0)})
-    with pytest.raises(AccessControlException, match=r"node 1 of .* may not speak for 127\.0\.0\.9"):
+    with pytest.raises(AccessControlException, match=r"node 1 of .* may not act for 127\.0\.0\.9"):
         await manager.service.pack_heartbeat(caller, beat)
     with pytest.raises(InvalidArgumentException, match="has nodes 0 to 1"):
         await manager.service.pack_heartbeat(caller, PackHeartbeat((2,), (0,)))

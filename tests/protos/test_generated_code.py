@@ -36,7 +36,7 @@ def test_committed_code_is_current() -> None:
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
 
-def test_a_changed_source_is_told_with_the_repair_and_repaired(checkout: Path) -> None:
+def test_a_changed_source_is_reported_with_the_repair_and_repaired(checkout: Path) -> None:
     source = checkout / "protos/security.proto"
     source.write_text(source.read_text().replace("bytes secret = 3", "string secret = 3"))
     done = gen_protos(checkout, "--check")
@@ -48,7 +48,7 @@ def test_a_changed_source_is_told_with_the_repair_and_repaired(checkout: Path) -
     assert gen_protos(checkout, "--check").returncode == 0
 
 
-def test_missing_and_left_over_files_are_told(checkout: Path) -> None:
+def test_missing_and_left_over_files_are_reported(checkout: Path) -> None:
     (checkout / "protos/security_pb2.pyi").unlink()
     (checkout / "protos/gone_pb2.py").touch()
     done = gen_protos(checkout, "--check")
@@ -66,7 +66,7 @@ def test_another_generator_version_is_refused(checkout: Path) -> None:
     assert "pip install grpcio-tools==0." in done.stderr
 
 
-def test_a_faulty_source_is_told_as_protoc_says_it(checkout: Path) -> None:
+def test_a_faulty_source_is_reported_in_protocs_words(checkout: Path) -> None:
     source = checkout / "protos/security.proto"
     source.write_text(source.read_text() + "message {")
     done = gen_protos(checkout)

@@ -96,7 +96,7 @@ class Cluster:
         return await self._stack.enter_async_context(proxy)
 
     async def node(self, host: str = "127.0.0.2", memory_mb: int = 8192) -> Node:
-        """A registered node that starts containers by saying so."""
+        """A registered node that only reports its containers as started."""
         node = Node(host, self)
         self._stack.push_async_callback(node.close)
         await node.open(memory_mb)
@@ -214,7 +214,7 @@ class Node:
 
 
 async def until(condition: Callable[[], bool]) -> None:
-    """Poll until a condition holds that other tasks bring about and report by no event."""
+    """Wait for a condition that other tasks establish; it is polled, as there is no event for it."""
     async with asyncio.timeout(SOON_S):
         while not condition():  # noqa: ASYNC110
             await asyncio.sleep(0.001)
@@ -227,7 +227,7 @@ async def submit(
     tokens: bytes = b"",
     acls: dict[ApplicationAccessType, str] | None = None,
 ) -> ApplicationId:
-    """An application whose AM is one container of 1024 MB."""
+    """Submit an application whose AM is one container of 1024 MB."""
     new = await client.get_new_application()
     context = ApplicationSubmissionContext(
         new.application_id,

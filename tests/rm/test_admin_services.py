@@ -20,7 +20,7 @@ PRIORITY = "yarn.cluster.max-application-priority"
 
 
 class Files:
-    """The configuration as it is on disk: what is changed counts from the next time that it is read."""
+    """The configuration files; changes take effect when they are read again."""
 
     def __init__(self, conf: Configuration) -> None:
         self.conf = conf
@@ -50,10 +50,10 @@ async def test_lists_that_cannot_be_read_at_the_start_let_every_host_in(
     conf = configuration(tmp_path).overridden({EXCLUDE: str(tmp_path / "none")})
     async with serving(conf) as cluster:
         assert (await cluster.node()).registration.action is NodeAction.NORMAL
-    assert "every host may have NodeManagers" in caplog.text
+    assert "NodeManagers of all hosts are accepted" in caplog.text
 
 
-async def test_a_refresh_reads_the_lists_anew(tmp_path: Path) -> None:
+async def test_a_refresh_reads_the_lists_again(tmp_path: Path) -> None:
     files = Files(configuration(tmp_path))
     async with serving(files.conf, reload=files) as cluster:
         node, client, admin = await cluster.node(), await cluster.client(), await cluster.admin()
@@ -134,7 +134,7 @@ async def test_a_refused_refresh_of_queues_reports_every_fault(tmp_path: Path) -
     assert "there is no queue root.nowhere" in lines[2]
 
 
-async def test_the_highest_priority_is_read_anew(tmp_path: Path) -> None:
+async def test_the_highest_priority_is_read_again(tmp_path: Path) -> None:
     files = Files(configuration(tmp_path).overridden({PRIORITY: "5"}))
     async with serving(files.conf, reload=files) as cluster:
         admin = await cluster.admin()

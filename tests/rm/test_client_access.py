@@ -88,7 +88,7 @@ async def test_who_cannot_read_the_secret_is_refused(tmp_path: Path, address: st
     async with serving(configuration(tmp_path)) as cluster:
         caller_uid, status, text = await _called_plainly(cluster.addresses[address], rpc.path, uid)
     assert (caller_uid, status) == (uid, "UNAUTHENTICATED")
-    assert text.startswith("no YarnlingClientToken came with the call: only ")
+    assert text.startswith("the call has no YarnlingClientToken: only ")
 
 
 @USERS
@@ -101,7 +101,7 @@ async def test_an_open_cluster_takes_every_local_caller(
                 cluster.addresses[CLIENT], ApplicationClientProtocol.get_new_application.path, uid
             )
     assert said == (uid, "OK", "")
-    assert "every user of this machine may run commands as" in caplog.text
+    assert "every user of this machine can run commands as" in caplog.text
 
 
 async def test_a_wrong_token_is_refused(tmp_path: Path) -> None:

@@ -63,7 +63,7 @@ async def test_a_priority_is_granted_as_far_as_the_cluster_goes(cluster: Cluster
     assert (await client.get_application_report(app)).priority == 10
 
 
-async def test_a_lifetime_is_moved_and_told(cluster: Cluster) -> None:
+async def test_a_lifetime_is_changed_and_reported(cluster: Cluster) -> None:
     app, client = await accepted(cluster), await cluster.client()
     started_ms = (await client.get_application_report(app)).submit_time_ms
     ends = format_iso8601(started_ms + 3_600_000)
@@ -89,7 +89,7 @@ async def test_a_signal_reaches_the_containers_node(cluster: Cluster) -> None:
     assert reply.containers_to_signal == ((request.container_id, request.command),)
 
 
-async def test_the_callers_rights_are_told(tmp_path: Path) -> None:
+async def test_the_callers_rights_are_reported(tmp_path: Path) -> None:
     conf = configuration(
         tmp_path,
         yarn__acl__enable="true",
@@ -105,7 +105,7 @@ async def test_the_callers_rights_are_told(tmp_path: Path) -> None:
         )
 
 
-async def test_resource_types_are_told_in_their_order(cluster: Cluster) -> None:
+async def test_resource_types_are_listed_in_their_order(cluster: Cluster) -> None:
     client = await cluster.client()
     types = await client.get_resource_type_info()
     assert types == (ResourceTypeInfo("memory-mb", "Mi"), ResourceTypeInfo("vcores"), ResourceTypeInfo("yarn.io/gpu"))

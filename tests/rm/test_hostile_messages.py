@@ -62,7 +62,7 @@ NEVER_DONE = (
     ResourceManagerAdministrationProtocol.refresh_service_acls,
     ResourceManagerAdministrationProtocol.refresh_cluster_max_priority,
 )
-"""They speak of what random ids never meet, or are done once."""
+"""Their ids are never those of existing objects, or they can be done only once."""
 
 PROTOCOLS: list[tuple[str, type[Proxy]]] = [
     (CLIENT, ApplicationClientProtocol),
@@ -115,7 +115,7 @@ async def test_no_message_breaks_the_rm(
 
 
 def _at_home(record: Any, rng: random.Random, app: ApplicationId, node_id: NodeId, number: int) -> Any:
-    """Every other record speaks of what is there, so that it gets further than the first check."""
+    """Every other record refers to existing ids, so that it passes the first check."""
     if isinstance(record, (RegisterNodeManagerRequest, NodeHeartbeatRequest)):
         return replace(record, node_id=node_id)
     if rng.random() < 0.5:

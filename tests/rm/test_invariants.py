@@ -176,7 +176,8 @@ def test_a_violation_is_the_last_effect_with_its_amounts(busy: RM) -> None:
     assert isinstance(effects[0], Reply)
     assert isinstance(effects[-1], InvariantsBroken)
     assert effects[-1].violations == (
-        "I-01: n1:45454: <memory:3072, vCores:3> + <memory:1, vCores:1> != <memory:8192, vCores:8>",
+        "I-01: n1:45454: allocated <memory:3072, vCores:3> + free <memory:1, vCores:1> "
+        "!= total <memory:8192, vCores:8>",
     )
 
 

@@ -56,7 +56,7 @@ async def test_labels_are_added_and_taken_away(cluster: Cluster, carol: Resource
     assert await client.get_cluster_node_labels() == (GPU,)
 
 
-async def test_nodes_tell_the_labels_that_they_were_given(
+async def test_nodes_report_the_labels_that_they_were_given(
     cluster: Cluster, carol: ResourceManagerAdministrationProtocol
 ) -> None:
     node, client = await cluster.node(), await cluster.client()
@@ -71,7 +71,7 @@ async def test_nodes_tell_the_labels_that_they_were_given(
     assert {label for label, _ in await client.get_labels_to_nodes(())} == {"gpu", "fast"}
 
 
-async def test_a_queue_tells_which_labels_it_may_use_and_how_much_of_them(
+async def test_a_queue_reports_the_labels_that_it_may_use_and_its_share_of_them(
     cluster: Cluster, carol: ResourceManagerAdministrationProtocol
 ) -> None:
     node, client = await cluster.node(memory_mb=4096), await cluster.client()
@@ -91,7 +91,7 @@ async def test_a_queue_tells_which_labels_it_may_use_and_how_much_of_them(
     assert gpu.effective_minimum == Resource(4096, 8)
 
 
-async def test_a_node_that_nobody_has_seen_refuses_all_where_that_is_asked_for(
+async def test_an_unknown_node_refuses_all_with_fail_on_unknown_nodes(
     cluster: Cluster, carol: ResourceManagerAdministrationProtocol
 ) -> None:
     node, client = await cluster.node(), await cluster.client()

@@ -31,7 +31,7 @@ def test_the_text_of_the_file_becomes_the_rules(tmp_path: Path) -> None:
 
 
 def test_rules_in_the_configuration_win_and_the_format_has_to_say_json(tmp_path: Path) -> None:
-    """CapacitySchedulerConfiguration.parseJSONMappingRules; a file that nobody reads need not be there."""
+    """CapacitySchedulerConfiguration.parseJSONMappingRules; a file that is not used need not exist."""
     inline = configured(tmp_path / "none", **{KEY: RULES})
     assert with_mapping_rules(inline) == inline
     legacy = configured(tmp_path / "none", **{PREFIX + "mapping-rule-format": "legacy"})

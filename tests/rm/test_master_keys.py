@@ -50,7 +50,7 @@ async def test_each_key_is_announced_and_then_comes_into_force() -> None:
     first = [ring.current for ring in rings]
     sleeper = Sleeper()
     async with asyncio.TaskGroup() as tasks:
-        rolling = tasks.create_task(keys.roll_for_ever(sleeper))
+        rolling = tasks.create_task(keys.roll_forever(sleeper))
         await sleeper.wake(len(rings))
         announced = [ring.next for ring in rings]
         assert None not in announced
@@ -62,7 +62,7 @@ async def test_each_key_is_announced_and_then_comes_into_force() -> None:
     assert sleeper.slept[:6] == [0.022, 0.025, 0.025, 0.018, 0.015, 0.015]
 
 
-async def test_a_key_that_cannot_be_written_is_given_to_nobody_until_it_is(caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_key_is_not_distributed_before_it_is_written(caplog: pytest.LogCaptureFixture) -> None:
     """The disk is full: the key before stays good, and the RM goes on."""
     keys = MasterKeys(Configuration.of({NODE_EXPIRY: "10", MASTER_EXPIRY: "12", **INTERVALS}))
     is_full = False
@@ -74,7 +74,7 @@ async def test_a_key_that_cannot_be_written_is_given_to_nobody_until_it_is(caplo
     await keys.keep(keep)
     sleeper = Sleeper()
     async with asyncio.TaskGroup() as tasks:
-        rolling = tasks.create_task(keys.roll_for_ever(sleeper))
+        rolling = tasks.create_task(keys.roll_forever(sleeper))
         is_full = True
         await sleeper.wake(3)
         assert keys.masters.keys.next is None
@@ -83,7 +83,7 @@ async def test_a_key_that_cannot_be_written_is_given_to_nobody_until_it_is(caplo
         assert keys.masters.keys.next is not None
         rolling.cancel()
     assert sleeper.slept[3:6] == [KEEP_RETRY_S] * 3
-    assert "is not written, trying again: no room" in caplog.text
+    assert "cannot store the next key of" in caplog.text
 
 
 @pytest.mark.parametrize("key", sorted(INTERVALS))

@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from rm.core.resource_manager import ResourceManagerCore
-from rm.shell.daemon import COLLECTED_AFTER, STORE_FAILED, ResourceManagerStart
+from rm.shell.daemon import GC_THRESHOLDS, STORE_FAILED, ResourceManagerStart
 from rm.shell.sqlite_store import SQLiteStateStore
 from tests.processes import running_in_loop
 from tests.rm.builders import ask, done
@@ -101,7 +101,7 @@ async def test_a_signal_ends_it_cleanly(tmp_path: Path, number: signal.Signals) 
         assert await rm.stop(number) == 0
 
 
-async def test_every_fault_of_its_files_is_told_at_once(tmp_path: Path) -> None:
+async def test_all_faults_of_its_files_are_reported_at_once(tmp_path: Path) -> None:
     conf = configuration(tmp_path).overridden(
         {
             "yarn.am.liveness-monitor.expiry-interval-ms": "soon",
@@ -116,7 +116,7 @@ async def test_every_fault_of_its_files_is_told_at_once(tmp_path: Path) -> None:
     assert "Traceback" not in stderr
 
 
-async def test_a_port_in_use_is_told_with_its_key(tmp_path: Path) -> None:
+async def test_a_port_in_use_is_reported_with_its_key(tmp_path: Path) -> None:
     write_files(tmp_path, configuration(tmp_path))
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
@@ -135,7 +135,7 @@ async def test_a_port_in_use_is_told_with_its_key(tmp_path: Path) -> None:
         (CLIENT, "0.0.0.0:0", "can be reached from other machines"),
     ],
 )
-async def test_what_keeps_it_from_starting_is_told(tmp_path: Path, key: str, value: str, problem: str) -> None:
+async def test_the_reason_why_it_cannot_start_is_reported(tmp_path: Path, key: str, value: str, problem: str) -> None:
     write_files(tmp_path, configuration(tmp_path))
     stderr = await refusal(tmp_path, "-D", f"{key}={value}")
     assert f"{key} = {value}" in stderr
@@ -152,7 +152,7 @@ async def test_a_damaged_state_store_ends_it_with_a_status_of_its_own(tmp_path: 
     content = store.read_bytes()
     store.write_bytes(content.replace(b"epoch", b"epoxy"))
     stderr = await refusal(tmp_path, status=STORE_FAILED)
-    assert f"{STATE_STORE_FILE.key} = {store}: is damaged: " in stderr
+    assert f"{STATE_STORE_FILE.key} = {store}: the file is damaged: " in stderr
     assert "move state.sqlite and state.sqlite-journal away to start without its applications" in stderr
     assert "Traceback" not in stderr
 
@@ -188,7 +188,7 @@ async def test_it_collects_garbage_seldom_in_a_process_of_its_own(tmp_path: Path
     async with asyncio.timeout(START_S):
         out, _ = await process.communicate()
     assert process.returncode == 0
-    assert int(out) == (gc.get_threshold()[0] if guest else COLLECTED_AFTER[0])
+    assert int(out) == (gc.get_threshold()[0] if guest else GC_THRESHOLDS[0])
 
 
 async def test_its_event_log_replays_into_the_same_effects(tmp_path: Path) -> None:

@@ -100,9 +100,9 @@ async def test_a_key_that_is_to_come_is_taken_up_too(tmp_path: Path) -> None:
         keys = cluster.rm.keys
         keys.nodes.keys.roll()
         await keys.keep(cluster.rm.keys._keep)
-        both = keys.nodes.keys.taken()
+        both = keys.nodes.keys.accepted()
     async with serving(conf) as cluster:
-        assert cluster.rm.keys.nodes.keys.taken() == both
+        assert cluster.rm.keys.nodes.keys.accepted() == both
 
 
 async def test_each_restart_is_an_epoch(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""The RM's services over real gRPC: who may call, what goes in, what is signed on the way out."""
+"""The RM's services over real gRPC: who may call, requests, and signed replies."""
 
 from __future__ import annotations
 
@@ -271,7 +271,7 @@ async def test_a_node_without_the_clusters_secret_is_refused(cluster: Cluster) -
 async def test_a_node_speaks_for_itself_alone(cluster: Cluster) -> None:
     node, client = await cluster.node(), await cluster.client()
     other = await cluster.tracker(cluster.node_tokens.create(NodeId("127.0.0.9", 1)))
-    with pytest.raises(AccessControlException, match=f"127.0.0.9:1 may not speak for {node.node_id}"):
+    with pytest.raises(AccessControlException, match=f"127.0.0.9:1 may not act for {node.node_id}"):
         await other.node_heartbeat(NodeHeartbeatRequest(node.node_id, 0))
     with pytest.raises(AccessControlException):
         await other.unregister_node_manager(node.node_id)
@@ -322,12 +322,12 @@ async def test_a_kill_says_who_and_from_where(cluster: Cluster) -> None:
 async def test_a_name_that_is_no_users_is_refused(cluster: Cluster, user: str) -> None:
     """It would become a directory's name on the nodes."""
     client = await cluster.client(user)
-    with pytest.raises(AccessControlException, match="is no name of a user"):
+    with pytest.raises(AccessControlException, match="invalid user name"):
         await submit(client)
     assert await client.get_applications(ApplicationFilter()) == ()
 
 
-async def test_an_unknown_application_is_told_in_yarns_words(cluster: Cluster) -> None:
+async def test_an_unknown_application_is_refused_with_yarns_message(cluster: Cluster) -> None:
     client = await cluster.client()
     app = ApplicationId(1, 1)
     with pytest.raises(ApplicationNotFoundException, match=f"Application with id '{app}' doesn't exist in RM"):
@@ -336,7 +336,7 @@ async def test_an_unknown_application_is_told_in_yarns_words(cluster: Cluster) -
         await client.force_kill_application(KillApplicationRequest(app))
 
 
-async def test_queues_are_told_with_what_they_hold(cluster: Cluster) -> None:
+async def test_queues_are_reported_with_their_applications(cluster: Cluster) -> None:
     node, client = await cluster.node(), await cluster.client()
     app, master = await registered_master(cluster, node, client)
     await master.allocate(AllocateRequest(0, asks=(ask(30),)))
@@ -361,7 +361,7 @@ async def test_a_queue_that_is_not_there_is_no_error(cluster: Cluster) -> None:
 # Operators call
 
 
-async def test_queues_are_read_anew_whole_or_not_at_all(tmp_path: Path) -> None:
+async def test_queues_are_read_again_as_a_whole_or_not_at_all(tmp_path: Path) -> None:
     conf = configuration(tmp_path)
     capacities = {
         "yarn.scheduler.capacity.root.queues": "default,more",
@@ -395,7 +395,7 @@ async def test_queues_are_read_anew_whole_or_not_at_all(tmp_path: Path) -> None:
     assert more.capacity == pytest.approx(0.6)
 
 
-async def test_without_files_there_is_nothing_to_read_anew(cluster: Cluster) -> None:
+async def test_without_files_there_is_nothing_to_read_again(cluster: Cluster) -> None:
     with pytest.raises(YARNFeatureNotEnabledException, match="started without configuration files"):
         await (await cluster.admin()).refresh_queues()
 

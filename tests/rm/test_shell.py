@@ -98,7 +98,7 @@ async def test_an_answer_for_a_caller_that_left_is_dropped() -> None:
     shell.handle(Tick())
 
 
-class BusyKeeper:
+class BusyWriter:
     """Has something to store all the time, and keeps the answers that wait for it."""
 
     problem = None
@@ -117,15 +117,15 @@ async def test_only_the_answer_of_an_order_waits_for_the_store() -> None:
     """A pack's heartbeat that begins after it does not."""
     core = ScriptedCore([Reply(1, "stored")], [Reply(2, "beaten")])
     shell = ResourceManagerShell(core, Clock())
-    keeper = shell.keeper = BusyKeeper()
+    writer = shell.store_writer = BusyWriter()
     async with asyncio.TaskGroup() as tasks:
         order = tasks.create_task(
             shell.ask(lambda call: SubmitApplication(call, "ann", ApplicationSubmissionContext(ATTEMPT.application_id)))
         )
-        await until(lambda: keeper.answers)
+        await until(lambda: writer.answers)
         beat = shell.begin(lambda call: NodeHeartbeat(call, NodeHeartbeatRequest(NodeId("n", 1), 0)))
         assert beat.result() == "beaten"
-        assert keeper.answers == [Reply(1, "stored")]
+        assert writer.answers == [Reply(1, "stored")]
         shell.answer(1, "stored")
     assert order.result() == "stored"
     shell.close()
@@ -141,12 +141,12 @@ async def test_only_the_answer_of_an_order_waits_for_the_store() -> None:
     ids=["node", "new node", "master"],
 )
 async def test_a_sign_of_life_does_not_wait_for_what_it_leads_to(beat: Callable[[int], Event]) -> None:
-    """A node that is not answered is taken for dead: it has to live through a full disk."""
+    """A node without answers would expire: it must survive a full disk."""
     core = ScriptedCore([StateChanged("RMApp", "a", "KILL", "RUNNING", "KILLED"), SAVED, Reply(1, "beaten")])
     shell = ResourceManagerShell(core, Clock())
-    keeper = shell.keeper = BusyKeeper()
+    writer = shell.store_writer = BusyWriter()
     assert shell.begin(beat).result() == "beaten"
-    assert (keeper.effects, keeper.answers) == ([SAVED], [])
+    assert (writer.effects, writer.answers) == ([SAVED], [])
     shell.close()
 
 
@@ -162,7 +162,7 @@ async def test_effects_are_carried_out_in_their_order() -> None:
     assert done == [launch, str(ATTEMPT), clean_up]
 
 
-async def test_changes_and_warnings_are_told_in_the_log(caplog: pytest.LogCaptureFixture) -> None:
+async def test_changes_and_warnings_are_logged(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO)
     changed = StateChanged("RMNode", "n1:1", "EXPIRE", "RUNNING", "LOST", "capability=<memory:1, vCores:1>")
     shell = ResourceManagerShell(ScriptedCore([changed, Warn("odd")]), Clock())
@@ -187,7 +187,7 @@ async def test_calls_that_begin_together_are_each_answered_and_one_that_fails_is
     first, second, third = (shell.begin(GetNewApplication) for _ in range(3))
     assert first.done()
     assert first.result() == "one"
-    with pytest.raises(RemoteError, match="AssertionError; the server's log has the trace"):
+    with pytest.raises(RemoteError, match="AssertionError; the server's log has the traceback"):
         await second
     assert not third.done()
     shell.handle(Tick())
@@ -280,11 +280,11 @@ async def test_a_tick_that_fails_is_logged_and_ticks_go_on(caplog: pytest.LogCap
 # A process that stood
 
 
-async def test_a_process_that_stood_tells_the_core_before_anything_else() -> None:
+async def test_a_stall_is_reported_to_the_core_before_any_other_event() -> None:
     """SIGSTOP, or a machine that sleeps: timers and calls come at once when it goes on, in any order."""
     core, clock = ScriptedCore(), Clock()
     shell = ResourceManagerShell(core, clock)
-    shell.watch_itself(10_000)
+    shell.detect_stalls(10_000)
     clock.now_ms += 10_000
     shell.handle(Tick())
     clock.now_ms += 12_000
@@ -299,16 +299,16 @@ async def test_a_process_that_stood_tells_the_core_before_anything_else() -> Non
 async def test_a_process_that_has_nothing_to_do_does_not_stand() -> None:
     core, clock = ScriptedCore(), Clock()
     shell = ResourceManagerShell(core, clock)
-    shell.watch_itself(30)
+    shell.detect_stalls(30)
     for _ in range(3):
         clock.now_ms += 25
-        await until(lambda: shell._alive_ms == clock.now_ms)
+        await until(lambda: shell._last_run_ms == clock.now_ms)
     shell.handle(Tick())
     assert [event for event, _ in core.events] == [Tick()]
     shell.close()
 
 
-async def test_who_does_not_watch_itself_is_told_nothing() -> None:
+async def test_without_detect_stalls_no_stall_is_reported() -> None:
     core, clock = ScriptedCore(), Clock()
     shell = ResourceManagerShell(core, clock)
     clock.now_ms += 10**9
@@ -339,5 +339,5 @@ async def test_a_full_disk_ends_the_log_and_nothing_else(tmp_path: Path, caplog:
     assert await shell.ask(GetNewApplication) == "b"
     shell.close()
     (message,) = [record.getMessage() for record in caplog.records]
-    assert message.startswith("no more events are recorded: the event log cannot be written: yarn.yarnling.event-log =")
+    assert message.startswith("event log closed: the event log cannot be written: yarn.yarnling.event-log =")
     assert "No space left on device (free some space" in message

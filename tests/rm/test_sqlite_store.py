@@ -38,9 +38,7 @@ from yarn.protocols.tracker import MasterKey
 from yarn.resource import Resource
 from yarn.states import FinalApplicationStatus
 
-REMEDY = (
-    "(put a copy in its place, or move state.sqlite and state.sqlite-journal away to start without its applications)"
-)
+REMEDY = "(restore a copy, or move state.sqlite and state.sqlite-journal away to start without its applications)"
 ROOT = Path(__file__).resolve().parents[2]
 APP = ApplicationId(1_700_000_000_000, 1)
 ATTEMPT = ApplicationAttemptId(APP, 1)
@@ -80,7 +78,7 @@ def opened(path: Path) -> SQLiteStateStore:
 
 
 def refusal(path: Path) -> str:
-    """What is said of a file that is not taken; nothing of it changes."""
+    """The error for a file that is refused; nothing of it changes."""
     before = path.read_bytes()
     with pytest.raises(YarnException) as refused:
         read(path)
@@ -127,7 +125,7 @@ def test_what_was_written_is_read_by_the_next_one(store: SQLiteStateStore, path:
     again.close()
 
 
-def test_the_last_write_counts_and_order_is_that_of_ids(store: SQLiteStateStore) -> None:
+def test_the_last_write_wins_and_the_order_is_that_of_ids(store: SQLiteStateStore) -> None:
     apps = [application(number) for number in (10, 2, 1)]
     store.write([SaveApplication(app, Saving.NEW) for app in apps])
     store.write([SaveAttempt(attempt(number), Saving.NEW) for number in (11, 2, 1)])
@@ -176,7 +174,9 @@ def test_a_full_disk_takes_nothing_of_a_write_and_the_next_one_when_there_is_roo
     store.write([SaveApplication(application(), Saving.NEW)])
     execute(store, "PRAGMA max_page_count = 1")
     many = [SaveApplication(application(number), Saving.NEW) for number in range(2, 200)]
-    with pytest.raises(StoreUnavailable, match=r"^KEY = .*: database or disk is full \(make room, or name a file"):
+    with pytest.raises(
+        StoreUnavailable, match=r"^KEY = .*: database or disk is full \(free some space, or name a file"
+    ):
         store.write(many)
     assert [stored.application for stored in store.load().applications] == [application()]
     execute(store, "PRAGMA max_page_count = 1000000")
@@ -259,7 +259,7 @@ def test_what_was_durable_survives_kill_9_in_whole_transactions(path: Path, seed
 
 
 def test_a_file_in_use_is_refused(store: SQLiteStateStore, path: Path) -> None:
-    assert "another ResourceManager uses it (end that one, or name another file)" in refusal(path)
+    assert "another ResourceManager uses it (stop that one, or name another file)" in refusal(path)
 
 
 def test_a_damaged_file_is_refused_with_the_remedy(store: SQLiteStateStore, path: Path) -> None:
@@ -270,7 +270,7 @@ def test_a_damaged_file_is_refused_with_the_remedy(store: SQLiteStateStore, path
     data[8192:16384] = os.urandom(8192)
     path.write_bytes(data)
     fault = refusal(path)
-    assert fault.startswith(f"KEY = {path}: is damaged: ")
+    assert fault.startswith(f"KEY = {path}: the file is damaged: ")
     assert fault.endswith(REMEDY)
 
 
@@ -278,13 +278,13 @@ def test_a_truncated_file_is_refused(store: SQLiteStateStore, path: Path) -> Non
     store.write([SaveApplication(application(number), Saving.NEW) for number in range(1, 200)])
     store.close()
     os.truncate(path, path.stat().st_size // 2)
-    assert ": is damaged: " in refusal(path)
+    assert ": the file is damaged: " in refusal(path)
 
 
 def test_what_is_no_database_is_refused(path: Path) -> None:
     path.touch(0o600)
     path.write_bytes(b"Dear diary, " * 1000)
-    assert "is damaged: file is not a database" in refusal(path)
+    assert "the file is damaged: file is not a database" in refusal(path)
 
 
 def test_a_record_that_cannot_be_read_is_refused(store: SQLiteStateStore, path: Path) -> None:
@@ -293,14 +293,16 @@ def test_a_record_that_cannot_be_read_is_refused(store: SQLiteStateStore, path: 
     with sqlite3.connect(path) as database:
         database.execute("""UPDATE application SET state = '{"user": "ann", "colour": 3}'""")
     database.close()
-    assert "is damaged: 1 records do not match their checksums: application (1700000000000, 1) (" in refusal(path)
+    assert "the file is damaged: 1 records do not match their checksums: application (1700000000000, 1) (" in refusal(
+        path
+    )
 
 
 def test_a_record_that_is_intact_but_cannot_be_decoded_is_refused(store: SQLiteStateStore, path: Path) -> None:
     with store._file.writing() as group:
         group.put("cluster", NODE_LABELS, ('{"colour": 3}',))
     store.close()
-    assert "is damaged: a record cannot be read: " in refusal(path)
+    assert "the file is damaged: a record cannot be read: " in refusal(path)
 
 
 def altered(path: Path, statement: str) -> None:
@@ -323,7 +325,7 @@ def test_another_version_is_refused(path: Path, version: int) -> None:
     altered(path, f"PRAGMA user_version = {version}")
     altered(path, "CREATE TABLE epoch (epoch INTEGER NOT NULL)")
     fault = refusal(path)
-    assert f"is of version {version}, this release reads version {SCHEMA_VERSION}" in fault
+    assert f"the file has version {version}, this release reads version {SCHEMA_VERSION}" in fault
     assert "start the release that wrote it, or move state.sqlite and state.sqlite-journal away" in fault
 
 
@@ -344,13 +346,13 @@ def test_a_store_of_an_earlier_release_is_refused_and_its_log_is_left_alone(path
 def test_a_header_that_does_not_match_its_tables_is_damage(store: SQLiteStateStore, path: Path) -> None:
     store.close()
     altered(path, f"PRAGMA user_version = {SCHEMA_VERSION + 1}")
-    assert "is damaged: its header does not match its tables" in refusal(path)
+    assert "the file is damaged: its header does not match its tables" in refusal(path)
 
 
 def test_a_file_that_others_may_read_is_refused(path: Path) -> None:
     path.touch(0o600)
     path.chmod(0o644)
-    assert "mode 0644 lets others read it (chmod 0600)" in refusal(path)
+    assert "mode 0644 lets other users read it (chmod 0600)" in refusal(path)
 
 
 def test_a_file_that_cannot_be_made_is_refused(tmp_path: Path) -> None:

@@ -134,7 +134,7 @@ def test_a_missing_file_whose_journal_is_there_is_refused(path: Path, beside: st
     journal = Path(f"{path}{beside}")
     journal.write_bytes(b"content")
     with pytest.raises(
-        StoreDamaged, match=rf"is missing, but its journal state.sqlite{beside} is there \(put the file"
+        StoreDamaged, match=rf"the file is missing, but its journal state.sqlite{beside} exists \(put the file"
     ):
         opened(path)
     assert (journal.read_bytes(), path.exists()) == (b"content", False)
@@ -144,7 +144,7 @@ def test_a_log_of_an_earlier_release_beside_the_file_is_refused(path: Path) -> N
     """SQLite would read its pages in the place of the file's."""
     opened(path).close()
     Path(f"{path}-wal").touch()
-    with pytest.raises(StoreDamaged, match=r"is damaged: state.sqlite-wal does not belong to it"):
+    with pytest.raises(StoreDamaged, match=r"the file is damaged: state.sqlite-wal does not belong to it"):
         opened(path)
 
 

@@ -1,4 +1,4 @@
-"""Between the core and the store's file: who waits for the disk, who does not, and what a full disk ends."""
+"""The state store's writer: which answers wait for the disk, which do not, and the effect of a full disk."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ class Wired:
             retry_s=0.001,
         )
         self.writer: StoreWriter = writer
-        self.shell.keeper = writer
+        self.shell.store_writer = writer
 
     def fail(self) -> None:
         self.failed += 1
@@ -125,7 +125,7 @@ async def test_what_a_saved_event_leads_to_is_written_next() -> None:
 
 
 async def test_a_submission_that_is_repeated_is_answered_once_the_first_one_is_durable() -> None:
-    """The application is known already, so nothing is stored again; but it is not on disk yet."""
+    """The application is known already, so nothing more is stored; but it is not on the disk yet."""
     wired = Wired([Reply(1, "one"), NEW], [Reply(2, "again")])
     async with asyncio.TaskGroup() as tasks:
         first = tasks.create_task(wired.shell.ask(submission))
@@ -168,11 +168,14 @@ async def test_a_full_disk_turns_away_what_is_new_and_keeps_the_rest_until_there
     await wired.writer.close()
     assert wired.failed == 0
     said = [record.message for record in caplog.records if record.name == "rm.shell.store_writer"]
-    assert said == ["applications are turned away: no room", "the state store takes writes again"]
+    assert said == [
+        "new applications are refused, the state store cannot be written: no room",
+        "the state store can be written again",
+    ]
 
 
 async def test_records_put_while_a_write_fails_are_written_after_those_of_the_failed_write() -> None:
-    """Each record replaces the one before it: out of order, the older one would be what is kept."""
+    """Each record replaces the one before it: out of order, the older one would remain."""
     changes = [SaveApplication(application(launch_ms=ms), Saving.CHANGE) for ms in (1, 2, 3)]
     wired = Wired(*([Reply(call, f"answer {call}"), change] for call, change in enumerate(changes, 1)))
     wired.disk.problem = FULL
@@ -224,7 +227,7 @@ async def test_one_that_ends_while_the_disk_is_full_says_so(caplog: pytest.LogCa
     assert "the state store cannot be written: no room" in caplog.text
 
 
-async def test_a_damaged_file_ends_it_and_nobody_is_answered(caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_damaged_file_ends_it_and_no_call_is_answered(caplog: pytest.LogCaptureFixture) -> None:
     wired = Wired([Reply(1, "one"), NEW], [NEW])
     wired.disk.problem = YarnException("is damaged")
     wired.disk.ready.set()

@@ -3,7 +3,7 @@
 Each value comes from a `random.Random`, so that a seed is a whole record: hypothesis draws the seed. Drawing each field
 by hypothesis was tried and took a hundred times as long.
 
-What a type does not tell is told here by field name: ranges of the wire's numbers, addresses as they are printed.
+What the types do not say is given here by field name: ranges of the wire's numbers, addresses as they are printed.
 """
 
 from __future__ import annotations

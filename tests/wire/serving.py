@@ -17,11 +17,11 @@ LOOPBACK = Address("127.0.0.1", 0)
 
 
 def anybody(caller: Caller[None]) -> None:
-    """Lets every caller in."""
+    """Accepts every caller."""
 
 
 class Recorder:
-    """A handler of any protocol: it notes what it was asked and answers as told (a record, or an error to raise)."""
+    """A service of any protocol: it records its calls and returns (or raises) the given answers."""
 
     def __init__(self, answers: dict[str, object]) -> None:
         self.answers = answers

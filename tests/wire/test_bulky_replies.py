@@ -1,4 +1,4 @@
-"""Replies that grow with the cluster: other calls are served meanwhile, and those that nobody reads do not pile up."""
+"""Replies that grow with the cluster: other calls are served meanwhile, and unread replies do not pile up."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ MANY = tuple(map(_report, range(1, 2000)))
 
 
 class Handler:
-    """Lists `applications`; notes the peer of each list, and sets `asked` when somebody wants the metrics."""
+    """Lists `applications`; records the peer of each list, and sets `asked` at a call for the metrics."""
 
     def __init__(self, applications: Iterable[ApplicationReport] = FEW) -> None:
         self.applications = applications

@@ -1,4 +1,4 @@
-"""The cluster's secret: nobody else may know it."""
+"""The cluster's secret: no other user may read it."""
 
 from __future__ import annotations
 

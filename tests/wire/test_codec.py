@@ -1,4 +1,4 @@
-"""Records survive the wire; what is no record is refused, whatever its bytes."""
+"""Records survive encoding and decoding; bytes that are not a valid message are refused."""
 
 from __future__ import annotations
 
@@ -143,7 +143,7 @@ def _scalar(field: Any) -> Any:
 # What is left out, and what is refused
 
 
-def test_a_message_that_is_none_is_refused_by_its_name() -> None:
+def test_bytes_that_are_not_a_message_are_refused_with_its_name() -> None:
     with pytest.raises(InvalidArgumentException, match="3 bytes cannot be read as AllocateRequestProto"):
         ApplicationMasterProtocol.allocate.request.decode(b"\xff\xff\xff")
 
@@ -154,7 +154,7 @@ def test_a_required_field_is_named_when_it_is_missing() -> None:
         ContainerManagementProtocol.signal_to_container.request.decode(data)
 
 
-def test_an_id_without_its_application_is_none() -> None:
+def test_an_id_without_its_application_is_refused() -> None:
     with pytest.raises(InvalidArgumentException, match=r"ContainerIdProto[.]app_attempt_id is missing"):
         read_container_id(pb.ContainerIdProto(id=1))
 
@@ -173,7 +173,7 @@ def test_text_that_is_not_utf8_is_refused() -> None:
 
 def test_a_text_has_a_bound() -> None:
     proto = service_pb.RegisterApplicationMasterRequestProto(host="x" * (TEXT_BYTES_MAX + 1))
-    with pytest.raises(InvalidArgumentException, match=f"at most {TEXT_BYTES_MAX} are taken"):
+    with pytest.raises(InvalidArgumentException, match=f"at most {TEXT_BYTES_MAX} are accepted"):
         ApplicationMasterProtocol.register_application_master.request.decode(proto.SerializeToString())
 
 
@@ -197,7 +197,7 @@ def test_a_launch_context_has_a_bound() -> None:
     context = ContainerLaunchContext(environment={f"V{n}": "x" * 100_000 for n in range(11)})
     proto = service_pb.StartContainersRequestProto()
     write_launch_context(context, proto.start_container_request.add().container_launch_context)
-    with pytest.raises(InvalidArgumentException, match=f"at most {LAUNCH_CONTEXT_BYTES_MAX} are taken"):
+    with pytest.raises(InvalidArgumentException, match=f"at most {LAUNCH_CONTEXT_BYTES_MAX} are accepted"):
         ContainerManagementProtocol.start_containers.request.decode(proto.SerializeToString())
 
 
@@ -214,11 +214,11 @@ def test_what_is_left_out_reads_as_hadoop_reads_it() -> None:
 
 def test_an_unknown_enum_number_counts_as_not_sent() -> None:
     proto = service_pb.FinishApplicationMasterRequestProto.FromString(b"\x18\x63")
-    with pytest.raises(InvalidArgumentException, match="final_application_status is missing or none of UNDEFINED"):
+    with pytest.raises(InvalidArgumentException, match="final_application_status is missing or not one of UNDEFINED"):
         ApplicationMasterProtocol.finish_application_master.request.decode(proto.SerializeToString())
 
 
-def test_an_attempt_number_may_say_that_there_is_none_yet() -> None:
+def test_an_attempt_number_of_minus_one_means_no_attempt_yet() -> None:
     attempt_id = ApplicationAttemptId(ApplicationId(1, 1), -1)
     assert (
         ApplicationClientProtocol.fail_application_attempt.request.decode(
@@ -237,7 +237,7 @@ def test_an_attempt_number_may_say_that_there_is_none_yet() -> None:
         ("/plain", ("", "", -1, "/plain")),
     ],
 )
-def test_urls_are_taken_apart_as_hadoop_does(url: str, parts: tuple[str, str, int, str]) -> None:
+def test_urls_are_split_as_in_hadoop(url: str, parts: tuple[str, str, int, str]) -> None:
     proto = pb.URLProto()
     write_url(url, proto)
     assert (proto.scheme, proto.host, proto.port, proto.file) == parts
@@ -295,7 +295,7 @@ def _service(full_name: str) -> Any:
 
 @pytest.mark.parametrize("timeout_ms", [0, 30_000])
 def test_a_time_to_empty_a_node_that_shrinks_is_refused(timeout_ms: int) -> None:
-    """ResourceOption.overCommitTimeout: 0 is at once; -1, which rmadmin sends unless told, is never."""
+    """ResourceOption.overCommitTimeout: 0 is at once; -1, rmadmin's default, is never."""
     codec = ResourceManagerAdministrationProtocol.update_node_resource.request
     sizes = ((NodeId("n1", 1), Resource(1024, 1)),)
     proto = codec.proto.FromString(codec.encode(sizes))

@@ -1,4 +1,4 @@
-"""What goes over a connection beside calls (nothing), one that is slow to begin, and what gRPC is told before."""
+"""Connections: no traffic beside calls, slow servers, and gRPC's environment variables."""
 
 from __future__ import annotations
 
@@ -74,9 +74,9 @@ async def test_calls_bring_no_pings() -> None:
 
 
 async def test_a_server_that_is_slow_to_begin_is_waited_for() -> None:
-    """Who gave up after a tenth of a second would begin anew all the time while the server is busy."""
+    """A caller that gave up after a tenth of a second would start over again and again while the server is busy."""
     connections = 0
-    begun, ended = asyncio.Event(), asyncio.Event()
+    started, ended = asyncio.Event(), asyncio.Event()
 
     async def begin_late(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         nonlocal connections
@@ -85,7 +85,7 @@ async def test_a_server_that_is_slow_to_begin_is_waited_for() -> None:
         with suppress(ConnectionError):
             writer.write(EMPTY_SETTINGS)
             await writer.drain()
-        begun.set()
+        started.set()
         await reader.read()
         writer.close()
         ended.set()
@@ -94,14 +94,14 @@ async def test_a_server_that_is_slow_to_begin_is_waited_for() -> None:
     async with Channels() as channels, asyncio.timeout(60), asyncio.TaskGroup() as tasks:
         channel = channels.get(f"127.0.0.1:{server.sockets[0].getsockname()[1]}")
         call = tasks.create_task(channel.send("/a/b", b"", metadata=(), timeout_s=20))
-        await begun.wait()
+        await started.wait()
         assert connections == 1
         call.cancel()
     await ended.wait()
     server.close()
 
 
-def test_what_is_said_to_grpc_is_understood_by_the_installed_one() -> None:
+def test_the_installed_grpc_knows_the_experiments() -> None:
     """It writes an error for an experiment that it does not have, and goes on."""
     environment = {key: value for key, value in os.environ.items() if key != "GRPC_EXPERIMENTS"}
     added = grpc_environment(environment)

@@ -48,13 +48,13 @@ def test_the_ready_line_goes_where_it_is_wanted(tmp_path: Path) -> None:
     assert status == 7
 
 
-def test_definitions_win_over_files_also_when_they_are_read_anew(tmp_path: Path) -> None:
+def test_definitions_win_over_files_also_when_they_are_read_again(tmp_path: Path) -> None:
     _, (first, again) = run(tmp_path, 0, "-D", f"{KEY}=127.0.0.1:2", "-D", "a=b=c")
     assert [conf.get(KEY) for conf in (first, again)] == ["127.0.0.1:2"] * 2
     assert first.get("a") == "b=c"
 
 
-def test_a_refusal_is_told_on_standard_error(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_refusal_is_written_to_standard_error(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     status, _ = run(tmp_path, YarnException("no such thing (make one)"))
     assert status == EXIT_REFUSED
     assert capsys.readouterr().err == "probe: no such thing (make one)\n"

@@ -49,7 +49,7 @@ def failure(code: grpc.StatusCode, text: str = "", detail: bytes | None = None) 
         (Code.UNKNOWN, "odd", RemoteError, False),
     ],
 )
-def test_a_status_alone_tells_what_can_be_known(
+def test_an_error_is_derived_from_a_status_alone(
     code: grpc.StatusCode, text: str, kind: type[YarnException], definite: bool
 ) -> None:
     error = error_of(failure(code, text), target="h:1", method="m")

@@ -42,7 +42,7 @@ def test_properties_know_their_file_and_line() -> None:
 
 
 def test_names_are_trimmed_and_values_are_not() -> None:
-    """A queue's ACL of one blank means nobody: trimming it would mean something else."""
+    """A queue's ACL of one blank means no user: trimming would change its meaning."""
     conf = parse(xml("<property>\n<name> a\n</name><value> </value></property>"), "x.xml")
     assert conf.get("a") == " "
 
@@ -57,7 +57,7 @@ def test_the_last_of_two_values_holds_and_is_noted() -> None:
     conf = parse(xml(prop("a", "1"), prop("a", "2")), "x.xml")
     assert conf.get("a") == "2"
     (note,) = conf.notes
-    assert str(note) == "x.xml:4: a: set again: '2' of line 4 holds, '1' does not (remove one of the two)"
+    assert str(note) == "x.xml:4: a: set again: '2' of line 4 is used, '1' is ignored (remove one of the two)"
 
 
 def test_the_first_of_two_values_holds_if_it_is_final() -> None:
@@ -94,7 +94,7 @@ def test_an_element_that_is_not_understood_is_noted() -> None:
         (b'<!DOCTYPE x [<!ENTITY a "b">]>\n<configuration/>', 1, "has a DOCTYPE or entities"),
         (b'<!DOCTYPE x SYSTEM "file:///etc/passwd">\n<configuration/>', 1, "has a DOCTYPE or entities"),
         (xml('<xi:include xmlns:xi="x" href="y"/>'), 3, "<xi:include> is not supported"),
-        (b"<configuration>" + b"<a>" * 20 + b"</a>" * 20 + b"</configuration>", 1, "more than 16 elements"),
+        (b"<configuration>" + b"<a>" * 20 + b"</a>" * 20 + b"</configuration>", 1, "more than 16 nested"),
     ],
 )
 def test_a_file_that_cannot_be_read_is_refused_with_its_line(content: bytes, line: int, problem: str) -> None:
@@ -144,11 +144,11 @@ def test_a_directory_is_read_in_hadoops_order(tmp_path: Path) -> None:
 
 
 def test_a_directory_without_any_configuration_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(ConfigurationException, match=r"holds none of core-site\.xml, yarn-site\.xml"):
+    with pytest.raises(ConfigurationException, match=r"contains none of core-site\.xml, yarn-site\.xml"):
         read_configuration(tmp_path)
 
 
-def test_the_faults_of_all_files_are_told_at_once(tmp_path: Path) -> None:
+def test_the_faults_of_all_files_are_reported_at_once(tmp_path: Path) -> None:
     (tmp_path / "yarn-site.xml").write_text("<configuration>")
     (tmp_path / "capacity-scheduler.xml").write_text("nothing")
     with pytest.raises(ConfigurationException) as refusal:
@@ -210,7 +210,7 @@ def test_what_is_written_is_read_again(values: dict[str, str]) -> None:
 
 
 def test_what_xml_cannot_hold_is_refused() -> None:
-    with pytest.raises(ValueError, match="holds a character that XML cannot"):
+    with pytest.raises(ValueError, match="contains a character that XML cannot"):
         to_xml({"a": "\x00"})
 
 

@@ -1,4 +1,4 @@
-"""What a process does not speak it does not import: most of a master's start is imports."""
+"""A process imports only the protocols that it uses: most of an AM's start is imports."""
 
 from __future__ import annotations
 

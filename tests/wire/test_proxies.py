@@ -1,4 +1,4 @@
-"""What a caller meets: deadlines, bounds, servers that stop, start or are not there."""
+"""What callers experience: deadlines, size limits, servers that stop, start or cannot be reached."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from yarn.states import NodeAction
 
 
 class Sleeper:
-    """Never answers; counts what it is asked and what is cancelled."""
+    """Never answers; counts calls and cancellations."""
 
     def __init__(self) -> None:
         self.asked = 0
@@ -171,7 +171,7 @@ async def test_a_burst_of_two_thousand_calls_is_answered() -> None:
 # Reaching and not reaching
 
 
-async def test_an_unreachable_server_is_told_at_once_and_definitely(unused_tcp_port: int) -> None:
+async def test_an_unreachable_server_fails_at_once_and_definitely(unused_tcp_port: int) -> None:
     async with ResourceManagerAdministrationProtocol(f"127.0.0.1:{unused_tcp_port}") as proxy:
         with pytest.raises(ServerUnavailable, match="cannot be reached") as caught:
             await proxy.refresh_queues()
@@ -180,7 +180,7 @@ async def test_an_unreachable_server_is_told_at_once_and_definitely(unused_tcp_p
 
 @pytest.fixture
 async def unused_tcp_port() -> int:
-    """A port that nobody listens on: one that a server just gave back."""
+    """A port without a listener: a server has just released it."""
     server = RpcServer(LOOPBACK)
     port = await server.start()
     await server.stop(0)
@@ -208,7 +208,7 @@ async def test_a_call_waits_for_its_server_within_its_policy(
     assert len(recorder.calls) == 1
 
 
-async def test_channels_are_shared_bytarget() -> None:
+async def test_channels_are_shared_by_target() -> None:
     async with serving(ResourceManagerAdministrationProtocol.rpcs, Recorder({})) as server, Channels() as channels:
         one, two = (ResourceManagerAdministrationProtocol(target(server), channels=channels) for _ in range(2))
         await one.refresh_queues()

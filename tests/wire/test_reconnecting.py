@@ -1,4 +1,4 @@
-"""A channel whose server is gone: each call is told so soon, and the first call after its return gets through."""
+"""A channel whose server is down: calls fail soon, and the first call after its restart succeeds."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def free_port() -> int:
         return int(probe.getsockname()[1])
 
 
-async def test_every_call_to_a_server_that_is_gone_is_told_so_long_before_its_deadline(
+async def test_every_call_to_a_lost_server_fails_long_before_its_deadline(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """gRPC says TRANSIENT_FAILURE all the time between two tries: without a bound the second call waits it out."""

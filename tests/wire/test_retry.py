@@ -12,7 +12,7 @@ from yarn.errors import AccessControlException, CallOutcomeUnknown, ServerUnavai
 
 
 class Attempts:
-    """Fails as told, one error a try, then succeeds; `pauses` are the times slept in between (s)."""
+    """Fails with the given errors, one per attempt, then succeeds; `pauses` are the times slept in between (s)."""
 
     def __init__(self, *errors: YarnException) -> None:
         self.errors = list(errors)

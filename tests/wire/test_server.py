@@ -123,7 +123,7 @@ async def test_a_call_that_the_server_does_not_have_had_no_effect() -> None:
 
 
 async def test_a_caller_without_the_right_token_gets_nowhere() -> None:
-    """No token, one of a key that is not taken any more, one of another cluster: nothing is applied."""
+    """No token, one of an expired key, one of another cluster: nothing is applied."""
     masters = AMRMTokenSecretManager(KeyRing(new_master_key()))
     expired = masters.create(ATTEMPT)
     masters.keys.roll()
@@ -191,7 +191,7 @@ async def test_a_port_in_use_names_key_and_remedy() -> None:
         with pytest.raises(YarnException) as caught:
             await second.start()
     assert f"yarn.resourcemanager.address = 127.0.0.1:{server.port}" in caught.value.message
-    assert "end the process that has it" in caught.value.message
+    assert "stop the process that uses it" in caught.value.message
 
 
 async def test_only_loopback_is_listened_on_unless_it_is_asked_for() -> None:
@@ -202,7 +202,7 @@ async def test_only_loopback_is_listened_on_unless_it_is_asked_for() -> None:
     await server.stop(0)
 
 
-async def test_an_unknown_host_is_told() -> None:
+async def test_an_unknown_host_is_reported() -> None:
     with pytest.raises(YarnException, match=r"cannot listen on k = no[.]such[.]host[.]invalid:0: unknown host"):
         await RpcServer(Address("no.such.host.invalid", 0, "k")).start()
 
@@ -262,7 +262,7 @@ async def test_each_call_can_be_watched(caplog: pytest.LogCaptureFixture) -> Non
 
 
 async def test_no_secret_gets_into_the_log(caplog: pytest.LogCaptureFixture) -> None:
-    """At DEBUG every message is written: keys, seals and credentials are not in it."""
+    """At DEBUG every message is logged, without keys, signatures and credentials."""
     # A cluster in this process, of another test, leaves its packages at INFO.
     caplog.set_level(logging.DEBUG, logger="wire")
     key = MasterKey(1, b"CANARY")

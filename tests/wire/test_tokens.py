@@ -1,4 +1,4 @@
-"""Tokens: what their seal proves, and everything that must not pass."""
+"""Tokens: what their signature proves, and everything that must be refused."""
 
 from __future__ import annotations
 
@@ -38,19 +38,19 @@ def nodes() -> NMTokenSecretManager:
     return NMTokenSecretManager(KeyRing(new_master_key()))
 
 
-def test_a_master_is_known_by_its_token(masters: AMRMTokenSecretManager) -> None:
+def test_an_am_is_known_by_its_token(masters: AMRMTokenSecretManager) -> None:
     assert masters.check(masters.create(ATTEMPT)).attempt_id == ATTEMPT
 
 
 def test_a_call_without_a_token_is_refused(masters: AMRMTokenSecretManager) -> None:
-    with pytest.raises(InvalidToken, match="no YARN_AM_RM_TOKEN came with the call"):
+    with pytest.raises(InvalidToken, match="the call has no YARN_AM_RM_TOKEN"):
         masters.check(None)
 
 
 def test_the_identifier_cannot_be_exchanged(masters: AMRMTokenSecretManager) -> None:
-    """F49: a master cannot make itself another attempt's."""
+    """F49: an AM cannot pose as that of another attempt."""
     mine, theirs = masters.create(ATTEMPT), masters.create(OTHER_ATTEMPT)
-    with pytest.raises(InvalidToken, match="seal is wrong"):
+    with pytest.raises(InvalidToken, match="has a wrong signature"):
         masters.check(replace(mine, identifier=theirs.identifier))
 
 
@@ -70,17 +70,17 @@ def test_no_bit_of_a_token_can_be_changed(masters: AMRMTokenSecretManager) -> No
 def test_a_token_of_another_kind_or_cluster_is_refused(
     masters: AMRMTokenSecretManager, nodes: NMTokenSecretManager
 ) -> None:
-    with pytest.raises(InvalidToken, match="kind 'NMToken' came with the call, it must be YARN_AM_RM_TOKEN"):
+    with pytest.raises(InvalidToken, match="kind 'NMToken', it must be YARN_AM_RM_TOKEN"):
         masters.check(nodes.create(ATTEMPT, NODE, "ann"))
     elsewhere = AMRMTokenSecretManager(KeyRing(new_master_key()))
-    with pytest.raises(InvalidToken, match="which is not taken"):
+    with pytest.raises(InvalidToken, match="which is unknown"):
         masters.check(elsewhere.create(ATTEMPT))
 
 
 def test_a_key_with_a_known_number_but_another_secret_is_refused(masters: AMRMTokenSecretManager) -> None:
     assert masters.keys.current is not None
     forged = AMRMTokenSecretManager(KeyRing(MasterKey(masters.keys.current.key_id, b"guess")))
-    with pytest.raises(InvalidToken, match="seal is wrong"):
+    with pytest.raises(InvalidToken, match="has a wrong signature"):
         masters.check(forged.create(ATTEMPT))
 
 
@@ -91,7 +91,7 @@ def test_a_node_token_is_for_one_node_and_cluster() -> None:
         ours.check(NodeTokenSecretManager(b"t" * 32).create(NODE))
     with pytest.raises(InvalidToken, match="the secret of another cluster"):
         ours.check(replace(ours.create(NODE), identifier=ours.create(OTHER_NODE).identifier))
-    with pytest.raises(InvalidToken, match="has the NodeManager the cluster's secret"):
+    with pytest.raises(InvalidToken, match="does the NodeManager have the cluster"):
         ours.check(None)
 
 
@@ -124,7 +124,7 @@ def test_a_container_token_is_for_one_node() -> None:
 # Keys change
 
 
-def test_tokens_of_the_old_key_are_taken_until_the_next_is_in_force(masters: AMRMTokenSecretManager) -> None:
+def test_tokens_of_the_old_key_are_accepted_until_the_next_is_current(masters: AMRMTokenSecretManager) -> None:
     old = masters.create(ATTEMPT)
     masters.keys.roll()
     assert masters.check(old).attempt_id == ATTEMPT
@@ -133,7 +133,7 @@ def test_tokens_of_the_old_key_are_taken_until_the_next_is_in_force(masters: AMR
     assert masters.check(renewed).attempt_id == ATTEMPT
     masters.keys.activate_next()
     assert masters.check(renewed).attempt_id == ATTEMPT
-    with pytest.raises(InvalidToken, match="not taken"):
+    with pytest.raises(InvalidToken, match="unknown or has expired"):
         masters.check(old)
 
 
@@ -156,7 +156,7 @@ def test_a_node_goes_on_with_the_key_that_an_attempt_came_with(nodes: NMTokenSec
         at_node.keys.accept(new_master_key())
     assert at_node.check_for(old, NODE).attempt_id == ATTEMPT
     at_node.forget(ATTEMPT)
-    with pytest.raises(InvalidToken, match="not taken"):
+    with pytest.raises(InvalidToken, match="unknown or has expired"):
         at_node.check_for(old, NODE)
 
 

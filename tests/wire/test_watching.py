@@ -1,4 +1,4 @@
-"""Who watches sees the calls; who does not read holds nobody up; who is not there costs nothing."""
+"""Watchers see the calls; one that does not read delays no call; without one a call costs nothing."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ async def first(directory: Path, count: int) -> list[dict[str, Any]]:
     return lines
 
 
-async def test_calls_are_told_with_who_and_whom(watch: CallWatch, tmp_path: Path) -> None:
+async def test_calls_are_sent_with_caller_and_server(watch: CallWatch, tmp_path: Path) -> None:
     async with asyncio.TaskGroup() as tasks:
         reading = tasks.create_task(first(tmp_path / "watch", 3))
         await connected(watch)
@@ -77,7 +77,7 @@ async def test_calls_are_told_with_who_and_whom(watch: CallWatch, tmp_path: Path
     assert started["from"] == "ResourceManager for appattempt_1_0001_000002"
 
 
-async def test_who_does_not_read_loses_calls_and_is_told_how_many(
+async def test_a_watcher_that_does_not_read_loses_calls_and_learns_how_many(
     watch: CallWatch, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(watching, "UNREAD_BYTES_MAX", 10_000)
@@ -105,7 +105,7 @@ async def test_who_does_not_read_loses_calls_and_is_told_how_many(
     assert sum(dropped) + len([line for line in lines if "rpc" in line]) in (sent, sent + 1)
 
 
-async def test_secrets_are_not_told_and_long_calls_without_their_records(
+async def test_secrets_are_not_sent_and_long_calls_without_their_records(
     watch: CallWatch, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with asyncio.TaskGroup() as tasks:
@@ -123,7 +123,7 @@ async def test_secrets_are_not_told_and_long_calls_without_their_records(
     assert (cut["request"], cut["rpc"], cut["left_out_bytes"] > 100) == (None, "startContainers", True)
 
 
-async def test_what_cannot_be_told_holds_up_no_call(watch: CallWatch, tmp_path: Path) -> None:
+async def test_a_call_that_cannot_be_encoded_delays_no_call(watch: CallWatch, tmp_path: Path) -> None:
     async with asyncio.TaskGroup() as tasks:
         reading = tasks.create_task(first(tmp_path / "watch", 1))
         await connected(watch)
@@ -165,7 +165,7 @@ async def test_a_directory_that_cannot_be_is_refused_by_its_key(tmp_path: Path) 
     assert CallWatch.read(Configuration.of({})) is None
 
 
-async def test_changes_of_state_are_told_beside_the_calls(watch: CallWatch, tmp_path: Path) -> None:
+async def test_state_changes_are_sent_beside_the_calls(watch: CallWatch, tmp_path: Path) -> None:
     async with asyncio.TaskGroup() as tasks:
         reading = tasks.create_task(first(tmp_path / "watch", 1))
         await connected(watch)

@@ -48,9 +48,9 @@ from yarn.states import (
 from yarn.times import UNLIMITED
 
 AM_REQUESTS_MAX = 1000
-"""Rows of the master's own asks: `*` and the places it is pinned to."""
+"""Resource requests for the AM: `*` and the places where it must run."""
 TAGS_MAX = 1000
-"""Tags that are read; how many are accepted is the RM's rule (yarn.resourcemanager.application.max-tags)."""
+"""Tags that are read; the RM accepts fewer (yarn.resourcemanager.application.max-tags)."""
 APPLICATION_STATES = members(YarnApplicationState)
 _ATTEMPT_STATES = members(YarnApplicationAttemptState)
 _FINAL_STATUSES = members(FinalApplicationStatus)

@@ -69,13 +69,13 @@ def write_resource(resource: Resource, out: pb.ResourceProto) -> None:
 
 
 def write_sum(resource: Resource, out: pb.ResourceProto) -> None:
-    """What was added up, with what does not fit told as the largest number."""
+    """Write a sum; numbers that do not fit are written as the largest number."""
     extra = tuple((name, int64(amount)) for name, amount in resource.extra)
     write_resource(Resource(int64(resource.memory_mb), resource.vcores, extra), out)
 
 
 def read_resource(proto: pb.ResourceProto) -> Resource:
-    """memory and virtual_cores count also where the map repeats them, as in ResourcePBImpl."""
+    """The fields memory and virtual_cores win if the map repeats them, as in ResourcePBImpl."""
     if not proto.resource_value_map:
         return Resource(proto.memory, proto.virtual_cores)
     refuse_too_many(proto, "resource_value_map", RESOURCE_TYPES_MAX)
@@ -86,7 +86,7 @@ def read_resource(proto: pb.ResourceProto) -> Resource:
             continue
         if entry.units:
             raise InvalidArgumentException(
-                f"resource {name!r} comes in units {text(entry, 'units')!r}, it is counted without (send no units)"
+                f"resource {name!r} comes in units {text(entry, 'units')!r}, but it has none (send no units)"
             )
         extra[name] = entry.value
     return Resource(proto.memory, proto.virtual_cores, tuple(extra.items()))

@@ -70,7 +70,7 @@ _SUB_STATES = members(ContainerSubState)
 _CONTAINER_TYPES = members(ContainerType)
 _COMMANDS = members(SignalContainerCommand)
 LAUNCH_CONTEXT_BYTES_MAX = 1 << 20
-"""A whole launch context: every application kept in the RM holds one (the denial of service of YARN-8972)."""
+"""Size of a launch context: the RM keeps one for every application (see YARN-8972)."""
 ENTRIES_MAX = 10_000
 """Variables, files or commands of one container."""
 _TYPES = members(LocalResourceType)
@@ -275,7 +275,7 @@ def read_launch_context(proto: pb.ContainerLaunchContextProto) -> ContainerLaunc
     size = proto.ByteSize()
     if size > LAUNCH_CONTEXT_BYTES_MAX:
         raise InvalidArgumentException(
-            f"ContainerLaunchContextProto has {size} bytes, at most {LAUNCH_CONTEXT_BYTES_MAX} are taken "
+            f"ContainerLaunchContextProto has {size} bytes, at most {LAUNCH_CONTEXT_BYTES_MAX} are accepted "
             f"(put long data into a local resource)"
         )
     for field in ("localResources", "service_data", "environment", "command", "application_ACLs"):
@@ -313,7 +313,7 @@ def _write_local_resource(resource: LocalResource, out: pb.LocalResourceProto) -
 
 
 def _read_local_resource(proto: pb.LocalResourceProto) -> LocalResource:
-    """Type and visibility must be there, as ContainerManagerImpl wants them; size and time read as 0."""
+    """Type and visibility are required, as in ContainerManagerImpl; size and time default to 0."""
     if proto.size < 0:
         raise InvalidArgumentException(f"{name_of(proto, 'size')} is {proto.size}, must not be negative")
     return LocalResource(
@@ -363,7 +363,7 @@ def read_url(proto: pb.URLProto) -> str:
         raise InvalidArgumentException(f"{name_of(proto, 'file')} is missing (the path of a local resource)")
     scheme, host, user = text(proto, "scheme"), text(proto, "host"), text(proto, "userInfo")
     if "/" in host or "/" in user:
-        raise InvalidArgumentException(f"{name_of(proto, 'host')} {host!r} is no host")
+        raise InvalidArgumentException(f"{name_of(proto, 'host')} {host!r} is not a host")
     if not host:
         return f"{scheme}:{file}" if scheme else file
     place = (f"{user}@" if user else "") + host + (f":{proto.port}" if proto.port > 0 else "")

@@ -12,7 +12,7 @@ from yarn.errors import InvalidArgumentException
 from yarn.resource import INT32_MAX, INT64_MAX
 
 TEXT_BYTES_MAX = 1 << 20
-"""Bytes of one text: far above any command line or diagnostics that means well (YARN-8972 was about such sizes)."""
+"""Characters of one text: far more than any reasonable command line or diagnostics (see YARN-8972)."""
 
 _INT32_MIN = -INT32_MAX - 1
 _INT64_MIN = -INT64_MAX - 1
@@ -26,14 +26,14 @@ def name_of(proto: Message, field: str) -> str:
 
 
 def text(proto: Message, field: str) -> str:
-    """A string field. Raises InvalidArgumentException if it is no UTF-8 or too long."""
+    """A string field. Raises InvalidArgumentException if it is not UTF-8 or too long."""
     value = getattr(proto, field)
-    # protobuf hands out bytes where a proto2 string is not UTF-8.
+    # protobuf returns bytes if a proto2 string is not UTF-8.
     if not isinstance(value, str):
         raise InvalidArgumentException(f"{name_of(proto, field)} is not UTF-8: {bytes(value)[:40]!r}")
     if len(value) > TEXT_BYTES_MAX:
         raise InvalidArgumentException(
-            f"{name_of(proto, field)} has {len(value)} characters, at most {TEXT_BYTES_MAX} are taken"
+            f"{name_of(proto, field)} has {len(value)} characters, at most {TEXT_BYTES_MAX} are accepted"
         )
     return value
 
@@ -77,7 +77,7 @@ def member(table: Mapping[int, _E], proto: Message, field: str) -> _E:
     """An enum field that must be there. A number that the schema does not know counts as not sent."""
     if not proto.HasField(field):
         known = ", ".join(found.name for found in table.values())
-        raise InvalidArgumentException(f"{name_of(proto, field)} is missing or none of {known}")
+        raise InvalidArgumentException(f"{name_of(proto, field)} is missing or not one of {known}")
     return table[getattr(proto, field)]
 
 
@@ -91,20 +91,20 @@ def refuse_too_many(proto: Message, field: str, limit: int) -> None:
     count = len(getattr(proto, field))
     if count > limit:
         raise InvalidArgumentException(
-            f"{name_of(proto, field)} has {count} entries, at most {limit} are taken (send several messages)"
+            f"{name_of(proto, field)} has {count} entries, at most {limit} are accepted (send several messages)"
         )
 
 
 def int32(value: int) -> int:
-    """`value` within 32 bits: what is larger is told as the largest number, as Hadoop casts amounts."""
+    """`value` within 32 bits; larger ones become the largest number, as Hadoop casts amounts."""
     return max(_INT32_MIN, min(INT32_MAX, value))
 
 
 def int64(value: int) -> int:
-    """`value` within 64 bits. Sizes that fit add up to sums that do not; one of them must not make a reply fail."""
+    """`value` within 64 bits. Sums of valid sizes may not fit, and must not make a reply fail."""
     return max(_INT64_MIN, min(INT64_MAX, value))
 
 
 def number(kind: Enum) -> Any:
-    """An enum member's number on the wire, as the generated types want it."""
+    """An enum member's number on the wire, as the generated types require it."""
     return kind.value

@@ -90,7 +90,7 @@ def _read_partition(label: str, proto: pb.QueueConfigurationsProto) -> QueuePart
 
 
 def read_queue_info(proto: pb.QueueInfoProto) -> QueueInfo:
-    """`absolute_used_capacity` is worked out: used / guaranteed times guaranteed / cluster."""
+    """`absolute_used_capacity` is computed as used / guaranteed times guaranteed / cluster."""
     partitions = {text(entry, "partitionName"): entry.queueConfigurations for entry in proto.queueConfigurationsMap}
     absolute = partitions.get(DEFAULT_PARTITION, pb.QueueConfigurationsProto())
     numbers = {ours: getattr(proto.queueStatistics, theirs) for theirs, ours in _STATISTICS.items()}

@@ -17,7 +17,7 @@ from yarn.resource import Resource
 from yarn.states import DecommissionType
 
 NODES_MAX = 100_000
-"""Nodes in one change of sizes."""
+"""Nodes in one change of resources or labels."""
 _TYPES = members(DecommissionType)
 NodeResources = tuple[tuple[NodeId, Resource], ...]
 
@@ -42,11 +42,11 @@ def _read_size(proto: yarn_pb.NodeResourceMapProto) -> tuple[NodeId, Resource]:
 
 
 def _read_resource(proto: yarn_pb.ResourceOptionProto) -> Resource:
-    """Without a timeout (-1, which `yarn rmadmin` sends unless told) what is too much on a node ends by itself."""
+    """Refuses a timeout other than -1, `yarn rmadmin`'s default: no container is killed when a node shrinks."""
     if proto.HasField("over_commit_timeout") and proto.over_commit_timeout >= 0:
         raise InvalidArgumentException(
-            f"{name_of(proto, 'over_commit_timeout')} is {proto.over_commit_timeout}, but no container is taken from a "
-            "node that was made too small: send -1, or nothing"
+            f"{name_of(proto, 'over_commit_timeout')} is {proto.over_commit_timeout}, but no container is killed on a "
+            "node that becomes too small: send -1, or leave it out"
         )
     return read_resource(required(proto, "resource"))
 
@@ -57,7 +57,7 @@ def _write_new_labels(labels: tuple[NodeLabel, ...], out: pb.AddToClusterNodeLab
 
 
 def _read_new_labels(proto: pb.AddToClusterNodeLabelsRequestProto) -> tuple[NodeLabel, ...]:
-    """Names without more, as old releases send them, are of exclusive labels."""
+    """Labels sent as names only, as by old releases, are exclusive."""
     refuse_too_many(proto, "nodeLabels", LABELS_MAX)
     refuse_too_many(proto, "deprecatedNodeLabels", LABELS_MAX)
     if proto.nodeLabels:

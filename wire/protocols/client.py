@@ -74,9 +74,9 @@ from yarn.resource import Resource
 from yarn.states import ApplicationsRequestScope, NodeState, QueueACL
 
 FILTER_ENTRIES_MAX = 1000
-"""Types, states, users, queues or tags of one filter; each is compared with every application."""
+"""Types, states, users, queues or tags of one filter, each of which is compared with every application."""
 TIMEOUTS_MAX = 8
-"""Entries of one change of timeouts: YARN has one kind."""
+"""Timeouts in one request; YARN has only one kind."""
 _QUEUE_ACLS = members(QueueACL)
 _SCOPES = members(ApplicationsRequestScope)
 
@@ -241,7 +241,7 @@ def _read_resource_types(proto: pb.GetAllResourceTypeInfoResponseProto) -> tuple
 
 
 def _write_profiles(profiles: dict[str, Resource], out: pb.GetAllResourceProfilesResponseProto) -> None:
-    # A required message that has no entries must be there all the same.
+    # A required message must be present even if it is empty.
     out.resource_profiles.SetInParent()
     for name, amount in profiles.items():
         write_resource(amount, out.resource_profiles.resource_profiles_map.add(name=name).resources)

@@ -50,7 +50,8 @@ from yarn.protocols.master import (
 from yarn.states import FinalApplicationStatus
 
 ASKS_MAX = 100_000
-"""Rows, releases or updates of one call; a job of 10,000 tasks with three hosts each sends about 40,000 rows."""
+"""Resource requests, releases or updates of one call; a job of 10,000 tasks with three hosts each sends about 40,000
+requests."""
 BLACKLIST_MAX = 10_000
 """Hosts and racks in one change of the blacklist."""
 _FINAL_STATUSES = members(FinalApplicationStatus)

@@ -36,7 +36,7 @@ def _write_pack(pack: Pack, out: pb.PackProto) -> None:
 
 
 def _read_pack(proto: pb.PackProto) -> Pack:
-    """Raises InvalidArgumentException for one that has no addresses for all its nodes, or too many nodes."""
+    """Raises InvalidArgumentException for too many nodes, or too few loopback addresses for them."""
     first, count = read_node_id(required(proto, "first")), proto.count
     if not 1 <= count <= PACK_MAX:
         raise InvalidArgumentException(f"PackProto.count is {count}, it must be 1 to {PACK_MAX}")
@@ -54,8 +54,8 @@ def _read_pack(proto: pb.PackProto) -> Pack:
 def _write_pack_heartbeat(beat: PackHeartbeat, out: pb.PackHeartbeatRequestProto) -> None:
     out.nodes.extend(beat.nodes)
     out.response_ids.extend(beat.response_ids)
-    for number, heartbeat in beat.told.items():
-        entry = out.told.add()
+    for number, heartbeat in beat.full.items():
+        entry = out.full.add()
         entry.node = number
         write_heartbeat(heartbeat, entry.heartbeat)
     if beat.node_utilization is not None:
@@ -66,7 +66,7 @@ def _write_pack_heartbeat(beat: PackHeartbeat, out: pb.PackHeartbeatRequestProto
 
 def _read_pack_heartbeat(proto: pb.PackHeartbeatRequestProto) -> PackHeartbeat:
     refuse_too_many(proto, "nodes", PACK_MAX)
-    refuse_too_many(proto, "told", PACK_MAX)
+    refuse_too_many(proto, "full", PACK_MAX)
     nodes, response_ids = tuple(proto.nodes), tuple(proto.response_ids)
     if len(nodes) != len(response_ids) or len(set(nodes)) != len(nodes):
         raise InvalidArgumentException(
@@ -76,7 +76,7 @@ def _read_pack_heartbeat(proto: pb.PackHeartbeatRequestProto) -> PackHeartbeat:
     return PackHeartbeat(
         nodes,
         response_ids,
-        {entry.node: read_heartbeat(required(entry, "heartbeat")) for entry in proto.told},
+        {entry.node: read_heartbeat(required(entry, "heartbeat")) for entry in proto.full},
         read_utilization(proto.node_utilization) if proto.HasField("node_utilization") else None,
         proto.container_token_key_id,
         proto.nm_token_key_id,
@@ -86,10 +86,10 @@ def _read_pack_heartbeat(proto: pb.PackHeartbeatRequestProto) -> PackHeartbeat:
 def _write_pack_reply(reply: PackHeartbeatReply, out: pb.PackHeartbeatResponseProto) -> None:
     out.response_ids.extend(reply.response_ids)
     out.next_heartbeat_ms = reply.next_heartbeat_ms
-    for number, told in reply.told.items():
-        entry = out.told.add()
+    for number, full in reply.full.items():
+        entry = out.full.add()
         entry.node = number
-        write_heartbeat_reply(told, entry.reply)
+        write_heartbeat_reply(full, entry.reply)
     out.unknown.extend(sorted(reply.unknown))
     for number, error in reply.failed.items():
         failed = out.failed.add()
@@ -101,7 +101,7 @@ def _read_pack_reply(proto: pb.PackHeartbeatResponseProto) -> PackHeartbeatReply
     return PackHeartbeatReply(
         tuple(proto.response_ids),
         proto.next_heartbeat_ms,
-        {entry.node: read_heartbeat_reply(required(entry, "reply")) for entry in proto.told},
+        {entry.node: read_heartbeat_reply(required(entry, "reply")) for entry in proto.full},
         frozenset(proto.unknown),
         {entry.node: read_exception(required(entry, "exception")) for entry in proto.failed},
     )

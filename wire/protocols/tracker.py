@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from google.protobuf.message import Message
+
 from protos import yarn_server_common_protos_pb2 as common_pb
 from protos import yarn_server_common_service_protos_pb2 as pb
 from wire.codec.basic import (
@@ -46,7 +48,7 @@ from yarn.states import NodeAction
 STATUSES_MAX = 100_000
 """Containers or applications that one node reports at once: live ones and ends not yet acknowledged."""
 DEFAULT_HEARTBEAT_MS = 1000
-"""What a reply without an interval means."""
+"""The interval if a reply has none."""
 _ACTIONS = members(NodeAction)
 
 
@@ -74,7 +76,7 @@ def write_register_node(request: RegisterNodeManagerRequest, out: pb.RegisterNod
 
 
 def read_register_node(proto: pb.RegisterNodeManagerRequestProto) -> RegisterNodeManagerRequest:
-    """A node that does not tell its health is taken for healthy, as Hadoop takes NMs of old."""
+    """A node that does not report its health counts as healthy, as NMs of old releases do in Hadoop."""
     refuse_too_many(proto, "container_statuses", STATUSES_MAX)
     refuse_too_many(proto, "runningApplications", STATUSES_MAX)
     status = proto.nodeStatus
@@ -115,10 +117,8 @@ def read_registered_node(proto: pb.RegisterNodeManagerResponseProto) -> Register
     )
 
 
-def _optional_key(
-    proto: pb.RegisterNodeManagerResponseProto | pb.NodeHeartbeatResponseProto, field: str
-) -> MasterKey | None:
-    return _read_master_key(getattr(proto, field)) if proto.HasField(field) else None  # type: ignore[arg-type]
+def _optional_key(proto: Message, field: str) -> MasterKey | None:
+    return _read_master_key(getattr(proto, field)) if proto.HasField(field) else None
 
 
 def write_heartbeat(request: NodeHeartbeatRequest, out: pb.NodeHeartbeatRequestProto) -> None:

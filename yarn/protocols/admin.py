@@ -1,4 +1,4 @@
-"""ResourceManagerAdministrationProtocol: an operator and the RM; the messages that are more than an id."""
+"""ResourceManagerAdministrationProtocol: requests of administrators that are more than an id."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from yarn.states import DecommissionType
 
 
 class RefreshNodesRequest(Struct, frozen=True):
-    """Read the host lists anew; `timeout_s` None: as configured, negative: for ever."""
+    """Read the host lists again; `timeout_s` of decommissioning: None = as configured, negative = no timeout."""
 
     type: DecommissionType = DecommissionType.NORMAL
     timeout_s: int | None = None
 
 
 class ReplaceLabelsRequest(Struct, frozen=True):
-    """Other labels for nodes and whole hosts; `fail_on_unknown_nodes`: none, if the RM has never seen one of them."""
+    """New labels for nodes and whole hosts; `fail_on_unknown_nodes`: refuse all if one is unknown to the RM."""
 
     labels: NodesToLabels
     fail_on_unknown_nodes: bool = False

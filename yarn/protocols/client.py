@@ -1,4 +1,4 @@
-"""ApplicationClientProtocol: a client and the RM; the messages that are more than an id or a record."""
+"""ApplicationClientProtocol: requests and replies that are more than an id or a record of their own."""
 
 from __future__ import annotations
 
@@ -12,27 +12,27 @@ from yarn.states import QueueACL
 
 
 class GetNewApplicationResponse(Struct, frozen=True):
-    """A fresh id, and the largest container there can be now."""
+    """A new id, and the largest container that can be allocated now."""
 
     application_id: ApplicationId
     maximum_capability: Resource
 
 
 class KillApplicationResponse(Struct, frozen=True):
-    """False: the kill is under way, ask again."""
+    """False: the kill is in progress, call again."""
 
     is_kill_completed: bool
 
 
 class KillApplicationRequest(Struct, frozen=True):
-    """Which application to end; `diagnostics` is the client's reason, empty if it gave none."""
+    """The application to kill; `diagnostics` is the client's reason, may be empty."""
 
     application_id: ApplicationId
     diagnostics: str = ""
 
 
 class QueueInfoRequest(Struct, frozen=True):
-    """Which queue (name or path), with which of its applications and children; `recursive`: all below."""
+    """A queue (name or path); whether to include its applications, its children, and with `recursive` all below."""
 
     queue: str
     applications: bool = False
@@ -41,28 +41,28 @@ class QueueInfoRequest(Struct, frozen=True):
 
 
 class MoveApplicationRequest(Struct, frozen=True):
-    """Which application is to go to which queue (a leaf, by name or path)."""
+    """Move an application to another leaf queue (name or path)."""
 
     application_id: ApplicationId
     queue: str
 
 
 class UpdatePriorityRequest(Struct, frozen=True):
-    """The priority that an application is to have from now on."""
+    """Set the priority of an application."""
 
     application_id: ApplicationId
     priority: int
 
 
 class UpdateTimeoutsRequest(Struct, frozen=True):
-    """When an application's lifetime is to end, as yarn.times writes it; None: the caller named no timeout."""
+    """Set the end of an application's lifetime, as yarn.times writes it; None: the request has no timeout."""
 
     application_id: ApplicationId
     lifetime_ends: str | None
 
 
 class QueueUserAcls(Struct, frozen=True):
-    """What the caller may do in the queue of this path."""
+    """What the calling user may do in the queue with this path."""
 
     queue: str
     acls: frozenset[QueueACL]
@@ -79,4 +79,4 @@ NodesToLabels: TypeAlias = tuple[tuple[NodeId, tuple[str, ...]], ...]
 """(node, its labels); port 0 stands for a whole host."""
 
 LabelsToNodes: TypeAlias = tuple[tuple[str, tuple[NodeId, ...]], ...]
-"""(label, who has it); port 0 stands for a whole host."""
+"""(label, its nodes); port 0 stands for a whole host."""

@@ -1,4 +1,4 @@
-"""ContainerManagementProtocol: an AM (or the RM, for masters) and an NM."""
+"""ContainerManagementProtocol: an AM (or the RM, for AMs) and an NM."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from yarn.states import SignalContainerCommand
 
 
 class StartContainerRequest(Struct, frozen=True):
-    """What to run and the RM's promise that it may run here."""
+    """What to run, and the container token."""
 
     launch_context: ContainerLaunchContext
     token: Token
 
 
 class StartContainersResponse(Struct, frozen=True):
-    """Each container either started or refused with its own error."""
+    """Each container is either started or refused with its own error."""
 
     succeeded: tuple[ContainerId, ...] = ()
     failed: dict[ContainerId, YarnException] = field(default_factory=dict)
@@ -26,21 +26,21 @@ class StartContainersResponse(Struct, frozen=True):
 
 
 class StopContainersResponse(Struct, frozen=True):
-    """Each container either told to stop or refused with its own error."""
+    """Each container is either being stopped or refused with its own error."""
 
     succeeded: tuple[ContainerId, ...] = ()
     failed: dict[ContainerId, YarnException] = field(default_factory=dict)
 
 
 class GetContainerStatusesResponse(Struct, frozen=True):
-    """The statuses of those that are known here, an error for each other."""
+    """The statuses of the known containers, an error for each other one."""
 
     statuses: tuple[ContainerStatus, ...] = ()
     failed: dict[ContainerId, YarnException] = field(default_factory=dict)
 
 
 class UpdateContainersResponse(Struct, frozen=True):
-    """Each container either on its way to its new size (or kind) or refused with its own error."""
+    """Each container is either being updated or refused with its own error."""
 
     succeeded: tuple[ContainerId, ...] = ()
     failed: dict[ContainerId, YarnException] = field(default_factory=dict)

@@ -1,4 +1,4 @@
-"""What yarnling tells beyond YARN's protocols: why an application has not got what it asks for."""
+"""InspectionProtocol, yarnling's own: why an application has not got what it requests."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from yarn.states import YarnApplicationState
 
 
 class ObstacleScope(Enum):
-    """Whose check said no: what the application asks for, its user's limits, or a queue's."""
+    """Which check refused: the application's own, its user's limits, or a queue's."""
 
     APPLICATION = 1
     USER = 2
@@ -20,7 +20,7 @@ class ObstacleScope(Enum):
 
 
 class PendingAsk(Struct, frozen=True):
-    """A row that is not served yet: `count` containers at a host, a rack or `*`."""
+    """A resource request that is not satisfied yet: `count` containers at a host, a rack or `*`."""
 
     priority: int
     allocation_request_id: int
@@ -32,7 +32,7 @@ class PendingAsk(Struct, frozen=True):
 
 
 class Reservation(Struct, frozen=True):
-    """A node that is kept for the application until it has the room."""
+    """A node reserved for the application until it has enough free capacity."""
 
     node_id: NodeId
     resource: Resource
@@ -40,17 +40,17 @@ class Reservation(Struct, frozen=True):
 
 
 class SettingInForce(Struct, frozen=True):
-    """A key that would change the outcome, with what holds now; "" if only the machine that reads it knows."""
+    """A key that would change the outcome, with its value; "" if only the node's machine knows it."""
 
     key: str
     value: str
 
 
 class ObstacleReport(Struct, frozen=True):
-    """One check that said no, as it was last made. `node_id` None: on every node.
+    """One check that refused a container when it was last made. `node_id` None: on every node.
 
-    `subject` is the application, its user or the path of a queue; `reason` a word for programs
-    (rm.scheduler.model.refusals), `message` Hadoop's text. `asked` is what was compared with `bound`; what they count
+    `subject` is the application, its user or the path of a queue; `reason` a constant
+    (rm.scheduler.model.refusals), `message` Hadoop's sentence. `asked` is what was compared with `bound`; what they count
     depends on the reason.
     """
 
@@ -66,10 +66,10 @@ class ObstacleReport(Struct, frozen=True):
 
 
 class Explanation(Struct, frozen=True):
-    """What an application still asks for, what is kept for it, and what stands in the way.
+    """What an application still requests, what is reserved for it, and which checks refuse it.
 
-    Obstacles come node by node, on each the application's own first, then its user's, then its queues' upwards; those
-    of every node before them. `now_ms` is the ResourceManager's clock, which `at_ms` and `since_ms` are of.
+    Obstacles are listed node by node, after those of all nodes: first the application's own, then its user's, then its
+    queues' upwards. `now_ms` is the ResourceManager's clock, to which `at_ms` and `since_ms` belong.
     """
 
     application_id: ApplicationId

@@ -13,9 +13,9 @@ from yarn.states import ApplicationAccessType, ContainerUpdateType, FinalApplica
 
 
 class NMToken(Struct, frozen=True):
-    """The token with which an AM talks to one NM; it stays good for the attempt's life.
+    """The token with which an AM calls one NM; it is valid for the life of the attempt.
 
-    `token` is None only inside the RM: the core says which nodes, the shell signs.
+    `token` is None only inside the RM: the core names the nodes, the shell signs.
     """
 
     node_id: NodeId
@@ -23,7 +23,7 @@ class NMToken(Struct, frozen=True):
 
 
 class RegisterApplicationMasterRequest(Struct, frozen=True):
-    """Where the AM can be reached; `rpc_port` -1 = nowhere."""
+    """The AM's address; `rpc_port` -1 = none."""
 
     host: str = ""
     rpc_port: int = -1
@@ -31,7 +31,7 @@ class RegisterApplicationMasterRequest(Struct, frozen=True):
 
 
 class RegisterApplicationMasterResponse(Struct, frozen=True):
-    """What an AM must know to ask: the largest container its queue gives, the queue, what earlier attempts left.
+    """What an AM must know for its requests: the largest container, its queue, and what earlier attempts left.
 
     `application_acls` are those of its submission.
     """
@@ -45,7 +45,7 @@ class RegisterApplicationMasterResponse(Struct, frozen=True):
 
 
 class AllocateRequest(Struct, frozen=True):
-    """An AM's heartbeat. `response_id` is that of the last reply it got; `progress` is 0..1."""
+    """An AM's heartbeat. `response_id` is that of the last reply it received; `progress` is 0..1."""
 
     response_id: int
     progress: float = 0.0
@@ -58,7 +58,7 @@ class AllocateRequest(Struct, frozen=True):
 
 
 class UpdatedContainer(Struct, frozen=True):
-    """A container after a change that the AM asked for."""
+    """A container after an update that the AM requested."""
 
     type: ContainerUpdateType
     container: Container
@@ -83,7 +83,7 @@ class AllocateResponse(Struct, frozen=True):
 
 
 class FinishApplicationMasterRequest(Struct, frozen=True):
-    """The AM's last word."""
+    """The AM's final report."""
 
     final_status: FinalApplicationStatus
     diagnostics: str = ""
@@ -91,6 +91,6 @@ class FinishApplicationMasterRequest(Struct, frozen=True):
 
 
 class FinishApplicationMasterResponse(Struct, frozen=True):
-    """False: ask again, the end is not stored yet."""
+    """False: the end is not stored yet, call again."""
 
     is_unregistered: bool

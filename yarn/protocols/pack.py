@@ -1,4 +1,5 @@
-"""PackTracker, yarnling's own: NMs that share a process, and the RM. It is ResourceTracker, many calls in one."""
+"""PackTrackerProtocol, yarnling's own: NMs that share a process, and the RM. One call stands for many of
+ResourceTracker."""
 
 from __future__ import annotations
 
@@ -13,7 +14,7 @@ from yarn.protocols.tracker import NodeHeartbeatRequest, NodeHeartbeatResponse, 
 
 
 class Pack(Struct, frozen=True):
-    """`count` nodes at one port, with the loopback addresses from that of `first` on. A node's number starts at 0."""
+    """`count` nodes at one port, with consecutive loopback addresses from `first` on, numbered from 0."""
 
     first: NodeId
     count: int
@@ -22,7 +23,7 @@ class Pack(Struct, frozen=True):
         return f"{self.first}+{self.count - 1}"
 
     def nodes(self) -> tuple[NodeId, ...]:
-        """Its nodes by their numbers. Raises ValueError if the first one's host is no address that others follow."""
+        """Its nodes in the order of their numbers. Raises ValueError without enough addresses."""
         host, port = ipaddress.IPv4Address(self.first.host), self.first.port
         return tuple(NodeId(str(host + number), port) for number in range(self.count))
 
@@ -33,26 +34,26 @@ RegisterOutcome = RegisterNodeManagerResponse | YarnException
 class PackHeartbeat(Struct, frozen=True):
     """The heartbeats of `nodes`, by number, with the response id of each.
 
-    `told` has those that have something new. Of another it is that which the RM answered with its response id, but for
-    what is here for all of them.
+    `full` has the heartbeats of nodes with news. Any other node repeats the heartbeat that the RM answered with its
+    response id, except for the fields that are here for all nodes.
     """
 
     nodes: tuple[int, ...]
     response_ids: tuple[int, ...]
-    told: dict[int, NodeHeartbeatRequest] = field(default_factory=dict)
+    full: dict[int, NodeHeartbeatRequest] = field(default_factory=dict)
     node_utilization: ResourceUtilization | None = None
     container_token_key_id: int = 0
     nm_token_key_id: int = 0
 
 
 class PackHeartbeatReply(Struct, frozen=True):
-    """The id of each node's reply, in the order of the heartbeat's nodes, and the replies that say more than that.
+    """The response id of each node's reply, in the order of the heartbeat's nodes, and the replies that say more.
 
-    `unknown`: the RM has not got what their heartbeats refer to, and has done nothing.
+    `unknown`: nodes whose heartbeat refers to one that the RM does not have; it has done nothing for them.
     """
 
     response_ids: tuple[int, ...]
     next_heartbeat_ms: int
-    told: dict[int, NodeHeartbeatResponse] = field(default_factory=dict)
+    full: dict[int, NodeHeartbeatResponse] = field(default_factory=dict)
     unknown: frozenset[int] = frozenset()
     failed: dict[int, YarnException] = field(default_factory=dict)

@@ -15,7 +15,7 @@ from yarn.states import NodeAction, SignalContainerCommand
 
 
 class MasterKey(SecretRecord, frozen=True):
-    """A key that RM and NMs share to sign and check tokens."""
+    """A key with which the RM signs tokens and NMs check them."""
 
     secret_fields: ClassVar = ("secret",)
 
@@ -24,7 +24,7 @@ class MasterKey(SecretRecord, frozen=True):
 
 
 class RegisterNodeManagerRequest(Struct, frozen=True):
-    """An NM's first words: what it has, what still runs on it."""
+    """An NM's registration: its resources, and what still runs on it."""
 
     node_id: NodeId
     http_port: int
@@ -49,9 +49,9 @@ class RegisterNodeManagerResponse(Struct, frozen=True):
 
 
 class NodeHeartbeatRequest(Struct, frozen=True):
-    """An NM's state now. `response_id` is that of the last reply it got.
+    """An NM's heartbeat. `response_id` is that of the last reply it received.
 
-    `containers`: every live one, and each ended one until the RM says (`containers_to_forget`) that its AM knows.
+    `containers`: every live one, and each completed one until the RM lists it in `containers_to_forget`.
     """
 
     node_id: NodeId
@@ -67,7 +67,9 @@ class NodeHeartbeatRequest(Struct, frozen=True):
 
 
 class NodeHeartbeatResponse(Struct, frozen=True):
-    """The RM's orders, and when to beat again (ms). `containers_to_forget`: their AM was told of the end."""
+    """The RM's orders, and the time until the next heartbeat (ms). `containers_to_forget`: their AM knows that they
+    completed.
+    """
 
     response_id: int
     action: NodeAction

@@ -303,6 +303,6 @@ class Packs:
         return PackHeartbeat(numbers, tuple(response_ids), told)
 
     def _take(self, reply: PackHeartbeatReply, answered: list[int]) -> None:
-        for number, told in reply.told.items():
+        for number, told in reply.full.items():
             if number < len(answered):
                 answered[number] = told.response_id
