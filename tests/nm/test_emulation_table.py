@@ -138,7 +138,7 @@ more: 1
         (10, "rules[4].stages", "has 0 items"),
         (11, "rules[5]", "is not a mapping"),
         (12, "rules[6].registers", "is not valid for a container that runs as a process"),
-        (13, "rules[7].registers", "is only valid for masters"),
+        (13, "rules[7].registers", "is only valid for ApplicationMasters"),
         (14, "rules[8].registers", "is not true or false"),
         (15, "more", "is not a valid key"),
     ]
