@@ -89,13 +89,12 @@ async def heartbeats(manager: PlayedManager, count: int) -> None:
         await manager.changed.wait()
 
 
-async def test_an_am_registers_sends_heartbeats_and_unregisters_before_it_exits() -> None:
+async def test_an_am_registers_and_unregisters_before_it_exits() -> None:
     manager = PlayedManager(finishes_needed=2)
     async with node(manager) as emulating:
         emulating.launch("ends")
         assert await emulating.exit_code() == 0
     assert manager.registered == 1
-    assert manager.heard
     assert [request.final_status for request in manager.finished] == [FinalApplicationStatus.SUCCEEDED] * 2
 
 
