@@ -1,1 +1,1 @@
-"""The NodeManager: runs containers on one node, watches them and tells the ResourceManager how they do."""
+"""The NodeManager: runs and monitors the containers of a node, and reports on them to the ResourceManager."""

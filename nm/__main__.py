@@ -1,4 +1,4 @@
-"""python -m nm --conf DIR [-D key=value ...] [--ready-fd N]: one NodeManager, one JSON line when it is registered."""
+"""python -m nm --conf DIR [-D key=value ...] [--ready-fd N]: a NodeManager; prints a line of JSON once registered."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     environ = dict(os.environ)
     if options.conf is not None:
-        # Masters find the RM through the directory that their node was started with.
+        # ApplicationMasters inherit the variable and find the RM in this directory.
         environ["HADOOP_CONF_DIR"] = str(options.conf.resolve())
     try:
         conf = load_configuration(options.conf, dict(options.define))
-        return asyncio.run(serve(conf, lambda facts: _tell(options.ready_fd, facts), environ=environ))
+        return asyncio.run(serve(conf, lambda facts: _write_facts(options.ready_fd, facts), environ=environ))
     except YarnException as error:
         sys.stderr.write(f"nodemanager: {error.message}\n")
         return 1
@@ -37,9 +37,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m nm", description="One NodeManager of a yarnling cluster.")
-    parser.add_argument("--conf", type=Path, help="directory with yarn-site.xml and its kind")
+    parser.add_argument("--conf", type=Path, help="directory with yarn-site.xml")
     parser.add_argument("-D", dest="define", action="append", default=[], type=_pair, metavar="KEY=VALUE")
-    parser.add_argument("--ready-fd", type=int, default=STDOUT, help="descriptor that gets the ready line")
+    parser.add_argument("--ready-fd", type=int, default=STDOUT, help="file descriptor for the line of JSON")
     parser.add_argument("--log-level", default="INFO", choices=("DEBUG", "INFO", "WARNING", "ERROR"))
     return parser
 
@@ -47,11 +47,11 @@ def _parser() -> argparse.ArgumentParser:
 def _pair(text: str) -> tuple[str, str]:
     key, equals, value = text.partition("=")
     if not equals or not key:
-        raise argparse.ArgumentTypeError(f"{text!r} is not KEY=VALUE")
+        raise argparse.ArgumentTypeError(f"{text!r} is not of the form KEY=VALUE")
     return key, value
 
 
-def _tell(descriptor: int, facts: dict[str, object]) -> None:
+def _write_facts(descriptor: int, facts: dict[str, object]) -> None:
     os.write(descriptor, (json.dumps(facts) + "\n").encode())
 
 

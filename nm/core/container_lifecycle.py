@@ -158,12 +158,20 @@ def _done(container: NMContainer, _: ContainerResourcesCleanedup) -> None:
     container.finished()
 
 
+_TOO_LATE = (
+    KillContainer,
+    ResourceFailed,
+    ContainerExitedWithSuccess,
+    ContainerExitedWithFailure,
+    ContainerKilledOnRequest,
+)
+"""Events that may still arrive when the container has ended; they have no effect then."""
+
 CONTAINER_LIFECYCLE: Lifecycle[NMContainer, NMContainerState] = Lifecycle(
     "NMContainer",
     S.NEW,
     [
         Row(S.NEW, InitContainer, (S.LOCALIZING, S.SCHEDULED), _request_resources, "its application is running"),
-        Row(S.NEW, UpdateDiagnosticsMsg, S.NEW, _update_diagnostics, "more diagnostics"),
         Row(S.NEW, KillContainer, S.DONE, _kill_on_new, "killed before its application was initialised"),
         Row(
             S.LOCALIZING,
@@ -173,16 +181,7 @@ CONTAINER_LIFECYCLE: Lifecycle[NMContainer, NMContainerState] = Lifecycle(
             "one more file was fetched; after the last one it is launched",
         ),
         Row(S.LOCALIZING, ResourceFailed, S.LOCALIZATION_FAILED, _resource_failed, "a file could not be fetched"),
-        Row(S.LOCALIZING, UpdateDiagnosticsMsg, S.LOCALIZING, _update_diagnostics, "more diagnostics"),
         Row(S.LOCALIZING, KillContainer, S.KILLING, _kill_before_running, "killed while its files are being fetched"),
-        Row(S.LOCALIZATION_FAILED, ContainerResourcesCleanedup, S.DONE, _done, "its files are released"),
-        Row(
-            S.LOCALIZATION_FAILED,
-            UpdateDiagnosticsMsg,
-            S.LOCALIZATION_FAILED,
-            _update_diagnostics,
-            "more diagnostics",
-        ),
         Row(S.LOCALIZATION_FAILED, KillContainer, S.LOCALIZATION_FAILED, None, "it has no process to kill"),
         Row(
             S.LOCALIZATION_FAILED, ResourceLocalized, S.LOCALIZATION_FAILED, None, "another file was fetched, too late"
@@ -196,7 +195,6 @@ CONTAINER_LIFECYCLE: Lifecycle[NMContainer, NMContainerState] = Lifecycle(
             _exited_with_failure,
             "its process could not be started: all disks are bad, or the work directory cannot be made",
         ),
-        Row(S.SCHEDULED, UpdateDiagnosticsMsg, S.SCHEDULED, _update_diagnostics, "more diagnostics"),
         Row(S.SCHEDULED, KillContainer, S.KILLING, _kill, "killed while its process is being started"),
         Row(S.RUNNING, ContainerExitedWithSuccess, S.EXITED_WITH_SUCCESS, _exited_with_success, "exit 0"),
         Row(
@@ -206,7 +204,6 @@ CONTAINER_LIFECYCLE: Lifecycle[NMContainer, NMContainerState] = Lifecycle(
             _failed_maybe_retry,
             "an exit code other than 0; its retry context decides whether it is relaunched",
         ),
-        Row(S.RUNNING, UpdateDiagnosticsMsg, S.RUNNING, _update_diagnostics, "more diagnostics"),
         Row(
             S.RUNNING,
             KillContainer,
@@ -229,28 +226,9 @@ CONTAINER_LIFECYCLE: Lifecycle[NMContainer, NMContainerState] = Lifecycle(
             _exited_with_failure,
             "its process could not be relaunched",
         ),
-        Row(S.RELAUNCHING, UpdateDiagnosticsMsg, S.RELAUNCHING, _update_diagnostics, "more diagnostics"),
         Row(S.RELAUNCHING, KillContainer, S.KILLING, _kill_between_launches, "killed between two launches"),
-        Row(S.EXITED_WITH_SUCCESS, ContainerResourcesCleanedup, S.DONE, _done, "its files are released"),
-        Row(
-            S.EXITED_WITH_SUCCESS,
-            UpdateDiagnosticsMsg,
-            S.EXITED_WITH_SUCCESS,
-            _update_diagnostics,
-            "more diagnostics",
-        ),
-        Row(S.EXITED_WITH_SUCCESS, KillContainer, S.EXITED_WITH_SUCCESS, None, "too late"),
-        Row(S.EXITED_WITH_SUCCESS, ContainerKilledOnRequest, S.EXITED_WITH_SUCCESS, None, "too late"),
-        Row(S.EXITED_WITH_FAILURE, ContainerResourcesCleanedup, S.DONE, _done, "its files are released"),
-        Row(
-            S.EXITED_WITH_FAILURE,
-            UpdateDiagnosticsMsg,
-            S.EXITED_WITH_FAILURE,
-            _update_diagnostics,
-            "more diagnostics",
-        ),
-        Row(S.EXITED_WITH_FAILURE, KillContainer, S.EXITED_WITH_FAILURE, None, "too late"),
-        Row(S.EXITED_WITH_FAILURE, ContainerKilledOnRequest, S.EXITED_WITH_FAILURE, None, "too late"),
+        *ignored(S.EXITED_WITH_SUCCESS, (KillContainer, ContainerKilledOnRequest, UpdateContainerToken), "too late"),
+        *ignored(S.EXITED_WITH_FAILURE, (KillContainer, ContainerKilledOnRequest, UpdateContainerToken), "too late"),
         Row(
             S.KILLING,
             ContainerKilledOnRequest,
@@ -260,7 +238,6 @@ CONTAINER_LIFECYCLE: Lifecycle[NMContainer, NMContainerState] = Lifecycle(
         ),
         Row(S.KILLING, ResourceLocalized, S.KILLING, None, "killed while localizing; a file was fetched"),
         Row(S.KILLING, ResourceFailed, S.KILLING, None, "killed while localizing; a file could not be fetched"),
-        Row(S.KILLING, UpdateDiagnosticsMsg, S.KILLING, _update_diagnostics, "more diagnostics"),
         Row(S.KILLING, KillContainer, S.KILLING, None, "killed a second time: the first reason stays"),
         Row(
             S.KILLING,
@@ -278,58 +255,23 @@ CONTAINER_LIFECYCLE: Lifecycle[NMContainer, NMContainerState] = Lifecycle(
         ),
         Row(S.KILLING, ContainerResourcesCleanedup, S.DONE, _done, "it was never launched"),
         Row(S.KILLING, ContainerLaunched, S.KILLING, None, "the process started after the kill was ordered"),
-        Row(S.CONTAINER_CLEANEDUP_AFTER_KILL, ContainerResourcesCleanedup, S.DONE, _done, "files released"),
-        Row(
-            S.CONTAINER_CLEANEDUP_AFTER_KILL,
-            UpdateDiagnosticsMsg,
-            S.CONTAINER_CLEANEDUP_AFTER_KILL,
-            _update_diagnostics,
-            "more diagnostics",
+        Row(S.KILLING, UpdateContainerToken, S.KILLING, None, "too late"),
+        *ignored(S.CONTAINER_CLEANEDUP_AFTER_KILL, (*_TOO_LATE, UpdateContainerToken), "too late"),
+        *ignored(S.DONE, (InitContainer, *_TOO_LATE, UpdateContainerToken), "too late"),
+        *(
+            Row(state, ContainerResourcesCleanedup, S.DONE, _done, "its files are released")
+            for state in (
+                S.LOCALIZATION_FAILED,
+                S.EXITED_WITH_SUCCESS,
+                S.EXITED_WITH_FAILURE,
+                S.CONTAINER_CLEANEDUP_AFTER_KILL,
+            )
         ),
         *(
             Row(state, UpdateContainerToken, state, _update, "its size or execution type changes")
             for state in (S.NEW, S.LOCALIZING, S.LOCALIZATION_FAILED, S.SCHEDULED, S.RELAUNCHING)
         ),
-        Row(
-            S.RUNNING,
-            UpdateContainerToken,
-            S.RUNNING,
-            _update_while_watched,
-            "its size or execution type changes",
-        ),
-        *(
-            Row(state, UpdateContainerToken, state, None, "too late")
-            for state in (
-                S.EXITED_WITH_SUCCESS,
-                S.EXITED_WITH_FAILURE,
-                S.KILLING,
-                S.CONTAINER_CLEANEDUP_AFTER_KILL,
-                S.DONE,
-            )
-        ),
-        *ignored(
-            S.CONTAINER_CLEANEDUP_AFTER_KILL,
-            (
-                KillContainer,
-                ResourceFailed,
-                ContainerExitedWithSuccess,
-                ContainerExitedWithFailure,
-                ContainerKilledOnRequest,
-            ),
-            "too late",
-        ),
-        Row(S.DONE, UpdateDiagnosticsMsg, S.DONE, _update_diagnostics, "more diagnostics"),
-        *ignored(
-            S.DONE,
-            (
-                InitContainer,
-                KillContainer,
-                ResourceFailed,
-                ContainerExitedWithSuccess,
-                ContainerExitedWithFailure,
-                ContainerKilledOnRequest,
-            ),
-            "too late",
-        ),
+        Row(S.RUNNING, UpdateContainerToken, S.RUNNING, _update_while_watched, "its size or execution type changes"),
+        *(Row(state, UpdateDiagnosticsMsg, state, _update_diagnostics, "more diagnostics") for state in S),
     ],
 )

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
+from functools import partial
+from typing import TypeVar
+
 from nm.core import diagnostics
 from nm.core.application import ApplicationContainerInit, InitApplication, NMApplication
 from nm.core.container import KillContainer, NMContainer, UpdateContainerToken
@@ -28,6 +32,8 @@ from yarn.protocols.container_management import (
     UpdateContainersResponse,
 )
 from yarn.states import ContainerExitStatus, SignalContainerCommand
+
+T = TypeVar("T")
 
 _SIGNALS = {
     SignalContainerCommand.OUTPUT_THREAD_DUMP: Signal.QUIT,
@@ -60,56 +66,28 @@ class ContainerService:
 
     def start(self, event: StartContainers) -> StartContainersResponse:
         """Start each container; raises the error of a forged token once the requests before it are started."""
-        succeeded: list[ContainerId] = []
-        failed: dict[ContainerId, YarnException] = {}
-        for request in event.requests:
-            container_id = request.token.container_id
-            try:
-                self._start_one(event.caller, request)
-            except YarnException as error:
-                failed[container_id] = error
-            else:
-                succeeded.append(container_id)
+        succeeded, failed = _each(
+            (request.token.container_id, partial(self._start_one, event.caller, request)) for request in event.requests
+        )
         if event.forged is not None:
             raise event.forged
-        return StartContainersResponse(tuple(succeeded), failed, self._auxiliary_services)
+        return StartContainersResponse(succeeded, failed, self._auxiliary_services)
 
     def stop(self, event: StopContainers) -> StopContainersResponse:
-        succeeded: list[ContainerId] = []
-        failed: dict[ContainerId, YarnException] = {}
-        for container_id in event.container_ids:
-            try:
-                self._stop_one(event.caller, container_id)
-            except YarnException as error:
-                failed[container_id] = error
-            else:
-                succeeded.append(container_id)
-        return StopContainersResponse(tuple(succeeded), failed)
+        ids = event.container_ids
+        return StopContainersResponse(*_each((each, partial(self._stop_one, event.caller, each)) for each in ids))
 
     def get_statuses(self, event: GetContainerStatuses) -> GetContainerStatusesResponse:
-        statuses: list[ContainerStatus] = []
-        failed: dict[ContainerId, YarnException] = {}
-        for container_id in event.container_ids:
-            try:
-                statuses.append(self._status_of(event.caller, container_id))
-            except YarnException as error:
-                failed[container_id] = error
-        return GetContainerStatusesResponse(tuple(statuses), failed)
+        ids = event.container_ids
+        return GetContainerStatusesResponse(
+            *_each((each, partial(self._status_of, event.caller, each)) for each in ids)
+        )
 
     def update(self, event: UpdateContainers) -> UpdateContainersResponse:
         """Change containers to the sizes in tokens of the RM."""
-        succeeded: list[ContainerId] = []
-        failed: dict[ContainerId, YarnException] = {}
-        for token in event.tokens:
-            try:
-                now_ms, rm_identifier = self._context.dispatcher.now_ms, self._status.rm_identifier
-                check_start(event.caller, token, started=None, rm_identifier=rm_identifier, now_ms=now_ms)
-                self._update_one(token)
-            except YarnException as error:
-                failed[token.container_id] = error
-            else:
-                succeeded.append(token.container_id)
-        return UpdateContainersResponse(tuple(succeeded), failed)
+        return UpdateContainersResponse(
+            *_each((token.container_id, partial(self._check_and_update, event.caller, token)) for token in event.tokens)
+        )
 
     def order_update(self, token: ContainerTokenIdentifier) -> None:
         """Change a container as the RM orders in a heartbeat; a failure is only logged."""
@@ -129,7 +107,7 @@ class ContainerService:
         if container is not None:
             container.signal(_SIGNALS[command], command.name)
 
-    def _start_one(self, caller: NMTokenIdentifier, request: VerifiedStart) -> None:
+    def _start_one(self, caller: NMTokenIdentifier, request: VerifiedStart) -> ContainerId:
         token = request.token
         container_id, application_id = token.container_id, token.container_id.application_id
         context = self._context
@@ -152,6 +130,13 @@ class ContainerService:
             context.dispatcher.send(InitApplication(application_id))
         context.dispatcher.send(ApplicationContainerInit(container_id))
         self._started.add(token)
+        return container_id
+
+    def _check_and_update(self, caller: NMTokenIdentifier, token: ContainerTokenIdentifier) -> ContainerId:
+        now_ms, rm_identifier = self._context.dispatcher.now_ms, self._status.rm_identifier
+        check_start(caller, token, started=None, rm_identifier=rm_identifier, now_ms=now_ms)
+        self._update_one(token)
+        return token.container_id
 
     def _update_one(self, token: ContainerTokenIdentifier) -> None:
         """Apply a token with a newer version; at most one increase between two heartbeats (updateContainerInternal)."""
@@ -190,14 +175,29 @@ class ContainerService:
             raise YarnException(f"Container {container_id} was recently stopped on node manager.")
         raise YarnException(f"Container {container_id} is not handled by this NodeManager")
 
-    def _stop_one(self, caller: NMTokenIdentifier, container_id: ContainerId) -> None:
+    def _stop_one(self, caller: NMTokenIdentifier, container_id: ContainerId) -> ContainerId:
         check_owner(caller, container_id, stop=True)
         if container_id in self._containers:
             status = ContainerExitStatus.KILLED_BY_APPMASTER
             self._context.dispatcher.send(KillContainer(container_id, status, diagnostics.KILLED_BY_APPLICATION_MASTER))
         elif not self._status.is_recently_stopped(container_id):
             raise YarnException(f"Container {container_id} is not handled by this NodeManager")
+        return container_id
 
     def _status_of(self, caller: NMTokenIdentifier, container_id: ContainerId) -> ContainerStatus:
         check_owner(caller, container_id, stop=False)
         return self._container(container_id).status()
+
+
+def _each(
+    calls: Iterable[tuple[ContainerId, Callable[[], T]]],
+) -> tuple[tuple[T, ...], dict[ContainerId, YarnException]]:
+    """(the results of the calls that succeed, {container: error} of those that fail)."""
+    results: list[T] = []
+    failed: dict[ContainerId, YarnException] = {}
+    for container_id, call in calls:
+        try:
+            results.append(call())
+        except YarnException as error:
+            failed[container_id] = error
+    return tuple(results), failed

@@ -1,4 +1,4 @@
-"""The table of emulated containers, from a YAML file. docs/emulated-containers.md says what one may hold."""
+"""Reads the table of emulated containers from a YAML file. docs/emulated-containers.md describes its format."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from yarn.configuration import Configuration
 from yarn.settings.yarnling import EMULATION_SEED, EMULATION_TABLE
 
 READY_MADE = ("default", "all")
-"""Tables that come with yarnling, by the names that the setting takes for them."""
+"""The names of the tables that come with yarnling, as values of the setting."""
 
 _MILLISECONDS = {"ms": 1, "s": 1000, "m": 60_000, "h": 3_600_000}
 _MEGABYTES = {"MB": 1, "GB": 1024}
@@ -41,18 +41,18 @@ def read_emulation(conf: Configuration) -> EmulationTable | None:
 
 
 def table_path(name: str) -> Path:
-    """The file of a table: a ready-made one by its name, any other by its path."""
+    """The file of a ready-made table, by its name, or of any other table, by its path."""
     return Path(__file__).with_name(f"{name}.yaml") if name in READY_MADE else Path(name)
 
 
 def parse_table(text: str, source: str = "table") -> EmulationTable:
-    """The table that a YAML text describes. Raises ConfigurationException with every fault of it."""
+    """The table in a YAML text. Raises ConfigurationException with every fault."""
     return yaml_file.parse_yaml(text, source, _Table).record()
 
 
 @lru_cache(maxsize=8)
 def _read(path: Path, _changed_ns: int) -> EmulationTable:
-    """Read a file once for all nodes of a process."""
+    """Read a file once for all nodes of a process, and again if it has changed."""
     return yaml_file.read_yaml(path, _Table).record()
 
 
@@ -82,7 +82,7 @@ def _amount(units: Mapping[str, float], kind: str, remedy: str) -> PlainValidato
 
 
 def _names(rules: list[object], _: object) -> Iterator[tuple[str, bool]]:
-    """The name of each rule, and whether an earlier one has it."""
+    """For each rule its name, and whether an earlier rule has the same name."""
     taken: set[str] = set()
     for number, rule in enumerate(rules, 1):
         name = str(rule.get("name", f"rule {number}")) if isinstance(rule, dict) else ""
@@ -99,7 +99,7 @@ _Vcores = Annotated[Amount, _amount({"": 1}, "number of vcores", "write 0.5, or 
 
 
 class _Bounds(Section):
-    """Written as one number if both are equal."""
+    """May be written as one number if both are equal."""
 
     at_least: _Count | None = None
     at_most: _Count | None = None
@@ -133,14 +133,14 @@ class _Match(Section):
 
 
 class _Exit(Section):
-    """Written as the code alone if the container always exits with it."""
+    """May be written as the code alone if the container always exits with it."""
 
     code: Annotated[int, Field(ge=0, le=255)]
     probability: Probability = 1.0
 
 
 class _Stage(Section):
-    """Its context is the next stage, None if it is the last one."""
+    """The validation context is the next stage, None if this is the last one."""
 
     lasts: _Lasts
     jitter: _Jitter = Amount()
@@ -191,7 +191,7 @@ _Stages = Annotated[list[_Stage], sections(_Stage, lambda stages, _: [*stages[1:
 
 
 class _Rule(Section):
-    """Its context is its name, which may be the default, and True if an earlier rule has it."""
+    """The validation context is (its name, which may be the default; whether an earlier rule has the same name)."""
 
     name: Annotated[str, Field(min_length=1, validate_default=True)] = "rule"
     match: _Match = _Match()
@@ -211,7 +211,7 @@ class _Rule(Section):
     @classmethod
     def _check_registers(cls, registers: bool, info: ValidationInfo) -> bool:
         if registers and "match" in info.data and info.data["match"].kind != "master":
-            raise refusal("is only valid for masters", "add `kind: master` to match, or remove registers")
+            raise refusal("is only valid for ApplicationMasters", "add `kind: master` to match, or remove registers")
         return registers
 
     @field_validator("registers", "stages")

@@ -4,7 +4,7 @@
 <local>/usercache/<user>/filecache/<n>/                       files for one user
 <local>/usercache/<user>/appcache/<application>/filecache/<n>/  files for one application
 <local>/usercache/<user>/appcache/<application>/<container>/   work
-<local>/nmPrivate/<application>/<container>/                   scripts and tokens; containers have no access
+<local>/nmPrivate/<application>/<container>/                   the NM's own scripts and tokens
 <logs>/<application>/<container>/                              logs
 """
 

@@ -1,4 +1,4 @@
-"""A process that hosts a pack of nodes: what differs from a process with one node (nm.shell.daemon.OneNode)."""
+"""A process that hosts a pack of nodes: what differs from a process with one node (nm.shell.node_host.OneNode)."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Finds the node of a pack that a call is for.
 
-A node's name is its address, because AMs that know nothing of packs dial it. But the nodes of a pack are told apart by
-the node that a call's NM token names, not by the address where the call arrived.
+A node's name is its address, because AMs, which know nothing of packs, dial it. But it is the NM token of a call that
+identifies the node, not the address where the call arrived.
 """
 
 from __future__ import annotations

@@ -23,6 +23,7 @@ from nm.core.events import (
 from nm.pack.batcher import NODES_PER_CALL, HeartbeatBatcher, Heartbeats
 from nm.shell.resource_tracker import (
     UNREGISTER_TIMEOUT_S,
+    accept_keys,
     heartbeat_failed,
     registered_until_answered,
     unregistered_or_timed_out,
@@ -36,7 +37,6 @@ from yarn.ids import NodeId
 from yarn.nodes import ResourceUtilization
 from yarn.protocols.pack import PackHeartbeat, PackHeartbeatReply, RegisterOutcome
 from yarn.protocols.tracker import (
-    MasterKey,
     NodeHeartbeatRequest,
     NodeHeartbeatResponse,
     RegisterNodeManagerRequest,
@@ -142,7 +142,7 @@ class PackTracker:
         for number, outcome in zip(requests, outcomes, strict=True):
             node = self.calls[number]
             if isinstance(outcome, RegisterNodeManagerResponse):
-                self._accept_keys(outcome.container_token_key, outcome.nm_token_key)
+                accept_keys(outcome, self._container_keys, self._nm_keys)
                 self._newly_registered.add(number)
                 node.send(NodeRegistered(outcome))
             else:
@@ -186,7 +186,7 @@ class PackTracker:
                 node.send(NodeHeartbeatAnswered(quiet, ()))
             else:
                 self._answered[number] = request
-                self._accept_keys(in_full.container_token_key, in_full.nm_token_key)
+                accept_keys(in_full, self._container_keys, self._nm_keys)
                 updates = verified_updates(in_full, node.container_tokens, node.node_id)
                 node.send(NodeHeartbeatAnswered(in_full, updates))
 
@@ -203,12 +203,6 @@ class PackTracker:
         await unregistered_or_timed_out(self._proxy.unregister_nodes(tuple(numbers)))
         for number in numbers:
             self.calls[number].send(UnregisterCompleted())
-
-    def _accept_keys(self, container_key: MasterKey | None, nm_key: MasterKey | None) -> None:
-        if container_key is not None:
-            self._container_keys.accept(container_key)
-        if nm_key is not None:
-            self._nm_keys.accept(nm_key)
 
 
 class PackedCalls:

@@ -1,4 +1,4 @@
-"""The NodeManager as a process: one server, a core a node, containers beside it.
+"""The NodeManager as a process: one server, a core for each node, and containers as child processes.
 
 await serve(conf, ready)      until SIGTERM or SIGINT, or until the RM shuts it down; `ready` is called once, when
                               the node has registered
@@ -53,7 +53,7 @@ async def serve(
     if failure and not registered:
         raise YarnException(failure)
     if failure:
-        _logger.error("stopped: %s", failure)
+        _logger.error("the NodeManager stopped: %s", failure)
     return 1 if failure else 0
 
 

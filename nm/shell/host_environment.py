@@ -79,8 +79,8 @@ class HostEnvironment:
     def lock_directories(self) -> None:
         """Lock the local directories for this process, and clear away what an earlier NodeManager left in them.
 
-        Its processes are killed and its files deleted. Hadoop's NodeManager leaves the processes alone, and they go on
-        unseen; here the RM takes a registering node for empty and would fill it a second time. Raises DirectoriesInUse.
+        Its processes are killed and its files deleted. Hadoop's NodeManager lets the processes run on unseen, while the
+        RM takes a registering node for empty and fills it a second time. Raises DirectoriesInUse.
         """
         for local in self.local_dirs:
             _make_local_dir(local)
@@ -199,7 +199,7 @@ def _make_local_dir(local: str) -> None:
     try:
         make_dir(local, PLAIN_MODE)
     except OSError as error:
-        _logger.warning("cannot use local directory=%s problem=%s", local, error.strerror)
+        _logger.warning("cannot use local directory=%s: %s", local, error.strerror)
 
 
 def _entries(directory: str) -> Sequence[str]:

@@ -193,4 +193,6 @@ async def _finish_deletions(environment: HostEnvironment) -> None:
         async with asyncio.timeout(_DELETIONS_WAIT_S):
             await environment.deleter.join()
     except TimeoutError:
-        _logger.warning("deletions are not finished after %g s", _DELETIONS_WAIT_S)
+        _logger.warning(
+            "files are left to delete after %g s: the next NodeManager here deletes them", _DELETIONS_WAIT_S
+        )

@@ -169,13 +169,13 @@ def _open_cgroups(conf: Configuration, node: NodeCpu) -> tuple[CpuCgroups | None
     try:
         cgroups = CpuCgroups.open(conf, node)
     except CgroupsUnusable as error:
-        notice = f"containers are not held to their vcores: {error}"
+        notice = f"containers are not limited to their vcores: {error}"
         _logger.warning("%s", notice)
         return None, notice
     if cgroups is None:
-        _logger.info("containers are not held to their vcores: %s is false", nodemanager.RESOURCE_CPU_ENABLED.key)
+        _logger.info("containers are not limited to their vcores: %s is false", nodemanager.RESOURCE_CPU_ENABLED.key)
     else:
-        _logger.info("containers are held to their vcores cgroup=%s strict=%s", cgroups.directory, node.strict)
+        _logger.info("containers are limited to their vcores cgroup=%s strict=%s", cgroups.directory, node.strict)
     return cgroups, ""
 
 

@@ -28,10 +28,10 @@ from yarn.containers import ContainerTokenIdentifier
 from yarn.errors import CallOutcomeUnknown, InvalidToken, ServerUnavailable, YarnException
 from yarn.ids import NodeId
 from yarn.protocols.tracker import (
-    MasterKey,
     NodeHeartbeatRequest,
     NodeHeartbeatResponse,
     RegisterNodeManagerRequest,
+    RegisterNodeManagerResponse,
 )
 from yarn.settings import nodemanager, resourcemanager
 
@@ -130,7 +130,7 @@ class ResourceTrackerCalls:
         except YarnException as error:
             self._send(RegistrationFailed(error.message))
         else:
-            self._accept_keys(response.container_token_key, response.nm_token_key)
+            accept_keys(response, self._container_tokens.keys, self._nm_keys)
             self._send(NodeRegistered(response))
 
     async def _heartbeat(self, request: NodeHeartbeatRequest) -> None:
@@ -145,7 +145,7 @@ class ResourceTrackerCalls:
         except YarnException as error:
             self._send(heartbeat_failed(error))
         else:
-            self._accept_keys(response.container_token_key, response.nm_token_key)
+            accept_keys(response, self._container_tokens.keys, self._nm_keys)
             updates = verified_updates(response, self._container_tokens, self._node_id)
             self._send(NodeHeartbeatAnswered(response, updates))
 
@@ -153,11 +153,15 @@ class ResourceTrackerCalls:
         await unregistered_or_timed_out(self._proxy.unregister_node_manager(self._node_id))
         self._send(UnregisterCompleted())
 
-    def _accept_keys(self, container_key: MasterKey | None, nm_key: MasterKey | None) -> None:
-        if container_key is not None:
-            self._container_tokens.keys.accept(container_key)
-        if nm_key is not None:
-            self._nm_keys.accept(nm_key)
+
+def accept_keys(
+    response: RegisterNodeManagerResponse | NodeHeartbeatResponse, container_keys: KeyRing, nm_keys: KeyRing
+) -> None:
+    """Add the keys in an answer of the RM to the key rings."""
+    if response.container_token_key is not None:
+        container_keys.accept(response.container_token_key)
+    if response.nm_token_key is not None:
+        nm_keys.accept(response.nm_token_key)
 
 
 def heartbeat_failed(error: YarnException) -> NodeHeartbeatFailed:

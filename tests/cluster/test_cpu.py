@@ -1,4 +1,4 @@
-"""Mission case D3 on real processes: containers held to their vcores, or a node that says that it cannot."""
+"""Mission case D3 on real processes: containers limited to their vcores, or a node that reports why it cannot."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ CGROUPS = "yarn.nodemanager.linux-container-executor.cgroups"
 HIERARCHY = "yarnling-tests"
 HELD = {
     **QUICK,
-    # A machine whose CPUs are all wanted is slow, not dead: a lost node's containers would begin again elsewhere.
+    # A node on a busy machine is slow, not dead: if it expired, its containers would start again elsewhere.
     "yarn.nm.liveness-monitor.expiry-interval-ms": "600000",
     "yarn.nodemanager.resource.cpu.enabled": "true",
     f"{CGROUPS}.hierarchy": f"/{HIERARCHY}",
@@ -49,12 +49,12 @@ while time.monotonic() < start + seconds:
     pass
 print((time.process_time() - used) / (time.monotonic() - start))
 """
-"""Spins for some seconds once `go` is there, on one CPU if that is named, and prints what share of a CPU it had."""
+"""Spins for some seconds once `go` exists, on one CPU if it is given, and prints the share of a CPU that it got."""
 
 
 @pytest.fixture
 def cgroups() -> Iterator[CpuCgroups]:
-    """Skips, and says why, where nobody may write a cgroup. At the end none may be left of any container."""
+    """The cgroups, none of which may be left at the end. Skips the test, with the reason, if they cannot be written."""
     try:
         opened = CpuCgroups.open(Configuration.of(STRICT), NodeCpu(8, 2))
     except CgroupsUnusable as refused:
@@ -73,7 +73,7 @@ def spin(tmp_path: Path) -> str:
 
 
 def cgroups_of(container_id: ContainerId) -> set[str]:
-    """The cgroups below our hierarchy that the kernel has the container's processes in."""
+    """The cgroups below our hierarchy that contain the container's processes."""
     rows = {
         row for process in processes_of(container_id) for row in Path(f"/proc/{process.pid}/cgroup").read_text().split()
     }
@@ -81,7 +81,7 @@ def cgroups_of(container_id: ContainerId) -> set[str]:
 
 
 def kernel_share(cgroups: CpuCgroups, container_id: ContainerId) -> float:
-    """The cores that the kernel says the container may use: on a busy machine it gets less anyway."""
+    """The cores that the container may use by the kernel's files; on a busy machine it gets less."""
     directory = Path(cgroups.path_of(container_id))
     if (directory / "cpu.max").exists():
         quota, period = (directory / "cpu.max").read_text().split()
@@ -96,7 +96,7 @@ def share_of(client: BlockingClient, container_id: ContainerId) -> float:
     return float(text)
 
 
-def test_a_container_is_held_to_its_vcores_where_use_is_strict(cgroups: CpuCgroups, spin: str, tmp_path: Path) -> None:
+def test_with_strict_usage_a_container_is_limited_to_its_vcores(cgroups: CpuCgroups, spin: str, tmp_path: Path) -> None:
     """One vcore of eight is an eighth of the machine's cores, however idle they are."""
     cores = psutil.cpu_count(logical=False) or psutil.cpu_count() or 1
     with LocalCluster(1, memory_mb=2048, vcores=8, settings=STRICT, fast=True) as cluster:
@@ -112,8 +112,8 @@ def test_a_container_is_held_to_its_vcores_where_use_is_strict(cgroups: CpuCgrou
 
 
 @pytest.mark.usefixtures("cgroups")
-def test_vcores_are_weights_where_it_is_not(spin: str, tmp_path: Path) -> None:
-    """Two that want the same CPU share it one to four, and together have what others leave."""
+def test_without_strict_usage_vcores_are_weights(spin: str, tmp_path: Path) -> None:
+    """Two containers on the same CPU share it one to four."""
     (cpu, *_) = os.sched_getaffinity(0)
     with LocalCluster(1, memory_mb=2048, vcores=8, settings=HELD, fast=True) as cluster:
         client = cluster.client
@@ -126,25 +126,25 @@ def test_vcores_are_weights_where_it_is_not(spin: str, tmp_path: Path) -> None:
         assert 2.5 < four / one < 6.0
 
 
-def test_a_node_that_cannot_says_so_where_its_operator_looks(yarnling: Yarnling, tmp_path: Path) -> None:
-    """With the reason and the remedy: when the cluster comes up, in its status, in the node's report and its log."""
+def test_a_node_without_usable_cgroups_reports_the_reason(yarnling: Yarnling, tmp_path: Path) -> None:
+    """With a remedy: when the cluster starts, in its status, in the node's report and in its log."""
     nowhere = tmp_path / "cgroup"
     nowhere.mkdir()
     define = ["-D", "yarn.nodemanager.resource.cpu.enabled=true", "-D", f"{CGROUPS}.mount-path={nowhere}"]
     up = yarnling("up", "--nodes", "2", "--fast", "--detach", *define)
     assert up.returncode == 0, up.stderr
-    told = (
-        f"RUNNING: containers are not held to their vcores: {nowhere}: no cgroup with the cpu controller "
+    report = (
+        f"RUNNING: containers are not limited to their vcores: {nowhere}: no cgroup with the cpu controller "
         "(mount one, or set yarn.nodemanager.resource.cpu.enabled to false)"
     )
     try:
-        assert told in up.stderr
-        assert up.stderr.count("not held to their vcores") == 1, "the nodes say the same"
+        assert report in up.stderr
+        assert up.stderr.count("not limited to their vcores") == 1, "all nodes report the same"
         status = yarnling("status")
-        assert told in " ".join(status.stdout.split())
+        assert report in " ".join(status.stdout.split())
         nodes = json.loads(yarnling("status", "--json").stdout)["nodes"]
         assert [node["health"]["healthy"] for node in nodes] == [True, True]
-        assert all(node["health"]["report"] in told for node in nodes)
+        assert all(node["health"]["report"] in report for node in nodes)
         ran = yarnling("run", "echo here")
         assert ran.returncode == 0
     finally:

@@ -1,4 +1,4 @@
-"""Clusters that play their containers; what docs/emulated-containers.md shows works as it stands there."""
+"""Clusters with emulated containers; the examples in docs/emulated-containers.md work as they are printed there."""
 
 import os
 import re
@@ -38,7 +38,7 @@ def python(directory: Path, *arguments: str) -> subprocess.CompletedProcess[str]
     )
 
 
-def test_the_example_prints_what_the_text_says(tmp_path: Path) -> None:
+def test_the_example_prints_what_the_page_says(tmp_path: Path) -> None:
     (code,) = blocks("python")
     (tmp_path / "table.yaml").write_text(blocks("yaml")[0])
     done = python(tmp_path, "-c", code)
@@ -52,13 +52,13 @@ def test_every_table_of_the_page_can_be_read() -> None:
 
 @pytest.fixture
 def name(tmp_path: Path) -> Iterator[str]:
-    """A name for a cluster of the command line, which is ended whatever happens."""
+    """A name for a cluster that the command line starts; it is stopped at the end of the test."""
     chosen = f"emulated-{os.getpid()}"
     yield chosen
     python(tmp_path, "-m", "yarnling", "down", "--name", chosen)
 
 
-def test_the_command_line_plays_containers_by_a_table_beside_the_user(tmp_path: Path, name: str) -> None:
+def test_the_command_line_emulates_containers_by_a_table_in_the_working_directory(tmp_path: Path, name: str) -> None:
     (tmp_path / "table.yaml").write_text("rules: [{match: {kind: task}, stages: [{lasts: 10ms, exit: 3}]}]")
     up = python(tmp_path, "-m", "yarnling", "up", "--fast", "--detach", "--name", name, "--emulate", "table.yaml")
     assert up.returncode == 0, up.stderr
@@ -71,7 +71,7 @@ def test_the_command_line_plays_containers_by_a_table_beside_the_user(tmp_path: 
     assert f"yarn.yarnling.emulation.table={tmp_path / 'table.yaml'}\tread\t" in shown.stdout
 
 
-def test_a_faulty_table_is_refused_before_anything_starts_with_other_faults(tmp_path: Path) -> None:
+def test_faults_of_a_table_are_reported_with_those_of_settings_before_the_cluster_starts(tmp_path: Path) -> None:
     table = tmp_path / "table.yaml"
     table.write_text("rules:\n  - stages: [{lasts: 3}]\n  - {run: maybe}\n")
     cluster = LocalCluster(emulated=table, settings={"yarn.nodemanager.resource.cpu-vcores": "x"})
@@ -81,10 +81,10 @@ def test_a_faulty_table_is_refused_before_anything_starts_with_other_faults(tmp_
     assert keys == ["yarn.nodemanager.resource.cpu-vcores", "rules[1].stages[1].lasts", "rules[2].run"]
 
 
-def test_the_ready_made_table_runs_masters_and_plays_tasks() -> None:
+def test_the_ready_made_table_runs_ams_and_emulates_tasks() -> None:
     with LocalCluster(fast=True, emulated=True) as cluster:
         started = cluster.client.start(parse(["-shell_command", "no-such-command", "-num_containers", "3"]))
         report = cluster.client.wait(started.application_id, timeout_s=60)
         assert report.final_status is FinalApplicationStatus.SUCCEEDED
-        (master,) = {str(log.container_id) for log in cluster.client.logs(started.application_id)}
-        assert master.endswith("_01_000001")
+        (am,) = {str(log.container_id) for log in cluster.client.logs(started.application_id)}
+        assert am.endswith("_01_000001")

@@ -1,4 +1,4 @@
-"""Mission cases H1 to H4 on real processes: what nodes have, what is asked, what is really used, what is given back."""
+"""Mission cases H1 to H4 on real processes: the resources of nodes, requested, used and released."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def node_of(client: BlockingClient) -> NodeReport:
 
 @pytest.mark.case("H1")
 async def test_resources_are_read_from_the_machine_if_they_are_not_configured() -> None:
-    """Detected memory is what the machine has but a fifth; vcores are its cores."""
+    """Detected memory is four fifths of the machine's; vcores are its cores."""
     settings = {"yarn.nodemanager.resource.detect-hardware-capabilities": "true"}
     async with LocalCluster(1, settings=settings, fast=True) as cluster:
         (node,) = await cluster.client.nodes()
@@ -43,7 +43,7 @@ async def test_resources_are_read_from_the_machine_if_they_are_not_configured() 
 
 @pytest.mark.case("H1")
 async def test_an_operator_changes_a_running_nodes_resources() -> None:
-    """Available is total less allocated; an admin command changes the total."""
+    """Available is total minus allocated; an admin command changes the total."""
     async with LocalCluster(1, memory_mb=4 * GB, vcores=4, fast=True) as cluster:
         node = cluster.nodes[0].id
         (before,) = await cluster.client.nodes()
@@ -63,7 +63,7 @@ async def test_an_operator_changes_a_running_nodes_resources() -> None:
 
 @pytest.mark.case("H2")
 def test_the_node_of_11_gb(tmp_path: Path) -> None:
-    """A asks 10 GB and uses 1; B waits although the memory is idle; asks of 5 GB let two run."""
+    """A requests 10 GB and uses 1; B waits although the memory is idle. With requests of 5 GB both run."""
     settings = {
         **QUICK,
         "yarn.scheduler.maximum-allocation-mb": str(11 * GB),
@@ -86,7 +86,7 @@ def test_the_node_of_11_gb(tmp_path: Path) -> None:
         eventually(lambda: b.queue("root").statistics.pending_memory_mb == 10 * GB)
 
         node = eventually(lambda: seen if used_mb(seen := node_of(a)) >= GB else None)
-        assert node.used.memory_mb >= 10 * GB, "what was asked for"
+        assert node.used.memory_mb >= 10 * GB, "what was requested"
         assert used_mb(node) < 2 * GB, "what is used of it"
         assert str(used_mb(node)) in table_text(node), "and status shows both"
         assert tasks_of(b, second) == []
@@ -104,8 +104,8 @@ def test_the_node_of_11_gb(tmp_path: Path) -> None:
 
 
 @pytest.mark.case("H3")
-def test_what_an_elastic_master_gives_back_goes_to_who_waits(tmp_path: Path) -> None:
-    """A grows to eight workers and B waits; when A's work is less it keeps one, and B proceeds while A runs on."""
+def test_containers_that_an_elastic_application_releases_go_to_the_one_that_waits(tmp_path: Path) -> None:
+    """A grows to eight workers and B waits; when A has less work it keeps one, and B proceeds while A runs on."""
     many, rest = tmp_path / "many", tmp_path / "rest"
     work = f"if test $ELASTIC_TASK -le 8; then {until(many)}; else {until(rest)}; fi"
     script = tmp_path / "work.sh"
@@ -136,7 +136,7 @@ def table_text(node: NodeReport) -> str:
 
 
 def used_mb(node: NodeReport) -> int:
-    """What the containers of the node really use."""
+    """The memory that the containers of the node use."""
     return node.containers_utilization.physical_memory_mb if node.containers_utilization else 0
 
 

@@ -1,4 +1,4 @@
-"""Nodes that share their processes, with real containers: what a user does with a node works on a packed one too."""
+"""Nodes that share processes, with real containers: what users do with a node works with a packed node, too."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ EXCLUDE = "yarn.resourcemanager.nodes.exclude-path"
 
 @pytest.fixture(scope="module")
 def packed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BlockingCluster]:
-    """Nodes 1 to 3 in a process, 4 and 5 in another; each has room for two tasks."""
+    """Nodes 1 to 3 share a process, and 4 and 5 another; each node has memory for two tasks."""
     excluded = tmp_path_factory.mktemp("packed") / "excluded"
     excluded.touch()
     settings = {**QUICK, EXCLUDE: str(excluded)}
@@ -43,8 +43,8 @@ def test_containers_run_on_several_nodes_of_a_process(packed: BlockingCluster, t
     node_of = {task.container_id: task.node_id.host for task in tasks}
     go.touch()
     assert client.wait(report.application_id, timeout_s=60).final_status is FinalApplicationStatus.SUCCEEDED
-    said = {log.container_id: log.text() for log in client.logs(report.application_id) if log.name == "stdout"}
-    assert {container_id: said[container_id] for container_id in node_of} == {
+    logged = {log.container_id: log.text() for log in client.logs(report.application_id) if log.name == "stdout"}
+    assert {container_id: logged[container_id] for container_id in node_of} == {
         container_id: f"on {host}\n" for container_id, host in node_of.items()
     }
 
@@ -61,14 +61,14 @@ def test_a_container_that_is_killed_fails_on_its_node(packed: BlockingCluster, t
     assert ended.diagnostics.endswith("failed = 1")
 
 
-def test_what_would_be_done_to_all_nodes_of_a_process_is_not_done_to_one(packed: BlockingCluster) -> None:
+def test_what_would_affect_all_nodes_of_a_process_is_refused_for_one(packed: BlockingCluster) -> None:
     for order in (packed.kill_node, packed.pause_node, packed.remove_node):
         with pytest.raises(InvalidArgumentException, match="one of 3 nodes of a process, nm-1-to-3, and cannot be"):
             order(2)
     assert packed.client.metrics().active == 5
 
 
-def test_a_killed_process_takes_all_its_nodes_along_and_brings_them_back(packed: BlockingCluster) -> None:
+def test_all_nodes_of_a_killed_process_are_lost_and_come_back_with_it(packed: BlockingCluster) -> None:
     killed, alive = packed.nodes[:3], packed.nodes[3:]
     packed.kill_pack(2)
     client = packed.client
@@ -93,7 +93,7 @@ def test_one_node_of_a_process_is_decommissioned(packed: BlockingCluster) -> Non
     assert packed.nodes[3].id in {node.node_id for node in client.nodes(frozenset({NodeState.RUNNING}))}
 
 
-def test_the_command_line_tells_who_shares_a_process(tmp_path: Path) -> None:
+def test_the_command_line_shows_which_nodes_share_a_process(tmp_path: Path) -> None:
     environment = {**os.environ, "XDG_RUNTIME_DIR": str(tmp_path), "PYTHONPATH": str(PROJECT)}
 
     def yarnling(*arguments: str) -> subprocess.CompletedProcess[str]:
@@ -117,7 +117,7 @@ def test_the_command_line_tells_who_shares_a_process(tmp_path: Path) -> None:
         assert yarnling("down").returncode == 0
 
 
-def test_a_restarted_resource_manager_gets_the_nodes_back_with_their_work(tmp_path: Path) -> None:
+def test_packed_nodes_register_with_a_restarted_resource_manager_and_keep_their_containers(tmp_path: Path) -> None:
     go = tmp_path / "go"
     settings = {**QUICK, "yarn.resourcemanager.recovery.enabled": "true"}
     with LocalCluster(4, pack=2, memory_mb=256, settings=settings, fast=True) as cluster:

@@ -1,9 +1,9 @@
-"""What two runs cannot have in common is taken out of a text: times, ids, process ids, directories, Java's stacks.
+"""Removes from a text what differs between two runs: times, ids, process ids, directories, Java's stack traces.
 
 [2026-11-21 00:54:50.945]                      [T]
 container_1795222023200_0008_01_000002         <container>
 pid 13120, line 2: 10638 Segmentation fault    pid <pid>, line 2: <pid> Segmentation fault
-"2026-11-21T00:48:58.381+0000"                 "<time>" (not the one that a resource should have had)
+"2026-11-21T00:48:58.381+0000"                 "<time>" (not the time that a resource should have)
 a line `\\tat ...` of a Java stack              nothing: there is no Java here, and the sentence before it stays
 """
 
@@ -26,7 +26,7 @@ _RULES: tuple[tuple[re.Pattern[str], str], ...] = (
 
 
 def neutral(text: str, directories: Mapping[str, str] | None = None) -> str:
-    """`text` without what is of one run only; `directories` {directory: the token that stands for it}."""
+    """`text` without what differs between runs; `directories` {directory: the token that replaces it}."""
     for directory, token in (directories or {}).items():
         text = text.replace(directory, token)
     for pattern, replacement in _RULES:

@@ -1,4 +1,4 @@
-"""A real NodeManager with a ResourceManager that the test plays: real calls, real processes, no scheduling."""
+"""A real NodeManager with a fake ResourceManager: real calls, real processes, no scheduling."""
 
 from __future__ import annotations
 
@@ -45,8 +45,8 @@ ATTEMPT = ApplicationAttemptId(ApplicationId(RM_IDENTIFIER, 8), 1)
 WAIT_S = 60.0
 
 
-class PlayedResourceManager:
-    """Registers the node and answers its heartbeats; `orders` go out with the next answer, `ends` is what it heard."""
+class FakeResourceManager:
+    """Registers the node and answers its heartbeats; `orders` go with the next answer; `ends` are reported ends."""
 
     def __init__(self, interval_ms: int = 100) -> None:
         self.container_tokens = ContainerTokenSecretManager(KeyRing(new_master_key()))
@@ -91,15 +91,15 @@ class PlayedResourceManager:
         self.unregistered.append(request)
 
     async def wait_for(self, condition: Callable[[], bool]) -> None:
-        """Wait until something that heartbeats tell is so."""
+        """Wait until `condition` holds; it is checked after each heartbeat."""
         async with asyncio.timeout(WAIT_S), self._news:
             await self._news.wait_for(condition)
 
 
-class PlayedPacks:
-    """The played RM for nodes that share a process: it asks to be told everything, and is told it by each node."""
+class FakePackTracker:
+    """The fake RM for nodes that share a process: it requests full heartbeats, and handles each as one node's."""
 
-    def __init__(self, rm: PlayedResourceManager) -> None:
+    def __init__(self, rm: FakeResourceManager) -> None:
         self._rm = rm
 
     async def register_nodes(
@@ -124,12 +124,12 @@ class PlayedPacks:
 
 
 class LoneNode:
-    """The node, its played RM, and a master of application `app` that starts containers on it.
+    """The node, its fake RM, and an AM that starts containers on it.
 
-    `is_packed`: the node's directories are those by its host's name.
+    `is_packed`: the node's directories are named after its host.
     """
 
-    def __init__(self, node: NodeManager, rm: PlayedResourceManager, directory: Path, *, is_packed: bool) -> None:
+    def __init__(self, node: NodeManager, rm: FakeResourceManager, directory: Path, *, is_packed: bool) -> None:
         self.node = node
         self.rm = rm
         self.directory = directory
@@ -160,30 +160,30 @@ class LoneNode:
         )
         return StartContainerRequest(launch, self.rm.container_tokens.create(identifier))
 
-    def master(self) -> ContainerManagementProtocol:
-        """The way of the attempt's master to the node."""
+    def application_master(self) -> ContainerManagementProtocol:
+        """The connection of the attempt's AM to the node."""
         token = self.rm.nm_tokens.create(self.attempt, self.node.node_id, "alice")
         return ContainerManagementProtocol(str(self.node.node_id), token=token)
 
     async def start(self, launch: ContainerLaunchContext, memory_mb: int = 128) -> ContainerId:
-        """Start one container; it must be taken."""
+        """Start one container; it must be accepted."""
         container_id = self.container_id()
         response = await self.start_all((self.request(launch, container_id, memory_mb),))
         assert response.succeeded == (container_id,), response.failed
         return container_id
 
     async def start_all(self, requests: tuple[StartContainerRequest, ...]) -> StartContainersResponse:
-        async with self.master() as master:
-            return await master.start_containers(requests)
+        async with self.application_master() as am:
+            return await am.start_containers(requests)
 
     async def status(self, container_id: ContainerId) -> ContainerStatus:
-        async with self.master() as master:
-            response = await master.get_container_statuses((container_id,))
+        async with self.application_master() as am:
+            response = await am.get_container_statuses((container_id,))
         (status,) = response.statuses
         return status
 
     async def end_of(self, container_id: ContainerId) -> ContainerStatus:
-        """The container's status as the RM is told of its end."""
+        """The container's status at its end, as reported to the RM."""
         await self.rm.wait_for(lambda: container_id in self.rm.ends)
         return self.rm.ends[container_id]
 
@@ -191,7 +191,7 @@ class LoneNode:
         return await self.end_of(await self.start(launch, memory_mb))
 
     async def running(self, container_id: ContainerId, log_dir: Path | None = None) -> None:
-        """Wait until the container's command runs: its launch script has said its last word."""
+        """Wait until the container's command runs: its launch script has written its last line."""
         out = (log_dir or self.log_dir) / str(container_id.application_id) / str(container_id) / "prelaunch.out"
         async with asyncio.timeout(WAIT_S):
             while not (_exists(out) and "Launching container\n" in out.read_text()):  # noqa: ASYNC110  a file has no event
@@ -201,7 +201,7 @@ class LoneNode:
         return self.log_dir / str(container_id.application_id) / str(container_id)
 
     async def finish_application(self) -> None:
-        """The RM says that the application is over; wait until the node has nothing of it."""
+        """The RM reports the end of the application; wait until the node has dropped it."""
         self.rm.orders = {"applications_to_clean_up": (self.attempt.application_id,)}
         await self.rm.wait_for(lambda: not self.node.core.applications)
 
@@ -220,7 +220,7 @@ async def lone_nodes(
     directory: Path, settings: dict[str, str] | None = None, environ: dict[str, str] | None = None
 ) -> AsyncIterator[list[LoneNode]]:
     """The nodes of one process: several if the settings say so."""
-    rm = PlayedResourceManager()
+    rm = FakeResourceManager()
     secret = directory / "secret"
     if not _exists(secret):
         write_cluster_secret(secret)
@@ -254,22 +254,22 @@ def node_configuration(directory: Path, tracker_port: int, settings: dict[str, s
 
 
 @asynccontextmanager
-async def played_resource_manager(directory: Path) -> AsyncIterator[tuple[PlayedResourceManager, int]]:
-    """A played RM for nodes that the test starts itself, and its tracker's port; its secret is `directory`/secret."""
-    rm = PlayedResourceManager()
+async def fake_resource_manager(directory: Path) -> AsyncIterator[tuple[FakeResourceManager, int]]:
+    """A fake RM for nodes that the test starts itself, and its tracker's port; its secret is `directory`/secret."""
+    rm = FakeResourceManager()
     write_cluster_secret(directory / "secret")
     async with _tracker(rm, directory / "secret") as port:
         yield rm, port
 
 
 @asynccontextmanager
-async def _tracker(rm: PlayedResourceManager, secret: Path) -> AsyncIterator[int]:
+async def _tracker(rm: FakeResourceManager, secret: Path) -> AsyncIterator[int]:
     conf = Configuration.of({"yarn.yarnling.cluster-secret-file": str(secret)})
     tokens = NodeTokenSecretManager(read_cluster_secret(conf))
     server = RpcServer(Address("127.0.0.1", 0))
     server.add(ResourceTracker.rpcs, rm, lambda caller: tokens.check(caller.token))
     packs = PackTokenSecretManager(read_cluster_secret(conf))
-    server.add(PackTrackerProtocol.rpcs, PlayedPacks(rm), lambda caller: packs.check(caller.token))
+    server.add(PackTrackerProtocol.rpcs, FakePackTracker(rm), lambda caller: packs.check(caller.token))
     port = await server.start()
     try:
         yield port

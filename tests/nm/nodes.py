@@ -1,4 +1,4 @@
-"""A core for tests: a node that is registered, containers to start on it, and what it wants done by kind."""
+"""A core for tests: a registered node, containers to start on it, and its effects by class."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ class Node:
         return self.step(event)
 
     def of(self, kind: type[E]) -> list[E]:
-        """The effects of the last step that are of this kind."""
+        """The effects of the last step that are of this class."""
         return [effect for effect in self.effects if isinstance(effect, kind)]
 
     def one(self, kind: type[E]) -> E:
@@ -94,7 +94,7 @@ class Node:
         return self
 
     def answer(self, **orders: object) -> list[Effect]:
-        """Answer the heartbeat that is under way."""
+        """Answer the heartbeat in progress."""
         self.response_id += 1
         return self.step(NodeHeartbeatAnswered(NodeHeartbeatResponse(self.response_id, NodeAction.NORMAL, **orders)))  # type: ignore[arg-type]
 

@@ -1,4 +1,4 @@
-"""Archives that strangers made: what is taken, and that nothing of the rest leaves the target."""
+"""Archives that are not trusted: what is unpacked, and that nothing is written outside the target."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def unpacked(content: bytes, name: str, directory: Path, limits: Limits | None =
 
 
 def tree(directory: Path) -> dict[str, bytes | None]:
-    """{path: content, None for a directory}; fails if there is anything else."""
+    """{path: content, None for a directory}; fails for anything but files and directories."""
     found: dict[str, bytes | None] = {}
     for path in directory.rglob("*"):
         mode = path.lstat().st_mode
@@ -88,7 +88,7 @@ HOSTILE_NAMES = ["../out", "d/../../out", "/etc/out", "//out", "d/..", "x/" * 65
 
 @pytest.mark.parametrize("name", HOSTILE_NAMES)
 @pytest.mark.parametrize("kind", ["x.tar", "x.zip"])
-def test_a_name_that_leads_out_refuses_the_archive(name: str, kind: str, tmp_path: Path) -> None:
+def test_an_archive_with_a_name_that_leads_outside_is_refused(name: str, kind: str, tmp_path: Path) -> None:
     content = make_tar([(name, b"evil")]) if kind == "x.tar" else make_zip([(name, b"evil")])
     with pytest.raises(BadArchive):
         unpacked(content, kind, tmp_path)
@@ -107,32 +107,32 @@ def test_a_name_that_leads_out_refuses_the_archive(name: str, kind: str, tmp_pat
     ],
     ids=lambda member: f"{member.type!r} {member.linkname}",
 )
-def test_links_and_devices_refuse_the_archive(member: tarfile.TarInfo, tmp_path: Path) -> None:
-    """Also links inside: a hard link to a link that leads outside has passed filters that looked at one at a time."""
+def test_an_archive_with_links_or_devices_is_refused(member: tarfile.TarInfo, tmp_path: Path) -> None:
+    """Also links inside: a hard link to a link that leads outside passed filters that check one member at a time."""
     with pytest.raises(BadArchive, match="neither a file nor a directory"):
         unpacked(make_tar([("a.txt", b"one"), ("l", member)]), "x.tar", tmp_path)
 
 
-def test_a_link_in_a_zip_refuses_the_archive(tmp_path: Path) -> None:
+def test_a_zip_with_a_link_is_refused(tmp_path: Path) -> None:
     content = make_zip([("l", b"/etc"), ("l/passwd", b"evil")], {"l": LINK})
     with pytest.raises(BadArchive, match="neither a file nor a directory"):
         unpacked(content, "x.zip", tmp_path)
 
 
-def test_a_name_that_is_a_file_and_a_directory_refuses_the_archive(tmp_path: Path) -> None:
+def test_an_archive_with_a_file_and_a_directory_of_one_name_is_refused(tmp_path: Path) -> None:
     with pytest.raises(BadArchive, match="is a file and a directory"):
         unpacked(make_tar([("a", b"one"), ("a/b", b"two")]), "x.tar", tmp_path)
     with pytest.raises(BadArchive, match="is a file and a directory"):
         unpacked(make_zip([("a/b", b"two"), ("a", b"one")]), "y.zip", tmp_path / "..")
 
 
-def test_a_member_named_twice_has_the_last_content(tmp_path: Path) -> None:
+def test_of_two_members_with_one_name_the_last_is_kept(tmp_path: Path) -> None:
     assert tree(unpacked(make_tar([("a", b"long one"), ("a", b"two")]), "x.tar", tmp_path)) == {"a": b"two"}
 
 
 @pytest.mark.parametrize("kind", ["x.tar", "x.tgz", "x.zip"])
-def test_too_many_bytes_refuse_the_archive_before_they_are_written(kind: str, tmp_path: Path) -> None:
-    """A bomb: 100 MB of zeros in some hundred kilobytes; what is written stays below the bound."""
+def test_too_large_an_archive_is_refused_before_the_excess_is_written(kind: str, tmp_path: Path) -> None:
+    """A bomb: 100 MB of zeros in about a hundred kilobytes; what is written stays below the limit."""
     zeros = b"\0" * 100_000_000
     content = make_zip([("z", zeros)]) if kind == "x.zip" else make_tar([("z", zeros)], zipped=kind == "x.tgz")
     with pytest.raises(BadArchive, match=r"more than 1000000 bytes|ends at byte"):
@@ -142,15 +142,15 @@ def test_too_many_bytes_refuse_the_archive_before_they_are_written(kind: str, tm
 
 
 @pytest.mark.parametrize("kind", ["x.tar", "x.zip"])
-def test_too_many_members_refuse_the_archive(kind: str, tmp_path: Path) -> None:
+def test_an_archive_with_too_many_members_is_refused(kind: str, tmp_path: Path) -> None:
     names = [f"f{number}" for number in range(11)]
     content = make_tar([(n, b"") for n in names]) if kind == "x.tar" else make_zip([(n, b"") for n in names])
     with pytest.raises(BadArchive, match="more than 10 members"):
         unpacked(content, kind, tmp_path, Limits(entries_max=10))
 
 
-def test_a_header_that_claims_gigabytes_refuses_the_archive(tmp_path: Path) -> None:
-    """A pax header of any size is read at once by the tar reader: the claim is refused before memory is taken."""
+def test_an_archive_whose_header_claims_gigabytes_is_refused(tmp_path: Path) -> None:
+    """The tar reader reads a pax header at once: too large a size is refused before memory is allocated."""
     info = special("pax", tarfile.XHDTYPE)
     info.size = 8 << 30
     content = info.tobuf(tarfile.GNU_FORMAT) + b"\0" * 10_240
@@ -160,14 +160,14 @@ def test_a_header_that_claims_gigabytes_refuses_the_archive(tmp_path: Path) -> N
 
 @pytest.mark.parametrize("kind", ["x.tar", "x.tgz", "x.zip", "x.jar"])
 @pytest.mark.parametrize(
-    "content", [b"", b"this is no archive\n", b"PK\x03\x04" + b"\xff" * 60, gzip.compress(b"no tar", mtime=0)]
+    "content", [b"", b"this is not an archive\n", b"PK\x03\x04" + b"\xff" * 60, gzip.compress(b"no tar", mtime=0)]
 )
-def test_what_is_no_archive_is_refused_or_empty(kind: str, content: bytes, tmp_path: Path) -> None:
+def test_a_file_that_is_not_an_archive_is_refused_or_empty(kind: str, content: bytes, tmp_path: Path) -> None:
     with pytest.raises(BadArchive):
         unpacked(content, kind, tmp_path)
 
 
-def test_an_archive_cut_short_is_refused(tmp_path: Path) -> None:
+def test_a_truncated_archive_is_refused(tmp_path: Path) -> None:
     content = make_tar([("a", os.urandom(50_000))], zipped=True)
     with pytest.raises(BadArchive):
         unpacked(content[: len(content) // 2], "x.tgz", tmp_path)
@@ -194,10 +194,10 @@ KINDS = st.sampled_from([tarfile.REGTYPE, tarfile.DIRTYPE, tarfile.SYMTYPE, tarf
 
 @settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=200)
 @given(members=st.lists(st.tuples(NAMES, KINDS, NAMES), max_size=6), zipped=st.booleans())
-def test_no_mixture_of_members_leaves_the_target(
+def test_no_combination_of_members_leaves_the_target(
     members: list[tuple[str, bytes, str]], zipped: bool, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    """Whatever is in it, only plain files and directories below the target come out."""
+    """Whatever an archive contains, only regular files and directories below the target are written."""
     directory = tmp_path_factory.mktemp("mixture")
     content = make_tar(
         [(name, b"x" if kind == tarfile.REGTYPE else special(name or "n", kind, link)) for name, kind, link in members],

@@ -1,4 +1,4 @@
-"""Cgroups on a directory that plays the kernel's: what is written where, what is removed when, what is said."""
+"""Cgroups on a directory that imitates the kernel's: what is written where, what is removed when, which errors."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ CONTAINER = container_id(2)
 
 
 class Kernel:
-    """A mount whose directories can be removed while they hold the kernel's files, but not while `busy`."""
+    """A mount whose directories can be removed although they have files, as the kernel's can, but not while `busy`."""
 
     def __init__(self, path: Path, *, version_2: bool = False) -> None:
         self.path = path
@@ -57,7 +57,7 @@ def test_a_container_has_a_cgroup_of_its_own_with_its_weight(tmp_path: Path) -> 
     assert kernel.read() == {}, "the node may use the whole machine"
 
 
-def test_version_2_is_handed_down_level_by_level(tmp_path: Path) -> None:
+def test_the_controller_of_version_2_is_enabled_at_every_level(tmp_path: Path) -> None:
     kernel = Kernel(tmp_path, version_2=True)
     settings = replace(SETTINGS, hierarchy="hadoop-yarn/inner")
     cgroups = kernel.cgroups(NodeCpu(8, 4, 75, strict=True), settings)
@@ -68,7 +68,7 @@ def test_version_2_is_handed_down_level_by_level(tmp_path: Path) -> None:
     assert kernel.read("inner", str(CONTAINER)) == {"cpu.weight": "200", "cpu.max": "750000 1000000"}
 
 
-def test_a_limit_that_an_earlier_start_left_is_taken_off(tmp_path: Path) -> None:
+def test_a_limit_of_an_earlier_node_manager_is_removed(tmp_path: Path) -> None:
     kernel = Kernel(tmp_path)
     kernel.cgroups(NodeCpu(8, 4, 75))
     assert kernel.read() == {"cpu.cfs_period_us": "333333", "cpu.cfs_quota_us": "1000000"}
@@ -88,7 +88,7 @@ def test_a_container_that_changes_its_size_changes_its_weight(tmp_path: Path) ->
     assert not (tmp_path / "hadoop-yarn" / str(container_id(3))).exists()
 
 
-async def test_it_is_removed_once_its_last_process_is_gone(tmp_path: Path) -> None:
+async def test_a_cgroup_is_removed_once_its_last_process_has_exited(tmp_path: Path) -> None:
     kernel = Kernel(tmp_path)
     cgroups = kernel.cgroups(NodeCpu(8, 4))
     path = Path(cgroups.enter(CONTAINER, 1)).parent
@@ -100,7 +100,7 @@ async def test_it_is_removed_once_its_last_process_is_gone(tmp_path: Path) -> No
     await until(lambda: not path.exists(), "the cgroup is removed")
 
 
-async def test_one_that_starts_again_keeps_its_cgroup(tmp_path: Path) -> None:
+async def test_a_relaunched_container_keeps_its_cgroup(tmp_path: Path) -> None:
     kernel = Kernel(tmp_path)
     cgroups = kernel.cgroups(NodeCpu(8, 4))
     cgroups.enter(CONTAINER, 1)
@@ -115,7 +115,9 @@ async def test_one_that_starts_again_keeps_its_cgroup(tmp_path: Path) -> None:
     assert kernel.read(str(CONTAINER)) == {"cpu.shares": "1024"}
 
 
-async def test_it_is_given_up_after_the_timeout(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+async def test_the_removal_of_a_cgroup_is_given_up_after_the_timeout(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     kernel = Kernel(tmp_path)
     cgroups = kernel.cgroups(NodeCpu(8, 4), replace(SETTINGS, delete_timeout_s=0.0))
     cgroups.enter(CONTAINER, 1)
@@ -125,7 +127,7 @@ async def test_it_is_given_up_after_the_timeout(tmp_path: Path, caplog: pytest.L
     assert str(CONTAINER) in caplog.text
 
 
-def test_the_nodes_end_removes_what_is_left(tmp_path: Path) -> None:
+def test_the_remaining_cgroups_are_removed_at_the_nodes_end(tmp_path: Path) -> None:
     kernel = Kernel(tmp_path)
     cgroups = kernel.cgroups(NodeCpu(8, 4))
     cgroups.enter(CONTAINER, 1)
@@ -133,8 +135,8 @@ def test_the_nodes_end_removes_what_is_left(tmp_path: Path) -> None:
     assert list((tmp_path / "hadoop-yarn").iterdir()) == []
 
 
-def test_what_a_killed_node_left_goes_at_the_next_start(tmp_path: Path) -> None:
-    """But not what is young: another node over the same hierarchy may be about to fill it."""
+def test_cgroups_of_a_killed_node_are_removed_at_the_next_start(tmp_path: Path) -> None:
+    """But not young ones: another node over the same hierarchy may be about to start a process there."""
     kernel = Kernel(tmp_path)
     old, young = (kernel.path / "hadoop-yarn" / str(container_id(number)) for number in (4, 5))
     other = kernel.path / "hadoop-yarn" / "something-else"
@@ -147,7 +149,7 @@ def test_what_a_killed_node_left_goes_at_the_next_start(tmp_path: Path) -> None:
     assert [path.exists() for path in (old, young, other)] == [False, True, True]
 
 
-def test_where_nothing_can_be_made_the_reason_and_the_remedy_are_told(tmp_path: Path) -> None:
+def test_the_error_names_reason_and_remedy_if_cgroups_cannot_be_made(tmp_path: Path) -> None:
     in_the_way = tmp_path / "hadoop-yarn"
     in_the_way.write_text("")
     with pytest.raises(CgroupsUnusable) as refused:
@@ -159,9 +161,9 @@ def test_where_nothing_can_be_made_the_reason_and_the_remedy_are_told(tmp_path: 
     )
 
 
-def test_a_process_that_cannot_go_in_is_found_at_the_start(tmp_path: Path) -> None:
+def test_the_start_finds_out_if_a_process_cannot_enter_a_cgroup(tmp_path: Path) -> None:
     class Closed(CpuCgroups):
-        """As where a directory is yours, and the cgroup that a process would come from is not."""
+        """As if the directory were ours, but not the cgroup that a process would leave."""
 
         def _write(self, directory: str, files: dict[str, str]) -> None:  # type: ignore[override]
             super()._write(directory, files)
@@ -185,13 +187,13 @@ def test_cgroups_are_found_where_they_are_mounted(tmp_path: Path) -> None:
     assert find_mount(SETTINGS, str(mounts)) == Mount("/sys/fs/cgroup/cpu,cpuacct", version_2=False)
 
 
-def test_cgroups_are_found_where_the_configuration_says(tmp_path: Path) -> None:
+def test_cgroups_are_found_at_the_configured_path(tmp_path: Path) -> None:
     (tmp_path / "blkio").mkdir()
     (tmp_path / "cpu,cpuacct").mkdir()
     assert find_mount(replace(SETTINGS, mount_path=str(tmp_path))) == Mount(f"{tmp_path}/cpu,cpuacct", version_2=False)
 
 
-def test_without_the_controller_nothing_is_held_and_that_is_said(tmp_path: Path) -> None:
+def test_without_the_controller_the_error_says_so(tmp_path: Path) -> None:
     with pytest.raises(CgroupsUnusable) as refused:
         find_mount(replace(SETTINGS, mount_path=str(tmp_path)))
     assert str(refused.value) == (
@@ -204,7 +206,7 @@ def test_without_the_controller_nothing_is_held_and_that_is_said(tmp_path: Path)
         find_mount(replace(SETTINGS, mount_path=str(tmp_path), mount=True), str(empty))
 
 
-def test_it_is_asked_for_in_either_of_hadoops_ways() -> None:
+def test_either_of_hadoops_settings_enables_cgroups() -> None:
     def read(**values: str) -> CgroupSettings:
         return CgroupSettings.read(
             Configuration.of({f"yarn.nodemanager.{key}": value for key, value in values.items()})

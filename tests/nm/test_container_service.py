@@ -1,4 +1,4 @@
-"""ContainerManagementProtocol: who may do what, in the order in which Hadoop checks it (protocol 1.3)."""
+"""ContainerManagementProtocol: which AM may do what, checked in Hadoop's order (protocol 1.3)."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def test_a_container_of_another_application_is_refused(node: Node) -> None:
 
 
 def test_a_later_attempt_may_start_containers_of_its_application(node: Node) -> None:
-    """The check compares applications: a second master works with what the first one was given."""
+    """The check compares applications: the AM of a second attempt may use containers allocated to the first."""
     second = ApplicationAttemptId(ATTEMPT.application_id, 2)
     assert node.start(1, caller=nm_token(second)).succeeded == (container_id(1),)
 
@@ -82,7 +82,7 @@ def test_a_token_starts_its_container_once(node: Node) -> None:
 
 
 def test_a_container_that_an_earlier_node_manager_started_is_not_started_again() -> None:
-    """Its start was not answered, and the AM tries again before it learns of the loss of the node."""
+    """Its start was not answered, and the AM repeats it before it learns that the node was lost."""
     node = Node().register(started_before=(container_id(1),))
     assert refusal(node, tokens=(container_token(1),)).message == (
         f"Unauthorized request to start container.\n Attempt to relaunch the same container with id {container_id(1)}."
@@ -120,7 +120,7 @@ def test_a_known_auxiliary_service_answers_with_its_data() -> None:
     assert response.services_metadata == {"mapreduce_shuffle": b"\0\0\x34\xfa"}
 
 
-def test_a_resource_without_a_place_is_refused(node: Node) -> None:
+def test_a_resource_without_a_url_is_refused(node: Node) -> None:
     launch = ContainerLaunchContext(("true",), local_resources={"x": LocalResource("", 1, 1)})
     assert (
         "Null resource URL for local resource x" in refusal(node, tokens=(container_token(1),), launch=launch).message
@@ -128,21 +128,21 @@ def test_a_resource_without_a_place_is_refused(node: Node) -> None:
 
 
 @pytest.mark.parametrize("user", ["", ".", "..", "a/b", "../../etc", "a\nb", "a\0b"])
-def test_a_user_that_is_no_directorys_name_is_refused(node: Node, user: str) -> None:
+def test_a_user_name_that_cannot_be_a_directory_name_is_refused(node: Node, user: str) -> None:
     """The name becomes a directory below usercache and a line of the launch script."""
     error = refusal(node, tokens=(replace(container_token(1), user=user),))
     assert "invalid user name" in error.message
     assert node.core.containers == {}
 
 
-def test_one_refusal_does_not_touch_the_others(node: Node) -> None:
+def test_one_refusal_does_not_affect_the_others(node: Node) -> None:
     response = node.start(tokens=(container_token(1), container_token(2, rm_identifier=1), container_token(3)))
     assert response.succeeded == (container_id(1), container_id(3))
     assert list(response.failed) == [container_id(2)]
 
 
-def test_a_forged_token_refuses_the_call_but_not_what_came_before_it(node: Node) -> None:
-    """As in Hadoop: InvalidToken leaves the loop, with the containers before it started."""
+def test_a_forged_token_refuses_the_call_but_not_the_starts_before_it(node: Node) -> None:
+    """As in Hadoop: InvalidToken ends the loop, after the containers before it were started."""
     forged = InvalidToken("the ContainerToken's seal is wrong")
     node.step(
         StartContainers(7, nm_token(), (VerifiedStart(ContainerLaunchContext(("true",)), container_token(1)),), forged)
@@ -160,14 +160,14 @@ def test_the_status_of_a_container_is_running_from_its_accepted_start(node: Node
     assert (status.exit_status, status.diagnostics) == (-1000, "")
 
 
-def test_containers_that_are_not_known_are_told_so(node: Node) -> None:
+def test_unknown_containers_are_reported(node: Node) -> None:
     unknown = f"Container {container_id(9)} is not handled by this NodeManager"
     assert statuses(node, container_id(9)).failed[container_id(9)].message == unknown
     assert stop(node, container_id(9)).failed[container_id(9)].message == unknown
 
 
-def test_a_container_that_was_forgotten_is_remembered_as_recently_stopped(node: Node) -> None:
-    """Stopping it again is no error, its status is: "was recently stopped"."""
+def test_a_dropped_container_is_remembered_as_recently_stopped(node: Node) -> None:
+    """Stopping it again succeeds; its status raises "was recently stopped"."""
     node.start(1)
     node.step(ContainerLaunched(container_id(1), 1))
     node.step(ContainerExited(container_id(1), 1, 0))
@@ -177,7 +177,7 @@ def test_a_container_that_was_forgotten_is_remembered_as_recently_stopped(node: 
     assert stop(node, container_id(1)).succeeded == (container_id(1),)
 
 
-def test_a_complete_container_can_be_asked_for_and_stopped_until_it_is_forgotten(node: Node) -> None:
+def test_a_complete_container_can_be_queried_and_stopped_until_it_is_dropped(node: Node) -> None:
     node.start(1)
     node.step(ContainerLaunched(container_id(1), 1))
     node.step(ContainerExited(container_id(1), 1, 0))
@@ -188,23 +188,23 @@ def test_a_complete_container_can_be_asked_for_and_stopped_until_it_is_forgotten
     assert again == status
 
 
-def test_another_applications_master_can_neither_look_nor_stop_nor_signal(node: Node) -> None:
+def test_the_am_of_another_application_can_neither_query_nor_stop_nor_signal(node: Node) -> None:
     node.start(1)
-    stranger = nm_token(OTHER_ATTEMPT)
-    looked = statuses(node, container_id(1), caller=stranger).failed[container_id(1)]
+    other_application = nm_token(OTHER_ATTEMPT)
+    looked = statuses(node, container_id(1), caller=other_application).failed[container_id(1)]
     assert looked.message == (
         f"{OTHER_ATTEMPT} attempted to get status for non-application container : {container_id(1)}"
     )
-    stopped = stop(node, container_id(1), stranger).failed[container_id(1)]
+    stopped = stop(node, container_id(1), other_application).failed[container_id(1)]
     assert stopped.message == f"{OTHER_ATTEMPT} attempted to stop non-application container : {container_id(1)}"
     request = SignalContainerRequest(container_id(1), SignalContainerCommand.FORCEFUL_SHUTDOWN)
-    node.step(SignalToContainer(1, stranger, request))
+    node.step(SignalToContainer(1, other_application, request))
     assert node.one(Refuse).error.message == stopped.message
     assert node.state(1) == "SCHEDULED"
 
 
-def test_recently_stopped_containers_are_forgotten_in_the_end() -> None:
-    """Once their application is over and their time as well, when the next container ends."""
+def test_recently_stopped_containers_are_forgotten_eventually() -> None:
+    """When the next container ends after the end of their application and of the configured time."""
     node = Node(CoreSettings(stopped_containers_kept_ms=5000)).register()
     for attempt in (ATTEMPT, OTHER_ATTEMPT):
         container = container_id(1, attempt)
@@ -240,7 +240,7 @@ def resources(*links: str) -> ContainerLaunchContext:
         ("/".join(["x" * 200] * 6), "at most 1024 bytes"),
     ],
 )
-def test_a_link_that_is_not_surely_in_the_work_directory_is_refused(node: Node, link: str, problem: str) -> None:
+def test_a_link_that_may_be_outside_the_work_directory_is_refused(node: Node, link: str, problem: str) -> None:
     error = refusal(node, tokens=(container_token(1),), launch=resources(link))
     assert problem in error.message
     assert repr(link)[:40] in error.message
@@ -248,14 +248,14 @@ def test_a_link_that_is_not_surely_in_the_work_directory_is_refused(node: Node, 
 
 
 @pytest.mark.parametrize("links", [("a", "a/b"), ("a/b/c", "./a"), ("a/b", "a//./b"), ("a", "a/"), ("a", "a-b", "a/b")])
-def test_a_link_may_not_lead_through_another(node: Node, links: tuple[str, ...]) -> None:
-    """`a` may lead to a directory in a cache that others share: `a/b` would be made in there."""
+def test_a_link_below_another_link_is_refused(node: Node, links: tuple[str, ...]) -> None:
+    """`a` may point to a directory in a cache that other containers share: `a/b` would be made in it."""
     error = refusal(node, tokens=(container_token(1),), launch=resources(*links))
     assert "the same place or below" in error.message
     assert all(repr(link) in error.message for link in (links[0], links[-1]))
 
 
-def test_neighbours_may_have_names_that_begin_alike(node: Node) -> None:
+def test_links_may_have_names_with_a_common_prefix(node: Node) -> None:
     links = ("a", "a.txt", "a-b/c", "b/a", "..a", "a b", "it's", "-rf", "$x")
     assert node.start(1, launch=resources(*links)).succeeded == (container_id(1),)
 
@@ -282,15 +282,15 @@ def test_a_variable_that_bash_cannot_export_is_refused(node: Node, variable: str
     assert len(error.message) < 1000
 
 
-def test_a_nul_in_a_command_or_an_url_is_refused(node: Node) -> None:
-    """No argument and no path can hold it."""
+def test_a_nul_in_a_command_or_a_url_is_refused(node: Node) -> None:
+    """Neither an argument nor a path can contain it."""
     launch = ContainerLaunchContext(("true", "a\0b"), local_resources={"x": LocalResource("file:/a\0", 1, 1)})
     message = refusal(node, tokens=(container_token(1),), launch=launch).message
     assert "command 2 has a NUL character" in message
     assert "the URL of resource 'x' has a NUL character" in message
 
 
-def test_all_faults_of_a_launch_are_named_and_their_number_is_bounded(node: Node) -> None:
+def test_all_faults_of_a_launch_context_are_listed_up_to_a_limit(node: Node) -> None:
     launch = replace(resources("../x", "/y"), environment={"a b": "1"})
     message = refusal(node, tokens=(container_token(1),), launch=launch).message
     assert all(name in message for name in ("'../x'", "'/y'", "'a b'"))
@@ -301,13 +301,13 @@ def test_all_faults_of_a_launch_are_named_and_their_number_is_bounded(node: Node
 
 @pytest.mark.parametrize("user", ["a'b", 'a"b', "a`id`", "a b", ".a", "a;b"])
 def test_a_user_name_that_the_rm_would_refuse_is_refused(node: Node, user: str) -> None:
-    """A command may say $USER, and bash reads a command after variables were put into it."""
+    """A command may contain $USER, and bash parses a command after expanding variables in it."""
     error = refusal(node, tokens=(replace(container_token(1), user=user),))
     assert "invalid user name" in error.message
 
 
 def test_links_of_very_many_parts_are_checked(node: Node) -> None:
-    """A check that compares every leading part of a name would take time by the square of their number."""
+    """Comparing every leading part of every name would take quadratic time."""
     links = tuple("/".join([*"a" * 500, str(number)]) for number in range(100))
     assert node.start(1, launch=resources(*links)).succeeded == (container_id(1),)
     deep = refusal(node, tokens=(container_token(2),), launch=resources("a/" * 1_000_000))

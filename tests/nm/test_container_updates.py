@@ -1,4 +1,4 @@
-"""A container takes another size: by its AM's token, or by the RM's order (ContainerManagerImpl, ContainerImpl)."""
+"""Updates of containers: by a token of the AM, or ordered by the RM (ContainerManagerImpl, ContainerImpl)."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ MB = 1 << 20
 
 @pytest.fixture
 def node() -> Node:
-    """With container 1 of 128 MB running, and told to the RM."""
+    """A node on which container 1 of 128 MB runs, and is known to the RM."""
     node = Node().register()
     node.start(1)
     node.step(ContainerLaunched(container_id(1), 1))
@@ -68,7 +68,7 @@ def order(node: Node, *tokens: ContainerTokenIdentifier) -> None:
     node.step(NodeHeartbeatAnswered(NodeHeartbeatResponse(node.response_id, NodeAction.NORMAL), tokens))
 
 
-def test_a_container_grows_at_once_and_the_next_heartbeat_tells(node: Node) -> None:
+def test_a_container_grows_at_once_and_the_next_heartbeat_reports_it(node: Node) -> None:
     assert update(node, promise(512)).succeeded == (container_id(1),)
 
     assert node.one(ChangeMonitoring) == ChangeMonitoring(container_id(1), 512 * MB, int(2.1 * 512 * MB), 1, False)
@@ -78,14 +78,14 @@ def test_a_container_grows_at_once_and_the_next_heartbeat_tells(node: Node) -> N
     assert request.containers[0].capability == Resource(512, 1)
 
 
-def test_growth_is_told_once_even_if_the_heartbeat_is_lost(node: Node) -> None:
+def test_an_increase_is_reported_once_even_if_the_heartbeat_is_lost(node: Node) -> None:
     update(node, promise(512))
     assert beat(node).request.increased_containers
     node.step(NodeHeartbeatFailed("lost", unreachable=False))
     assert beat(node).request.increased_containers == ()
 
 
-def test_an_order_of_the_rm_needs_no_call(node: Node) -> None:
+def test_the_rm_can_update_a_container_by_a_heartbeat(node: Node) -> None:
     order(node, promise(64))
     assert node.one(ChangeMonitoring).physical_memory_limit_bytes == 64 * MB
     request = beat(node).request
@@ -93,19 +93,19 @@ def test_an_order_of_the_rm_needs_no_call(node: Node) -> None:
     assert request.containers[0].capability == Resource(64, 1)
 
 
-def test_an_order_that_cannot_be_is_logged(node: Node) -> None:
+def test_a_failed_update_that_the_rm_ordered_is_logged(node: Node) -> None:
     order(node, promise(64, number=2))
     assert node.one(Warn).text == (
         f"Unable to update container: Container {container_id(2)} is not handled by this NodeManager"
     )
 
 
-def test_another_execution_type_alone_is_taken(node: Node) -> None:
+def test_the_execution_type_alone_can_be_changed(node: Node) -> None:
     update(node, promise(128, execution_type=ExecutionType.OPPORTUNISTIC))
     assert beat(node).request.containers[0].execution_type is ExecutionType.OPPORTUNISTIC
 
 
-def test_a_container_that_is_being_launched_is_watched_by_its_new_size() -> None:
+def test_a_container_that_is_updated_during_its_launch_is_monitored_by_its_new_size() -> None:
     node = Node().register()
     node.start(1)
     assert update(node, promise(512)).succeeded
@@ -121,7 +121,7 @@ def test_a_container_that_is_being_killed_keeps_its_size(node: Node) -> None:
 
 
 @pytest.mark.parametrize("version", [0, 1])
-def test_only_a_newer_promise_counts(node: Node, version: int) -> None:
+def test_a_token_with_an_older_version_is_refused(node: Node, version: int) -> None:
     order(node, promise(256, version=1))
     beat(node)
     node.answer()
@@ -130,7 +130,7 @@ def test_only_a_newer_promise_counts(node: Node, version: int) -> None:
     )
 
 
-def test_one_increase_a_heartbeat(node: Node) -> None:
+def test_a_second_increase_before_the_next_heartbeat_is_refused(node: Node) -> None:
     update(node, promise(256, version=1))
     assert "resource is being increased" in refusal(node, promise(512, version=2)).message
     beat(node)
@@ -138,7 +138,7 @@ def test_one_increase_a_heartbeat(node: Node) -> None:
     assert update(node, promise(512, version=2)).succeeded
 
 
-def test_who_may_not(node: Node) -> None:
+def test_unauthorized_updates_are_refused(node: Node) -> None:
     text = refusal(node, promise(512), caller=nm_token(OTHER_ATTEMPT)).message
     assert text.startswith("Unauthorized request to increase container resource.\nNMToken for application attempt : ")
     assert "was used for increasing resource of container" in text
@@ -147,13 +147,13 @@ def test_who_may_not(node: Node) -> None:
     assert "is not handled by this NodeManager" in refusal(node, promise(512, number=7)).message
 
 
-def test_one_that_is_refused_does_not_touch_the_others(node: Node) -> None:
+def test_a_refused_update_does_not_affect_the_others(node: Node) -> None:
     response = update(node, promise(512, number=7), promise(512))
     assert response.succeeded == (container_id(1),)
     assert list(response.failed) == [container_id(7)]
 
 
-def test_a_node_that_shuts_down_changes_nothing(node: Node) -> None:
+def test_a_node_that_is_shutting_down_refuses_updates(node: Node) -> None:
     node.step(ShutDown())
     node.step(UnregisterCompleted())
     assert "in the process of shutting down" in refusal(node, promise(512)).message

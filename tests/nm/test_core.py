@@ -9,6 +9,7 @@ from nm.core.effects import (
     DeleteApplicationLogs,
     DeleteContainerFiles,
     EndNode,
+    ForgetApplicationKeys,
     LaunchContainer,
     SendHeartbeat,
     SendRegistration,
@@ -73,7 +74,7 @@ def exited(number: int, code: int, launch: int = 1) -> ContainerExited:
 # Registration
 
 
-def test_a_node_registers_with_what_it_has_and_beats_at_once_when_it_is_taken() -> None:
+def test_a_node_registers_with_its_resources_and_sends_a_heartbeat_at_once() -> None:
     node = Node()
     node.step(Start())
     request = node.one(SendRegistration).request
@@ -87,7 +88,7 @@ def test_a_node_registers_with_what_it_has_and_beats_at_once_when_it_is_taken() 
     assert node.one(SendHeartbeat).request.response_id == 0
 
 
-def test_a_node_that_the_rm_refuses_ends_with_the_rms_words() -> None:
+def test_a_node_that_the_rm_refuses_ends_with_the_rms_message() -> None:
     node = Node()
     node.step(Start())
     node.step(
@@ -104,7 +105,7 @@ def test_a_node_that_never_reaches_the_rm_ends() -> None:
     assert "127.0.0.1:8031 cannot be reached" in node.one(EndNode).failure
 
 
-def test_the_rm_may_say_what_the_node_is_taken_for(node: Node) -> None:
+def test_the_rm_may_override_the_nodes_resource(node: Node) -> None:
     node.after(1000, Tick())
     node.answer(resource=Resource(1024, 2))
     node.step(NodeHeartbeatFailed("lost", unreachable=False))
@@ -116,7 +117,7 @@ def test_the_rm_may_say_what_the_node_is_taken_for(node: Node) -> None:
 # Heartbeats
 
 
-def test_beats_follow_one_another_at_the_interval_that_the_rm_tells(node: Node) -> None:
+def test_heartbeats_follow_the_interval_that_the_rm_sets(node: Node) -> None:
     node.after(999, Tick())
     assert node.effects == []
     node.after(1, Tick())
@@ -125,8 +126,8 @@ def test_beats_follow_one_another_at_the_interval_that_the_rm_tells(node: Node) 
     assert node.core.next_deadline_ms() == node.now_ms + 250
 
 
-def test_a_first_heartbeat_that_fails_is_sent_again_under_its_id(node: Node) -> None:
-    """The first one after a registration. The RM may have taken it: then it answers with its reply to that."""
+def test_a_first_heartbeat_that_fails_is_repeated_with_the_same_response_id(node: Node) -> None:
+    """The first heartbeat after a registration. If the RM received it, it repeats its reply."""
     node.after(1000, Tick())
     node.step(NodeHeartbeatAnswered(NodeHeartbeatResponse(0, NodeAction.RESYNC)))
     node.step(NodeRegistered(RegisterNodeManagerResponse(NodeAction.NORMAL, RM)))
@@ -138,7 +139,7 @@ def test_a_first_heartbeat_that_fails_is_sent_again_under_its_id(node: Node) -> 
 
 
 def test_the_next_response_id_is_the_one_that_the_rm_sent(node: Node) -> None:
-    """The RM counts: after the largest Java int comes 0, and a node that counted itself would be out of step."""
+    """The RM counts: 0 follows the largest Java int. A node with a count of its own would differ."""
     node.after(1000, Tick())
     for sent in (RESPONSE_ID_MAX - 1, RESPONSE_ID_MAX, 0, 1):
         node.step(NodeHeartbeatAnswered(NodeHeartbeatResponse(sent, NodeAction.NORMAL)))
@@ -146,14 +147,14 @@ def test_the_next_response_id_is_the_one_that_the_rm_sent(node: Node) -> None:
         assert node.one(SendHeartbeat).request.response_id == sent
 
 
-def test_a_containers_end_is_told_at_once(node: Node) -> None:
+def test_a_containers_end_is_reported_at_once(node: Node) -> None:
     launched(node, 1).step(exited(1, 0))
     (status,) = node.one(SendHeartbeat).request.containers
     assert (status.state, status.exit_status) == (ContainerState.COMPLETE, 0)
 
 
-def test_there_is_never_a_second_beat_on_its_way(node: Node) -> None:
-    """An end while a beat is out is told by the next one, which follows the answer at once (I-24)."""
+def test_two_heartbeats_are_never_in_progress_at_once(node: Node) -> None:
+    """The end of a container during a heartbeat is reported by the next one, right after the answer (I-24)."""
     launched(launched(node, 1), 2).step(exited(1, 0))
     node.one(SendHeartbeat)
     node.step(exited(2, 0))
@@ -162,23 +163,23 @@ def test_there_is_never_a_second_beat_on_its_way(node: Node) -> None:
     assert [status.container_id for status in node.one(SendHeartbeat).request.containers] == [container_id(2)]
 
 
-def test_an_answer_that_nobody_waits_for_is_passed_over(node: Node) -> None:
+def test_an_unexpected_answer_is_ignored(node: Node) -> None:
     assert node.step(NodeHeartbeatAnswered(NodeHeartbeatResponse(9, NodeAction.NORMAL))) == []
     assert node.core.status.state.name == "IDLE"
 
 
-def test_an_end_is_told_again_after_a_lost_answer(node: Node) -> None:
-    """The first answer after a failed beat may be that beat's: only the one after it has surely taken the end."""
+def test_a_containers_end_is_reported_again_after_a_lost_answer(node: Node) -> None:
+    """The first answer after a failed heartbeat may be meant for that one; only the second proves the arrival."""
     launched(node, 1).step(exited(1, 0))
     node.step(NodeHeartbeatFailed("lost", unreachable=False))
-    for told in (True, True, False):
+    for reported in (True, True, False):
         node.after(1000, Tick())
         request = node.one(SendHeartbeat).request
-        assert [status.container_id for status in request.containers] == [container_id(1)] * told
+        assert [status.container_id for status in request.containers] == [container_id(1)] * reported
         node.answer()
 
 
-def test_a_container_is_kept_until_the_rm_says_that_its_end_is_known(node: Node) -> None:
+def test_a_container_is_kept_until_the_rm_acknowledges_its_end(node: Node) -> None:
     launched(node, 1).step(exited(1, 0))
     node.answer()
     assert container_id(1) in node.core.containers
@@ -187,7 +188,7 @@ def test_a_container_is_kept_until_the_rm_says_that_its_end_is_known(node: Node)
     assert container_id(1) not in node.core.containers
 
 
-def test_an_end_that_is_acknowledged_too_early_is_forgotten_when_it_comes(node: Node) -> None:
+def test_a_container_that_is_acknowledged_before_its_end_is_dropped_at_its_end(node: Node) -> None:
     launched(node, 1)
     node.after(1000, Tick())
     node.answer(containers_to_forget=(container_id(1),))
@@ -197,7 +198,7 @@ def test_an_end_that_is_acknowledged_too_early_is_forgotten_when_it_comes(node: 
     assert container_id(1) not in node.core.containers
 
 
-def test_a_beat_tells_health_and_real_use(node: Node) -> None:
+def test_a_heartbeat_reports_health_and_utilization(node: Node) -> None:
     node.step(HealthChecked(NodeHealth(False, "1/1 local-dirs have errors", 5)))
     node.step(UtilizationSampled(ResourceUtilization(10, 20, 0.5), ResourceUtilization(100, 200, 1.5)))
     node.after(1000, Tick())
@@ -230,7 +231,9 @@ def test_the_rm_stops_a_container(node: Node) -> None:
     assert "Container Killed by ResourceManager\n" in status.diagnostics
 
 
-def test_an_applications_end_ends_its_containers_then_its_directories_then_its_logs(node: Node) -> None:
+def test_the_end_of_an_application_deletes_its_directories_and_later_its_logs(
+    node: Node,
+) -> None:
     launched(launched(node, 1), 2)
     node.after(1000, Tick())
     node.answer(applications_to_clean_up=(APP,))
@@ -239,6 +242,7 @@ def test_an_applications_end_ends_its_containers_then_its_directories_then_its_l
     assert node.of(DeleteApplicationFiles) == []
     node.step(exited(2, 143))
     assert node.one(DeleteApplicationFiles).application_id == APP
+    assert node.one(ForgetApplicationKeys).application_id == APP
     assert node.core.applications == {}
     (status,) = [s for s in node.core.status._pending_completed.values() if s.container_id == container_id(1)]
     assert status.exit_status == -107
@@ -247,8 +251,8 @@ def test_an_applications_end_ends_its_containers_then_its_directories_then_its_l
     assert node.one(DeleteApplicationLogs).application_id == APP
 
 
-def test_a_container_that_comes_with_its_applications_end_is_killed_before_it_runs(node: Node) -> None:
-    """`Application no longer running.`: the application still waits for another container's end."""
+def test_a_container_that_is_started_after_its_applications_end_is_killed(node: Node) -> None:
+    """`Application no longer running.`: the application is still waiting for the end of another container."""
     launched(node, 1)
     node.after(1000, Tick())
     node.answer(applications_to_clean_up=(APP,))
@@ -290,9 +294,9 @@ def test_a_resync_keeps_the_containers_and_refuses_new_ones_meanwhile(node: Node
     assert node.one(SendHeartbeat).request.response_id == 0
 
 
-@pytest.mark.parametrize("lost", [False, True], ids=["told once", "not surely told"])
-def test_ends_from_before_a_resync_are_in_the_registration_and_not_in_heartbeats(node: Node, *, lost: bool) -> None:
-    """NodeStatusUpdaterImpl clears what it had still to tell: the registration has told all of it."""
+@pytest.mark.parametrize("lost", [False, True], ids=["reported once", "maybe not received"])
+def test_containers_that_ended_before_a_resync_are_in_the_registration_only(node: Node, *, lost: bool) -> None:
+    """NodeStatusUpdaterImpl drops its pending reports: the registration has reported all of them."""
     launched(node, 1)
     launched(node, 2).step(exited(2, 0))
     if lost:
@@ -309,7 +313,7 @@ def test_ends_from_before_a_resync_are_in_the_registration_and_not_in_heartbeats
         node.after(1000, Tick())
 
 
-def test_a_resync_that_is_not_work_preserving_ends_the_containers_first() -> None:
+def test_a_resync_that_is_not_work_preserving_kills_the_containers_first() -> None:
     node = launched(Node(CoreSettings(work_preserving=False)).register(), 1)
     node.after(1000, Tick())
     node.step(NodeHeartbeatAnswered(NodeHeartbeatResponse(0, NodeAction.RESYNC)))
@@ -319,7 +323,7 @@ def test_a_resync_that_is_not_work_preserving_ends_the_containers_first() -> Non
     assert (status.state, status.exit_status) == (ContainerState.COMPLETE, -106)
 
 
-def test_a_node_that_is_sent_away_ends_its_containers_without_a_good_bye(node: Node) -> None:
+def test_a_node_that_the_rm_shuts_down_ends_its_containers_without_unregistering(node: Node) -> None:
     launched(node, 1)
     node.after(1000, Tick())
     node.step(NodeHeartbeatAnswered(NodeHeartbeatResponse(0, NodeAction.SHUTDOWN, diagnostics="excluded")))
@@ -331,7 +335,7 @@ def test_a_node_that_is_sent_away_ends_its_containers_without_a_good_bye(node: N
 # The end of the node
 
 
-def test_a_node_that_stops_says_good_bye_first_then_ends_its_containers(node: Node) -> None:
+def test_a_stopping_node_unregisters_and_then_ends_its_containers(node: Node) -> None:
     launched(node, 1).step(ShutDown())
     assert node.effects == [SendUnregistration()]
     node.step(UnregisterCompleted())
@@ -343,8 +347,8 @@ def test_a_node_that_stops_says_good_bye_first_then_ends_its_containers(node: No
     assert node.one(EndNode).failure == ""
 
 
-def test_a_node_that_stops_takes_containers_until_its_good_bye_is_over(node: Node) -> None:
-    """The RM gives up what it had started by then, and its master asks anew; a start that is refused has failed."""
+def test_a_stopping_node_accepts_containers_until_it_is_unregistered(node: Node) -> None:
+    """The RM considers such a container lost, and its AM requests another; one whose start is refused has failed."""
     launched(node, 1).step(ShutDown())
     assert node.start(2).succeeded == (container_id(2),)
     node.step(UnregisterCompleted())
@@ -352,7 +356,7 @@ def test_a_node_that_stops_takes_containers_until_its_good_bye_is_over(node: Nod
     assert refused.message == "Container start failed as the NodeManager is in the process of shutting down"
 
 
-def test_a_node_that_stops_does_not_wait_for_ever(node: Node) -> None:
+def test_a_stopping_node_does_not_wait_forever(node: Node) -> None:
     launched(node, 1).step(ShutDown())
     node.after(UNREGISTER_TIMEOUT_MS, Tick())
     assert node.one(SignalProcess).signal is Signal.TERM
@@ -361,7 +365,7 @@ def test_a_node_that_stops_does_not_wait_for_ever(node: Node) -> None:
     assert node.one(EndNode).failure == ""
 
 
-def test_a_second_order_to_stop_changes_nothing(node: Node) -> None:
+def test_a_second_shutdown_has_no_effect(node: Node) -> None:
     launched(node, 1).step(ShutDown())
     assert node.step(ShutDown()) == []
 
@@ -369,7 +373,7 @@ def test_a_second_order_to_stop_changes_nothing(node: Node) -> None:
 # Containers
 
 
-def test_a_kill_is_term_then_kill(node: Node) -> None:
+def test_a_kill_sends_term_then_kill(node: Node) -> None:
     launched(node, 1)
     stop(node, 1)
     assert [effect.signal for effect in node.of(SignalProcess)] == [Signal.TERM]
@@ -379,23 +383,23 @@ def test_a_kill_is_term_then_kill(node: Node) -> None:
     assert [effect.signal for effect in node.of(SignalProcess)] == [Signal.KILL]
 
 
-def test_without_a_delay_a_kill_is_kill() -> None:
+def test_without_a_delay_a_kill_sends_only_kill() -> None:
     node = launched(Node(CoreSettings(sigkill_delay_ms=0)).register(), 1)
     stop(node, 1)
     assert [effect.signal for effect in node.of(SignalProcess)] == [Signal.KILL]
 
 
 @pytest.mark.parametrize(("code", "status"), [(143, -105), (137, -105), (0, 0), (7, 7)])
-def test_a_process_that_ends_by_itself_wins_over_the_reason_of_its_kill(node: Node, code: int, status: int) -> None:
+def test_the_exit_code_of_a_process_replaces_the_reason_of_its_kill(node: Node, code: int, status: int) -> None:
     launched(node, 1)
     stop(node, 1)
     node.step(exited(1, code))
-    (told,) = node.one(SendHeartbeat).request.containers
-    assert told.exit_status == status
-    assert told.diagnostics.startswith("[2023-11-14 22:15:00.000]Container killed by the ApplicationMaster.\n")
+    (reported,) = node.one(SendHeartbeat).request.containers
+    assert reported.exit_status == status
+    assert reported.diagnostics.startswith("[2023-11-14 22:15:00.000]Container killed by the ApplicationMaster.\n")
 
 
-def test_what_a_process_leaves_behind_is_ended_too(node: Node) -> None:
+def test_orphans_of_an_exited_process_are_ended(node: Node) -> None:
     launched(node, 1).step(exited(1, 0))
     assert [effect.signal for effect in node.of(SignalProcess)] == [Signal.TERM]
     node.after(250, Tick())
@@ -406,17 +410,17 @@ def test_a_container_that_is_killed_before_its_process_started_ends_as_killed(no
     node.start(1)
     stop(node, 1)
     node.step(LaunchCancelled(container_id(1), 1))
-    (told,) = node.one(SendHeartbeat).request.containers
-    assert told.exit_status == -105
-    assert "Container terminated before launch.\n" in told.diagnostics
+    (reported,) = node.one(SendHeartbeat).request.containers
+    assert reported.exit_status == -105
+    assert "Container terminated before launch.\n" in reported.diagnostics
 
 
-def test_disks_that_fail_are_the_containers_end(node: Node) -> None:
+def test_a_container_fails_if_all_disks_are_bad(node: Node) -> None:
     node.start(1)
     node.step(LaunchFailed(container_id(1), 1, -101, "Most of the disks failed. 1/1 local-dirs have errors"))
-    (told,) = node.one(SendHeartbeat).request.containers
-    assert told.exit_status == -101
-    assert "Most of the disks failed. 1/1 local-dirs have errors\n" in told.diagnostics
+    (reported,) = node.one(SendHeartbeat).request.containers
+    assert reported.exit_status == -101
+    assert "Most of the disks failed. 1/1 local-dirs have errors\n" in reported.diagnostics
 
 
 @pytest.mark.case("H4")
@@ -424,14 +428,14 @@ def test_a_container_over_its_memory_dies_with_minus_104_and_the_numbers(node: N
     launched(node, 1)
     node.step(MemoryExceeded(container_id(1), 1, -104, "Container is running 5B beyond the 'PHYSICAL' memory limit."))
     node.step(exited(1, 143))
-    (told,) = node.one(SendHeartbeat).request.containers
-    assert told.exit_status == -104
-    assert "running 5B beyond the 'PHYSICAL' memory limit.\n" in told.diagnostics
-    assert "Container killed on request. Exit code is 143\n" in told.diagnostics
-    assert "Killed by external signal" not in told.diagnostics
+    (reported,) = node.one(SendHeartbeat).request.containers
+    assert reported.exit_status == -104
+    assert "running 5B beyond the 'PHYSICAL' memory limit.\n" in reported.diagnostics
+    assert "Container killed on request. Exit code is 143\n" in reported.diagnostics
+    assert "Killed by external signal" not in reported.diagnostics
 
 
-def test_a_failed_container_starts_again_in_its_place_as_often_as_it_may(node: Node) -> None:
+def test_a_failed_container_is_relaunched_as_often_as_its_retry_context_allows(node: Node) -> None:
     launched(node, 1, RETRY_TWICE)
     for launch in (2, 3):
         node.step(exited(1, 3, launch - 1))
@@ -441,21 +445,21 @@ def test_a_failed_container_starts_again_in_its_place_as_often_as_it_may(node: N
         assert node.one(LaunchContainer).launch == launch
         node.step(ContainerLaunched(container_id(1), launch))
     node.step(exited(1, 3, 3))
-    told = node.core.containers[container_id(1)].status()
-    assert (told.state, told.exit_status) == (ContainerState.COMPLETE, 3)
-    assert told.diagnostics.count("Diagnostic message from attempt : ") == 3
+    reported = node.core.containers[container_id(1)].status()
+    assert (reported.state, reported.exit_status) == (ContainerState.COMPLETE, 3)
+    assert reported.diagnostics.count("Diagnostic message from attempt : ") == 3
 
 
-def test_a_container_that_is_killed_between_two_tries_does_not_start_again(node: Node) -> None:
+def test_a_container_that_is_killed_between_two_launches_is_not_relaunched(node: Node) -> None:
     launched(node, 1, RETRY_TWICE).step(exited(1, 3))
     stop(node, 1)
-    (told,) = node.one(SendHeartbeat).request.containers
-    assert told.exit_status == -105
+    (reported,) = node.one(SendHeartbeat).request.containers
+    assert reported.exit_status == -105
     node.after(1000, Tick())
     assert node.of(LaunchContainer) == []
 
 
-def test_news_of_an_earlier_start_is_passed_over(node: Node) -> None:
+def test_events_of_an_earlier_launch_are_ignored(node: Node) -> None:
     launched(node, 1, RETRY_TWICE).step(exited(1, 3))
     node.after(1000, Tick())
     node.step(ContainerLaunched(container_id(1), 2))
@@ -463,20 +467,20 @@ def test_news_of_an_earlier_start_is_passed_over(node: Node) -> None:
     assert node.state(1) == "RUNNING"
 
 
-def test_news_of_an_unknown_container_is_passed_over(node: Node) -> None:
+def test_events_of_an_unknown_container_are_ignored(node: Node) -> None:
     assert node.step(exited(9, 0)) == []
     assert node.step(MemoryExceeded(container_id(9), 1, -104, "")) == []
 
 
-def test_diagnostics_keep_their_end() -> None:
+def test_long_diagnostics_keep_their_end() -> None:
     node = launched(Node(CoreSettings(diagnostics_max_chars=60)).register(), 1)
     node.step(exited(1, 143))
-    (told,) = node.one(SendHeartbeat).request.containers
-    assert len(told.diagnostics) == 60
-    assert told.diagnostics.endswith("Killed by external signal\n")
+    (reported,) = node.one(SendHeartbeat).request.containers
+    assert len(reported.diagnostics) == 60
+    assert reported.diagnostics.endswith("Killed by external signal\n")
 
 
-def test_files_can_be_kept_a_while_for_people_to_look_at() -> None:
+def test_files_can_be_kept_for_a_while_for_debugging() -> None:
     node = launched(Node(CoreSettings(deletion_delay_ms=5000)).register(), 1)
     node.step(exited(1, 1))
     assert node.of(DeleteContainerFiles) == []
@@ -484,7 +488,7 @@ def test_files_can_be_kept_a_while_for_people_to_look_at() -> None:
     assert node.one(DeleteContainerFiles).container_id == container_id(1)
 
 
-def test_files_can_be_kept_for_ever() -> None:
+def test_files_can_be_kept_forever() -> None:
     node = launched(Node(CoreSettings(deletion_delay_ms=-1000)).register(), 1)
     node.step(exited(1, 1))
     node.after(10**9, Tick())

@@ -1,4 +1,4 @@
-"""How much CPU a container gets, in the kernel's numbers: those that Hadoop's own tests expect, and the kernel's."""
+"""How much CPU a container gets, as cgroup values: those that Hadoop's own tests expect, and the kernel's limits."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ SECOND = 1_000_000
         (4.0, Quota(250_000, SECOND)),
         (0.01, Quota(SECOND, 10_000)),
         (1000.0, Quota(1000, SECOND)),
-        # No shorter period is possible: all the CPU there is.
+        # A shorter period is not possible: unlimited.
         (1001.0, Quota(SECOND, -1)),
     ],
 )
@@ -42,17 +42,17 @@ def test_less_than_a_hundredth_of_a_core_is_refused() -> None:
         quota_of(0.009)
 
 
-def test_java_rounds_to_32_bits_on_the_way() -> None:
+def test_intermediate_results_are_rounded_to_32_bits_as_in_java() -> None:
     """1e6 / 2.4f is 416666.65625 in 32 bits; 1e6 * 0.7f is 700000.0, in 64 bits 699999.988."""
     assert quota_of(2.4000000953674316).period_us == 416_666
     assert quota_of(0.699999988079071).quota_us == 700_000
 
 
-def test_containers_have_the_machine_unless_it_is_cut() -> None:
+def test_containers_may_use_the_whole_machine_unless_a_percentage_is_set() -> None:
     assert node_quota(NodeCpu(8, 4)) is None
     assert node_quota(NodeCpu(8, 4, 80)) == Quota(312_500, SECOND)
     assert node_quota(NodeCpu(8, 4, 75)) == Quota(333_333, SECOND)
-    # 99 % of 200 cores are 198; 100 % of any are all.
+    # 99 % of 200 cores are 198; 100 % are all cores.
     assert node_quota(NodeCpu(8, 200, 99)) == Quota(5050, SECOND)
 
 
@@ -64,8 +64,8 @@ def test_vcores_are_weights() -> None:
     assert files_of_version_2(ContainerCpu(101)) == {"cpu.weight": "10000"}, "the most that the kernel takes"
 
 
-def test_strict_use_is_the_vcores_part_of_the_cores() -> None:
-    """A machine of 4 cores with 8 vcores: half a core a vcore; with 75 % of it, 3 cores, three eighths."""
+def test_with_strict_usage_a_container_gets_its_share_of_the_cores() -> None:
+    """A machine of 4 cores with 8 vcores: half a core for each vcore; with 75 % of the machine, three eighths."""
     whole, cut = NodeCpu(8, 4, strict=True), NodeCpu(8, 4, 75, strict=True)
     assert container_cpu(whole, 1) == ContainerCpu(1, quota=Quota(SECOND, 500_000))
     assert container_cpu(cut, 2).quota == Quota(SECOND, 750_000)
@@ -85,7 +85,7 @@ def test_quotas_in_files() -> None:
     assert quota_files_of_version_2(Quota(SECOND, -1)) == {"cpu.max": "max 1000000"}
 
 
-def test_what_is_read_of_a_configuration() -> None:
+def test_settings_are_read_from_the_configuration() -> None:
     assert NodeCpu.read(Configuration(), 8, 4, 16) == NodeCpu(8, 4, 100, strict=False)
     conf = Configuration.of(
         {

@@ -1,4 +1,4 @@
-"""`python -m nm`: one ready line, a clean stop by a signal, and a start over what a killed one has left."""
+"""`python -m nm`: one ready line, a clean stop by a signal, and a start after a NodeManager was killed."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from nm.launcher.processes import ProcessStat, all_processes, environment_of, stat_of
-from tests.nm.lone_node import RM_IDENTIFIER, PlayedResourceManager, node_configuration, played_resource_manager
+from tests.nm.lone_node import RM_IDENTIFIER, FakeResourceManager, fake_resource_manager, node_configuration
 from tests.nm.waiting import until
 from tests.processes import running, running_in_loop
 from wire.protocols.container_management import ContainerManagementProtocol
@@ -33,7 +33,7 @@ CONTAINER = ContainerId(ATTEMPT, 1)
 
 @asynccontextmanager
 async def daemon(directory: Path, port: int, *options: str) -> AsyncIterator[Process]:
-    """A NodeManager over `directory`; killed at the end if it has not ended."""
+    """A NodeManager over `directory`; killed at the end of the context if it still runs."""
     conf = node_configuration(directory, port, {})
     settings = [part for key in conf for part in ("-D", f"{key}={conf.get(key)}")]
     command = [sys.executable, "-m", "nm", *settings, *options]
@@ -48,17 +48,17 @@ async def ready_line(process: Process) -> dict[str, object]:
     return facts
 
 
-async def start_container(rm: PlayedResourceManager, node_id: NodeId, command: str) -> None:
+async def start_container(rm: FakeResourceManager, node_id: NodeId, command: str) -> None:
     token = ContainerTokenIdentifier(CONTAINER, node_id, "alice", Resource(128, 1), 1 << 45, 0, RM_IDENTIFIER, 0, 0)
     request = StartContainerRequest(ContainerLaunchContext((command,)), rm.container_tokens.create(token))
     nm_token = rm.nm_tokens.create(ATTEMPT, node_id, "alice")
-    async with ContainerManagementProtocol(str(node_id), token=nm_token) as master:
-        response = await master.start_containers((request,))
+    async with ContainerManagementProtocol(str(node_id), token=nm_token) as am:
+        response = await am.start_containers((request,))
     assert response.succeeded == (CONTAINER,), response.failed
 
 
 def tagged(directory: Path) -> list[int]:
-    """The processes of containers that ran over `directory`."""
+    """The processes of containers whose directories are below `directory`."""
     return [
         process.pid
         for process in all_processes()
@@ -67,7 +67,7 @@ def tagged(directory: Path) -> list[int]:
 
 
 def sleeping(directory: Path) -> dict[str, ProcessStat]:
-    """Those of them that have become `sleep`, by their command: no shell, and no child that is yet to become one."""
+    """Those processes that have become `sleep`, by their command line: no shells."""
     found = {}
     for pid in tagged(directory):
         with contextlib.suppress(OSError):
@@ -77,8 +77,8 @@ def sleeping(directory: Path) -> dict[str, ProcessStat]:
     return found
 
 
-async def test_a_daemon_says_once_that_it_is_registered_and_stops_at_a_signal(tmp_path: Path) -> None:
-    async with played_resource_manager(tmp_path) as (rm, port), daemon(tmp_path, port) as process:
+async def test_a_daemon_reports_its_registration_once_and_stops_on_a_signal(tmp_path: Path) -> None:
+    async with fake_resource_manager(tmp_path) as (rm, port), daemon(tmp_path, port) as process:
         facts = await ready_line(process)
         node_id = NodeId.parse(str(facts["node_id"]))
         assert facts == {
@@ -100,7 +100,7 @@ async def test_a_daemon_says_once_that_it_is_registered_and_stops_at_a_signal(tm
 
 async def test_a_daemon_that_cannot_start_says_why(tmp_path: Path) -> None:
     async with (
-        played_resource_manager(tmp_path) as (_, port),
+        fake_resource_manager(tmp_path) as (_, port),
         daemon(tmp_path, port, "-D", "yarn.nodemanager.resource.memory-mb=lots") as process,
     ):
         out, err = await process.communicate()
@@ -111,9 +111,9 @@ async def test_a_daemon_that_cannot_start_says_why(tmp_path: Path) -> None:
 
 
 @pytest.mark.case("I2")
-async def test_what_a_killed_node_left_is_gone_before_the_next_one_registers(tmp_path: Path) -> None:
-    """kill -9 of the NM alone: its containers live on, in their sessions and out of them, until it starts again."""
-    async with played_resource_manager(tmp_path) as (rm, port):
+async def test_orphans_of_a_killed_node_are_killed_before_the_next_one_registers(tmp_path: Path) -> None:
+    """After kill -9 of the NM alone its containers run on, in and outside their sessions, until an NM starts again."""
+    async with fake_resource_manager(tmp_path) as (rm, port):
         async with daemon(tmp_path, port) as process:
             node_id = NodeId.parse(str((await ready_line(process))["node_id"]))
             await start_container(rm, node_id, "setsid sleep 301 & sleep 302")
@@ -123,7 +123,7 @@ async def test_what_a_killed_node_left_is_gone_before_the_next_one_registers(tmp
             process.kill()
             await process.wait()
         assert sleeping(tmp_path) == before
-        # Whoever has a pid that a stale pid file names is not the container: it stays.
+        # A process with the pid in a stale pid file is not the container, and is not killed.
         pid_file = next((tmp_path / "local").glob("nmPrivate/*/*/*.pid"))
         with running("sleep", "60", start_new_session=True) as bystander:
             pid_file.write_text(f"{bystander.pid}\n")

@@ -1,4 +1,4 @@
-"""The copies beside a container's logs, which its launch script makes or the NM: held against the script's programs."""
+"""The debug files beside a container's logs, written by its launch script or by the NM: both must be equal."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ MADE = {"launch_container.sh": 0o640, "directory.info": 0o644}
 
 
 class Launches:
-    """Starts of one container on a node of its own; `logs` is where its log files are."""
+    """Launches of one container on a node of its own; `logs` is its log directory."""
 
     def __init__(self, directory: Path) -> None:
         self._directories = NodeDirectories([f"{directory}/local"], [f"{directory}/logs"], random.Random(1))
@@ -52,7 +52,7 @@ class Launches:
 
 
 def by_programs(directory: Path) -> str:
-    """What the programs print of a directory. Its files may come in another order: it has none."""
+    """The output of the programs for a directory, whose files may be listed in any order."""
     return subprocess.run(
         ["bash", "-c", PROGRAMS],
         cwd=directory,
@@ -64,13 +64,13 @@ def by_programs(directory: Path) -> str:
 
 
 def parts(text: str) -> list[list[str]]:
-    """Each listing's lines under its title, the second's in any order."""
+    """The lines of each listing, by title; those of the second one sorted."""
     long, _, rest = text.partition("find -L . -maxdepth 5 -ls:\n")
     tree, _, broken = rest.partition("broken symlinks")
     return [long.splitlines(), sorted(tree.splitlines()), broken.splitlines()]
 
 
-def test_a_listing_is_that_of_the_programs(tmp_path: Path) -> None:
+def test_a_listing_equals_the_output_of_the_programs(tmp_path: Path) -> None:
     (tmp_path / "tmp").mkdir(mode=0o710)
     (tmp_path / "long").write_bytes(b"x" * 12345)
     (tmp_path / "a_short").write_text("")
@@ -80,7 +80,7 @@ def test_a_listing_is_that_of_the_programs(tmp_path: Path) -> None:
     assert parts(listing(str(tmp_path))) == parts(by_programs(tmp_path))
 
 
-def test_without_links_the_files_are_there_before_the_start_and_the_script_runs_no_program(tmp_path: Path) -> None:
+def test_without_links_the_nm_writes_the_files_and_the_script_runs_no_program(tmp_path: Path) -> None:
     launches = Launches(tmp_path)
     prepared = launches.prepare()
     assert launches.made() == MADE
@@ -105,7 +105,7 @@ def test_links_are_listed_by_the_script_that_makes_them(tmp_path: Path) -> None:
     assert " ./d/link\n" in launches.info()
 
 
-def test_what_an_earlier_start_left_is_listed_by_the_script(tmp_path: Path) -> None:
+def test_files_of_an_earlier_launch_are_listed_by_the_script(tmp_path: Path) -> None:
     launches = Launches(tmp_path)
     work_dir = Path(launches.prepare().directories.work_dir)
     (work_dir / "left" / "deep").mkdir(parents=True)

@@ -1,4 +1,4 @@
-"""Which disk is taken, and which modes directories get."""
+"""Which disk is chosen, and which modes directories get."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def nodes_of(*local: str, seed: int = 1) -> NodeDirectories:
     return NodeDirectories(local, ["/logs1", "/logs2"], random.Random(seed))
 
 
-def test_a_disk_is_chosen_the_likelier_the_more_room_it_has(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_disks_are_chosen_in_proportion_to_their_free_space(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "_free_bytes", {"/big": 900, "/small": 100, "/none": 0}.__getitem__)
     found = nodes_of("/big", "/small", "/none")
     chosen = Counter(found.choose_local() for _ in range(2000))
@@ -36,7 +36,7 @@ def test_only_good_disks_are_chosen(monkeypatch: pytest.MonkeyPatch) -> None:
     assert found.for_launch(container_id(1), "alice").application_dirs == (f"/b/usercache/alice/appcache/{APP}",)
 
 
-def test_without_a_good_disk_there_is_nothing_to_choose(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_choosing_fails_if_all_disks_are_bad(monkeypatch: pytest.MonkeyPatch) -> None:
     found = nodes_of("/a", "/b")
     found.local_health = DirectoryHealth((), {"/a": "broken", "/b": "broken"}, {})
     with pytest.raises(DisksFailed, match="No space available in any of the local directories"):
@@ -62,7 +62,7 @@ def test_a_directory_that_exists_keeps_its_mode(tmp_path: Path) -> None:
     assert stat.S_IMODE((tmp_path / "a").stat().st_mode) == 0o700
 
 
-def test_what_a_disk_starts_with_is_made_on_all_good_ones_when_something_is_put_there(tmp_path: Path) -> None:
+def test_the_first_directories_are_made_on_all_good_disks_at_the_first_use(tmp_path: Path) -> None:
     first, second, bad = (tmp_path / name for name in ("a", "b", "bad"))
     found = nodes_of(str(first), str(second), str(bad))
     found.local_health = DirectoryHealth((str(first), str(second)), {str(bad): "broken"}, {})
@@ -74,7 +74,7 @@ def test_what_a_disk_starts_with_is_made_on_all_good_ones_when_something_is_put_
     assert not bad.exists()
 
 
-def test_a_disk_that_cannot_be_written_yet_is_begun_later(tmp_path: Path) -> None:
+def test_a_disk_that_cannot_be_written_yet_gets_its_first_directories_later(tmp_path: Path) -> None:
     local = tmp_path / "a"
     local.write_text("in the way")
     found = nodes_of(str(local))
@@ -87,7 +87,7 @@ def test_a_disk_that_cannot_be_written_yet_is_begun_later(tmp_path: Path) -> Non
 def test_a_directory_that_another_fetch_makes_at_the_same_time_is_entered(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Files of one container are fetched in parallel, into caches whose parents are missing at first."""
+    """Files of one container are fetched in parallel, into caches whose parents do not exist at first."""
     make = os.mkdir
 
     def made_by_another(path: str, mode: int = 0o777, *, dir_fd: int | None = None) -> None:

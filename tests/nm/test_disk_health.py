@@ -1,4 +1,4 @@
-"""Which directories are good, and what is said of the others (protocol 5.6)."""
+"""Which directories are good, and the report on the others (protocol 5.6)."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ def disk(free_percent: float) -> DiskSample:
     return DiskSample("", 100 * GB, int(free_percent * GB))
 
 
-def test_a_disk_is_full_above_its_mark_and_good_again_below_the_lower_one() -> None:
+def test_a_disk_is_full_above_its_limit_and_good_again_below_the_lower_one() -> None:
     health = ALL_GOOD
     for free_percent, good in ((10.0, True), (9.9, False), (15.0, False), (19.9, False), (20.1, True), (15.0, True)):
         health = check_directories({"/a": disk(free_percent), "/b": disk(50)}, health, LIMITS)
         assert ("/a" in health.good) is good, free_percent
 
 
-def test_a_disk_needs_a_least_room_too() -> None:
+def test_a_disk_needs_a_minimum_of_free_space() -> None:
     tiny = DiskSample("", GB, 150 << 20)
     limits = DiskLimits(used_percent_max=100.0, used_percent_good=100.0, free_mb_min=100, free_mb_good=200)
     assert check_directories({"/a": tiny, "/b": tiny}, ALL_GOOD, limits).good == ("/a", "/b")
@@ -35,7 +35,7 @@ def test_a_disk_needs_a_least_room_too() -> None:
     assert health.full == {"/a": "free space below limit of 200MB"}
 
 
-def test_a_mark_beyond_the_other_one_is_ignored() -> None:
+def test_a_lower_limit_above_the_upper_one_is_ignored() -> None:
     limits = DiskLimits(used_percent_max=80.0, used_percent_good=95.0)
     after = DirectoryHealth((), {}, {"/a": "full"})
     assert check_directories({"/a": disk(15)}, after, limits).good == ()
@@ -62,10 +62,10 @@ def test_the_report_names_every_bad_directory() -> None:
     assert health_report(ALL_GOOD, ALL_GOOD) == ""
 
 
-def test_a_look_writes_to_a_directory_unless_it_has_just_made_it(
+def test_a_check_writes_to_a_directory_unless_it_has_just_made_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What can be made can be written to, and a thousand nodes that start have a thousand files less to make."""
+    """A directory that was just made is writable; so a thousand nodes that start write a thousand files less."""
     written, real = [], disks.tempfile.TemporaryFile
 
     def temporary_file(**options: str) -> IO[bytes]:

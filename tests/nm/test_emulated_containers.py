@@ -1,4 +1,4 @@
-"""Emulated containers in a node: the core's part, what the monitor sees, and a node that runs both kinds."""
+"""Emulated containers on a node: the core, the monitor, and a node that runs both kinds of container."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def test_a_container_that_no_rule_emulates_fetches_its_files(node: Node) -> None
     assert node.one(LaunchContainer).emulation == ""
 
 
-def test_a_master_is_known_by_its_token(node: Node) -> None:
+def test_an_am_is_recognised_by_its_token(node: Node) -> None:
     master = replace(container_token(1), container_type=ContainerType.APPLICATION_MASTER)
     node.start(tokens=(master,), launch=ContainerLaunchContext(("java MapMaster",)))
     assert node.one(LaunchContainer).emulation == ""
@@ -72,7 +72,7 @@ def test_the_end_of_an_emulated_container_leaves_nothing_to_kill_or_to_delete(no
     assert node.of(SignalProcess) == []
 
 
-def test_a_kill_of_an_emulated_container_is_a_signal_as_any(node: Node) -> None:
+def test_an_emulated_container_is_killed_by_a_signal_like_any_other(node: Node) -> None:
     node.start(1, launch=MAP)
     node.step(ContainerLaunched(container_id(1), 1))
     node.step(StopContainers(9, nm_token(), (container_id(1),)))
@@ -129,8 +129,8 @@ async def test_an_emulated_container_above_its_memory_dies_with_minus_104_and_th
 
 
 @pytest.mark.cluster
-async def test_heartbeats_tell_what_emulated_containers_use_and_nothing_once_they_are_gone(tmp_path: Path) -> None:
-    def told(use: ResourceUtilization) -> bool:
+async def test_heartbeats_report_the_usage_of_emulated_containers_until_they_end(tmp_path: Path) -> None:
+    def reported(use: ResourceUtilization) -> bool:
         beat = node.rm.heartbeats[-1]
         return beat.containers_utilization == beat.node_utilization == use
 
@@ -142,9 +142,9 @@ async def test_heartbeats_tell_what_emulated_containers_use_and_nothing_once_the
                 for use in (beat.containers_utilization for beat in node.rm.heartbeats)
             )
         )
-        async with node.master() as master:
-            await master.stop_containers((container,))
-        await node.rm.wait_for(lambda: told(ResourceUtilization()))
+        async with node.application_master() as am:
+            await am.stop_containers((container,))
+        await node.rm.wait_for(lambda: reported(ResourceUtilization()))
         assert (await node.end_of(container)).exit_status == -105
 
 
@@ -156,8 +156,8 @@ async def test_a_node_that_stops_ends_its_emulated_containers(tmp_path: Path) ->
     assert parts.launcher.emulated.running == {}  # type: ignore[union-attr]
 
 
-def test_an_event_log_holds_the_table_and_what_is_launched_by_it(node: Node) -> None:
-    """So a node that emulates can be replayed as any other."""
+def test_an_event_log_contains_the_table_and_the_launches_by_it(node: Node) -> None:
+    """So the log of a node that emulates containers can be replayed."""
     node.start(1, launch=MAP)
     for record in (SETTINGS, node.one(LaunchContainer)):
         assert from_json(to_json(record)) == record

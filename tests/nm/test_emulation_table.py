@@ -1,4 +1,4 @@
-"""Which rule a container gets, and what a file of rules may say."""
+"""Which rule a container gets, and the format of a file of rules."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def holds(match: Match) -> bool:
         (Match(user="alice", command="Map"), Match(user="alice", command="Reduce")),
     ],
 )
-def test_a_rule_asks_for_all_that_it_names(yes: Match, no: Match) -> None:
+def test_a_rule_matches_if_all_its_conditions_are_met(yes: Match, no: Match) -> None:
     assert holds(yes)
     assert not holds(no)
 
@@ -51,7 +51,7 @@ def test_the_first_rule_that_matches_decides_and_without_one_a_container_is_real
     assert EmulationTable((first,)).rule_for(replace(TASK, command="sleep")) is None
 
 
-def test_a_file_says_all_that_a_table_has() -> None:
+def test_a_file_can_set_every_field_of_a_table() -> None:
     table = parse_table(
         """
         seed: 7
@@ -90,7 +90,7 @@ def test_a_file_says_all_that_a_table_has() -> None:
     assert table == EmulationTable((Rule("masters", Match(is_master=True)), Rule("rule 2", match, stages)), 7)
 
 
-def test_all_faults_are_told_at_once_with_line_and_remedy() -> None:
+def test_all_faults_are_reported_at_once_with_line_and_remedy() -> None:
     with pytest.raises(ConfigurationException) as refused:
         parse_table(
             """seed: x
@@ -111,8 +111,8 @@ more: 1
 """,
             "t.yaml",
         )
-    told = [(fault.origin.line, fault.key, fault.problem) for fault in refused.value.faults]
-    assert told == [
+    reported = [(fault.origin.line, fault.key, fault.problem) for fault in refused.value.faults]
+    assert reported == [
         (1, "seed", "is not a whole number"),
         (3, "rules[1].match.kind", "is not a valid choice"),
         (
@@ -138,7 +138,7 @@ more: 1
         (10, "rules[4].stages", "has 0 items"),
         (11, "rules[5]", "is not a mapping"),
         (12, "rules[6].registers", "is not valid for a container that runs as a process"),
-        (13, "rules[7].registers", "is only valid for masters"),
+        (13, "rules[7].registers", "is only valid for ApplicationMasters"),
         (14, "rules[8].registers", "is not true or false"),
         (15, "more", "is not a valid key"),
     ]
@@ -149,7 +149,7 @@ more: 1
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "reported"),
     [
         ("", "is empty"),
         ("rules: []", r"rules: has 0 items \(write at least 1\)"),
@@ -178,12 +178,12 @@ more: 1
         (f"rules: [{{stages: [{{lasts: {'9' * 400}h}}]}}]", "is not a valid time"),
     ],
 )
-def test_what_is_no_table_is_refused(text: str, told: str) -> None:
-    with pytest.raises(ConfigurationException, match=told):
+def test_a_file_that_is_not_a_table_is_refused(text: str, reported: str) -> None:
+    with pytest.raises(ConfigurationException, match=reported):
         parse_table(text)
 
 
-def test_an_empty_pattern_asks_only_that_a_variable_is_there() -> None:
+def test_an_empty_pattern_matches_if_the_variable_is_set() -> None:
     (rule,) = parse_table("rules: [{run: real, match: {environment: {ROLE: ''}}}]").rules
     assert rule.match.environment == (("ROLE", ""),)
 

@@ -1,4 +1,4 @@
-"""One resource into a cache: Hadoop's checks, and copies that nobody can change."""
+"""Fetching a resource into a cache: Hadoop's checks, and read-only copies."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def mode(path: str | Path) -> int:
 @pytest.mark.parametrize(
     ("visibility", "file_mode"), [(PUBLIC, 0o555), (PRIVATE, 0o500), (APPLICATION, 0o500)], ids=str
 )
-def test_a_copy_lies_where_its_visibility_says(
+def test_a_copy_is_in_the_cache_of_its_visibility(
     visibility: LocalResourceVisibility,
     file_mode: int,
     directories: NodeDirectories,
@@ -81,7 +81,7 @@ def test_a_copy_lies_where_its_visibility_says(
 
 
 @pytest.mark.parametrize("timestamp_ms", [INT64_MAX, -INT64_MAX - 1])
-def test_a_time_that_no_calendar_has_is_refused_as_any_other(
+def test_a_time_stamp_that_is_not_a_date_is_refused_as_any_other(
     directories: NodeDirectories, source: Path, timestamp_ms: int
 ) -> None:
     local = LocalResource(f"file:{source}", 6, timestamp_ms, LocalResourceType.FILE, APPLICATION)
@@ -100,14 +100,14 @@ def test_a_file_that_changed_is_refused_with_all_three_times(directories: NodeDi
     assert not list(Path(directories.local_dirs[0]).rglob("words.txt"))
 
 
-def test_the_size_that_was_told_is_not_compared(directories: NodeDirectories, source: Path) -> None:
-    """As in Hadoop, where the time alone decides (golden case "resource with a wrong size")."""
-    told = resource(source)
-    wrong = LocalResource(told.url, 999, told.timestamp_ms)
+def test_the_given_size_is_not_compared(directories: NodeDirectories, source: Path) -> None:
+    """As in Hadoop, only the time counts (golden case "resource with a wrong size")."""
+    given = resource(source)
+    wrong = LocalResource(given.url, 999, given.timestamp_ms)
     assert fetch(request(wrong), directories)[1] == 6
 
 
-def test_a_file_that_is_not_there_is_told_by_its_name(directories: NodeDirectories, tmp_path: Path) -> None:
+def test_the_error_for_a_missing_file_names_it(directories: NodeDirectories, tmp_path: Path) -> None:
     missing = LocalResource(f"file://{tmp_path}/nothere.txt", 1, 0)
     with pytest.raises(DownloadFailed) as failed:
         fetch(request(missing), directories)
@@ -118,19 +118,21 @@ def test_a_file_that_is_not_there_is_told_by_its_name(directories: NodeDirectori
     )
 
 
-def test_a_public_file_that_is_not_for_everybody_is_refused(directories: NodeDirectories, source: Path) -> None:
+def test_a_public_file_that_not_all_users_can_read_is_refused(directories: NodeDirectories, source: Path) -> None:
     source.chmod(0o640)
-    told = resource(source, PUBLIC)
+    given = resource(source, PUBLIC)
     with pytest.raises(DownloadFailed) as failed:
-        fetch(request(told), directories)
-    text = diagnostics(failed.value, told, container_id(1))
+        fetch(request(given), directories)
+    text = diagnostics(failed.value, given, container_id(1))
     assert text.endswith("is not publicly accessible and as such cannot be part of the public cache.")
     assert text.startswith(
-        f"Failed to download resource {{ {{ file:{source}, {told.timestamp_ms}, FILE, null }},pending,"
+        f"Failed to download resource {{ {{ file:{source}, {given.timestamp_ms}, FILE, null }},pending,"
     )
 
 
-def test_public_means_readable_and_the_whole_way_open(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_public_file_must_be_readable_and_all_directories_above_it_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     inner = tmp_path / "a" / "b"
     inner.mkdir(parents=True)
     file = inner / "f"
@@ -168,7 +170,7 @@ def test_urls_of_files(url: str, path: str) -> None:
     assert hadoop_path(url) == f"file:{path}"
 
 
-def test_an_archive_becomes_a_directory_of_its_name(directories: NodeDirectories, tmp_path: Path) -> None:
+def test_an_archive_is_unpacked_to_a_directory_of_its_name(directories: NodeDirectories, tmp_path: Path) -> None:
     jar = make_jar(tmp_path)
     path, size_bytes = fetch(request(resource(jar, PRIVATE, LocalResourceType.ARCHIVE)), directories)
     assert path.endswith("/10/prog.jar")
@@ -184,12 +186,12 @@ def test_a_pattern_keeps_the_jar_beside_its_content(directories: NodeDirectories
     assert Path(path, "prog.jar").read_bytes() == jar.read_bytes()
 
 
-def test_an_archive_of_no_known_kind_is_copied(directories: NodeDirectories, source: Path) -> None:
+def test_an_archive_of_unknown_type_is_copied(directories: NodeDirectories, source: Path) -> None:
     path, _ = fetch(request(resource(source, APPLICATION, LocalResourceType.ARCHIVE)), directories)
     assert Path(path).read_text() == "hello\n"
 
 
-def test_a_directory_is_copied_with_all_that_is_in_it(directories: NodeDirectories, tmp_path: Path) -> None:
+def test_a_directory_is_copied_with_its_content(directories: NodeDirectories, tmp_path: Path) -> None:
     (tmp_path / "tree" / "sub").mkdir(parents=True)
     (tmp_path / "tree" / "sub" / "f").write_text("x")
     path, _ = fetch(request(resource(tmp_path / "tree")), directories)
@@ -197,24 +199,24 @@ def test_a_directory_is_copied_with_all_that_is_in_it(directories: NodeDirectori
     assert mode(f"{path}/sub/f") == 0o500
 
 
-def test_what_is_no_regular_file_is_refused(directories: NodeDirectories, tmp_path: Path) -> None:
-    """A device or a socket: /dev/zero would never end."""
+def test_anything_but_a_regular_file_is_refused(directories: NodeDirectories, tmp_path: Path) -> None:
+    """A device or a socket: reading /dev/zero would never end."""
     zero = Path("/dev/zero")
     with pytest.raises(DownloadFailed, match="is not a regular file"):
         fetch(request(resource(zero)), directories)
 
 
-def test_a_broken_archive_leaves_nothing(directories: NodeDirectories, tmp_path: Path) -> None:
+def test_a_damaged_archive_leaves_no_files(directories: NodeDirectories, tmp_path: Path) -> None:
     broken = tmp_path / "broken.tgz"
     broken.write_text("this is no tgz\n")
-    told = resource(broken, APPLICATION, LocalResourceType.ARCHIVE)
+    given = resource(broken, APPLICATION, LocalResourceType.ARCHIVE)
     with pytest.raises(DownloadFailed) as failed:
-        fetch(request(told), directories)
+        fetch(request(given), directories)
     assert "not a readable tar archive" in failed.value.sentence
     assert not list(Path(directories.local_dirs[0]).rglob("10*"))
 
 
-def test_without_a_good_disk_nothing_is_fetched(directories: NodeDirectories, source: Path) -> None:
+def test_fetching_fails_if_all_disks_are_bad(directories: NodeDirectories, source: Path) -> None:
     directories.local_health = DirectoryHealth((), {directories.local_dirs[0]: "broken"}, {})
     with pytest.raises(DownloadFailed, match="No space available in any of the local directories"):
         fetch(request(resource(source)), directories)
@@ -227,8 +229,8 @@ def make_jar(directory: Path) -> Path:
     return jar
 
 
-def test_a_name_that_no_file_can_have_does_not_exist(tmp_path: Path, directories: NodeDirectories) -> None:
-    """A NUL cannot be passed to the system."""
+def test_a_name_with_a_nul_does_not_exist(tmp_path: Path, directories: NodeDirectories) -> None:
+    """A NUL cannot be passed to the kernel."""
     with pytest.raises(DownloadFailed) as caught:
         fetch(request(LocalResource(f"file:{tmp_path}/a\0b", 1, 1, LocalResourceType.FILE, APPLICATION)), directories)
     assert caught.value.sentence == f"File file:{tmp_path}/a\0b does not exist"
@@ -237,7 +239,7 @@ def test_a_name_that_no_file_can_have_does_not_exist(tmp_path: Path, directories
 def test_a_cache_that_has_become_a_link_is_not_filled(
     directories: NodeDirectories, source: Path, tmp_path: Path
 ) -> None:
-    """A container of the application may have put a link in its place."""
+    """A container of the application may have replaced it by a link."""
     fetch(request(resource(source)), directories)
     outside = tmp_path / "outside"
     outside.mkdir()
@@ -250,7 +252,7 @@ def test_a_cache_that_has_become_a_link_is_not_filled(
 
 
 @pytest.mark.parametrize("name", ["pipe", "pipe.zip"])
-def test_a_pipe_is_refused_and_does_not_hold_other_fetches_up(
+def test_a_pipe_is_refused_and_does_not_block_other_fetches(
     directories: NodeDirectories, tmp_path: Path, name: str
 ) -> None:
     os.mkfifo(tmp_path / name)

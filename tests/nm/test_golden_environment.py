@@ -1,4 +1,4 @@
-"""What a container finds, held against a real NodeManager: variables, directories, modes, descriptors, ancestry.
+"""What a container finds, compared with a real NodeManager: variables, directories, modes, descriptors, ancestry.
 
 The facts are in golden/environment.json. An AM with resources of all kinds and a task with one run for real; what they
 see is written down by a probe script that is their command, what lies on the disks is walked from outside.
@@ -54,7 +54,7 @@ A, P, U = LocalResourceVisibility.APPLICATION, LocalResourceVisibility.PRIVATE, 
 
 
 class Sources:
-    """The files that containers ask for."""
+    """The files that containers request."""
 
     def __init__(self, directory: Path) -> None:
         directory.mkdir(mode=0o755)
@@ -72,7 +72,7 @@ class Sources:
         with zipfile.ZipFile(directory / "prog.jar", "w") as jar:
             jar.writestr("lib/a.txt", "a\n")
         for parent in (directory, *directory.parents):
-            # The public cache takes only what everybody may reach.
+            # The public cache accepts only files that all users can read.
             if parent != Path("/") and parent.stat().st_uid == os.getuid():
                 parent.chmod(parent.stat().st_mode | stat.S_IXOTH | stat.S_IROTH)
 
@@ -85,7 +85,7 @@ class Sources:
 
 
 def master_launch(sources: Sources, application: str) -> ContainerLaunchContext:
-    """The golden AM's context: what its master was told to run, and what the RM adds."""
+    """The launch context of the golden AM: its own part, and what the RM adds."""
     environment = {
         "APPLICATION_WEB_PROXY_BASE": f"/proxy/{application}",
         "APP_SUBMIT_TIME_ENV": "1795222138400",
@@ -110,7 +110,7 @@ def master_launch(sources: Sources, application: str) -> ContainerLaunchContext:
 
 
 async def fill_caches(node: LoneNode, sources: Sources) -> None:
-    """What earlier applications had left in the golden node's shared caches."""
+    """Put into the shared caches what earlier applications left there on the golden node."""
     public = {"a": sources("hello.txt", U), "b": sources("two.txt", U)}
     private = {
         "c": sources("data.tgz", P, LocalResourceType.ARCHIVE),
@@ -125,7 +125,7 @@ async def fill_caches(node: LoneNode, sources: Sources) -> None:
 
 @asynccontextmanager
 async def probed(node: LoneNode, launch: ContainerLaunchContext) -> AsyncIterator[tuple[ContainerId, dict[str, str]]]:
-    """A container whose probe has spoken, and what it said by heading; it goes on until the context ends."""
+    """A container whose probe has written its report, and the report by heading; it runs until the context ends."""
     container_id = await node.start(launch)
     stdout = node.logs_of(container_id) / "stdout"
     async with asyncio.timeout(60):
@@ -143,7 +143,7 @@ def variables(text: str) -> dict[str, str]:
 
 
 def comparable(seen: dict[str, str], node: LoneNode) -> dict[str, str]:
-    """Variables without what is of one run or one machine only."""
+    """Variables without what differs between runs or machines."""
     directories = {str(node.local_dir): "${LOCAL_DIR}", str(node.log_dir): "${LOG_DIR}"}
     result = {name: neutral(value, directories) for name, value in seen.items()}
     for name in ("NM_HOST", "NM_PORT", "NM_HTTP_PORT", "JVM_PID", "PATH", "LOCALIZATION_COUNTERS"):
@@ -153,10 +153,10 @@ def comparable(seen: dict[str, str], node: LoneNode) -> dict[str, str]:
     return result
 
 
-async def test_a_master_sees_hadoops_variables(tmp_path: Path) -> None:
-    """env-am-probe.txt: all variables and no other; the NM's own environment is not inherited.
+async def test_an_am_sees_hadoops_variables(tmp_path: Path) -> None:
+    """env-am-probe.txt: exactly these variables; the NM's own environment is not inherited.
 
-    One thing is another: Hadoop ran the `id` in MY_QUOTED. Its quotes are gone here too, its reference is replaced.
+    One value differs: Hadoop ran the `id` in MY_QUOTED. Here, too, its quotes are removed and its reference expanded.
     """
     sources = Sources(tmp_path / "sources")
     environ = {**ENVIRON, "HADOOP_CONF_DIR": "${CONF_DIR}", "SECRET": "of the NM"}
@@ -205,7 +205,7 @@ async def test_a_container_is_a_session_with_hadoops_descriptors(tmp_path: Path)
         assert int(pid_file.read_text()) == leader
 
 
-async def test_a_master_has_hadoops_directories(tmp_path: Path) -> None:
+async def test_an_am_has_hadoops_directories(tmp_path: Path) -> None:
     """env-directories.txt, an AM: names, modes and links while it runs and after its application has ended."""
     sources = Sources(tmp_path / "sources")
     async with lone_node(tmp_path) as node:
@@ -221,7 +221,7 @@ async def test_a_master_has_hadoops_directories(tmp_path: Path) -> None:
 
 
 async def test_a_task_has_hadoops_directories(tmp_path: Path) -> None:
-    """env-directories.txt, a task: while it runs, when it has ended, when its application has."""
+    """env-directories.txt, a task: while it runs, after its end, and after the end of its application."""
     sources = Sources(tmp_path / "sources")
     launch = ContainerLaunchContext((COMMAND,), {}, {"probe.sh": sources("probe.sh")})
     async with lone_node(tmp_path) as node:
@@ -249,10 +249,10 @@ async def test_two_disks_are_used_as_hadoop_does(tmp_path: Path) -> None:
     async with lone_node(tmp_path, places) as node:
         container_id = await node.start(ContainerLaunchContext((command,)))
         async with asyncio.timeout(60):
-            # `_` is the last that env tells.
-            while "\n_=" not in (told := _told(tmp_path, container_id)):  # noqa: ASYNC110  a file has no event
+            # `_` is the last variable that `env` prints.
+            while "\n_=" not in (report := _report_of(tmp_path, container_id)):  # noqa: ASYNC110  a file has no event
                 await asyncio.sleep(0.01)
-        seen = variables(told)
+        seen = variables(report)
         disks = [tmp_path / "local1", tmp_path / "local2"]
         logs = [tmp_path / "logs1", tmp_path / "logs2"]
         await comes_to(
@@ -274,7 +274,7 @@ async def test_two_disks_are_used_as_hadoop_does(tmp_path: Path) -> None:
         await comes_to(lambda: union(disks, node), golden("local1 (application ended)"))
 
 
-def _told(directory: Path, container_id: ContainerId) -> str:
+def _report_of(directory: Path, container_id: ContainerId) -> str:
     return "".join(file.read_text() for file in directory.glob(f"logs?/*/{container_id}/stdout"))
 
 
@@ -288,12 +288,12 @@ def union(directories: list[Path], node: LoneNode) -> list[str]:
 
 
 async def comes_to(look: Callable[[], list[str]], expected: list[str]) -> None:
-    """What `look` sees is what is expected, perhaps after a while: directories come and go beside what is told."""
+    """Wait until `look` returns what is expected: directories are made and deleted asynchronously."""
     seen: list[str] = []
     with contextlib.suppress(TimeoutError):
         async with asyncio.timeout(WAIT_S):
             while seen != expected:
-                # What is deleted while it is walked through is looked at again.
+                # Something was deleted during the walk: walk again.
                 with contextlib.suppress(FileNotFoundError):
                     seen = look()
                 await asyncio.sleep(0.01)
@@ -301,7 +301,7 @@ async def comes_to(look: Callable[[], list[str]], expected: list[str]) -> None:
 
 
 def walked(directory: Path, node: LoneNode) -> list[str]:
-    """`mode path [-> target]` of all below a directory, as the golden walk wrote it; our lock is left out."""
+    """`mode path [-> target]` of everything below a directory, as in the golden listing; our lock file is left out."""
     lines = {f"{stat.filemode(directory.stat().st_mode)} ."}
     for path in directory.rglob("*"):
         if path.name == ".nm.lock":
@@ -319,6 +319,6 @@ def clear_logs(node: LoneNode) -> None:
 
 
 def path_of_bash() -> str:
-    """The PATH that bash gives itself where it is given none."""
-    told = subprocess.run(["/bin/bash", "-c", "echo $PATH"], env={}, capture_output=True, text=True, check=True)
-    return told.stdout.strip()
+    """The PATH that bash sets if it gets none."""
+    report = subprocess.run(["/bin/bash", "-c", "echo $PATH"], env={}, capture_output=True, text=True, check=True)
+    return report.stdout.strip()

@@ -1,4 +1,4 @@
-"""How containers end, held against a real NodeManager: the same commands, the same statuses, the same words.
+"""How containers end, compared with a real NodeManager: same commands, same exit statuses, same diagnostics.
 
 The facts are in golden/exits.json, the texts without what is of one run only (golden_text.py). All cases run at once on
 one node, so that the whole takes as long as the longest.
@@ -66,8 +66,8 @@ Action = Callable[[LoneNode, ContainerId], Awaitable[None]]
 async def _stop(node: LoneNode, container_id: ContainerId) -> None:
     await node.running(container_id)
     await _command_runs(node, container_id)
-    async with node.master() as master:
-        assert (await master.stop_containers((container_id,))).succeeded == (container_id,)
+    async with node.application_master() as am:
+        assert (await am.stop_containers((container_id,))).succeeded == (container_id,)
 
 
 def _signal(command: SignalContainerCommand) -> Action:
@@ -82,7 +82,7 @@ def _signal(command: SignalContainerCommand) -> Action:
 
 
 async def _dump_and_let_go(node: LoneNode, container_id: ContainerId) -> None:
-    """The signal changes nothing: once the container's diagnostics tell of it, the command may go on to its end."""
+    """The signal has no effect: once the container's diagnostics contain it, let the command run to its end."""
     await _signal(SignalContainerCommand.OUTPUT_THREAD_DUMP)(node, container_id)
     async with asyncio.timeout(WAIT_S):
         while "Sent signal" not in (await node.status(container_id)).diagnostics:  # noqa: ASYNC110  it has no event
@@ -104,7 +104,7 @@ ACTIONS: dict[str, Action] = {
 
 
 async def _command_runs(node: LoneNode, container_id: ContainerId) -> None:
-    """Wait until the command sleeps: all of them do, and only after they have set their traps."""
+    """Wait until the command sleeps, which every golden command does after setting its traps."""
     async with asyncio.timeout(WAIT_S):
         launcher = node.node.shell.parts.launcher  # type: ignore[union-attr]
         while not _sleeps(launcher.pid_of(container_id)):  # noqa: ASYNC110  another process's doing has no event
@@ -112,7 +112,7 @@ async def _command_runs(node: LoneNode, container_id: ContainerId) -> None:
 
 
 def _sleeps(pid: int | None) -> bool:
-    """Whether the process is `sleep`, or has one below it."""
+    """True if the process or one of its descendants is `sleep`."""
     try:
         process = psutil.Process(pid) if pid is not None else None
         return process is not None and "sleep" in [one.name() for one in (process, *process.children(recursive=True))]
@@ -122,7 +122,7 @@ def _sleeps(pid: int | None) -> bool:
 
 @pytest.fixture(scope="module", autouse=True)
 def quit_ignored() -> Iterator[None]:
-    """Hadoop's daemons are started in the background, where shells ignore QUIT; what they start inherits it."""
+    """Hadoop's daemons are started in the background, where shells ignore QUIT; containers inherit it."""
     before = signal.signal(signal.SIGQUIT, signal.SIG_IGN)
     yield
     signal.signal(signal.SIGQUIT, before)
@@ -130,7 +130,7 @@ def quit_ignored() -> Iterator[None]:
 
 @pytest.fixture(scope="module")
 def sources(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The files that the cases' resources name, with the times that they name."""
+    """The files that the resources of the cases name, with their modification times."""
     directory = tmp_path_factory.mktemp("sources")
     os.chmod(directory, 0o755)
     for name, content, mode, time_ms in (
@@ -174,14 +174,14 @@ async def _run(node: LoneNode, case: dict[str, Any], sources: Path) -> tuple[Con
 
 def _launch(launch: dict[str, Any], sources: Path, gate: Path) -> ContainerLaunchContext:
     command = launch["cmd"]
-    # Eight seconds only served to let the signal come first.
+    # Hadoop's command slept for eight seconds only to let the signal come first.
     waits = f"until test -e {gate}; do sleep 0.02; done;"
     commands = tuple(command) if isinstance(command, list) else (command.replace("sleep 8;", waits),)
     retry = launch.get("retry")
     return ContainerLaunchContext(
         commands,
         launch.get("env", {}),
-        {link: _resource(told, sources) for link, told in launch.get("resources", {}).items()},
+        {link: _resource(resource, sources) for link, resource in launch.get("resources", {}).items()},
         retry=ContainerRetryContext(
             ContainerRetryPolicy[retry["policy"]], frozenset(retry.get("codes", ())), retry["max"], retry["interval"]
         )
@@ -190,18 +190,18 @@ def _launch(launch: dict[str, Any], sources: Path, gate: Path) -> ContainerLaunc
     )
 
 
-def _resource(told: dict[str, Any], sources: Path) -> LocalResource:
+def _resource(resource: dict[str, Any], sources: Path) -> LocalResource:
     return LocalResource(
-        told["uri"].replace("${SRC_DIR}", str(sources)),
-        told["size"],
-        told["ts"],
-        LocalResourceType[told.get("type", "FILE")],
-        LocalResourceVisibility[told.get("vis", "APPLICATION")],
+        resource["uri"].replace("${SRC_DIR}", str(sources)),
+        resource["size"],
+        resource["ts"],
+        LocalResourceType[resource.get("type", "FILE")],
+        LocalResourceVisibility[resource.get("vis", "APPLICATION")],
     )
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case["case"])
-async def test_a_container_ends_as_hadoops(case: dict[str, Any], ran: tuple[LoneNode, Ends], sources: Path) -> None:
+async def test_a_container_ends_as_in_hadoop(case: dict[str, Any], ran: tuple[LoneNode, Ends], sources: Path) -> None:
     node, ends = ran
     _, status = ends[case["case"]]
     assert status.exit_status == case["status"]
@@ -226,7 +226,7 @@ def _comparable(text: str, node: LoneNode, sources: Path) -> str:
     text = neutral(text, directories)
     # bash says so if TERM met its `sleep 0.05`, which it nearly always does: a millisecond in fifty it is between two.
     text = re.sub(r"^Terminated\n", "", text, flags=re.MULTILINE)
-    # A process tree: who is in it, not in which order or with which numbers.
+    # A process tree: the names of its processes, without their order and numbers.
     text = re.sub(r"pid=\d+,", "pid=<pid>,", text)
     text = re.sub(r"running \d+B beyond", "running <n>B beyond", text)
     text = re.sub(r"\d+(\.\d)? ([MG])B of (\d+(\.\d)?) MB", r"<n> \2B of \3 MB", text)
@@ -240,7 +240,7 @@ def _comparable(text: str, node: LoneNode, sources: Path) -> str:
 async def test_a_link_that_leaves_the_work_directory_is_refused(
     ran: tuple[LoneNode, Ends], sources: Path, tmp_path: Path
 ) -> None:
-    """The one golden case that is deliberately different: Hadoop made a link beside the work directory."""
+    """The one golden case with a deliberate difference: Hadoop made a link beside the work directory."""
     (case,) = (case for case in GOLDEN["tasks"] if case["case"] == OUTSIDE)
     node, _ = ran
     container_id = node.container_id()

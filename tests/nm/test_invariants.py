@@ -1,4 +1,4 @@
-"""The node's own audit: each invariant is reported when it is broken, and a daemon stops."""
+"""The invariants of a node: each is reported when it is broken, and the daemon stops."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from yarn.states import NodeAction
 
 @pytest.fixture
 def node() -> Node:
-    """A node whose container 1 runs."""
+    """A node on which container 1 runs."""
     node = Node().register()
     node.start(1)
     launch = node.one(LaunchContainer)
@@ -41,38 +41,38 @@ def container(node: Node) -> NMContainer:
     return node.core.containers[container_id(1)]
 
 
-def test_a_node_at_work_keeps_them_all(node: Node) -> None:
+def test_a_node_at_work_breaks_no_invariant(node: Node) -> None:
     assert found(node) == []
 
 
-def test_a_live_container_that_its_application_does_not_list(node: Node) -> None:
+def test_a_running_container_that_its_application_does_not_list_is_reported(node: Node) -> None:
     node.core.applications[APP].containers.clear()
     assert found(node) == ["N-01"]
 
 
-def test_an_application_that_lists_a_done_container(node: Node) -> None:
+def test_an_application_that_lists_a_done_container_is_reported(node: Node) -> None:
     container(node).machine.state = NMContainerState.DONE
     assert found(node) == ["N-02"]
 
 
-def test_a_container_that_localizes_nothing(node: Node) -> None:
+def test_a_container_that_is_localizing_without_files_is_reported(node: Node) -> None:
     container(node).machine.state = NMContainerState.LOCALIZING
     assert found(node) == ["N-03"]
 
 
-def test_a_container_that_runs_without_a_launch(node: Node) -> None:
+def test_a_container_that_runs_without_a_launch_is_reported(node: Node) -> None:
     container(node).launches = 0
     assert found(node) == ["N-04"]
 
 
-def test_cached_files_that_are_not_given_back(node: Node, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_cached_files_that_are_not_released_are_reported(node: Node, monkeypatch: pytest.MonkeyPatch) -> None:
     held = {container_id(1): [object()], container_id(7): [object()]}
     monkeypatch.setattr(node.core.context.resources, "_held", held)
     container(node).machine.state = NMContainerState.DONE
     assert found(node) == ["N-05", "N-02", "N-06"]
 
 
-def test_a_second_heartbeat_before_the_answer_to_the_first(node: Node) -> None:
+def test_a_second_heartbeat_before_the_answer_to_the_first_is_reported(node: Node) -> None:
     audit = NodeAudit({}, {}, node.core.context.resources)
     beat = SendHeartbeat(None)  # type: ignore[arg-type]
     answer = NodeHeartbeatAnswered(NodeHeartbeatResponse(1, NodeAction.NORMAL))
@@ -82,11 +82,11 @@ def test_a_second_heartbeat_before_the_answer_to_the_first(node: Node) -> None:
     assert audit.violations(Tick(), [beat]) == ["I-24: 2 calls to the ResourceManager are outstanding after Tick"]
 
 
-def test_a_call_that_is_answered_twice_or_not_at_all(node: Node) -> None:
+def test_a_call_that_is_answered_twice_or_not_at_all_is_reported(node: Node) -> None:
     assert found(node, [Reply(3, None)]) == ["N-08"]
 
 
-def test_a_launch_that_is_ordered_twice(node: Node) -> None:
+def test_a_launch_that_is_ordered_twice_is_reported(node: Node) -> None:
     audit = NodeAudit(node.core.containers, node.core.applications, node.core.context.resources)
     launch = LaunchContainer(container_id(1), 1, "alice", (), {}, {}, "", Resource(1, 1))
     again = structs.replace(launch, launch=2)
@@ -94,7 +94,7 @@ def test_a_launch_that_is_ordered_twice(node: Node) -> None:
     assert [text.split(":")[0] for text in audit.violations(Tick(), [again])] == ["N-09"]
 
 
-async def test_a_daemon_logs_what_is_broken_and_stops(caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_daemon_logs_a_broken_invariant_and_stops(caplog: pytest.LogCaptureFixture) -> None:
     facts = NodeFacts(Resource(1024, 1), Resource(1024, 1))
     core = NodeManagerCore(NODE, facts, CoreSettings(check_invariants=True))
     core.containers[container_id(1)] = _Misplaced()  # type: ignore[assignment]
@@ -109,7 +109,7 @@ async def test_a_daemon_logs_what_is_broken_and_stops(caplog: pytest.LogCaptureF
 
 
 class _Misplaced:
-    """A running container of an application that the node does not have."""
+    """A running container whose application is not on the node."""
 
     id = container_id(1)
     launches = 1
@@ -124,4 +124,4 @@ class _Misplaced:
 
 
 class _NoParts:
-    """Nothing is carried out."""
+    """Carries out nothing."""

@@ -1,4 +1,4 @@
-"""Which Java a node has, by the files of made-up JDKs."""
+"""Which Java a node has, by the files of fake JDKs."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ def jdk(home: Path, version: str, java: str = "bin/java") -> Path:
 @pytest.mark.parametrize(
     ("version", "major"), [("17.0.15", 17), ("1.8.0_392", 8), ("25", 25), ("9-ea", 9), ("", 0), ("x", 0)]
 )
-def test_java_home_says_which(tmp_path: Path, version: str, major: int) -> None:
+def test_java_home_selects_the_java(tmp_path: Path, version: str, major: int) -> None:
     assert java_version({"JAVA_HOME": str(jdk(tmp_path / "jdk", version))}) == major
 
 
 def test_without_java_home_it_is_the_java_in_path(tmp_path: Path) -> None:
-    """`/usr/bin/java` is a link, on most machines over another one."""
+    """`/usr/bin/java` is a link, on most machines to another link."""
     jdk(tmp_path / "jdk", "17.0.1")
     bin_ = tmp_path / "bin"
     bin_.mkdir()
@@ -37,11 +37,11 @@ def test_without_java_home_it_is_the_java_in_path(tmp_path: Path) -> None:
     assert java_version({"PATH": str(bin_), "JAVA_HOME": str(other)}) == 11
 
 
-def test_a_java_8_has_its_file_further_up(tmp_path: Path) -> None:
+def test_the_release_file_of_java_8_is_one_level_higher(tmp_path: Path) -> None:
     home = jdk(tmp_path / "jdk", "1.8.0_392", "jre/bin/java")
     assert java_version({"PATH": str(home / "jre" / "bin")}) == 8
 
 
-def test_without_java_there_is_no_version(tmp_path: Path) -> None:
+def test_without_java_the_version_is_0(tmp_path: Path) -> None:
     assert java_version({"PATH": str(tmp_path)}) == 0
     assert java_version({"JAVA_HOME": str(tmp_path / "gone"), "PATH": str(tmp_path)}) == 0

@@ -1,4 +1,4 @@
-"""Files of a launch, where a container's processes may have put symbolic links: none of them is followed."""
+"""Files of a launch: symbolic links that a container may have made are not followed."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ PATTERN = "{*stderr*,*STDERR*}"
 
 
 class Launches:
-    """Starts of one container. `outside` is a directory that is none of the node's, with a link and a file in it."""
+    """Launches of one container. `outside` is a directory outside the node's, with a link and a file in it."""
 
     def __init__(self, directory: Path) -> None:
         self.outside = directory / "outside"
@@ -66,8 +66,8 @@ def test_a_link_name_that_leads_outside_removes_nothing_there(launches: Launches
     assert launches.outside_is_untouched()
 
 
-def test_a_directory_on_the_way_to_a_link_that_has_become_a_link_is_not_followed(launches: Launches) -> None:
-    """A container that is started again has put `sub -> outside` where its resource `sub/link` belongs."""
+def test_a_parent_of_a_link_that_has_become_a_link_is_not_followed(launches: Launches) -> None:
+    """A relaunched container has put `sub -> outside` where its resource `sub/link` belongs."""
     again = replace(LAUNCH, launch=2, links={"sub/link": str(launches.outside / "file")})
     launches.prepare(again)
     (launches.work / "sub").symlink_to(launches.outside)
@@ -79,7 +79,9 @@ def test_a_directory_on_the_way_to_a_link_that_has_become_a_link_is_not_followed
 
 
 @pytest.mark.parametrize("which", ["work", "logs"])
-def test_a_directory_of_the_container_that_has_become_a_link_is_not_written_in(launches: Launches, which: str) -> None:
+def test_nothing_is_written_through_a_directory_of_the_container_that_has_become_a_link(
+    launches: Launches, which: str
+) -> None:
     launches.prepare()
     directory = launches.work if which == "work" else launches.logs
     directory.rename(directory.with_name("aside"))
@@ -89,7 +91,7 @@ def test_a_directory_of_the_container_that_has_become_a_link_is_not_written_in(l
     assert launches.outside_is_untouched()
 
 
-def test_an_application_directory_that_has_become_a_link_is_not_written_in(launches: Launches) -> None:
+def test_nothing_is_written_through_an_application_directory_that_has_become_a_link(launches: Launches) -> None:
     launches.prepare()
     parent = launches.work.parent
     parent.rename(parent.with_name("aside"))
@@ -99,8 +101,8 @@ def test_an_application_directory_that_has_become_a_link_is_not_written_in(launc
     assert launches.outside_is_untouched()
 
 
-def test_a_link_where_the_administrator_put_one_is_followed(tmp_path: Path) -> None:
-    """The directories of the configuration may be links themselves: those of a container may not."""
+def test_links_of_the_administrator_are_followed(tmp_path: Path) -> None:
+    """The configured directories may be links, but not those of a container."""
     for name in ("local", "logs"):
         (tmp_path / f"disk-{name}").mkdir()
         (tmp_path / name).symlink_to(f"disk-{name}")
@@ -111,7 +113,7 @@ def test_a_link_where_the_administrator_put_one_is_followed(tmp_path: Path) -> N
 
 @pytest.mark.parametrize("name", ["stderr", "prelaunch.err"])
 def test_the_tail_of_an_error_log_follows_no_link(launches: Launches, name: str) -> None:
-    """It goes into the diagnostics, which the AM and every user that may see the application read."""
+    """It becomes part of the diagnostics, which the AM and every user with access to the application can read."""
     launches.prepare()
     (launches.outside / "file").write_text("a secret")
     (launches.logs / name).symlink_to(launches.outside / "file")
@@ -130,7 +132,7 @@ def test_error_logs_are_not_read_through_a_directory_that_has_become_a_link(laun
 
 @pytest.mark.parametrize("kind", ["fifo", "directory"])
 def test_an_error_log_that_is_not_a_file_is_left_out(launches: Launches, kind: str) -> None:
-    """An error here would leave the container without an end: its exit is being handled."""
+    """An error while its exit is handled would leave the container without an end."""
     launches.prepare()
     for name in ("stderr", "prelaunch.err"):
         if kind == "fifo":
@@ -141,7 +143,7 @@ def test_an_error_log_that_is_not_a_file_is_left_out(launches: Launches, kind: s
     assert (logs.prelaunch_tail, logs.names) == (None, ())
 
 
-def test_the_tails_of_true_error_logs_are_read(launches: Launches) -> None:
+def test_the_tails_of_regular_error_logs_are_read(launches: Launches) -> None:
     launches.prepare()
     (launches.logs / "prelaunch.err").write_text("x" * 5000)
     (launches.logs / "my-stderr.log").write_text("said")
@@ -149,7 +151,7 @@ def test_the_tails_of_true_error_logs_are_read(launches: Launches) -> None:
     assert (logs.prelaunch_tail, logs.names, logs.newest_tail) == ("x" * 4096, ("my-stderr.log",), "said")
 
 
-def test_a_pid_file_that_is_a_pipe_does_not_hold_the_node_up(tmp_path: Path) -> None:
+def test_a_pid_file_that_is_a_pipe_does_not_block_the_node(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pid")
     assert read_pid(str(tmp_path / "pid")) is None
     (tmp_path / "other").write_text("1\n")
@@ -158,7 +160,7 @@ def test_a_pid_file_that_is_a_pipe_does_not_hold_the_node_up(tmp_path: Path) -> 
 
 
 def test_nothing_is_deleted_through_a_link(launches: Launches) -> None:
-    """An application's directory that leads elsewhere: the container's directory of that name there stays."""
+    """An application's directory is a link to another place: the container's directory there is not deleted."""
     launches.prepare()
     (launches.outside / launches.work.name).mkdir()
     parent = launches.work.parent
@@ -185,7 +187,7 @@ def test_a_link_in_a_tree_is_deleted_and_not_what_it_leads_to(launches: Launches
 
 @pytest.mark.parametrize("depth", [TREE_DEPTH_MAX - 1, TREE_DEPTH_MAX, 1200])
 def test_a_tree_deeper_than_python_recurses_is_deleted(launches: Launches, depth: int) -> None:
-    """A container makes one in a moment. It used to end the task that deletes, and the node with it."""
+    """A container can make one in a moment. It used to end the deletion task, and the node with it."""
     launches.prepare()
     here = os.open(launches.work, os.O_RDONLY)
     for _ in range(depth):

@@ -1,4 +1,4 @@
-"""The text of the scripts, and the environment that they set up."""
+"""The text of the launch scripts, and the environment that they set up."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def exports(given: dict[str, str]) -> list[str]:
         ('$HOME `id` "q"', '$HOME `id` "q"'),
     ],
 )
-def test_the_nms_own_marks_are_replaced_and_nothing_else(text: str, expanded: str) -> None:
+def test_only_the_nms_placeholders_are_replaced(text: str, expanded: str) -> None:
     assert expand_command(text, "/g", java_version=11) == expanded
 
 
@@ -90,19 +90,19 @@ def test_a_log_directory_is_literal_in_a_value() -> None:
     assert expand_value("<LOG_DIR>/$X", "/a $b {{c}}<CPS>", java_version=0) == r"/a \$b {{c}}<CPS>/$X"
 
 
-def test_the_nodes_variables_cannot_be_changed_by_a_master() -> None:
+def test_an_am_cannot_change_the_nodes_variables() -> None:
     variables = made({"USER": "root", "PWD": "/", "CONTAINER_ID": "x", "MINE": "1"})
     assert variables.of_node["USER"] == "alice"
     assert variables.other == {"MINE": "1"}
 
 
-def test_administrators_variables_come_last_and_add_to_a_masters() -> None:
+def test_the_administrators_variables_are_appended_to_the_ams() -> None:
     nm = node("MALLOC_ARENA_MAX=$MALLOC_ARENA_MAX,ADDED=$OF_NM/x", OF_NM="/opt")
     assert made({}, nm).other == {"MALLOC_ARENA_MAX": "", "ADDED": "/opt/x"}
     assert made({"MALLOC_ARENA_MAX": "4"}, nm).other["MALLOC_ARENA_MAX"] == "4:4"
 
 
-def test_a_whitelisted_variable_gives_way_to_the_masters() -> None:
+def test_an_am_can_override_a_whitelisted_variable() -> None:
     script = launch_script(
         Environment({}, {"PATH": "/mine"}),
         ("true",),
@@ -121,7 +121,7 @@ def test_a_variable_follows_those_that_it_refers_to() -> None:
     assert exports({"V_A": "$V_B/a", "V_B": "b", "V_C": "$V_A:$V_B"}) == ["V_B", "V_A", "V_C"]
 
 
-def test_variables_that_refer_in_a_circle_are_all_there() -> None:
+def test_variables_with_circular_references_are_all_exported() -> None:
     assert sorted(exports({"V_A": "$V_B", "V_B": "${V_A}"})) == ["V_A", "V_B"]
 
 
@@ -137,12 +137,12 @@ def test_variables_that_refer_in_a_circle_are_all_there() -> None:
         ("a\\", []),
     ],
 )
-def test_references_are_those_that_bash_would_replace(value: str, found: list[str]) -> None:
+def test_references_are_those_that_bash_would_expand(value: str, found: list[str]) -> None:
     assert references(value) == found
 
 
 def test_the_script_does_what_it_says(tmp_path: Path) -> None:
-    """Run by bash: links (directories made on the way), debug copies, the command in the end."""
+    """Run by bash: it makes links and their parent directories, then debug files, and runs the command last."""
     logs, work = tmp_path / "logs", tmp_path / "work"
     logs.mkdir()
     work.mkdir()
@@ -169,8 +169,8 @@ def test_the_script_does_what_it_says(tmp_path: Path) -> None:
     assert info.endswith("broken symlinks(find -L . -maxdepth 5 -type l -ls):\n")
 
 
-def test_a_pid_is_believed_once_its_line_is_whole(tmp_path: Path) -> None:
-    """The session script writes it in place: nobody may take the half of a number for a process."""
+def test_a_pid_counts_once_its_line_is_complete(tmp_path: Path) -> None:
+    """The session script writes it in place, so half of a number could be read."""
     pid_file, script = tmp_path / "c.pid", tmp_path / "launch_container.sh"
     assert read_pid(str(pid_file)) is None
     pid_file.write_text("12")
@@ -183,7 +183,7 @@ def test_a_pid_is_believed_once_its_line_is_whole(tmp_path: Path) -> None:
 
 
 def ran(directory: Path, *, commands: tuple[str, ...] = ("env",), **given: str) -> dict[str, str]:
-    """What `env` prints in a container with these variables, run by bash in a new directory."""
+    """The output of `env` in a container with these variables, run by bash in a new directory."""
     logs, work = directory / "logs", directory / "work"
     logs.mkdir()
     work.mkdir()
@@ -202,7 +202,7 @@ def ran(directory: Path, *, commands: tuple[str, ...] = ("env",), **given: str) 
 @pytest.mark.parametrize(
     ("value", "seen"),
     [
-        # References, as Hadoop has them.
+        # References, as in Hadoop.
         ("$OF_NODE/x", "of the node/x"),
         ("a${OF_NODE}b", "aof the nodeb"),
         ("{{OF_NODE}}<CPS>{{OF_NM}}", "of the node:of the NM"),
@@ -210,11 +210,11 @@ def ran(directory: Path, *, commands: tuple[str, ...] = ("env",), **given: str) 
         ("${NONE:-a default}${OF_NM:+ given}", "a default given"),
         ("[$NONE]", "[]"),
         ("$1$#", "0"),
-        # Quotes and backslashes, as Hadoop has them: the value stands between double quotes.
+        # Quotes and backslashes, as in Hadoop: the value is between double quotes.
         ('it\'s "quoted" $OF_NM', "it's quoted of the NM"),
         ("\"'$OF_NM'\"", "$OF_NM"),
         (r"\$OF_NM \\ \" \x", r'$OF_NM \ " \x'),
-        # Commands and whatever else bash would do: the text as it is.
+        # Commands and other expansions of bash: literal text.
         ("`touch f`", "`touch f`"),
         ("$(touch f)", "$(touch f)"),
         ("$((1+1)) $[1+1]", "$((1+1)) $[1+1]"),

@@ -1,4 +1,4 @@
-"""The tables of the NodeManager's objects: what is legal does something, what is illegal changes nothing."""
+"""The transition tables of the NodeManager: illegal events raise and change nothing."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from yarn.resource import Resource
 
 
 def made(event: type) -> object:
-    """An event of that class: nothing looks into one that is illegal."""
+    """An event of that class; its fields do not matter, because illegal events are not handled."""
     return event(*(None for _ in required_fields(event)))
 
 
@@ -67,15 +67,15 @@ def test_every_event_has_a_handler_and_the_tables_know_their_events() -> None:
     assert set(APPLICATION_LIFECYCLE.events) == {*get_args(ApplicationEvent), *get_args(ContainerOfApplicationEvent)}
 
 
-def test_every_state_can_be_reached_and_left_for_the_final_one() -> None:
-    """From NEW a path leads to every state, and from every state one to DONE: no container hangs by its table."""
+def test_every_container_state_is_reachable_and_leads_to_the_final_one() -> None:
+    """Every state is reachable from NEW, and DONE from every state, so no container can get stuck."""
     edges = {(row.source, target) for row in CONTAINER_LIFECYCLE.rows for target in row.targets}
     assert _reached(NMContainerState.NEW, edges) == set(NMContainerState)
     backwards = {(target, source) for source, target in edges}
     assert _reached(NMContainerState.DONE, backwards) == set(NMContainerState)
 
 
-def test_every_application_state_can_be_reached_and_left_for_the_final_one() -> None:
+def test_every_application_state_is_reachable_and_leads_to_the_final_one() -> None:
     edges = {(row.source, target) for row in APPLICATION_LIFECYCLE.rows for target in row.targets}
     assert _reached(NMApplicationState.NEW, edges) == set(NMApplicationState)
     backwards = {(target, source) for source, target in edges}

@@ -1,4 +1,4 @@
-"""When a process tree is over its memory, and what is said then."""
+"""When a process tree exceeds its memory limits, and the diagnostics for it."""
 
 from __future__ import annotations
 
@@ -32,17 +32,17 @@ def process(pid: int, resident_mb: int = 1, virtual_mb: int = 1, age: int = 2) -
         ([process(10, 1000, 1000)], -103),
     ],
 )
-def test_a_tree_is_over_by_its_aged_processes_or_by_twice_the_limit(
+def test_a_tree_exceeds_the_limit_by_its_older_processes_or_twice_the_limit_by_all(
     tree: list[ProcessSample], status: int | None
 ) -> None:
-    """A process that forks is counted twice for a moment; virtual memory is looked at first."""
+    """A process that forks is counted twice for a moment; virtual memory is checked first."""
     excess = check_memory(container_id(1), tree, LIMITS, PAGE)
     assert (excess and excess.exit_status) == status
 
 
 @pytest.mark.case("H4")
 def test_the_message_has_the_numbers_and_the_processes() -> None:
-    """protocol 5.4; the form is that of exit-memory-cases.json."""
+    """protocol 5.4; the format is that of exit-memory-cases.json."""
     excess = check_memory(container_id(1), [process(10, 100, 150), process(11, 107, 60)], LIMITS, PAGE)
     assert excess is not None
     assert excess.diagnostics == (

@@ -1,4 +1,4 @@
-"""Real processes are looked at: what they use is told, who uses too much is killed (H4)."""
+"""Real processes are measured: their usage is reported, and containers over a limit are killed (H4)."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ async def test_a_process_above_its_memory_is_killed_with_minus_104_and_the_numbe
         end.diagnostics,
     )
     assert match is not None, end.diagnostics
-    # Some of the 200 MB, if the look came while they were being taken.
+    # Part of the 200 MB, if they were being allocated during the measurement.
     excess_mb, used_mb = int(match[1]) / (1 << 20), float(match[2])
     assert 128 < used_mb < 280
     assert used_mb - 128 == pytest.approx(excess_mb, abs=0.1)
@@ -47,7 +47,7 @@ async def test_a_process_above_its_memory_is_killed_with_minus_104_and_the_numbe
 
 
 async def test_a_child_counts_for_its_container(tmp_path: Path) -> None:
-    """Two processes of 90 MB each in a container of 128: the tree is over, neither of them is."""
+    """Two processes of 90 MB each in a container of 128 MB: only the tree exceeds the limit."""
     hold = f"{sys.executable} -c 'import time; x=bytearray(90<<20); time.sleep(5)'"
     async with lone_node(tmp_path, EVERY_200_MS) as node:
         end = await node.run(ContainerLaunchContext((f"{hold} & {hold}",)), memory_mb=128)
@@ -55,15 +55,15 @@ async def test_a_child_counts_for_its_container(tmp_path: Path) -> None:
     assert end.diagnostics.count("x=bytearray(90<<20)") >= 2
 
 
-async def test_with_memory_left_to_cgroups_nothing_is_killed(tmp_path: Path) -> None:
-    """yarn.nodemanager.resource.memory.enforced=true is Hadoop's default and ends its polling: so it does here."""
+async def test_with_memory_enforced_by_cgroups_nothing_is_killed(tmp_path: Path) -> None:
+    """yarn.nodemanager.resource.memory.enforced=true, Hadoop's default, ends the polling of memory, as in Hadoop."""
     settings = EVERY_200_MS | {"yarn.nodemanager.resource.memory.enforced": "true"}
     async with lone_node(tmp_path, settings) as node:
         end = await node.run(ContainerLaunchContext((HOLDS_200_MB,)), memory_mb=128)
     assert (end.exit_status, end.diagnostics) == (0, "")
 
 
-def test_an_emulating_node_without_containers_says_so_once() -> None:
+def test_an_emulating_node_without_containers_reports_its_usage_once() -> None:
     sampled: list[Event] = []
     launchers = Launchers(
         ContainersLauncher(None, None, sampled.append),  # type: ignore[arg-type]  # it launches nothing
@@ -74,14 +74,14 @@ def test_an_emulating_node_without_containers_says_so_once() -> None:
     for _ in range(2):
         monitor.measure(Processes(), machine)
     assert sampled == [UtilizationSampled(nothing, nothing)]
-    # One that is gone already.
+    # A container that has already exited.
     monitor.watch(MonitorContainer(container_id(1), 1, 1 << 20, 1 << 20))
     for _ in range(3):
         monitor.measure(Processes(), machine)
     assert sampled == [UtilizationSampled(nothing, nothing)] * 3
 
 
-def test_what_is_looked_at_can_be_switched_off_one_by_one() -> None:
+def test_each_check_can_be_switched_off() -> None:
     def read(**settings: str) -> MonitorSettings:
         return MonitorSettings.read(Configuration.of({f"yarn.nodemanager.{k}": v for k, v in settings.items()}))
 
@@ -92,7 +92,7 @@ def test_what_is_looked_at_can_be_switched_off_one_by_one() -> None:
     assert read(**{"resource-monitor.interval-ms": "500"}).interval_ms == 500
 
 
-async def test_heartbeats_tell_what_containers_and_the_node_really_use(tmp_path: Path) -> None:
+async def test_heartbeats_report_the_measured_usage_of_containers_and_node(tmp_path: Path) -> None:
     busy = f"{sys.executable} -c 'x=bytearray(60<<20)\nwhile True: pass'"
     async with lone_node(tmp_path, EVERY_200_MS) as node:
         await node.start(ContainerLaunchContext((busy,)), memory_mb=1024)
@@ -111,8 +111,8 @@ async def test_heartbeats_tell_what_containers_and_the_node_really_use(tmp_path:
     assert use.virtual_memory_mb >= use.physical_memory_mb
 
 
-def test_a_tree_holds_orphans_of_its_session() -> None:
-    """A child whose parent has ended belongs to init, or to who takes orphans, and still to its container's session."""
+def test_a_tree_contains_orphans_of_its_session() -> None:
+    """A child whose parent has exited gets init or the subreaper as parent, but stays in its container's session."""
     script = "(sleep 30 & echo $!); echo ended; exec sleep 30"
     with running("bash", "-c", script, stdout=subprocess.PIPE, start_new_session=True) as process:
         assert process.stdout is not None
@@ -121,7 +121,7 @@ def test_a_tree_holds_orphans_of_its_session() -> None:
         assert set(Processes().trees([process.pid])[process.pid]) == {process.pid, orphan}
 
 
-def test_a_root_that_is_gone_has_no_tree() -> None:
+def test_a_root_that_has_exited_has_no_tree() -> None:
     with running("true") as process:
         process.wait()
     assert Processes().trees([process.pid]) == {}

@@ -1,4 +1,4 @@
-"""A NodeManager with real processes: kills, leftovers, disks, orders, and a clean end."""
+"""A NodeManager with real processes: kills, orphans, disks, orders of the RM, and a clean end."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from nm.shell.daemon import hosting
 from nm.shell.host_environment import DirectoriesInUse
 from nm.shell.node_host import NodeHost
 from nm.shell.node_manager import NodeCoreStart
-from tests.nm.lone_node import ATTEMPT, LoneNode, lone_node, lone_nodes, node_configuration, played_resource_manager
+from tests.nm.lone_node import ATTEMPT, LoneNode, fake_resource_manager, lone_node, lone_nodes, node_configuration
 from tests.nm.waiting import until
 from tests.processes import running
 from wire.event_log import read_event_log
@@ -38,7 +38,7 @@ def run(*commands: str) -> ContainerLaunchContext:
 
 
 def tagged(node: LoneNode, container_id: ContainerId) -> list[int]:
-    """The processes of a container: its tag is theirs, and its token lies below this node's directory."""
+    """The processes of a container: they carry its tag, and a token file below this node's directory."""
     found = []
     for process in all_processes():
         variables = environment_of(process.pid)
@@ -49,24 +49,24 @@ def tagged(node: LoneNode, container_id: ContainerId) -> list[int]:
 
 
 def sessions(node: LoneNode, container_id: ContainerId) -> set[int]:
-    """Those of the container's processes: the wrapper's, the container's own, and any that a child made.
+    """The sessions of a container's processes: the wrapper's, the container's own, and those that children made.
 
-    One that is just ending has none: the kernel says 0 or -1.
+    A process that is exiting has none: the kernel reports 0 or -1.
     """
     found = (stat_of(pid) for pid in tagged(node, container_id))
     return {stat.session for stat in found if stat is not None and stat.session > 0}
 
 
 async def stop(node: LoneNode, container_id: ContainerId) -> None:
-    async with node.master() as master:
-        assert (await master.stop_containers((container_id,))).succeeded == (container_id,)
+    async with node.application_master() as am:
+        assert (await am.stop_containers((container_id,))).succeeded == (container_id,)
 
 
 # The end of the node
 
 
-async def test_a_node_that_stops_leaves_no_process_no_port_no_lock(tmp_path: Path) -> None:
-    """Also what left its session, and what ignores TERM, is gone; the RM has had the good-bye."""
+async def test_a_stopped_node_leaves_no_process_no_port_no_lock(tmp_path: Path) -> None:
+    """Also processes that left their session or ignore TERM are killed; the node has unregistered."""
     async with lone_node(tmp_path) as node:
         stubborn = await node.start(run("trap '' TERM; while true; do sleep 1; done"))
         escaped = await node.start(run("setsid sleep 301 & sleep 60"))
@@ -82,7 +82,7 @@ async def test_a_node_that_stops_leaves_no_process_no_port_no_lock(tmp_path: Pat
         pass
 
 
-async def test_a_node_that_stops_ends_its_containers_once_its_good_bye_is_answered(
+async def test_a_stopping_node_ends_its_containers_once_it_is_unregistered(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     heard: list[type] = []
@@ -98,7 +98,7 @@ async def test_a_node_that_stops_ends_its_containers_once_its_good_bye_is_answer
     assert heard.index(ShutDown) < heard.index(UnregisterCompleted) < heard.index(ContainerExited)
 
 
-async def test_a_node_that_the_rm_sends_away_ends_its_containers(tmp_path: Path) -> None:
+async def test_a_node_that_the_rm_shuts_down_ends_its_containers(tmp_path: Path) -> None:
     async with lone_node(tmp_path) as node:
         container_id = await node.start(run("sleep 60"))
         await node.running(container_id)
@@ -109,7 +109,7 @@ async def test_a_node_that_the_rm_sends_away_ends_its_containers(tmp_path: Path)
     assert node.rm.unregistered == []
 
 
-async def test_a_node_that_is_not_known_any_more_registers_again_with_its_containers(tmp_path: Path) -> None:
+async def test_a_node_that_the_rm_does_not_know_registers_again_with_its_containers(tmp_path: Path) -> None:
     async with lone_node(tmp_path) as node:
         container_id = await node.start(run("sleep 60"))
         await node.running(container_id)
@@ -124,7 +124,7 @@ async def test_a_node_that_is_not_known_any_more_registers_again_with_its_contai
 # Kills
 
 
-async def test_what_a_container_left_in_its_group_is_ended_after_its_exit(tmp_path: Path) -> None:
+async def test_orphans_in_the_process_group_of_an_exited_container_are_ended(tmp_path: Path) -> None:
     async with lone_node(tmp_path) as node:
         end = await node.run(run("(trap '' TERM; sleep 300 & wait) & sleep 0.2; exit 0"))
         assert end.exit_status == 0
@@ -137,7 +137,7 @@ async def test_a_child_that_left_its_session_survives_its_container_as_in_hadoop
         await until(lambda: len(sessions(node, container_id)) == 3, "the child has its own session")
         await stop(node, container_id)
         await node.end_of(container_id)
-        await asyncio.sleep(0.4)
+        await until(lambda: not node.node.launcher.real.launched, "KILL was sent to its process group")
         (survivor,) = tagged(node, container_id)
         found = stat_of(survivor)
         assert found is not None
@@ -145,8 +145,8 @@ async def test_a_child_that_left_its_session_survives_its_container_as_in_hadoop
     assert tagged(node, container_id) == []
 
 
-async def test_a_container_can_be_stopped_at_any_moment_of_its_start(tmp_path: Path) -> None:
-    """Stopped at once, 40 times with growing delays: it always ends, with -105, and nothing runs on."""
+async def test_a_container_can_be_stopped_at_any_moment_of_its_launch(tmp_path: Path) -> None:
+    """Stopped 20 times, with growing delays: it always ends with -105, and no process is left."""
     async with lone_node(tmp_path) as node:
         for delay_ms in range(20):
             container_id = await node.start(run("sleep 60"))
@@ -157,19 +157,19 @@ async def test_a_container_can_be_stopped_at_any_moment_of_its_start(tmp_path: P
             await until(lambda gone=container_id: tagged(node, gone) == [], "the container is gone")
 
 
-async def test_a_process_that_has_the_old_id_of_a_container_is_not_signalled(tmp_path: Path) -> None:
-    """The pid file names a process that is not the wrapper's child: whoever it is, it is left alone."""
-    with running("sleep", "30", start_new_session=True) as stranger:
+async def test_another_process_with_the_old_id_of_a_container_is_not_signalled(tmp_path: Path) -> None:
+    """The pid file names a process that is not the wrapper's child: it is not signalled."""
+    with running("sleep", "30", start_new_session=True) as other:
         async with lone_node(tmp_path) as node:
             container_id = await node.start(run("sleep 60"))
             await node.running(container_id)
             launched = node.node.shell.parts.launcher.real.launched[container_id]  # type: ignore[union-attr]
             real = launched.pid or int(Path(launched.prepared.pid_file).read_text())
             launched.pid = None
-            Path(launched.prepared.pid_file).write_text(f"{stranger.pid}\n")
+            Path(launched.prepared.pid_file).write_text(f"{other.pid}\n")
             await stop(node, container_id)
-            await asyncio.sleep(0.5)
-            assert stranger.poll() is None
+            await until(lambda: len(launched.pending_signals) == 2, "TERM and KILL wait for a process to signal")
+            assert other.poll() is None
             os.killpg(real, signal.SIGKILL)
             await node.end_of(container_id)
 
@@ -186,8 +186,8 @@ async def test_many_containers_start_at_once(tmp_path: Path) -> None:
             assert (await node.end_of(container_id)).exit_status == 0
 
 
-async def test_a_retry_finds_its_links_anew_and_its_files_again(tmp_path: Path) -> None:
-    """A second start in the same directory: what it wrote is there, and a link to a directory still leads there."""
+async def test_a_relaunched_container_finds_its_files_and_new_links(tmp_path: Path) -> None:
+    """A second launch in the same directory: its files and the link to a directory are still there."""
     (tmp_path / "tree").mkdir()
     (tmp_path / "tree" / "inside").write_text("x")
     archive = shutil.make_archive(str(tmp_path / "data"), "gztar", tmp_path / "tree")
@@ -205,8 +205,8 @@ async def test_a_retry_finds_its_links_anew_and_its_files_again(tmp_path: Path) 
         assert (node.logs_of(end.container_id) / "stdout").read_text() == "link/inside\n"
 
 
-async def test_tokens_are_needed_and_must_be_the_rms(tmp_path: Path) -> None:
-    """F49: missing, forged, another node's; and a container token sealed by somebody else refuses its call."""
+async def test_tokens_are_required_and_must_be_signed_by_the_rm(tmp_path: Path) -> None:
+    """F49: missing, forged, of another node; and a container token with a wrong signature refuses the call."""
     async with lone_node(tmp_path) as node:
         container_id = node.container_id()
         request = node.request(run("true"), container_id)
@@ -217,24 +217,24 @@ async def test_tokens_are_needed_and_must_be_the_rms(tmp_path: Path) -> None:
             NMTokenSecretManager(forger).create(attempt, name, "alice"),
             node.rm.nm_tokens.create(attempt, NodeId("127.0.0.1", 1), "alice"),
         ):
-            async with ContainerManagementProtocol(str(name), token=token) as master:
+            async with ContainerManagementProtocol(str(name), token=token) as am:
                 with pytest.raises(InvalidToken):
-                    await master.start_containers((request,))
+                    await am.start_containers((request,))
         forged = ContainerTokenSecretManager(forger).sign(node.rm.container_tokens.check(request.token))
         with pytest.raises(InvalidToken):
             await node.start_all((StartContainerRequest(request.launch_context, forged),))
         assert node.node.core.containers == {}
-        stranger = ApplicationAttemptId(attempt.application_id._replace(id=99), 1)
-        token = node.rm.nm_tokens.create(stranger, name, "bob")
-        async with ContainerManagementProtocol(str(name), token=token) as master:
-            response = await master.start_containers((request,))
+        other = ApplicationAttemptId(attempt.application_id._replace(id=99), 1)
+        token = node.rm.nm_tokens.create(other, name, "bob")
+        async with ContainerManagementProtocol(str(name), token=token) as am:
+            response = await am.start_containers((request,))
         assert "Unauthorized request to start container." in response.failed[container_id].message
 
 
 # Disks
 
 
-async def test_a_disk_that_cannot_be_written_drops_out_and_the_other_one_serves(tmp_path: Path) -> None:
+async def test_a_disk_that_cannot_be_written_is_left_out_and_the_other_one_is_used(tmp_path: Path) -> None:
     (tmp_path / "broken").write_text("a file where a directory should be")
     settings = {
         "yarn.nodemanager.local-dirs": f"{tmp_path}/broken,{tmp_path}/local",
@@ -248,7 +248,7 @@ async def test_a_disk_that_cannot_be_written_drops_out_and_the_other_one_serves(
     assert health.report.startswith(f"1/2 local-dirs have errors:  [ {tmp_path}/broken : Not a directory: ")
 
 
-async def test_without_a_good_disk_a_node_is_unhealthy_and_its_containers_end_with_minus_101(tmp_path: Path) -> None:
+async def test_a_node_with_only_bad_disks_is_unhealthy_and_its_containers_end_with_minus_101(tmp_path: Path) -> None:
     settings = {"yarn.nodemanager.disk-health-checker.interval-ms": "50"}
     async with lone_node(tmp_path, settings) as node:
         assert (await node.run(run("true"))).exit_status == 0
@@ -265,8 +265,8 @@ async def test_without_a_good_disk_a_node_is_unhealthy_and_its_containers_end_wi
         assert (await node.run(run("true"))).exit_status == 0
 
 
-async def test_a_full_disk_is_told(tmp_path: Path) -> None:
-    """Full as configured: no disk is below 0 % use."""
+async def test_a_full_disk_is_reported(tmp_path: Path) -> None:
+    """The limit of 0 % use makes every disk full."""
     key = "yarn.nodemanager.disk-health-checker.max-disk-utilization-per-disk-percentage"
     async with lone_node(tmp_path, {key: "0"}) as node:
         health = node.rm.registrations[0].health
@@ -276,14 +276,14 @@ async def test_a_full_disk_is_told(tmp_path: Path) -> None:
     assert end.exit_status == -101
 
 
-# What keeps a node from starting
+# Errors at the start
 
 
 @pytest.mark.parametrize("part", [".", "127.0.0.1"], ids=["alone", "in a pack"])
-async def test_what_a_killed_node_manager_had_begun_is_not_begun_again(tmp_path: Path, part: str) -> None:
-    """It is told by what the killed one kept of its containers; other names are no containers."""
-    begun = ContainerId(ATTEMPT, 1)
-    for name in (str(begun), "notes"):
+async def test_containers_that_a_killed_node_manager_started_are_not_started_again(tmp_path: Path, part: str) -> None:
+    """Known from the private directories of the killed one; directories with other names are ignored."""
+    started = ContainerId(ATTEMPT, 1)
+    for name in (str(started), "notes"):
         (tmp_path / "local" / part / "nmPrivate" / str(ATTEMPT.application_id) / name).mkdir(parents=True)
     packed = {"yarn.yarnling.pack": "1" if part == "." else "2"}
     async with lone_nodes(tmp_path, packed) as nodes:
@@ -291,10 +291,10 @@ async def test_what_a_killed_node_manager_had_begun_is_not_begun_again(tmp_path:
         refused, other = node.container_id(), node.container_id()
         response = await node.start_all((node.request(run("true"), refused), node.request(run("true"), other)))
         assert response.succeeded == (other,)
-        assert "Attempt to relaunch the same container" in response.failed[begun].message
+        assert "Attempt to relaunch the same container" in response.failed[started].message
 
 
-async def test_two_nodes_cannot_have_one_directory(tmp_path: Path) -> None:
+async def test_two_nodes_cannot_share_a_directory(tmp_path: Path) -> None:
     async with lone_node(tmp_path) as node:
         container_id = await node.start(run("sleep 60"))
         await node.running(container_id)
@@ -304,8 +304,8 @@ async def test_two_nodes_cannot_have_one_directory(tmp_path: Path) -> None:
         assert tagged(node, container_id) != []
 
 
-async def test_a_node_names_what_keeps_it_from_starting(tmp_path: Path) -> None:
-    async with played_resource_manager(tmp_path) as (_, port):
+async def test_a_node_that_cannot_start_names_the_reason(tmp_path: Path) -> None:
+    async with fake_resource_manager(tmp_path) as (_, port):
         taken = await asyncio.start_server(lambda r, w: None, "127.0.0.1", 0)
         taken_port = taken.sockets[0].getsockname()[1]
         for settings, match in (
@@ -323,7 +323,7 @@ async def test_a_node_names_what_keeps_it_from_starting(tmp_path: Path) -> None:
 
 
 async def test_a_node_with_another_clusters_secret_is_refused(tmp_path: Path) -> None:
-    async with played_resource_manager(tmp_path) as (rm, port):
+    async with fake_resource_manager(tmp_path) as (rm, port):
         (tmp_path / "other").write_bytes(b"x" * 32)
         (tmp_path / "other").chmod(0o600)
         conf = node_configuration(tmp_path, port, {"yarn.yarnling.cluster-secret-file": str(tmp_path / "other")})
@@ -333,8 +333,8 @@ async def test_a_node_with_another_clusters_secret_is_refused(tmp_path: Path) ->
         assert rm.registrations == []
 
 
-async def test_a_node_that_cannot_reach_the_rm_ends_when_its_patience_does(tmp_path: Path) -> None:
-    async with played_resource_manager(tmp_path) as (_, port):
+async def test_a_node_that_cannot_reach_the_rm_ends_after_the_configured_wait(tmp_path: Path) -> None:
+    async with fake_resource_manager(tmp_path) as (_, port):
         pass
     settings = {
         "yarn.resourcemanager.connect.max-wait.ms": "200",
@@ -368,8 +368,8 @@ async def test_a_recorded_run_replayed_into_a_new_core_gives_the_same_effects(tm
     assert count > 20
 
 
-async def test_an_environment_that_no_process_can_have_is_the_containers_end(tmp_path: Path) -> None:
-    """A value that refers to a long one twice: the container fails and says why, and the node lives on."""
+async def test_a_container_with_too_large_an_environment_fails(tmp_path: Path) -> None:
+    """A value that refers twice to a long one: the container fails with the reason, and the node runs on."""
     async with lone_node(tmp_path) as node:
         environment = {"A": "x" * 100_000, "B": "$A$A"}
         end = await node.run(ContainerLaunchContext(("true",), environment))
@@ -378,8 +378,8 @@ async def test_an_environment_that_no_process_can_have_is_the_containers_end(tmp
         assert (await node.run(run("true"))).exit_status == 0
 
 
-async def test_what_bash_would_act_on_reaches_the_containers_command_only(tmp_path: Path) -> None:
-    """BASH_ENV: a file that each bash runs first. The node's own scripts write which process is the container's."""
+async def test_variables_that_bash_acts_on_reach_only_the_containers_command(tmp_path: Path) -> None:
+    """BASH_ENV: a file that each bash runs first. The node's own scripts must not: they write the process id."""
     (tmp_path / "first").write_text(f'echo "$0 $*" >> {tmp_path}/ran\n')
     async with lone_node(tmp_path) as node:
         end = await node.run(ContainerLaunchContext(("exit 7",), {"BASH_ENV": str(tmp_path / "first")}))
@@ -387,8 +387,8 @@ async def test_what_bash_would_act_on_reaches_the_containers_command_only(tmp_pa
     assert len((tmp_path / "ran").read_text().splitlines()) == 1
 
 
-async def test_an_attack_by_names_and_values_reaches_nothing_outside(tmp_path: Path) -> None:
-    """The three of one report: a link that escapes, a link name that is shell, a value that is."""
+async def test_an_attack_by_names_and_values_has_no_effect_outside(tmp_path: Path) -> None:
+    """Three attacks of one report: a link that leads outside, a link name with shell code, a value with shell code."""
     outside = tmp_path / "outside"
     outside.mkdir()
     (outside / "link").symlink_to("kept")
@@ -411,8 +411,8 @@ async def test_an_attack_by_names_and_values_reaches_nothing_outside(tmp_path: P
     assert os.listdir(outside) == ["link"]
 
 
-async def test_a_node_listens_on_another_host_than_it_names(tmp_path: Path) -> None:
-    """yarn.nodemanager.bind-host: what masters call may be a proxy, at the same port (ContainerManagerImpl)."""
+async def test_a_node_can_listen_on_another_host_than_its_name(tmp_path: Path) -> None:
+    """yarn.nodemanager.bind-host: AMs may call a proxy, at the same port (ContainerManagerImpl)."""
     async with lone_node(tmp_path, {"yarn.nodemanager.bind-host": "127.0.0.9"}) as node:
         node_id = node.node.node_id
         assert node_id.host == "127.0.0.1"

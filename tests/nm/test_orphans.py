@@ -1,4 +1,4 @@
-"""What is left of a killed NM's containers ends, parents before their children: no worker tells of an ended task."""
+"""Orphans of a killed NM are killed, parents before their children, so that no parent reports a killed child."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.processes import running
 TOKENS = "/local/nmPrivate/application_1_0001/container_1_0001_01_000002/container_tokens"
 
 
-async def test_a_process_that_lost_its_parent_is_the_same_process() -> None:
+async def test_a_process_whose_parent_exited_is_the_same_process() -> None:
     with running("/bin/sh", "-c", "sleep 60 & echo $!; wait", stdout=subprocess.PIPE, start_new_session=True) as parent:
         assert parent.stdout is not None
         child = stat_of(int(parent.stdout.readline()))
@@ -28,7 +28,7 @@ async def test_a_process_that_lost_its_parent_is_the_same_process() -> None:
         await until(lambda: (now := stat_of(child.pid)) is None or now.started_ticks != child.started_ticks, "its end")
 
 
-async def test_another_process_with_the_same_number_is_left_alone() -> None:
+async def test_another_process_with_the_same_id_is_not_killed() -> None:
     with running("sleep", "60") as process:
         found = stat_of(process.pid)
         assert found is not None
@@ -38,8 +38,8 @@ async def test_another_process_with_the_same_number_is_left_alone() -> None:
         assert process.wait() == -signal.SIGKILL
 
 
-def test_who_began_first_ends_first(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Numbers are given anew from the lowest: a child's may be below its parent's."""
+def test_parents_are_killed_before_their_children(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Process ids wrap around: a child's may be lower than its parent's."""
     worker, task = ProcessStat(900, 1, 900, 900, 100), ProcessStat(300, 900, 900, 900, 200)
     alive = {task.pid: task, worker.pid: worker}
     ended: list[ProcessStat] = []

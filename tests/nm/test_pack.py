@@ -1,4 +1,4 @@
-"""Several nodes in one process: each is a node of its own to whoever calls it, and to whoever looks at its files."""
+"""Several nodes in one process: each has its own address, containers and files."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ import pytest
 from nm.shell.daemon import hosting
 from nm.shell.node_host import NodeHost
 from tests.nm.lone_node import WAIT_S, lone_nodes, node_configuration, played_resource_manager
+from wire.protocols.container_management import ContainerManagementProtocol
+from tests.nm.lone_node import WAIT_S, fake_resource_manager, lone_nodes, node_configuration
 from wire.protocols.container_management import ContainerManagementProtocol
 from wire.server import RpcServer
 from yarn.containers import ContainerLaunchContext
@@ -28,7 +30,7 @@ async def test_each_node_of_a_pack_has_its_address_its_containers_and_its_direct
         assert {request.node_id for request in nodes[0].rm.registrations} == {node.node.node_id for node in nodes}
         for number, node in enumerate(nodes[1:], 1):
             launch = ContainerLaunchContext((f"echo $NM_HOST:$NM_PORT $PWD > {tmp_path}/said-{number}",))
-            # Ids of containers are the cluster's; here each node's master counts for itself.
+            # Container ids are unique in a cluster; here each node counts its own.
             node._numbers = 10 * number
             assert (await node.run(launch)).exit_status == 0
             name, place = (tmp_path / f"said-{number}").read_text().split()
@@ -38,20 +40,20 @@ async def test_each_node_of_a_pack_has_its_address_its_containers_and_its_direct
         assert not nodes[0].local_dir.exists()
 
 
-async def test_a_token_is_good_for_the_node_that_it_names(tmp_path: Path) -> None:
-    """A promise of one node is none of another's, and a node that is not here cannot be reached here."""
+async def test_a_token_is_valid_only_for_the_node_that_it_names(tmp_path: Path) -> None:
+    """A container token for another node is refused, and so is an NM token for a node in another process."""
     async with lone_nodes(tmp_path, PACK_OF_3) as (first, second, _):
         promise = first.request(ContainerLaunchContext(("true",)), first.container_id())
         with pytest.raises(InvalidToken, match=rf"is for {first.node.node_id}, this NodeManager is"):
             await second.start_all((promise,))
-        stranger = first.node.node_id._replace(host="127.0.0.99")
-        token = first.rm.nm_tokens.create(first.attempt, stranger, "alice")
-        async with ContainerManagementProtocol(str(first.node.node_id), token=token) as master:
+        elsewhere = first.node.node_id._replace(host="127.0.0.99")
+        token = first.rm.nm_tokens.create(first.attempt, elsewhere, "alice")
+        async with ContainerManagementProtocol(str(first.node.node_id), token=token) as am:
             with pytest.raises(InvalidToken, match="is not valid for any node of this process"):
-                await master.get_container_statuses(())
+                await am.get_container_statuses(())
 
 
-async def test_a_node_that_is_sent_away_leaves_the_others(tmp_path: Path) -> None:
+async def test_a_node_that_the_rm_shuts_down_leaves_the_others_running(tmp_path: Path) -> None:
     async with lone_nodes(tmp_path, PACK_OF_3) as nodes:
         rm = nodes[0].rm
         container_ids = {}
@@ -73,17 +75,17 @@ async def test_a_node_that_is_sent_away_leaves_the_others(tmp_path: Path) -> Non
                 assert status.container_id == container_ids[node.node.node_id]
 
 
-async def test_a_pack_takes_another_port_if_one_of_its_nodes_cannot_have_it(
+async def test_a_pack_uses_another_port_if_one_of_its_nodes_cannot_have_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A port that is free on the first address and taken on another: all nodes move to one that all can have."""
+    """A port that is free on the first address and used on another: all nodes get a port that is free on all."""
     listen, asked = RpcServer._listen, []
 
     def refused_once(server: RpcServer, *arguments: object) -> int:
         asked.append(arguments)
         return 0 if len(asked) == 1 and server._further_hosts else listen(server, *arguments)  # type: ignore[arg-type]
 
-    async with played_resource_manager(tmp_path) as (_, port):
+    async with fake_resource_manager(tmp_path) as (_, port):
         monkeypatch.setattr(RpcServer, "_listen", refused_once)
         stopping = asyncio.Event()
         async with NodeHost.start(hosting(node_configuration(tmp_path, port, PACK_OF_3)), {}, stopping) as host:

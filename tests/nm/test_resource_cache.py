@@ -1,4 +1,4 @@
-"""Copies of files: who shares which, and when one may go."""
+"""Copies of files: which containers share one, and when it is deleted."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def launch(**links: LocalResource) -> ContainerLaunchContext:
     return ContainerLaunchContext(("cat words",), local_resources=links)
 
 
-def test_a_container_starts_when_its_last_file_is_there(node: Node) -> None:
+def test_a_container_is_launched_when_its_last_file_was_fetched(node: Node) -> None:
     node.start(1, launch=launch(a=file("a"), b=file("b")))
     first, second = node.of(FetchResource)
     node.step(ResourceFetched(second.fetch_id, "/cache/11/b", 20))
@@ -69,22 +69,22 @@ def test_a_changed_file_is_another_copy(node: Node) -> None:
 
 
 @pytest.mark.parametrize(("visibility", "is_shared"), [(PUBLIC, True), (PRIVATE, True), (APPLICATION, False)], ids=str)
-def test_who_shares_a_copy(node: Node, visibility: LocalResourceVisibility, is_shared: bool) -> None:
-    """One user's applications share PUBLIC and PRIVATE copies; numbers count in each cache."""
+def test_which_containers_share_a_copy(node: Node, visibility: LocalResourceVisibility, is_shared: bool) -> None:
+    """Applications of one user share PUBLIC and PRIVATE copies; each cache numbers its own directories."""
     node.start(1, launch=launch(words=file(visibility=visibility)))
     token = container_token(1, attempt=OTHER_ATTEMPT)
     node.start(tokens=(token,), caller=nm_token(OTHER_ATTEMPT), launch=launch(words=file(visibility=visibility)))
     assert [fetch.number for fetch in node.of(FetchResource)] == ([] if is_shared else [10])
 
 
-def test_one_file_under_two_names_gets_the_last_one(node: Node) -> None:
-    """ResourceSet keys by the file (golden case "one resource under two link names")."""
+def test_a_file_under_two_link_names_gets_the_last_one(node: Node) -> None:
+    """ResourceSet is keyed by the file (golden case "one resource under two link names")."""
     node.start(1, launch=launch(a=file(), b=file()))
     node.step(ResourceFetched(node.one(FetchResource).fetch_id, "/cache/10/words", 1))
     assert node.one(LaunchContainer).links == {"b": "/cache/10/words"}
 
 
-def test_a_file_that_cannot_be_had_fails_all_that_wait_for_it(node: Node) -> None:
+def test_a_file_that_cannot_be_fetched_fails_all_containers_that_wait_for_it(node: Node) -> None:
     node.start(1, launch=launch(words=file()))
     fetch = node.one(FetchResource)
     node.start(2, launch=launch(words=file()))
@@ -99,14 +99,14 @@ def test_a_file_that_cannot_be_had_fails_all_that_wait_for_it(node: Node) -> Non
         assert end.diagnostics.endswith("File file:/words does not exist\n")
 
 
-def test_a_file_that_could_not_be_had_is_tried_again_by_the_next_container(node: Node) -> None:
+def test_a_file_that_could_not_be_fetched_is_fetched_again_for_the_next_container(node: Node) -> None:
     node.start(1, launch=launch(words=file()))
     node.step(ResourceFetchFailed(node.one(FetchResource).fetch_id, "no"))
     node.start(2, launch=launch(words=file()))
     assert node.one(FetchResource).number == 11
 
 
-def test_a_container_that_is_killed_while_it_waits_never_starts(node: Node) -> None:
+def test_a_container_that_is_killed_while_it_waits_for_files_is_never_launched(node: Node) -> None:
     node.start(1, launch=launch(words=file()))
     fetch = node.one(FetchResource)
     node.step(StopContainers(1, nm_token(), (container_id(1),)))
@@ -117,7 +117,7 @@ def test_a_container_that_is_killed_while_it_waits_never_starts(node: Node) -> N
     assert node.of(LaunchContainer) == []
 
 
-def test_a_copy_that_comes_after_its_applications_end_is_deleted(node: Node) -> None:
+def test_a_copy_that_is_fetched_after_its_applications_end_is_deleted(node: Node) -> None:
     node.start(1, launch=launch(words=file()))
     fetch = node.one(FetchResource)
     node.after(1000, Tick())
@@ -126,8 +126,8 @@ def test_a_copy_that_comes_after_its_applications_end_is_deleted(node: Node) -> 
     assert node.one(DeleteResource).path == "/cache/10/words"
 
 
-def test_unused_copies_go_when_the_caches_are_over_their_target() -> None:
-    """Longest unused first; those in use count but stay (LocalCacheCleaner)."""
+def test_unused_copies_are_deleted_when_the_caches_exceed_their_target() -> None:
+    """Least recently used first; those in use count but stay (LocalCacheCleaner)."""
     node = Node(CoreSettings(cache_target_bytes=250, cache_cleanup_interval_ms=60_000)).register()
     for number, name in enumerate(("old", "newer", "used"), 1):
         node.start(number, launch=launch(x=file(name, PUBLIC)))

@@ -1,4 +1,4 @@
-"""The profile of an emulated container: stages and draws in, its end and its use out."""
+"""The profile of an emulated container: from stages and random numbers to its end and its usage."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ MB = 1 << 20
 
 
 def drawn(*numbers: float) -> Draw:
-    """These numbers, one after the other; more is an error."""
+    """Returns these numbers one after the other; drawing more is an error."""
     numbers_left: Iterator[float] = iter(numbers)
     return lambda: next(numbers_left)
 
@@ -26,23 +26,23 @@ def test_stages_follow_one_another_and_end_with_0() -> None:
 
 
 @pytest.mark.parametrize(("number", "ends_after_ms"), [(0.0, 70), (0.5, 100), (0.9999, 130)])
-def test_jitter_goes_to_both_sides(number: float, ends_after_ms: int) -> None:
+def test_jitter_is_added_or_subtracted(number: float, ends_after_ms: int) -> None:
     assert ResourceProfile.draw((Stage(100, jitter_ms=30),), SIZE, drawn(number)).ends_after_ms == ends_after_ms
 
 
 @pytest.mark.parametrize(("number", "end"), [(0.24, (100, 3)), (0.25, (300, 0))])
-def test_a_stage_may_be_the_last_one_by_chance(number: float, end: tuple[int, int]) -> None:
+def test_a_container_may_exit_after_a_stage_with_a_probability(number: float, end: tuple[int, int]) -> None:
     stages = (Stage(100, exit_code=3, exit_probability=0.25), Stage(200))
     profile = ResourceProfile.draw(stages, SIZE, drawn(number))
     assert (profile.ends_after_ms, profile.exit_code) == end
 
 
-def test_a_sure_exit_draws_nothing() -> None:
+def test_a_certain_exit_draws_no_random_number() -> None:
     profile = ResourceProfile.draw((Stage(100, exit_code=9, exit_probability=1.0), Stage(200)), SIZE, drawn())
     assert (profile.ends_after_ms, profile.exit_code) == (100, 9)
 
 
-def test_a_stage_that_lasts_for_ever_leaves_the_end_to_a_signal() -> None:
+def test_a_stage_that_lasts_forever_ends_by_a_signal() -> None:
     profile = ResourceProfile.draw(
         (Stage(100), Stage(None, memory_first=Amount(7), memory_last=Amount(7))), SIZE, drawn()
     )
@@ -51,7 +51,7 @@ def test_a_stage_that_lasts_for_ever_leaves_the_end_to_a_signal() -> None:
     assert profile.usage_at(10_000_000).memory_bytes == 7 * MB
 
 
-def test_memory_goes_evenly_from_first_to_last_and_cpu_time_adds_up() -> None:
+def test_memory_changes_linearly_and_cpu_time_adds_up() -> None:
     stages = (
         Stage(1000, memory_first=Amount(100), memory_last=Amount(300), cpu=Amount(0.5)),
         Stage(2000, memory_first=Amount(0.5, True), memory_last=Amount(0.5, True), cpu=Amount(1.0, True)),
@@ -64,12 +64,12 @@ def test_memory_goes_evenly_from_first_to_last_and_cpu_time_adds_up() -> None:
     assert profile.usage_at(3000) == profile.usage_at(9999) == Usage(500 * MB, 500 + 4000)
 
 
-def test_a_stage_of_no_length_is_passed() -> None:
+def test_a_stage_of_length_0_is_skipped() -> None:
     profile = ResourceProfile.draw((Stage(0, memory_first=Amount(5)), Stage(0)), SIZE, drawn())
     assert (profile.ends_after_ms, profile.usage_at(0)) == (0, Usage(0, 0))
 
 
-def test_the_same_draws_make_the_same_course() -> None:
+def test_the_same_draws_give_the_same_profile() -> None:
     stages = (Stage(1000, jitter_ms=900, exit_code=1, exit_probability=0.5), Stage(500, jitter_ms=500))
     courses = {ResourceProfile.draw(stages, SIZE, random.Random(seed).random) for seed in (1, 1, 2)}
     assert len(courses) == 2

@@ -1,4 +1,4 @@
-"""SlidingWindowRetryPolicy: which ends are tried again, and how often."""
+"""SlidingWindowRetryPolicy: which exit codes are retried, and how often."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ def policy(context: ContainerRetryContext) -> SlidingWindowRetryPolicy:
 
 
 @pytest.mark.parametrize("code", [0, 137, 143])
-def test_success_and_the_codes_of_kills_are_never_tried_again(code: int) -> None:
+def test_success_and_the_codes_of_kills_are_never_retried(code: int) -> None:
     assert not policy(ContainerRetryContext(ALL, max_retries=-1)).should_retry(code, 0)
 
 
-def test_no_policy_no_retry() -> None:
+def test_without_a_policy_nothing_is_retried() -> None:
     never = policy(ContainerRetryContext(max_retries=5))
     assert not never.is_set
     assert not never.should_retry(1, 0)
 
 
-def test_specific_codes_only() -> None:
+def test_only_specific_codes_are_retried() -> None:
     some = policy(ContainerRetryContext(SPECIFIC, frozenset({4, 5}), max_retries=1))
     assert [some.should_retry(code, 0) for code in (3, 4, 5)] == [False, True, True]
 
 
-def test_as_often_as_the_context_says() -> None:
+def test_retries_are_limited_by_the_context() -> None:
     twice = policy(ContainerRetryContext(ALL, max_retries=2))
     tried = []
     for _ in range(4):
@@ -41,7 +41,7 @@ def test_as_often_as_the_context_says() -> None:
     assert tried == [True, True, False, False]
 
 
-def test_for_ever() -> None:
+def test_retries_can_be_unlimited() -> None:
     always = policy(ContainerRetryContext(ALL, max_retries=-1))
     for _ in range(100):
         assert always.should_retry(1, 0)

@@ -39,7 +39,7 @@ def test_a_node_offers_what_is_configured_or_detected(settings: dict[str, str], 
     assert offered(settings) == resource
 
 
-def test_a_reserve_that_leaves_nothing_is_refused() -> None:
+def test_a_reservation_of_all_memory_is_refused() -> None:
     with pytest.raises(ConfigurationException, match=r"system-reserved-memory-mb = '16000': leaves no memory of the"):
         offered(DETECT | {RESOURCE + "system-reserved-memory-mb": "16000"})
 

