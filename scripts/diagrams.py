@@ -23,7 +23,7 @@ from yarn import lifecycle, machine  # noqa: E402  the checkout must be on the p
 Table = machine.Lifecycle[Any, Enum] | lifecycle.Lifecycle[Enum, Enum]
 
 PAGES = ROOT / "docs" / "lifecycles"
-SEARCHED = ("rm.core", "rm.scheduler.model", "nm.core")
+SEARCHED = ("rm.core", "rm.scheduler.model", "nm.core", "am.programs.gang.core", "am.programs.mapreduce.core")
 INDEX = "README.md"
 
 

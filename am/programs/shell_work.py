@@ -1,4 +1,4 @@
-"""A shell command for containers, with what it needs: the options of all our programs that run one, spelt as Hadoop's.
+"""A shell command for containers: the options of all applications that run one, spelled like Hadoop's.
 
 A script (`-shell_script`) is shipped to the containers as ExecScript.sh and run by bash, as Hadoop's client does.
 """
@@ -41,13 +41,15 @@ def add_work_options(parser: OptionParser) -> None:
 
 
 def read_work(options: argparse.Namespace, faults: Faults) -> ShellWork:
-    """The work as the options tell; what is wrong with them goes into `faults`."""
+    """The work that the options describe; problems are added to `faults`."""
     has_command, has_script = bool(options.shell_command), options.shell_script is not None
     faults.check(has_command or has_script, "no command: give -shell_command or -shell_script")
     faults.check(not (has_command and has_script), "-shell_command and -shell_script cannot be given together")
     faults.check(options.container_memory > 0, f"-container_memory {options.container_memory}: must be above 0")
     faults.check(options.container_vcores > 0, f"-container_vcores {options.container_vcores}: must be above 0")
-    faults.check(options.shell_cmd_priority >= 0, f"-shell_cmd_priority {options.shell_cmd_priority}: is negative")
+    faults.check(
+        options.shell_cmd_priority >= 0, f"-shell_cmd_priority {options.shell_cmd_priority}: must not be negative"
+    )
     words = ["bash", SCRIPT_LINK] if has_script else [options.shell_command]
     return ShellWork(
         command=" ".join((*words, *options.shell_args)),
@@ -60,11 +62,11 @@ def read_work(options: argparse.Namespace, faults: Faults) -> ShellWork:
 
 
 def refuse_above(capability: Resource, maximum: Resource) -> None:
-    """Raises InvalidResourceRequestException if no container of the cluster can be so large."""
+    """Raises InvalidResourceRequestException if a container of this size can never be allocated in the cluster."""
     above = " and ".join(sizes_above(capability, maximum))
     if above:
         raise InvalidResourceRequestException(
-            f"a container with {above} in this cluster (ask for less: "
+            f"a container with {above} in this cluster (request less: "
             "the largest node and yarn.scheduler.maximum-allocation-* are the bounds)"
         )
 
@@ -75,7 +77,7 @@ def _files_of(options: argparse.Namespace, faults: Faults) -> dict[str, Path]:
     if options.shell_script is not None:
         files[SCRIPT_LINK] = options.shell_script
     for path in files.values():
-        faults.check(path.is_file(), f"{path}: is no file that can be shipped")
+        faults.check(path.is_file(), f"{path}: not a file that can be shipped")
     return files
 
 

@@ -7,8 +7,8 @@ import sys
 from pathlib import Path
 
 from am.client.submission import ApplicationOptions
-from am.programs.core.fixed_width import Width
 from am.programs.distributed_shell.client import DistributedShell
+from am.programs.distributed_shell.core import Width
 from tests.cluster.conftest import eventually
 from yarn.applications import ApplicationReport, ApplicationSubmissionContext, ContainerReport
 from yarn.containers import ContainerLaunchContext

@@ -1,4 +1,4 @@
-"""The client part of a gang: its options, and the context to submit.
+"""The client of gang applications: their options, and the context to submit.
 
 submission = parse(["-shell_command", "mpirun.sh", "-num_containers", "4", "-gang_wait", "60000"])
 """
@@ -10,8 +10,6 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from am.client.launching import local_file
-from am.client.staging import make_staging_directory
 from am.client.submission import (
     ApplicationOptions,
     Faults,
@@ -21,18 +19,18 @@ from am.client.submission import (
     read_application_options,
 )
 from am.programs.gang.core import GangPlan
-from am.programs.gang.job import JOB_FILE, GangJob
 from am.programs.shell_work import ShellWork, add_work_options, read_work, refuse_above
-from am.programs.staged_job import stage
+from am.programs.staged_job import StagedJob, stage_job
 from yarn.applications import ApplicationSubmissionContext
 from yarn.ids import ApplicationId
 from yarn.resource import Resource
 
 PROG = "gang"
 APPLICATION_TYPE = "GANG"
+AM_MODULE = "am.programs.gang.application_master"
 DEFAULT_MASTER_MEMORY_MB = 100
 TRIES_MAX = 20
-"""The pause doubles with each."""
+"""The pause doubles with each try."""
 
 
 class GangSubmission(Struct, frozen=True):
@@ -48,25 +46,24 @@ class GangSubmission(Struct, frozen=True):
 
     def build(self, application_id: ApplicationId, staging_root: Path) -> ApplicationSubmissionContext:
         """The context to submit (am.client.submission.Submission)."""
-        files = {link: local_file(path) for link, path in self.work.files.items()}
-        staging = make_staging_directory(staging_root, application_id)
-        job = GangJob(self.work.command, self.plan, str(staging), self.work.environment, files)
-        return build_context(application_id, self.options, stage(job, JOB_FILE, "am.programs.gang"), APPLICATION_TYPE)
+        job = StagedJob(self.work.command, self.plan, self.work.environment)
+        am_container = stage_job(job, self.work.files, AM_MODULE, application_id, staging_root)
+        return build_context(application_id, self.options, am_container, APPLICATION_TYPE)
 
 
 def make_parser() -> OptionParser:
-    parser = OptionParser(PROG, "Run a shell command in containers that are of use only together: all of them or none.")
+    parser = OptionParser(PROG, "Run a shell command in containers that are useful only together: all of them or none.")
     add_application_options(parser, name=PROG, master_memory_mb=DEFAULT_MASTER_MEMORY_MB)
     add_work_options(parser)
     parser.option("num_containers", "how many members", type=int, default=2)
-    parser.option("gang_wait", "ms after which an incomplete gang gives back all it has", type=int, default=60_000)
-    parser.option("gang_pause", "ms before it asks again the first time; doubles with each", type=int, default=5_000)
-    parser.option("gang_tries", "how often it asks, or begins again when it loses a member", type=int, default=5)
+    parser.option("gang_wait", "ms after which an incomplete gang releases its containers", type=int, default=60_000)
+    parser.option("gang_pause", "ms before the second try; doubles with each further one", type=int, default=5_000)
+    parser.option("gang_tries", "how often the gang tries, or starts again when it loses a member", type=int, default=5)
     return parser
 
 
 def parse(arguments: Sequence[str]) -> GangSubmission:
-    """The submission that the options tell. Raises InvalidArgumentException with every fault."""
+    """The submission that the options describe. Raises InvalidArgumentException with all faults."""
     options = make_parser().parse_args(arguments)
     faults = Faults(PROG)
     application = read_application_options(options, faults)

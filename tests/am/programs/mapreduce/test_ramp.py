@@ -5,16 +5,16 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from am.programs.mapreduce.core.job import Tuning
-from am.programs.mapreduce.core.ramp import (
+from am.programs.mapreduce.core.container_allocator import (
     Demand,
     has_slow_start_passed,
     must_preempt_reduces,
     reduces_to_schedule,
     reduces_to_stop,
 )
+from am.programs.mapreduce.core.job import JobConf
 
-TUNING = Tuning()
+CONF = JobConf()
 HALF_DONE = Demand(
     total_maps=20,
     completed_maps=10,
@@ -35,66 +35,66 @@ STARVED = replace(HALF_DONE, assigned_maps=0, assigned_reduces=8, headroom_mb=0)
 )
 def test_slow_start_is_a_share_of_the_maps_rounded_up(completed: int, total: int, passed: bool) -> None:
     demand = replace(HALF_DONE, total_maps=total, completed_maps=completed)
-    assert has_slow_start_passed(demand, TUNING) is passed
+    assert has_slow_start_passed(demand, CONF) is passed
 
 
 def test_all_reduces_are_scheduled_once_no_map_waits() -> None:
-    assert reduces_to_schedule(replace(HALF_DONE, scheduled_maps=0), TUNING) == 10
+    assert reduces_to_schedule(replace(HALF_DONE, scheduled_maps=0), CONF) == 10
 
 
 def test_reduces_get_the_share_of_maps_done() -> None:
     """limit 8000; ideal 8000 * 0.5 = 4000; the maps' 4000 do not cover their 10000."""
-    assert reduces_to_schedule(HALF_DONE, TUNING) == 4
-    assert reduces_to_schedule(replace(HALF_DONE, completed_maps=5), TUNING) == 2
+    assert reduces_to_schedule(HALF_DONE, CONF) == 4
+    assert reduces_to_schedule(replace(HALF_DONE, completed_maps=5), CONF) == 2
 
 
 def test_the_share_is_never_above_the_ramp_up_limit() -> None:
-    assert reduces_to_schedule(replace(HALF_DONE, completed_maps=19), TUNING) == 4
+    assert reduces_to_schedule(replace(HALF_DONE, completed_maps=19), CONF) == 4
 
 
 def test_what_maps_do_not_need_goes_to_reduces() -> None:
     """limit 8000; ideal 4000 each; maps want 1 + 2 = 3000 of theirs; reduces get 5000."""
-    assert reduces_to_schedule(replace(HALF_DONE, scheduled_maps=1, assigned_maps=2, headroom_mb=6000), TUNING) == 5
+    assert reduces_to_schedule(replace(HALF_DONE, scheduled_maps=1, assigned_maps=2, headroom_mb=6000), CONF) == 5
 
 
 def test_what_reduces_hold_already_counts() -> None:
     """limit 6000, ideal 3000, of which 2 are held."""
     held = replace(HALF_DONE, scheduled_reduces=1, assigned_reduces=1, headroom_mb=1000)
-    assert reduces_to_schedule(held, TUNING) == 1
+    assert reduces_to_schedule(held, CONF) == 1
 
 
-def test_asks_are_withdrawn_when_the_share_shrinks_but_never_running_reduces() -> None:
+def test_requests_are_withdrawn_when_the_share_shrinks_but_running_reduces_stay() -> None:
     """limit 4000 + 2000, ideal 3000, held 5000: two too many; only what is asked for can go."""
     crowded = replace(HALF_DONE, scheduled_reduces=3, assigned_reduces=2, headroom_mb=0)
-    assert reduces_to_schedule(crowded, TUNING) == -2
-    assert reduces_to_schedule(replace(crowded, scheduled_reduces=1, assigned_reduces=9), TUNING) == -1
+    assert reduces_to_schedule(crowded, CONF) == -2
+    assert reduces_to_schedule(replace(crowded, scheduled_reduces=1, assigned_reduces=9), CONF) == -1
 
 
-def test_reduces_are_stopped_only_if_maps_wait_and_none_runs_and_no_room_is_left() -> None:
-    assert must_preempt_reduces(STARVED, TUNING, hanging_ms=0)
-    assert not must_preempt_reduces(replace(STARVED, assigned_maps=1), TUNING, hanging_ms=0)
-    assert not must_preempt_reduces(replace(STARVED, scheduled_maps=0), TUNING, hanging_ms=0)
-    assert not must_preempt_reduces(replace(STARVED, headroom_mb=1000), TUNING, hanging_ms=0)
-    assert must_preempt_reduces(replace(STARVED, headroom_mb=1000, scheduled_reduces=1), TUNING, hanging_ms=0)
+def test_reduces_are_stopped_only_if_maps_wait_none_runs_and_no_memory_is_left() -> None:
+    assert must_preempt_reduces(STARVED, CONF, hanging_ms=0)
+    assert not must_preempt_reduces(replace(STARVED, assigned_maps=1), CONF, hanging_ms=0)
+    assert not must_preempt_reduces(replace(STARVED, scheduled_maps=0), CONF, hanging_ms=0)
+    assert not must_preempt_reduces(replace(STARVED, headroom_mb=1000), CONF, hanging_ms=0)
+    assert must_preempt_reduces(replace(STARVED, headroom_mb=1000, scheduled_reduces=1), CONF, hanging_ms=0)
 
 
-def test_room_of_stopping_containers_is_waited_for() -> None:
-    assert not must_preempt_reduces(replace(STARVED, stopping_mb=1000), TUNING, hanging_ms=1000)
+def test_memory_of_stopping_containers_counts_as_free() -> None:
+    assert not must_preempt_reduces(replace(STARVED, stopping_mb=1000), CONF, hanging_ms=1000)
 
 
 def test_the_delays_of_preemption() -> None:
-    patient = Tuning(preempt_delay_ms=5000)
+    patient = JobConf(preempt_delay_ms=5000)
     assert not must_preempt_reduces(STARVED, patient, hanging_ms=4999)
     assert must_preempt_reduces(STARVED, patient, hanging_ms=5000)
     roomy = replace(STARVED, headroom_mb=5000)
-    assert not must_preempt_reduces(roomy, TUNING, hanging_ms=300_000)
-    assert must_preempt_reduces(roomy, TUNING, hanging_ms=300_001)
+    assert not must_preempt_reduces(roomy, CONF, hanging_ms=300_000)
+    assert must_preempt_reduces(roomy, CONF, hanging_ms=300_001)
 
 
 @pytest.mark.parametrize(("waiting", "stopped"), [(1, 1), (3, 3), (6, 4), (20, 4)])
 def test_reduces_to_stop_are_bounded_by_half_the_limit_and_by_the_need(waiting: int, stopped: int) -> None:
-    assert reduces_to_stop(replace(STARVED, scheduled_maps=waiting), TUNING) == stopped
+    assert reduces_to_stop(replace(STARVED, scheduled_maps=waiting), CONF) == stopped
 
 
 def test_one_map_may_need_several_small_reduces() -> None:
-    assert reduces_to_stop(replace(STARVED, reduce_mb=300, assigned_reduces=5, scheduled_maps=1), TUNING) == 4
+    assert reduces_to_stop(replace(STARVED, reduce_mb=300, assigned_reduces=5, scheduled_maps=1), CONF) == 4

@@ -1,18 +1,17 @@
-"""What a second attempt of the AM takes over: only what its journal says and the files confirm."""
+"""What a second attempt of the AM recovers: only what the journal says and the files confirm."""
 
 from __future__ import annotations
 
 from msgspec.structs import replace
 
 from am.programs.mapreduce.core.job import TaskAttemptId, TaskId, TaskKind
-from am.programs.mapreduce.core.recovery import recover
-from am.programs.mapreduce.core.tasks import Attempt, AttemptState
+from am.programs.mapreduce.core.tasks import AttemptRecord, AttemptState, recover
 from tests.am.builders import APP, GB, container_id, node_id
 
 
-def attempt(task: int, number: int, state: AttemptState, kind: TaskKind = TaskKind.MAP) -> Attempt:
+def attempt(task: int, number: int, state: AttemptState, kind: TaskKind = TaskKind.MAP) -> AttemptRecord:
     attempt_id = TaskAttemptId(TaskId(APP, kind, task), number)
-    return Attempt(attempt_id, container_id(2), node_id("n1"), GB, started_ms=1, state=state, output="/local")
+    return AttemptRecord(attempt_id, container_id(2), node_id("n1"), GB, started_ms=1, state=state, output="/local")
 
 
 RUNNING, SUCCEEDED, FAILED, KILLED = (
@@ -23,7 +22,7 @@ RUNNING, SUCCEEDED, FAILED, KILLED = (
 )
 
 
-def test_what_succeeded_is_recovered_with_its_earlier_attempts() -> None:
+def test_a_succeeded_task_is_recovered_with_its_earlier_attempts() -> None:
     first, second = attempt(0, 0, FAILED), attempt(0, 1, SUCCEEDED)
     recovery = recover([attempt(0, 0, RUNNING), first, attempt(0, 1, RUNNING), second], lambda _: True, 9)
     assert [(task.task_id, task.attempts) for task in recovery.tasks] == [(first.id.task_id, (first, second))]
@@ -44,12 +43,12 @@ def test_a_task_that_ran_again_after_its_output_was_lost_is_recovered() -> None:
     assert [(a.id.number, a.state) for a in task.attempts] == [(0, KILLED), (1, SUCCEEDED)]
 
 
-def test_what_ran_was_killed_with_its_master() -> None:
+def test_attempts_that_ran_when_the_am_ended_were_killed() -> None:
     (killed,) = recover([attempt(0, 0, RUNNING)], lambda _: True, 9).attempts
-    assert killed == replace(attempt(0, 0, KILLED), finished_ms=9, why="its master ended")
+    assert killed == replace(attempt(0, 0, KILLED), finished_ms=9, why="its ApplicationMaster ended")
 
 
-def test_maps_come_before_reduces_and_strange_records_are_passed_over() -> None:
+def test_maps_are_recovered_before_reduces_and_other_records_are_skipped() -> None:
     records = [attempt(1, 0, SUCCEEDED, TaskKind.REDUCE), "what", attempt(3, 0, SUCCEEDED), attempt(2, 0, SUCCEEDED)]
     tasks = recover(records, lambda _: True, 9).tasks
     assert [(task.task_id.kind, task.task_id.number) for task in tasks] == [
