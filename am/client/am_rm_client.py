@@ -19,6 +19,7 @@ import contextlib
 import logging
 import time
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from types import TracebackType
 
 from am.client.environment import AMEnvironment
 from am.core.am_rm_client_state import AMRMClientState
@@ -112,10 +113,12 @@ class AMRMClient:
         await self._tasks.__aenter__()
         return self
 
-    async def __aexit__(self, *exc: object) -> None:
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
         await self._stop_heartbeats()
         try:
-            await self._tasks.__aexit__(*exc)  # type: ignore[arg-type]  # the three arguments of this call
+            await self._tasks.__aexit__(kind, error, traceback)
         finally:
             await self._proxy.close()
 

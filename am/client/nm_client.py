@@ -11,6 +11,7 @@ import time
 from collections import deque
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
+from types import TracebackType
 
 from am.client.environment import AMEnvironment
 from wire.channel import Channels
@@ -61,11 +62,13 @@ class NMClient:
         await self._tasks.__aenter__()
         return self
 
-    async def __aexit__(self, *exc: object) -> None:
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
         for starts in self._starts.values():
             starts.close()
         try:
-            await self._tasks.__aexit__(*exc)  # type: ignore[arg-type]  # the three arguments of this call
+            await self._tasks.__aexit__(kind, error, traceback)
         finally:
             await self._channels.close()
 

@@ -137,6 +137,15 @@ class Faults:
         if not is_right:
             self.found.append(fault)
 
+    def check_positive(self, options: argparse.Namespace, *names: str) -> None:
+        """Each of these options must be above 0."""
+        for name in names:
+            self.check(getattr(options, name) > 0, f"-{name} {getattr(options, name)}: must be above 0")
+
+    def check_not_negative(self, options: argparse.Namespace, *names: str) -> None:
+        for name in names:
+            self.check(getattr(options, name) >= 0, f"-{name} {getattr(options, name)}: must not be negative")
+
     def raise_if_any(self) -> None:
         """Raises InvalidArgumentException with one line for each fault."""
         if self.found:
@@ -177,10 +186,9 @@ def read_application_options(
     options: argparse.Namespace, faults: Faults, *, keep_containers: bool = False
 ) -> ApplicationOptions:
     """The options as parsed; problems are added to `faults`."""
-    faults.check(options.master_memory > 0, f"-master_memory {options.master_memory}: must be above 0")
-    faults.check(options.master_vcores > 0, f"-master_vcores {options.master_vcores}: must be above 0")
+    faults.check_positive(options, "master_memory", "master_vcores")
+    faults.check_not_negative(options, "max_app_attempts")
     faults.check(options.timeout is None or options.timeout > 0, f"-timeout {options.timeout}: must be above 0")
-    faults.check(options.max_app_attempts >= 0, f"-max_app_attempts {options.max_app_attempts}: must not be negative")
     return ApplicationOptions(
         name=options.appname,
         queue=options.queue,

@@ -7,11 +7,22 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
+from typing import ClassVar, Generic
 
 from msgspec import Struct, field
 
-from am.client.submission import Faults, OptionParser, parse_pairs, sizes_above
+from am.client.submission import (
+    ApplicationOptions,
+    Faults,
+    OptionParser,
+    build_context,
+    parse_pairs,
+    sizes_above,
+)
+from am.programs.staged_job import Plan, StagedJob, stage_job
+from yarn.applications import ApplicationSubmissionContext
 from yarn.errors import InvalidArgumentException, InvalidResourceRequestException
+from yarn.ids import ApplicationId
 from yarn.resource import Resource
 
 SCRIPT_LINK = "ExecScript.sh"
@@ -27,6 +38,28 @@ class ShellWork(Struct, frozen=True):
     label: str | None = None
     environment: dict[str, str] = field(default_factory=dict)
     files: dict[str, Path] = field(default_factory=dict)
+
+
+class ShellSubmission(Struct, Generic[Plan], frozen=True):
+    """A Submission of a shell command with a plan: how many containers the AM requests, and when."""
+
+    APPLICATION_TYPE: ClassVar[str]
+    AM_MODULE: ClassVar[str]
+
+    work: ShellWork
+    plan: Plan
+    options: ApplicationOptions
+
+    def check_sizes(self, maximum: Resource) -> list[str]:
+        """No warnings: raises InvalidResourceRequestException if the containers are too large."""
+        refuse_above(self.work.capability, maximum)
+        return []
+
+    def build(self, application_id: ApplicationId, staging_root: Path) -> ApplicationSubmissionContext:
+        """The context to submit (am.client.submission.Submission)."""
+        job = StagedJob(self.work.command, self.plan, self.work.environment)
+        am_container = stage_job(job, self.work.files, self.AM_MODULE, application_id, staging_root)
+        return build_context(application_id, self.options, am_container, self.APPLICATION_TYPE)
 
 
 def add_work_options(parser: OptionParser) -> None:
@@ -45,11 +78,8 @@ def read_work(options: argparse.Namespace, faults: Faults) -> ShellWork:
     has_command, has_script = bool(options.shell_command), options.shell_script is not None
     faults.check(has_command or has_script, "no command: give -shell_command or -shell_script")
     faults.check(not (has_command and has_script), "-shell_command and -shell_script cannot be given together")
-    faults.check(options.container_memory > 0, f"-container_memory {options.container_memory}: must be above 0")
-    faults.check(options.container_vcores > 0, f"-container_vcores {options.container_vcores}: must be above 0")
-    faults.check(
-        options.shell_cmd_priority >= 0, f"-shell_cmd_priority {options.shell_cmd_priority}: must not be negative"
-    )
+    faults.check_positive(options, "container_memory", "container_vcores")
+    faults.check_not_negative(options, "shell_cmd_priority")
     words = ["bash", SCRIPT_LINK] if has_script else [options.shell_command]
     return ShellWork(
         command=" ".join((*words, *options.shell_args)),

@@ -1,4 +1,4 @@
-"""A master whose one container grows: `python -m tests.cluster.growing_master FOLDER` touches FOLDER/grown then.
+"""An AM whose only container grows: `python -m tests.cluster.growing_master FOLDER` touches FOLDER/grown then.
 
 The container holds 300 MB from then on, more than it began with, until FOLDER/go is there.
 """

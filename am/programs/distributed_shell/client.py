@@ -132,7 +132,7 @@ def parse(arguments: Sequence[str]) -> DistributedShell:
         options, faults, keep_containers=options.keep_containers_across_application_attempts
     )
     work = read_work(options, faults)
-    faults.check(options.num_containers > 0, f"-num_containers {options.num_containers}: must be above 0")
+    faults.check_positive(options, "num_containers")
     retry = _read_retry(options, faults)
     faults.raise_if_any()
     return DistributedShell(

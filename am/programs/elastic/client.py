@@ -6,28 +6,17 @@ submission = parse(["-shell_command", "work.sh $ELASTIC_TASK", "-stages", "40,2,
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
-
-from msgspec import Struct
 
 from am.client.submission import (
-    ApplicationOptions,
     Faults,
     OptionParser,
     add_application_options,
-    build_context,
     read_application_options,
 )
 from am.programs.elastic.core import ElasticPlan
-from am.programs.shell_work import ShellWork, add_work_options, read_work, refuse_above
-from am.programs.staged_job import StagedJob, stage_job
-from yarn.applications import ApplicationSubmissionContext
-from yarn.ids import ApplicationId
-from yarn.resource import Resource
+from am.programs.shell_work import ShellSubmission, add_work_options, read_work
 
 PROG = "elastic"
-APPLICATION_TYPE = "ELASTIC"
-AM_MODULE = "am.programs.elastic.application_master"
 DEFAULT_MASTER_MEMORY_MB = 100
 DEFAULT_WORKER_MEMORY_MB = 128
 """A worker is a Python process of 30 MB in addition to what its tasks need."""
@@ -35,22 +24,11 @@ TASKS_MAX = 999_999
 """The largest number that fits the file names of the spool."""
 
 
-class ElasticSubmission(Struct, frozen=True):
+class ElasticSubmission(ShellSubmission[ElasticPlan], frozen=True):
     """A command for each task of an elastic application."""
 
-    work: ShellWork
-    plan: ElasticPlan
-    options: ApplicationOptions
-
-    def check_sizes(self, maximum: Resource) -> list[str]:
-        refuse_above(self.plan.capability, maximum)
-        return []
-
-    def build(self, application_id: ApplicationId, staging_root: Path) -> ApplicationSubmissionContext:
-        """The context to submit (am.client.submission.Submission)."""
-        job = StagedJob(self.work.command, self.plan, self.work.environment)
-        am_container = stage_job(job, self.work.files, AM_MODULE, application_id, staging_root)
-        return build_context(application_id, self.options, am_container, APPLICATION_TYPE)
+    APPLICATION_TYPE = "ELASTIC"
+    AM_MODULE = "am.programs.elastic.application_master"
 
 
 def make_parser() -> OptionParser:
@@ -75,10 +53,8 @@ def parse(arguments: Sequence[str]) -> ElasticSubmission:
     application = read_application_options(options, faults)
     work = read_work(options, faults)
     stages = _read_stages(options.stages, faults)
-    for name in ("tasks_per_worker", "max_workers"):
-        faults.check(getattr(options, name) > 0, f"-{name} {getattr(options, name)}: must be above 0")
-    for name in ("min_workers", "backlog_timeout", "sustained_timeout", "idle_timeout"):
-        faults.check(getattr(options, name) >= 0, f"-{name} {getattr(options, name)}: must not be negative")
+    faults.check_positive(options, "tasks_per_worker", "max_workers")
+    faults.check_not_negative(options, "min_workers", "backlog_timeout", "sustained_timeout", "idle_timeout")
     fits = options.min_workers <= options.max_workers
     faults.check(fits, f"-min_workers {options.min_workers}: must not be above -max_workers {options.max_workers}")
     faults.raise_if_any()

@@ -6,49 +6,27 @@ submission = parse(["-shell_command", "mpirun.sh", "-num_containers", "4", "-gan
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
-
-from msgspec import Struct
 
 from am.client.submission import (
-    ApplicationOptions,
     Faults,
     OptionParser,
     add_application_options,
-    build_context,
     read_application_options,
 )
 from am.programs.gang.core import GangPlan
-from am.programs.shell_work import ShellWork, add_work_options, read_work, refuse_above
-from am.programs.staged_job import StagedJob, stage_job
-from yarn.applications import ApplicationSubmissionContext
-from yarn.ids import ApplicationId
-from yarn.resource import Resource
+from am.programs.shell_work import ShellSubmission, add_work_options, read_work
 
 PROG = "gang"
-APPLICATION_TYPE = "GANG"
-AM_MODULE = "am.programs.gang.application_master"
 DEFAULT_MASTER_MEMORY_MB = 100
 TRIES_MAX = 20
 """The pause doubles with each try."""
 
 
-class GangSubmission(Struct, frozen=True):
+class GangSubmission(ShellSubmission[GangPlan], frozen=True):
     """A command for all members of a gang."""
 
-    work: ShellWork
-    plan: GangPlan
-    options: ApplicationOptions
-
-    def check_sizes(self, maximum: Resource) -> list[str]:
-        refuse_above(self.plan.capability, maximum)
-        return []
-
-    def build(self, application_id: ApplicationId, staging_root: Path) -> ApplicationSubmissionContext:
-        """The context to submit (am.client.submission.Submission)."""
-        job = StagedJob(self.work.command, self.plan, self.work.environment)
-        am_container = stage_job(job, self.work.files, AM_MODULE, application_id, staging_root)
-        return build_context(application_id, self.options, am_container, APPLICATION_TYPE)
+    APPLICATION_TYPE = "GANG"
+    AM_MODULE = "am.programs.gang.application_master"
 
 
 def make_parser() -> OptionParser:
@@ -68,8 +46,7 @@ def parse(arguments: Sequence[str]) -> GangSubmission:
     faults = Faults(PROG)
     application = read_application_options(options, faults)
     work = read_work(options, faults)
-    for name in ("num_containers", "gang_wait", "gang_pause"):
-        faults.check(getattr(options, name) > 0, f"-{name} {getattr(options, name)}: must be above 0")
+    faults.check_positive(options, "num_containers", "gang_wait", "gang_pause")
     faults.check(0 < options.gang_tries <= TRIES_MAX, f"-gang_tries {options.gang_tries}: must be 1 to {TRIES_MAX}")
     faults.raise_if_any()
     plan = GangPlan(

@@ -192,8 +192,7 @@ def parse(arguments: Sequence[str]) -> MapReduceSubmission:
     faults.check(not needs_reducer or bool(options.reducer), "no reduce command: give -reducer or -numReduceTasks 0")
     faults.check(0 <= options.numReduceTasks <= REDUCES_MAX, f"-numReduceTasks must be 0..{REDUCES_MAX}")
     faults.check(0.0 <= options.slow_start <= 1.0, f"-slow_start {options.slow_start}: must be 0..1")
-    for name in ("map_memory", "reduce_memory", "split_size", "max_attempts"):
-        faults.check(getattr(options, name) > 0, f"-{name} {getattr(options, name)}: must be above 0")
+    faults.check_positive(options, "map_memory", "reduce_memory", "split_size", "max_attempts")
     for check in (lambda: check_output(options.output), lambda: parse_pairs(options.cmdenv)):
         _collect(check, faults)
     inputs: dict[Path, int] = {}

@@ -16,7 +16,7 @@ from yarn.states import FinalApplicationStatus
 
 pytestmark = [pytest.mark.cluster, pytest.mark.slow]
 
-# Room for a master and 15 containers of 128 MB.
+# Memory for an AM and 15 containers of 128 MB.
 SMALL = {"yarn.scheduler.minimum-allocation-mb": "128"}
 
 

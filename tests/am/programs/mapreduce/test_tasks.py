@@ -1,12 +1,24 @@
-"""What a second attempt of the AM recovers: only what the journal says and the files confirm."""
+"""Lifecycles of tasks, and what a second attempt of the AM recovers: only what journal and files confirm."""
 
 from __future__ import annotations
 
+from typing import Any
+
+import pytest
 from msgspec.structs import replace
 
 from am.programs.mapreduce.core.job import TaskAttemptId, TaskId, TaskKind
-from am.programs.mapreduce.core.tasks import AttemptRecord, AttemptState, recover
+from am.programs.mapreduce.core.tasks import (
+    ATTEMPT_LIFECYCLE,
+    TASK_LIFECYCLE,
+    AttemptRecord,
+    AttemptState,
+    Task,
+    TaskAttempt,
+    recover,
+)
 from tests.am.builders import APP, GB, container_id, node_id
+from yarn.machine import IllegalTransition, Lifecycle, complement
 
 
 def attempt(task: int, number: int, state: AttemptState, kind: TaskKind = TaskKind.MAP) -> AttemptRecord:
@@ -56,3 +68,18 @@ def test_maps_are_recovered_before_reduces_and_other_records_are_skipped() -> No
         (TaskKind.MAP, 3),
         (TaskKind.REDUCE, 1),
     ]
+
+
+@pytest.mark.parametrize("lifecycle", [ATTEMPT_LIFECYCLE, TASK_LIFECYCLE], ids=lambda lifecycle: lifecycle.name)
+def test_illegal_events_of_tasks_and_attempts(lifecycle: Lifecycle[Any, Any]) -> None:
+    illegal = complement(lifecycle)
+    assert illegal
+    for state, event in illegal:
+        subject: Task | TaskAttempt = Task(TaskId(APP, TaskKind.MAP, 0))
+        if lifecycle is ATTEMPT_LIFECYCLE:
+            attempt_id = TaskAttemptId(TaskId(APP, TaskKind.MAP, 0), 0)
+            subject = TaskAttempt(AttemptRecord(attempt_id, container_id(2), node_id("n1"), GB, started_ms=0))
+        subject.machine.state = state
+        with pytest.raises(IllegalTransition):
+            subject.take(event(), 0)
+        assert subject.state is state

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
@@ -20,21 +18,16 @@ from am.programs.mapreduce.core.events import (
 from am.programs.mapreduce.core.job import JobConf, TaskAttemptId, TaskId, TaskKind
 from am.programs.mapreduce.core.map_reduce import MapReduce
 from am.programs.mapreduce.core.tasks import (
-    ATTEMPT_LIFECYCLE,
-    TASK_LIFECYCLE,
     AttemptRecord,
     AttemptState,
     CommitStarted,
     RecoveredTask,
-    Task,
-    TaskAttempt,
     TaskState,
 )
 from tests.am.builders import APP, ATTEMPT, GB, MB_512, container_id, ended, node_id, node_report
 from tests.am.programs.mapreduce.model import Model, job, started
 from yarn.asks import Preemption, ResourceRequest
 from yarn.errors import YarnException
-from yarn.machine import IllegalTransition, Lifecycle, complement
 from yarn.resource import NONE
 from yarn.states import FinalApplicationStatus, NodeState
 
@@ -470,18 +463,3 @@ def check(model: Model) -> None:
     if model.end is None:
         assert len(model.wanted) == waiting
         assert len(model.running) == sum(task.state is TaskState.RUNNING for task in tasks)
-
-
-@pytest.mark.parametrize("lifecycle", [ATTEMPT_LIFECYCLE, TASK_LIFECYCLE], ids=lambda lifecycle: lifecycle.name)
-def test_illegal_events_of_tasks_and_attempts(lifecycle: Lifecycle[Any, Any]) -> None:
-    illegal = complement(lifecycle)
-    assert illegal
-    for state, event in illegal:
-        subject: Task | TaskAttempt = Task(TaskId(APP, MAP, 0))
-        if lifecycle is ATTEMPT_LIFECYCLE:
-            attempt_id = TaskAttemptId(TaskId(APP, MAP, 0), 0)
-            subject = TaskAttempt(AttemptRecord(attempt_id, container_id(2), node_id("n1"), GB, started_ms=0))
-        subject.machine.state = state
-        with pytest.raises(IllegalTransition):
-            subject.take(event(), 0)
-        assert subject.state is state

@@ -1,4 +1,4 @@
-"""RMContainerAllocator's arithmetic of reduces (protocol 8.2), with numbers worked out by hand."""
+"""The ramp of reduces (RMContainerAllocator, protocol 8.2) with numbers worked out by hand, and the blacklist."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from msgspec.structs import replace
 
 from am.programs.mapreduce.core.container_allocator import (
     Demand,
+    NodeBlacklist,
     has_slow_start_passed,
     must_preempt_reduces,
     reduces_to_schedule,
@@ -98,3 +99,46 @@ def test_reduces_to_stop_are_bounded_by_half_the_limit_and_by_the_need(waiting: 
 
 def test_one_map_may_need_several_small_reduces() -> None:
     assert reduces_to_stop(replace(STARVED, reduce_mb=300, assigned_reduces=5, scheduled_maps=1), CONF) == 4
+
+
+# Hosts with three failures are avoided, unless a third of the cluster would be (RMContainerRequestor)
+
+
+def failed(*hosts: str) -> NodeBlacklist:
+    blacklist = NodeBlacklist(JobConf())
+    for host in hosts:
+        for _ in range(3):
+            blacklist.count_failure(host)
+    return blacklist
+
+
+def test_two_failures_are_tolerated() -> None:
+    blacklist = NodeBlacklist(JobConf())
+    blacklist.count_failure("n1")
+    blacklist.count_failure("n1")
+    assert blacklist.changes(10) == ((), ())
+    assert "n1" not in blacklist
+
+
+def test_the_third_failure_is_sent_once() -> None:
+    blacklist = failed("n1")
+    assert "n1" in blacklist
+    assert blacklist.changes(10) == (("n1",), ())
+    assert blacklist.changes(10) == ((), ())
+
+
+def test_the_blacklist_is_ignored_while_it_has_a_third_of_the_cluster() -> None:
+    blacklist = failed("n1")
+    assert blacklist.changes(4) == (("n1",), ())
+    blacklist.count_failure("n2")
+    blacklist.count_failure("n2")
+    blacklist.count_failure("n2")
+    assert blacklist.changes(4) == ((), ("n1",))
+    assert "n1" not in blacklist
+    assert blacklist.changes(10) == (("n1", "n2"), ())
+
+
+def test_the_threshold_can_be_switched_off() -> None:
+    blacklist = NodeBlacklist(JobConf(failures_per_node_max=1, blacklist_ignored_percent=-1))
+    blacklist.count_failure("n1")
+    assert blacklist.changes(1) == (("n1",), ())
