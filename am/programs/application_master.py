@@ -12,7 +12,7 @@ import asyncio
 import logging
 import sys
 import time
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterator
 from typing import Any
 
 from am.client.am_rm_client import AMRMClient
@@ -43,10 +43,11 @@ from am.core.reconciliation import (
     ReconciliationEvent,
     StopOrphan,
 )
-from yarn.errors import YarnException
+from yarn.errors import InternalError, YarnException
 from yarn.ids import ContainerId, NodeId
 from yarn.machine import StateChanged
 from yarn.settings.resourcemanager import NM_EXPIRY_INTERVAL
+from yarn.settings.yarnling import CHECK_INVARIANTS
 
 EXIT_CRASH = 1
 
@@ -64,15 +65,26 @@ def run_application_master(
     `on_unregistered` is called if the application has finished for good: no other attempt will follow.
     """
     logging.basicConfig(level=logging.INFO, stream=sys.stderr, format="%(asctime)s %(levelname)s %(name)s %(message)s")
+    exit_code, has_unregistered = EXIT_CRASH, False
     try:
         environment = AMEnvironment.read()
         exit_code, has_unregistered = asyncio.run(_run(environment, make_application(environment)))
-    except YarnException as error:
-        _logger.error("ApplicationMaster failed: %s: %s", type(error).__name__, error)
-        return EXIT_CRASH
+    except* (YarnException, InternalError) as group:
+        for error in _leaves(group):
+            trace = error if isinstance(error, InternalError) else None
+            _logger.error("ApplicationMaster failed: %s: %s", type(error).__name__, error, exc_info=trace)
     if has_unregistered:
         on_unregistered()
     return exit_code
+
+
+def _leaves(group: BaseExceptionGroup[YarnException | InternalError]) -> Iterator[YarnException | InternalError]:
+    """The errors of a group without its nesting, which is that of the task groups."""
+    for error in group.exceptions:
+        if isinstance(error, BaseExceptionGroup):
+            yield from _leaves(error)
+        else:
+            yield error
 
 
 async def _run(environment: AMEnvironment, application: Application) -> tuple[int, bool]:
@@ -85,6 +97,8 @@ async def _run(environment: AMEnvironment, application: Application) -> tuple[in
             node_expiry_ms=NM_EXPIRY_INTERVAL.of(environment.configuration),
             check_invariants=environment.check_invariants,
         )
+        if environment.check_invariants:
+            _logger.info("checking invariants after each step (%s)", CHECK_INVARIANTS.key)
         await rm.register(host=environment.host)
         return await master.run(), master.has_unregistered
 

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import asyncio
 
+import pytest
 from msgspec.structs import replace
 
 from am.client.am_rm_client import AMRMClient
+from am.client.environment import AMEnvironment
 from am.client.nm_client import NMClient
 from am.core.actions import Action, Application, ChangeBlacklist, Finish, Leave, StopContainer
 from am.core.events import ContainersCompleted, ContainerStarted, Event, HeartbeatDone
-from am.programs.application_master import ApplicationMaster
+from am.programs import application_master
+from am.programs.application_master import EXIT_CRASH, ApplicationMaster, run_application_master
 from am.programs.distributed_shell.core import DistributedShellCore, Width
 from tests.am.builders import GB, container, container_id, ended, reply
 from tests.am.fake_servers import FakeNodeManager, FakeResourceManager, served
@@ -18,7 +21,12 @@ from wire.caller import Caller
 from wire.proxies.master import ApplicationMasterProxy
 from wire.retry import RetryPolicy
 from yarn.containers import Container, ContainerLaunchContext, ContainerStatus, Token
-from yarn.errors import ApplicationAttemptNotFoundException, CallOutcomeUnknown, InvalidContainerException
+from yarn.errors import (
+    ApplicationAttemptNotFoundException,
+    CallOutcomeUnknown,
+    InternalError,
+    InvalidContainerException,
+)
 from yarn.ids import NodeId
 from yarn.protocols.container_management import (
     GetContainerStatusesResponse,
@@ -198,3 +206,15 @@ async def test_stops_and_the_blacklist_are_carried_out() -> None:
     assert node.stopped == [container_id(2)]
     assert any(request.blacklist_additions == ("n9",) for request in manager.heard)
     assert manager.heard[-1].progress == 0.5
+
+
+def test_an_error_in_a_task_of_the_am_is_logged_with_its_message(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def fail(environment: object, application: object) -> tuple[int, bool]:
+        raise ExceptionGroup("tasks", [InternalError("invariants broken: A-01: ...")])
+
+    monkeypatch.setattr(application_master, "_run", fail)
+    monkeypatch.setattr(AMEnvironment, "read", lambda: None)
+    assert run_application_master(lambda environment: shell()) == EXIT_CRASH
+    assert "ApplicationMaster failed: InternalError: invariants broken: A-01: ..." in caplog.text

@@ -41,6 +41,13 @@ async def test_the_round_trip(three_nodes: Cluster) -> None:
     await until(lambda: not (three_nodes.staging_root / str(application_id)).exists())
 
 
+async def test_an_am_checks_its_invariants_if_its_cluster_does(three_nodes: Cluster) -> None:
+    application_id = await three_nodes.submit(shell("true", count=1))
+    await three_nodes.end_of(application_id)
+    am_logs = [log.path.read_text() for log in three_nodes.client.logs(application_id) if log.name == "stderr"]
+    assert any("checking invariants after each step (yarn.yarnling.check-invariants)" in log for log in am_logs)
+
+
 async def test_a_script_is_shipped_with_its_files(three_nodes: Cluster, tmp_path: Path) -> None:
     script, words = tmp_path / "count.sh", tmp_path / "words.txt"
     script.write_text('echo "$1: $(wc -w < words.txt)"\n')

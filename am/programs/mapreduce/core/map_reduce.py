@@ -61,8 +61,6 @@ from am.programs.mapreduce.core.events import (
 from am.programs.mapreduce.core.job import Job, TaskAttemptId, TaskKind
 from am.programs.mapreduce.core.tasks import (
     LIVE,
-    AttemptFailed,
-    AttemptKilled,
     AttemptState,
     AttemptSucceeded,
     CommitStarted,
@@ -71,6 +69,8 @@ from am.programs.mapreduce.core.tasks import (
     RunAgain,
     Task,
     TaskAttempt,
+    TaskAttemptFailed,
+    TaskAttemptKilled,
     TaskGivenUp,
     TaskRecovered,
     TaskState,
@@ -343,11 +343,11 @@ class MapReduce(ApplicationCore[JobEvent, JobAction]):
         self._run_again(self._task_of(attempt))
 
     def _fail_attempt(self, attempt: TaskAttempt, why: str) -> None:
-        attempt.take(AttemptFailed(), self.now_ms)
+        attempt.take(TaskAttemptFailed(), self.now_ms)
         self._record_end(attempt, why)
 
     def _kill_attempt(self, attempt: TaskAttempt, why: str) -> None:
-        attempt.take(AttemptKilled(), self.now_ms)
+        attempt.take(TaskAttemptKilled(), self.now_ms)
         self._record_end(attempt, why)
 
     def _record_end(self, attempt: TaskAttempt, why: str) -> None:

@@ -61,11 +61,11 @@ class OutputReady(Struct, frozen=True):
     """A map's output can be fetched, or the output of the attempt is in its final place."""
 
 
-class AttemptFailed(Struct, frozen=True):
+class TaskAttemptFailed(Struct, frozen=True):
     """The task failed, could not be started, or its output could not be committed or fetched."""
 
 
-class AttemptKilled(Struct, frozen=True):
+class TaskAttemptKilled(Struct, frozen=True):
     """The attempt ended without its own fault: its node or its output was lost, or it was stopped."""
 
 
@@ -104,12 +104,20 @@ ATTEMPT_LIFECYCLE: Lifecycle[TaskAttempt, AttemptState] = Lifecycle(
     [
         Row(_A.RUNNING, CommitStarted, _A.COMMITTING, None, "a reduce, or a map of a job without reduces"),
         Row(_A.RUNNING, OutputReady, _A.SUCCEEDED, None, "a map's output stays on its node for the reduces"),
-        Row(_A.RUNNING, AttemptFailed, _A.FAILED, None, "exit status other than 0, no report, or refused start"),
-        Row(_A.RUNNING, AttemptKilled, _A.KILLED, None, "lost with its node, preempted, stopped, or the job is over"),
+        Row(_A.RUNNING, TaskAttemptFailed, _A.FAILED, None, "exit status other than 0, no report, or refused start"),
+        Row(
+            _A.RUNNING, TaskAttemptKilled, _A.KILLED, None, "lost with its node, preempted, stopped, or the job is over"
+        ),
         Row(_A.COMMITTING, OutputReady, _A.SUCCEEDED, None, "the output was renamed into place"),
-        Row(_A.COMMITTING, AttemptFailed, _A.FAILED, None, "the output could not be renamed into place"),
-        Row(_A.SUCCEEDED, AttemptFailed, _A.FAILED, None, "a map's output cannot be fetched though its node is there"),
-        Row(_A.SUCCEEDED, AttemptKilled, _A.KILLED, None, "a map's output was lost with its node"),
+        Row(_A.COMMITTING, TaskAttemptFailed, _A.FAILED, None, "the output could not be renamed into place"),
+        Row(
+            _A.SUCCEEDED,
+            TaskAttemptFailed,
+            _A.FAILED,
+            None,
+            "a map's output cannot be fetched though its node is there",
+        ),
+        Row(_A.SUCCEEDED, TaskAttemptKilled, _A.KILLED, None, "a map's output was lost with its node"),
     ],
 )
 
