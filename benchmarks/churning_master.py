@@ -19,7 +19,7 @@ import psutil
 from am.client.am_rm_client import AMRMClient
 from am.client.environment import AMEnvironment
 from am.client.nm_client import NMClient
-from am.core.events import ContainersAllocated, ContainersCompleted, HeartbeatFailed, ShutdownOrdered
+from am.core.events import AllocateFailed, ContainersAllocated, ContainersCompleted, ShutdownOrdered
 from am.core.requests import ContainerRequest
 from yarn.containers import Container, ContainerLaunchContext
 from yarn.resource import Resource
@@ -70,7 +70,7 @@ async def churn(window: int, warm_up: int, measured: int, clock: Clock, result: 
                         rm.add_request(REQUEST)
                     if not before and ended >= warm_up:
                         before, first = clock.read(), ended
-                case ShutdownOrdered() | HeartbeatFailed():
+                case ShutdownOrdered() | AllocateFailed():
                     sys.exit(1)
             if ended >= last:
                 break

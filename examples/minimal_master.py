@@ -10,7 +10,7 @@ import sys
 from am.client.am_rm_client import AMRMClient
 from am.client.environment import AMEnvironment
 from am.client.nm_client import NMClient
-from am.core.events import ContainersAllocated, ContainersCompleted, HeartbeatFailed, ShutdownOrdered
+from am.core.events import AllocateFailed, ContainersAllocated, ContainersCompleted, ShutdownOrdered
 from am.core.requests import ContainerRequest
 from yarn.containers import ContainerLaunchContext
 from yarn.resource import Resource
@@ -41,7 +41,7 @@ async def main(wanted: int) -> None:
                     ours = [status for status in statuses if status.container_id in running]
                     ended += len(ours)
                     failed += sum(status.exit_status != 0 for status in ours)
-                case ShutdownOrdered() | HeartbeatFailed():
+                case ShutdownOrdered() | AllocateFailed():
                     sys.exit(1)
             if ended == wanted:
                 break

@@ -23,7 +23,7 @@ from yarn.machine import Lifecycle  # noqa: E402  the checkout must be on the pa
 Table = Lifecycle[Any, Enum]
 
 PAGES = ROOT / "docs" / "lifecycles"
-SEARCHED = ("rm.core", "rm.scheduler.model", "nm.core")
+SEARCHED = ("rm.core", "rm.scheduler.model", "nm.core", "am.programs.gang.core", "am.programs.mapreduce.core")
 INDEX = "README.md"
 
 

@@ -1,6 +1,6 @@
-"""What an AM finds around it: who it is, its token, and where the RM listens. All of it comes from its NM.
+"""The environment of an AM process: its container, its token, and the cluster's configuration. Its NM sets all of it.
 
-CONTAINER_ID                    its own container, and in it its attempt
+CONTAINER_ID                    its own container, which contains its attempt
 HADOOP_TOKEN_FILE_LOCATION      the file with its AMRM token
 HADOOP_CONF_DIR                 the cluster's configuration (yarn-site.xml: the scheduler's address)
 """
@@ -20,10 +20,11 @@ from yarn.containers import AMRM_KIND, Token
 from yarn.errors import YarnException
 from yarn.ids import ApplicationAttemptId, ContainerId
 from yarn.settings.resourcemanager import SCHEDULER_ADDRESS
+from yarn.settings.yarnling import CHECK_INVARIANTS
 
 
 class AMEnvironment(Struct, frozen=True):
-    """An attempt's own view of its world. `host` is that of its NM."""
+    """What one attempt needs to run. `host` is the host of its NM."""
 
     container_id: ContainerId
     host: str
@@ -37,13 +38,18 @@ class AMEnvironment(Struct, frozen=True):
 
     @property
     def scheduler_target(self) -> str:
-        """The RM's `host:port` for masters."""
+        """The RM's `host:port` for AMs."""
         host, port = SCHEDULER_ADDRESS.of(self.configuration)
         return f"{host}:{port}"
 
+    @property
+    def check_invariants(self) -> bool:
+        """Whether the AM checks am.core.invariants after each step, as the cluster's daemons do."""
+        return CHECK_INVARIANTS.of(self.configuration)
+
     @staticmethod
     def read(environ: Mapping[str, str] | None = None) -> AMEnvironment:
-        """The environment of this process. Raises YarnException, naming what is missing, if it is no AM's."""
+        """The environment of this process (or `environ`). Raises YarnException if it is not that of an AM."""
         variables = os.environ if environ is None else environ
         container_id = ContainerId.parse(_variable(variables, "CONTAINER_ID"))
         token_file = Path(_variable(variables, "HADOOP_TOKEN_FILE_LOCATION"))
@@ -62,7 +68,7 @@ def _variable(variables: Mapping[str, str], name: str) -> str:
     if not value:
         raise YarnException(
             f"{name} is not set: an ApplicationMaster is started by a NodeManager, which sets it (submit the "
-            f"application instead of running its master by hand)"
+            f"application instead of starting its ApplicationMaster yourself)"
         )
     return value
 
@@ -73,5 +79,7 @@ def _amrm_token(path: Path) -> Token:
     except OSError as error:
         raise YarnException(f"HADOOP_TOKEN_FILE_LOCATION = {path}: {error.strerror}") from None
     if token is None:
-        raise YarnException(f"HADOOP_TOKEN_FILE_LOCATION = {path}: no token of kind {AMRM_KIND} (is this a task?)")
+        raise YarnException(
+            f"HADOOP_TOKEN_FILE_LOCATION = {path}: no token of kind {AMRM_KIND}; only an ApplicationMaster gets one"
+        )
     return token

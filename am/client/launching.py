@@ -1,7 +1,7 @@
-"""How our own Python programs are started in containers: the one place that knows interpreter and module path.
+"""Launch contexts for yarnling's own Python modules, and local resources for files.
 
-A container inherits next to nothing from its NM, so its launch context must say which interpreter to use and where our
-packages are. Both are those of the process that submits: on one machine they are the same for all.
+A container inherits almost nothing from its NM, so its launch context must name the interpreter and the directory of
+our packages. Both are those of the submitting process: on one machine they are the same everywhere.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from yarn.errors import InvalidArgumentException
 from yarn.states import LocalResourceType, LocalResourceVisibility
 
 TO_LOG_FILES = "1><LOG_DIR>/stdout 2><LOG_DIR>/stderr"
-"""Sends output where NMs look for it; `<LOG_DIR>` is replaced by the NM."""
+"""Redirects output to the files where an NM expects it; the NM replaces `<LOG_DIR>`."""
 
 _ARCHIVES = (".zip", ".jar", ".tar", ".tgz", ".tar.gz")
 
@@ -31,7 +31,7 @@ def packages_dir() -> str:
 
 
 def python_command(module: str, arguments: Iterable[str] = ()) -> str:
-    """The command that runs one of our modules. -P: files in the work directory must not shadow modules."""
+    """The command that runs a module of ours. -P: files in the work directory must not shadow modules."""
     words = [sys.executable, "-P", "-m", module, *arguments]
     return f"exec {shlex.join(words)} {TO_LOG_FILES}"
 
@@ -43,7 +43,7 @@ def python_launch_context(
     environment: Mapping[str, str] | None = None,
     local_resources: Mapping[str, LocalResource] | None = None,
 ) -> ContainerLaunchContext:
-    """A launch context for one of our modules; `environment` goes over the variables it needs itself."""
+    """A launch context for a module of ours; `environment` is added to the variables that Python needs."""
     return ContainerLaunchContext(
         commands=(python_command(module, arguments),),
         environment={"PYTHONPATH": packages_dir(), **(environment or {})},
@@ -52,9 +52,9 @@ def python_launch_context(
 
 
 def local_file(path: Path, visibility: LocalResourceVisibility = LocalResourceVisibility.APPLICATION) -> LocalResource:
-    """A file as a local resource, as it is now: an NM refuses it once its modification time has changed.
+    """A file as a local resource. An NM refuses it if the file is modified afterwards; archives are unpacked.
 
-    Archives are unpacked. Raises InvalidArgumentException if there is no such file.
+    Raises InvalidArgumentException if `path` is not a regular file.
     """
     try:
         found = path.resolve(strict=True)
@@ -62,6 +62,6 @@ def local_file(path: Path, visibility: LocalResourceVisibility = LocalResourceVi
     except OSError as error:
         raise InvalidArgumentException(f"file {path}: {error.strerror}") from None
     if not found.is_file():
-        raise InvalidArgumentException(f"file {path}: is no regular file")
+        raise InvalidArgumentException(f"file {path}: not a regular file")
     kind = LocalResourceType.ARCHIVE if found.name.endswith(_ARCHIVES) else LocalResourceType.FILE
     return LocalResource(f"file:{quote(str(found))}", status.st_size, status.st_mtime_ns // 1_000_000, kind, visibility)

@@ -1,30 +1,48 @@
-"""NMClient: an AM's side of ContainerManagementProtocol, for all the NMs that it has containers on.
+"""NMClient: an AM's side of ContainerManagementProtocol, for all the NMs on which it has containers.
 
-A start whose outcome is unknown is settled by asking the NM whether it has the container: a container is started once
-or not at all, and the caller is told which.
+If the outcome of a start is unknown, the client asks the NM whether it has the container. So a container is started
+once or not at all, and the caller learns which.
 """
 
 from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Mapping
+from collections import deque
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from types import TracebackType
 
 from am.client.environment import AMEnvironment
-from am.client.node_starts import NodeStarts
 from wire.channel import Channels
 from wire.protocols.container_management import ContainerManagementProtocol
 from wire.retry import FOR_EVER, RetryPolicy
 from yarn.containers import Container, ContainerLaunchContext, ContainerStatus, Token
-from yarn.errors import CallOutcomeUnknown, InvalidToken, NMNotYetReadyException, YarnException
+from yarn.errors import (
+    CallOutcomeUnknown,
+    InvalidArgumentException,
+    InvalidToken,
+    NMNotYetReadyException,
+    YarnException,
+)
 from yarn.ids import ContainerId, NodeId
-from yarn.protocols.container_management import SignalContainerRequest, StartContainerRequest
+from yarn.protocols.container_management import (
+    SignalContainerRequest,
+    StartContainerRequest,
+    StartContainersResponse,
+)
 from yarn.settings.resourcemanager import NM_CLIENT_CONNECT_MAX_WAIT, NM_CLIENT_CONNECT_RETRY_INTERVAL
 from yarn.states import SignalContainerCommand
 
+STARTS_PER_CALL_MAX = 100
+"""Starts in one call. A larger call saves no more, and its callers wait longer."""
+
 
 class NMClient:
-    """Starts, stops and asks after containers. `tokens` may grow while it is used (AMRMClient.nm_tokens)."""
+    """Starts, stops and queries containers. `tokens` may grow while it is used (AMRMClient.nm_tokens).
+
+    Methods raise InvalidToken if there is no token for the NM, and CallOutcomeUnknown if it does not answer in time.
+    """
 
     def __init__(self, tokens: Mapping[NodeId, Token], retry: RetryPolicy) -> None:
         self._tokens = tokens
@@ -36,7 +54,7 @@ class NMClient:
 
     @classmethod
     def connect(cls, environment: AMEnvironment, tokens: Mapping[NodeId, Token]) -> NMClient:
-        """With the waits that the configuration sets for unreachable NMs; nothing is sent yet."""
+        """A client with the configured waits for unreachable NMs; nothing is sent yet."""
         conf = environment.configuration
         return cls(tokens, RetryPolicy.read(conf, NM_CLIENT_CONNECT_MAX_WAIT, NM_CLIENT_CONNECT_RETRY_INTERVAL))
 
@@ -44,25 +62,27 @@ class NMClient:
         await self._tasks.__aenter__()
         return self
 
-    async def __aexit__(self, *exc: object) -> None:
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
         for starts in self._starts.values():
             starts.close()
         try:
-            await self._tasks.__aexit__(*exc)  # type: ignore[arg-type]  # the three that we were given
+            await self._tasks.__aexit__(kind, error, traceback)
         finally:
             await self._channels.close()
 
     async def start(self, container: Container, launch_context: ContainerLaunchContext) -> None:
-        """Start a container. Raises YarnException if it surely was not started, or if its NM stays silent.
+        """Start a container. Raises YarnException if it was definitely not started, or if its NM does not answer.
 
-        Who starts many has them go together, by starting them side by side (in tasks) instead of one after the other.
+        Concurrent starts on one NM share a call; start many containers in tasks, not one after the other.
         """
         if container.token is None:
             raise InvalidToken(
                 f"{container.id} has no container token: only a container from `allocate` can be started"
             )
         request = StartContainerRequest(launch_context, container.token)
-        given_up_s = time.monotonic() + self._retry.max_wait_ms / 1000
+        deadline_s = time.monotonic() + self._retry.max_wait_ms / 1000
         was_unknown = False
         while True:
             error = await self._start_once(container, request)
@@ -74,18 +94,18 @@ class NMClient:
                     return
             if not isinstance(error, CallOutcomeUnknown | NMNotYetReadyException):
                 raise error
-            if self._retry.max_wait_ms != FOR_EVER and time.monotonic() > given_up_s:
+            if self._retry.max_wait_ms != FOR_EVER and time.monotonic() > deadline_s:
                 raise error
             await asyncio.sleep(self._retry.interval_ms / 1000)
 
     async def update(self, container: Container) -> None:
-        """Bring a container its new size, as ContainersUpdated gave it; who does not loses what it grew by.
+        """Apply the new size of a container from ContainersUpdated on its NM; else the RM takes the increase back.
 
-        Raises YarnException if its NM surely did not take it, or stays silent.
+        Raises YarnException if its NM definitely did not apply it, or does not answer.
         """
         if container.token is None:
             raise InvalidToken(f"{container.id} has no container token: only one from ContainersUpdated can be updated")
-        given_up_s = time.monotonic() + self._retry.max_wait_ms / 1000
+        deadline_s = time.monotonic() + self._retry.max_wait_ms / 1000
         while True:
             try:
                 response = await self._proxy(container.node_id).update_container((container.token,))
@@ -93,32 +113,34 @@ class NMClient:
                 status = await self.status(container.id, container.node_id)
                 if (status.capability, status.execution_type) == (container.resource, container.execution_type):
                     return
-                if self._retry.max_wait_ms != FOR_EVER and time.monotonic() > given_up_s:
+                if self._retry.max_wait_ms != FOR_EVER and time.monotonic() > deadline_s:
                     raise
                 await asyncio.sleep(self._retry.interval_ms / 1000)
                 continue
             if container.id in response.succeeded:
                 return
             raise response.failed.get(container.id) or YarnException(
-                f"{container.node_id} says nothing of {container.id}"
+                f"{container.node_id} did not report the outcome for {container.id}"
             )
 
     async def stop(self, container_id: ContainerId, node_id: NodeId) -> None:
-        """Have the NM stop a container (exit status -105). Raises YarnException if it does not handle it."""
+        """Stop a container (exit status -105). Raises YarnException if the NM does not have it."""
         response = await self._proxy(node_id).stop_containers((container_id,))
         if container_id in response.failed:
             raise response.failed[container_id]
 
     async def status(self, container_id: ContainerId, node_id: NodeId) -> ContainerStatus:
-        """How a container does. Raises YarnException if the NM does not handle it (any more)."""
+        """The status of a container. Raises YarnException if the NM does not have it (any more)."""
         response = await self._proxy(node_id).get_container_statuses((container_id,))
         for status in response.statuses:
             if status.container_id == container_id:
                 return status
-        raise response.failed.get(container_id) or YarnException(f"{node_id} says nothing of {container_id}")
+        raise response.failed.get(container_id) or YarnException(
+            f"{node_id} did not report the outcome for {container_id}"
+        )
 
     async def statuses(self, container_ids: tuple[ContainerId, ...], node_id: NodeId) -> tuple[ContainerStatus, ...]:
-        """How those of the containers do that the NM has. Raises YarnException if it cannot be asked."""
+        """The statuses of those of the containers that the NM has. Raises YarnException if it cannot be reached."""
         return (await self._proxy(node_id).get_container_statuses(container_ids)).statuses
 
     async def signal(self, container_id: ContainerId, node_id: NodeId, command: SignalContainerCommand) -> None:
@@ -143,14 +165,14 @@ class NMClient:
         return starts
 
     async def _has(self, container_id: ContainerId, node_id: NodeId) -> bool:
-        """True if the NM has the container. Raises YarnException if it cannot be asked."""
+        """True if the NM has the container. Raises YarnException if it cannot be reached."""
         return any(status.container_id == container_id for status in await self.statuses((container_id,), node_id))
 
     def _proxy(self, node_id: NodeId) -> ContainerManagementProtocol:
         token = self._tokens.get(node_id)
         if token is None:
             raise InvalidToken(
-                f"No token available for {node_id}: the ResourceManager gives it with the first container"
+                f"No token available for {node_id}: the ResourceManager sends it with the first container on that node"
             )
         proxy = self._proxies.get(node_id)
         if proxy is None:
@@ -158,3 +180,92 @@ class NMClient:
             self._proxies[node_id] = proxy
         proxy.use_token(token)
         return proxy
+
+
+_Send = Callable[[tuple[StartContainerRequest, ...]], Awaitable[StartContainersResponse]]
+_Has = Callable[[ContainerId], Awaitable[bool]]
+
+
+@dataclass(slots=True, eq=False)
+class _Start:
+    """`outcome` is set to None once the container is started, else to the error."""
+
+    container_id: ContainerId
+    request: StartContainerRequest
+    outcome: asyncio.Future[YarnException | None]
+
+
+class NodeStarts:
+    """Combines concurrent starts on one NM: startContainers takes many, and a call costs more than a start.
+
+    Starts of one turn of the event loop make one call; those that come while it is under way make the next.
+    `send` is the NM's startContainers, `has` asks it whether it has a container.
+    """
+
+    def __init__(self, send: _Send, has: _Has, tasks: asyncio.TaskGroup) -> None:
+        self._send = send
+        self._has = has
+        self._tasks = tasks
+        self._waiting: deque[_Start] = deque()
+        self._sender: asyncio.Task[None] | None = None
+
+    async def start(self, container_id: ContainerId, request: StartContainerRequest) -> YarnException | None:
+        """None once the container is started, else the error; CallOutcomeUnknown if it may have been started."""
+        outcome: asyncio.Future[YarnException | None] = asyncio.get_running_loop().create_future()
+        self._waiting.append(_Start(container_id, request, outcome))
+        if self._sender is None:
+            self._sender = self._tasks.create_task(self._send_waiting(), name="am-starts")
+        return await outcome
+
+    def close(self) -> None:
+        """Start nothing more; cancel the starts that wait."""
+        if self._sender is not None:
+            self._sender.cancel()
+
+    async def _send_waiting(self) -> None:
+        starts: list[_Start] = []
+        try:
+            while self._waiting:
+                starts = [self._waiting.popleft() for _ in range(min(STARTS_PER_CALL_MAX, len(self._waiting)))]
+                for start, error in zip(starts, await self._send_together(starts), strict=True):
+                    _settle(start, error)
+        except BaseException:
+            # Cancellation included: otherwise the callers would wait forever.
+            for start in (*starts, *self._waiting):
+                start.outcome.cancel()
+            raise
+        finally:
+            self._sender = None
+
+    async def _send_together(self, starts: list[_Start]) -> list[YarnException | None]:
+        try:
+            response = await self._send(tuple(start.request for start in starts))
+        except (InvalidToken, InvalidArgumentException) as error:
+            # One start made the NM refuse the whole call (a forged token, or the sum is too large): find out which.
+            return [error] if len(starts) == 1 else [await self._send_after(error, start) for start in starts]
+        except YarnException as error:
+            return [error] * len(starts)
+        return [_outcome(start.container_id, response) for start in starts]
+
+    async def _send_after(self, error: YarnException, start: _Start) -> YarnException | None:
+        """Start one by itself after a shared call was refused. Starts before a forged token were carried out anyway."""
+        try:
+            if await self._has(start.container_id):
+                return None
+        except YarnException:
+            return error
+        return (await self._send_together([start]))[0]
+
+
+def _settle(start: _Start, error: YarnException | None) -> None:
+    """Set the outcome; its caller may have been cancelled."""
+    if not start.outcome.done():
+        start.outcome.set_result(error)
+
+
+def _outcome(container_id: ContainerId, response: StartContainersResponse) -> YarnException | None:
+    if container_id in response.succeeded:
+        return None
+    return response.failed.get(container_id) or YarnException(
+        f"the NodeManager did not report the outcome for {container_id}"
+    )

@@ -1,11 +1,11 @@
-"""Submissions: applications of ours that are ready to be submitted but for their id.
+"""Submissions: applications that are ready to be submitted as soon as they have an id.
 
     submission = distributed_shell.client.parse(["-shell_command", "date", "-num_containers", "3"])
     new = await client.new_application()
     await client.submit(submission.build(new.application_id, staging_root))
 
-`build` leaves what the AM needs in a staging directory of the application; everything that can be wrong with the
-options is told before, all of it at once where they are read.
+`build` writes what the AM needs into a staging directory of the application. Options are checked before, when they
+are parsed, and all their faults are reported at once.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from yarn.resource import Resource
 
 
 class ApplicationOptions(Struct, frozen=True):
-    """What every application may be given. `timeout_ms`: the client kills it then; None = it waits."""
+    """Options of every application. `timeout_ms`: the client kills it after that time; None = never."""
 
     name: str
     queue: str = "default"
@@ -40,28 +40,28 @@ class ApplicationOptions(Struct, frozen=True):
 
 
 class Submission(Protocol):
-    """An application without its id."""
+    """An application without an id."""
 
     @property
     def options(self) -> ApplicationOptions: ...
 
     def check_sizes(self, maximum: Resource) -> list[str]:
-        """What its user should know of the sizes asked for, where the largest container of the cluster is `maximum`.
+        """Warnings for the user, where the largest container that the cluster can allocate is `maximum`.
 
-        Raises InvalidResourceRequestException if containers are asked for that there can never be.
+        Raises InvalidResourceRequestException if the application requests containers that can never be allocated.
         """
         ...
 
     def build(self, application_id: ApplicationId, staging_root: Path) -> ApplicationSubmissionContext:
-        """The context to submit. Makes the staging directory `<staging_root>/<application_id>`.
+        """The context to submit. Creates the staging directory `<staging_root>/<application_id>`.
 
-        Raises YarnException if that cannot be made, or if a file that is to be shipped is not there.
+        Raises YarnException if that cannot be created, or if a file to ship does not exist.
         """
         ...
 
 
 def sizes_above(capability: Resource, maximum: Resource) -> list[str]:
-    """What of `capability` no container of the cluster can have, such as `memory of 9000 MB, at most 8192`."""
+    """Which parts of `capability` exceed `maximum`, for instance `memory of 9000 MB, at most 8192`."""
     above: list[str] = []
     if capability.memory_mb > maximum.memory_mb:
         above.append(f"memory of {capability.memory_mb} MB, at most {maximum.memory_mb}")
@@ -76,7 +76,7 @@ def build_context(
     am_container: ContainerLaunchContext,
     application_type: str,
 ) -> ApplicationSubmissionContext:
-    """The context of one of our AMs."""
+    """The submission context of an application with these options."""
     return ApplicationSubmissionContext(
         application_id=application_id,
         am_container=am_container,
@@ -94,16 +94,17 @@ def build_context(
 
 
 class OptionParser(argparse.ArgumentParser):
-    """Options with Hadoop's spelling (`-shell_command`, also `--shell_command`); raises instead of exiting.
+    """Parses options spelled like Hadoop's (`-shell_command`, also `--shell_command`).
 
-    `refuse` names Hadoop's options that are not supported, each with its reason.
+    Raises InvalidArgumentException where ArgumentParser would exit. `refuse` names those of Hadoop's options that are
+    not supported, each with its reason.
     """
 
     def __init__(self, prog: str, description: str) -> None:
         super().__init__(prog=prog, description=description, allow_abbrev=False, add_help=False)
 
     def option(self, name: str, meaning: str, **settings: object) -> None:
-        """One option; `settings` are those of add_argument."""
+        """Add one option; `settings` are those of add_argument."""
         self.add_argument(f"-{name}", f"--{name}", dest=name, help=meaning, **settings)  # type: ignore[arg-type]
 
     def refuse(self, reasons: dict[str, str]) -> None:
@@ -127,7 +128,7 @@ class _Refusal(argparse.Action):
 
 @dataclass
 class Faults:
-    """Collects what is wrong with options, to tell it all at once."""
+    """Collects the faults of options, to report them all at once."""
 
     prog: str
     found: list[str] = field(default_factory=list)
@@ -136,14 +137,23 @@ class Faults:
         if not is_right:
             self.found.append(fault)
 
+    def check_positive(self, options: argparse.Namespace, *names: str) -> None:
+        """Each of these options must be above 0."""
+        for name in names:
+            self.check(getattr(options, name) > 0, f"-{name} {getattr(options, name)}: must be above 0")
+
+    def check_not_negative(self, options: argparse.Namespace, *names: str) -> None:
+        for name in names:
+            self.check(getattr(options, name) >= 0, f"-{name} {getattr(options, name)}: must not be negative")
+
     def raise_if_any(self) -> None:
-        """Raises InvalidArgumentException with every fault in a line of its own."""
+        """Raises InvalidArgumentException with one line for each fault."""
         if self.found:
             raise InvalidArgumentException(f"{self.prog}: " + "\n".join(self.found))
 
 
 def parse_pairs(texts: list[str]) -> dict[str, str]:
-    """{name: value} of texts such as NAME=value. Raises InvalidArgumentException for a text without a name."""
+    """{name: value} from texts of the form NAME=value. Raises InvalidArgumentException for any other text."""
     pairs: dict[str, str] = {}
     for text in texts:
         name, _, value = text.partition("=")
@@ -157,14 +167,14 @@ APPLICATION_PRIORITY_HELP = "priority of the application; higher is more importa
 
 
 def add_application_options(parser: OptionParser, *, name: str, master_memory_mb: int) -> None:
-    """The options that all our applications take."""
+    """Add the options of every application; `master_memory_mb`: the default memory of its AM."""
     parser.option("appname", "name of the application", default=name)
     parser.option("queue", "queue to submit to", default="default")
     parser.option("priority", APPLICATION_PRIORITY_HELP, type=int)
     parser.option("timeout", "ms after which the application is killed", type=int)
-    parser.option("master_memory", "MB of memory for the master", type=int, default=master_memory_mb)
-    parser.option("master_vcores", "vcores for the master", type=int, default=1)
-    parser.option("max_app_attempts", "attempts of the master; 0: as the cluster is configured", type=int, default=0)
+    parser.option("master_memory", "MB of memory for the ApplicationMaster", type=int, default=master_memory_mb)
+    parser.option("master_vcores", "vcores for the ApplicationMaster", type=int, default=1)
+    parser.option("max_app_attempts", "attempts of the application; 0: the cluster's setting", type=int, default=0)
     parser.option(
         "attempt_failures_validity_interval", "ms after which a failed attempt no longer counts", type=int, default=-1
     )
@@ -175,11 +185,10 @@ def add_application_options(parser: OptionParser, *, name: str, master_memory_mb
 def read_application_options(
     options: argparse.Namespace, faults: Faults, *, keep_containers: bool = False
 ) -> ApplicationOptions:
-    """The options as read; what is wrong with them goes into `faults`."""
-    faults.check(options.master_memory > 0, f"-master_memory {options.master_memory}: must be above 0")
-    faults.check(options.master_vcores > 0, f"-master_vcores {options.master_vcores}: must be above 0")
+    """The options as parsed; problems are added to `faults`."""
+    faults.check_positive(options, "master_memory", "master_vcores")
+    faults.check_not_negative(options, "max_app_attempts")
     faults.check(options.timeout is None or options.timeout > 0, f"-timeout {options.timeout}: must be above 0")
-    faults.check(options.max_app_attempts >= 0, f"-max_app_attempts {options.max_app_attempts}: must not be negative")
     return ApplicationOptions(
         name=options.appname,
         queue=options.queue,

@@ -1,1 +1,1 @@
-"""The core of an ApplicationMaster: pure; what it has asked for, and what it still has to."""
+"""The cores of an ApplicationMaster: its requests, its application, and what still runs after an RM restart."""

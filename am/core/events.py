@@ -1,4 +1,4 @@
-"""What an AM hears: from the RM by its heartbeats, from the NMs about the containers it starts."""
+"""Events that reach an application: from the RM with each heartbeat, from NMs about containers that are started."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from yarn.resource import Resource
 
 
 class Registered(Struct, frozen=True):
-    """The RM knows this AM. `resource_types` are those that the scheduler compares by (MEMORY, CPU)."""
+    """The RM has registered this attempt. `resource_types`: those that the scheduler compares by (MEMORY, CPU)."""
 
     maximum_capability: Resource
     queue: str
@@ -24,7 +24,10 @@ class Registered(Struct, frozen=True):
 
 
 class Resynced(Struct, frozen=True):
-    """The RM has restarted and knows this AM again. It may never tell what ended meanwhile (am.core.reconciliation)."""
+    """The RM restarted, and this attempt has registered again.
+
+    The RM may never report containers that ended in between (see am.core.reconciliation).
+    """
 
 
 class ContainersFromPreviousAttempts(Struct, frozen=True):
@@ -40,13 +43,13 @@ class NodesUpdated(Struct, frozen=True):
 
 
 class ContainersCompleted(Struct, frozen=True):
-    """Containers that ended. Each end is told exactly once, whatever the RM repeats."""
+    """Containers that ended. Each end is reported exactly once, however often the RM repeats it."""
 
     statuses: tuple[ContainerStatus, ...]
 
 
 class ContainersUpdated(Struct, frozen=True):
-    """Changes of running containers that were granted, and those that were refused."""
+    """Changes of running containers that the RM granted, and those that it refused."""
 
     updated: tuple[UpdatedContainer, ...]
     refused: tuple[UpdateContainerError, ...]
@@ -58,46 +61,46 @@ class PreemptionAsked(Struct, frozen=True):
     preemption: Preemption
 
 
-class Allocation(Struct, frozen=True):
-    """A container, and the request that it answers: None if nothing asks for it any more (give it back)."""
+class AllocatedContainer(Struct, frozen=True):
+    """A container and the request that it satisfies; None if no request is left for it, and it should be released."""
 
     container: Container
     request: ContainerRequest | None
 
 
 class ContainersAllocated(Struct, frozen=True):
-    """Containers that may be started; the requests they answer are taken out of the book."""
+    """Containers that may be started. The requests that they satisfy are no longer outstanding."""
 
-    allocations: tuple[Allocation, ...]
+    allocations: tuple[AllocatedContainer, ...]
 
 
 class HeartbeatDone(Struct, frozen=True):
-    """The last event of each reply: how much more the AM may get, and how many nodes there are."""
+    """The last event of each reply: how much more the application can get, and how many nodes the cluster has."""
 
     headroom: Resource
     cluster_nodes: int
 
 
 class ShutdownOrdered(Struct, frozen=True):
-    """The RM does not know this attempt any more: stop, and do not unregister. Nothing follows."""
+    """The RM no longer knows this attempt: exit without unregistering. It is the last event."""
 
     reason: str
 
 
-class HeartbeatFailed(Struct, frozen=True):
-    """The RM refused a call, or was silent for too long. Nothing follows."""
+class AllocateFailed(Struct, frozen=True):
+    """The RM refused a call, or did not answer for too long. It is the last event."""
 
     error: Exception
 
 
 class ContainerStarted(Struct, frozen=True):
-    """The NM took the container."""
+    """The NM accepted the start of the container."""
 
     container_id: ContainerId
 
 
 class ContainerStartFailed(Struct, frozen=True):
-    """The NM refused the container or could not be reached; it holds its room until it is released."""
+    """The NM refused the start, or could not be reached. The container counts as allocated until it is released."""
 
     container_id: ContainerId
     diagnostics: str
@@ -114,7 +117,7 @@ Event: TypeAlias = (
     | ContainersAllocated
     | HeartbeatDone
     | ShutdownOrdered
-    | HeartbeatFailed
+    | AllocateFailed
     | ContainerStarted
     | ContainerStartFailed
 )

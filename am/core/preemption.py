@@ -1,11 +1,11 @@
-"""Which containers to give back when the RM asks for some: the cheapest ones that are enough.
+"""Which containers to release when the RM asks for some: the cheapest ones that are enough.
 
 A preemption message has two parts. The *strict* contract names containers that will be killed in any case: they are
-given back at once, so that the work is put elsewhere sooner. The *negotiable* contract asks for an amount: any
-containers that add up to it will do. The program says what losing each container would cost (for instance the
+released at once, so that their work is rescheduled sooner. The *negotiable* contract asks for an amount: any
+containers that add up to it will do. The application says what losing each container would cost (for instance the
 seconds that it has run).
 
-    wanted 2 GB; held a=1 GB cost 5, b=2 GB cost 8, c=1 GB cost 9   ->   a, b chosen, then a dropped: b is enough
+    wanted 2 GB; a=1 GB cost 5, b=2 GB cost 8, c=1 GB cost 9   ->   a, b chosen, then a dropped: b is enough
 """
 
 from __future__ import annotations
@@ -20,47 +20,49 @@ from yarn.ids import ContainerId
 from yarn.resource import NONE, Resource
 
 
-class Held(Struct, frozen=True):
-    """A container that may be given back: its size, and what its loss costs in units of the program's choice."""
+class ReleaseCandidate(Struct, frozen=True):
+    """A container that may be released: its size, and what its loss costs in units of the application's choice."""
 
     resource: Resource
     cost: float
 
 
-def containers_to_give_back(preemption: Preemption, held: Mapping[ContainerId, Held]) -> tuple[ContainerId, ...]:
-    """The strict ones still held, then the cheapest others until the negotiable amount is covered.
+def containers_to_release(
+    preemption: Preemption, candidates: Mapping[ContainerId, ReleaseCandidate]
+) -> tuple[ContainerId, ...]:
+    """The strict ones among `candidates`, then the cheapest others until the negotiable amount is covered.
 
-    A container that the program will not part with (its own master, a task about to end) is left out of `held`.
-    If all of `held` is too little, all of it is given.
+    A container that the application wants to keep (its own AM, a task about to end) is left out of `candidates`.
+    If all of them are not enough, all of them are released.
     """
-    strict = [container_id for container_id in preemption.strict if container_id in held]
-    wanted = _wanted(preemption, held)
-    others = sorted((held[c].cost, c) for c in held if c not in preemption.strict)
+    strict = [container_id for container_id in preemption.strict if container_id in candidates]
+    wanted = _wanted(preemption, candidates)
+    others = sorted((candidates[c].cost, c) for c in candidates if c not in preemption.strict)
     chosen: list[ContainerId] = []
-    given = NONE
+    total = NONE
     for _, container_id in others:
-        if wanted.fits_in(given):
+        if wanted.fits_in(total):
             break
         chosen.append(container_id)
-        given = given + held[container_id].resource
-    return (*strict, *_without_surplus(chosen, wanted, held))
+        total = total + candidates[container_id].resource
+    return (*strict, *_without_surplus(chosen, wanted, candidates))
 
 
-def _wanted(preemption: Preemption, held: Mapping[ContainerId, Held]) -> Resource:
-    """The negotiable amount: as the asks say, else what the named containers hold."""
+def _wanted(preemption: Preemption, candidates: Mapping[ContainerId, ReleaseCandidate]) -> Resource:
+    """The negotiable amount: the sum of the message's resource requests, else of the containers that it names."""
     if preemption.asks:
         return reduce(Resource.__add__, (ask.capability * ask.count for ask in preemption.asks), NONE)
-    named = (held[container_id].resource for container_id in preemption.negotiable if container_id in held)
+    named = (candidates[container_id].resource for container_id in preemption.negotiable if container_id in candidates)
     return reduce(Resource.__add__, named, NONE)
 
 
 def _without_surplus(
-    chosen: list[ContainerId], wanted: Resource, held: Mapping[ContainerId, Held]
+    chosen: list[ContainerId], wanted: Resource, candidates: Mapping[ContainerId, ReleaseCandidate]
 ) -> list[ContainerId]:
-    """`chosen` without those that the rest covers as well, the dearest dropped first."""
+    """`chosen` without those that the others cover as well, the most expensive dropped first."""
     kept = list(chosen)
     for candidate in reversed(chosen):
         rest = [c for c in kept if c != candidate]
-        if wanted.fits_in(reduce(Resource.__add__, (held[c].resource for c in rest), NONE)):
+        if wanted.fits_in(reduce(Resource.__add__, (candidates[c].resource for c in rest), NONE)):
             kept = rest
     return kept

@@ -1,4 +1,4 @@
-"""A shell command for containers, with what it needs: the options of all our programs that run one, spelt as Hadoop's.
+"""A shell command for containers: the options of all applications that run one, spelled like Hadoop's.
 
 A script (`-shell_script`) is shipped to the containers as ExecScript.sh and run by bash, as Hadoop's client does.
 """
@@ -7,11 +7,22 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
+from typing import ClassVar, Generic
 
 from msgspec import Struct, field
 
-from am.client.submission import Faults, OptionParser, parse_pairs, sizes_above
+from am.client.submission import (
+    ApplicationOptions,
+    Faults,
+    OptionParser,
+    build_context,
+    parse_pairs,
+    sizes_above,
+)
+from am.programs.staged_job import Plan, StagedJob, stage_job
+from yarn.applications import ApplicationSubmissionContext
 from yarn.errors import InvalidArgumentException, InvalidResourceRequestException
+from yarn.ids import ApplicationId
 from yarn.resource import Resource
 
 SCRIPT_LINK = "ExecScript.sh"
@@ -29,6 +40,28 @@ class ShellWork(Struct, frozen=True):
     files: dict[str, Path] = field(default_factory=dict)
 
 
+class ShellSubmission(Struct, Generic[Plan], frozen=True):
+    """A Submission of a shell command with a plan: how many containers the AM requests, and when."""
+
+    APPLICATION_TYPE: ClassVar[str]
+    AM_MODULE: ClassVar[str]
+
+    work: ShellWork
+    plan: Plan
+    options: ApplicationOptions
+
+    def check_sizes(self, maximum: Resource) -> list[str]:
+        """No warnings: raises InvalidResourceRequestException if the containers are too large."""
+        refuse_above(self.work.capability, maximum)
+        return []
+
+    def build(self, application_id: ApplicationId, staging_root: Path) -> ApplicationSubmissionContext:
+        """The context to submit (am.client.submission.Submission)."""
+        job = StagedJob(self.work.command, self.plan, self.work.environment)
+        am_container = stage_job(job, self.work.files, self.AM_MODULE, application_id, staging_root)
+        return build_context(application_id, self.options, am_container, self.APPLICATION_TYPE)
+
+
 def add_work_options(parser: OptionParser) -> None:
     parser.option("shell_command", "the command to run", default="")
     parser.option("shell_script", "a script to ship and run, instead of a command", type=Path)
@@ -41,13 +74,12 @@ def add_work_options(parser: OptionParser) -> None:
 
 
 def read_work(options: argparse.Namespace, faults: Faults) -> ShellWork:
-    """The work as the options tell; what is wrong with them goes into `faults`."""
+    """The work that the options describe; problems are added to `faults`."""
     has_command, has_script = bool(options.shell_command), options.shell_script is not None
     faults.check(has_command or has_script, "no command: give -shell_command or -shell_script")
     faults.check(not (has_command and has_script), "-shell_command and -shell_script cannot be given together")
-    faults.check(options.container_memory > 0, f"-container_memory {options.container_memory}: must be above 0")
-    faults.check(options.container_vcores > 0, f"-container_vcores {options.container_vcores}: must be above 0")
-    faults.check(options.shell_cmd_priority >= 0, f"-shell_cmd_priority {options.shell_cmd_priority}: is negative")
+    faults.check_positive(options, "container_memory", "container_vcores")
+    faults.check_not_negative(options, "shell_cmd_priority")
     words = ["bash", SCRIPT_LINK] if has_script else [options.shell_command]
     return ShellWork(
         command=" ".join((*words, *options.shell_args)),
@@ -60,11 +92,11 @@ def read_work(options: argparse.Namespace, faults: Faults) -> ShellWork:
 
 
 def refuse_above(capability: Resource, maximum: Resource) -> None:
-    """Raises InvalidResourceRequestException if no container of the cluster can be so large."""
+    """Raises InvalidResourceRequestException if a container of this size can never be allocated in the cluster."""
     above = " and ".join(sizes_above(capability, maximum))
     if above:
         raise InvalidResourceRequestException(
-            f"a container with {above} in this cluster (ask for less: "
+            f"a container with {above} in this cluster (request less: "
             "the largest node and yarn.scheduler.maximum-allocation-* are the bounds)"
         )
 
@@ -75,7 +107,7 @@ def _files_of(options: argparse.Namespace, faults: Faults) -> dict[str, Path]:
     if options.shell_script is not None:
         files[SCRIPT_LINK] = options.shell_script
     for path in files.values():
-        faults.check(path.is_file(), f"{path}: is no file that can be shipped")
+        faults.check(path.is_file(), f"{path}: not a file that can be shipped")
     return files
 
 

@@ -1,73 +1,82 @@
-"""Jobs that a client leaves in the staging directory and an AM runs: what the programs' processes have in common."""
+"""The job that a client leaves in the staging directory, and that an AM reads: a shell command with a plan.
+
+The distributed shell, gangs and elastic applications differ in their plan: how many containers run the command, and
+when. Only the AM knows what a plan means.
+"""
 
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Protocol, TypeVar
+from typing import Any, Generic, TypeVar
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from am.client.environment import AMEnvironment
-from am.client.launching import local_file, python_launch_context
-from am.client.staging import read_record, write_record
-from am.core.events import Event
-from am.programs.core.actions import Action, Finish, Program
-from am.programs.master import run_master
-from yarn.containers import ContainerLaunchContext
+from am.client.launching import TO_LOG_FILES, local_file, python_launch_context
+from am.client.staging import make_staging_directory, read_record, write_record
+from am.core.actions import Application
+from am.programs.application_master import run_application_master
+from yarn.containers import ContainerLaunchContext, ContainerRetryContext, LocalResource
 from yarn.errors import InvalidArgumentException
+from yarn.ids import ApplicationId
+
+JOB_FILE = "job.json"
+"""The job's name in the staging directory and in the AM's work directory."""
+
+Plan = TypeVar("Plan")
 
 
-class StagedJob(Protocol):
-    """A record; `staging` is the directory to remove once the application has finished."""
+class StagedJob(Struct, Generic[Plan], frozen=True):
+    """`command` is a shell command line; `staging` the directory to remove once the application has finished."""
 
-    @property
-    def staging(self) -> str: ...
+    command: str
+    plan: Plan
+    environment: dict[str, str] = field(default_factory=dict)
+    retry: ContainerRetryContext = ContainerRetryContext()
+    files: dict[str, LocalResource] = field(default_factory=dict)
+    staging: str = ""
 
-
-Job = TypeVar("Job", bound=StagedJob)
-
-
-def stage(job: StagedJob, job_file: str, module: str) -> ContainerLaunchContext:
-    """Leave the job in its staging directory; the launch context of its master `module`."""
-    path = Path(job.staging) / job_file
-    write_record(path, job)
-    return python_launch_context(module, local_resources={job_file: local_file(path)})
-
-
-def run_staged_job(job_file: str, kind: type[Job], make: Callable[[Job, AMEnvironment], Program]) -> int:
-    """The exit code of a whole AM. Once it has finished for good its staging directory is removed."""
-    watched: list[_Watched] = []
-
-    def make_program(environment: AMEnvironment) -> Program:
-        job = read_record(Path(job_file))
-        if not isinstance(job, kind):
-            raise InvalidArgumentException(f"{job_file} holds no {kind.__name__}")
-        watched.append(_Watched(make(job, environment), job.staging))
-        return watched[0]
-
-    exit_code = run_master(make_program)
-    for program in watched:
-        if program.is_finished:
-            shutil.rmtree(program.staging, ignore_errors=True)
-    return exit_code
+    def launch_context(self, variables: Mapping[str, str]) -> ContainerLaunchContext:
+        """Runs the command in a container, with `variables` added to its environment."""
+        return ContainerLaunchContext(
+            commands=(f"{self.command} {TO_LOG_FILES}",),
+            environment={**self.environment, **variables},
+            local_resources=self.files,
+            retry=self.retry,
+        )
 
 
-class _Watched:
-    """A program, and whether it has finished: one that only leaves may have a successor."""
+def stage_job(
+    job: StagedJob[Any], files: Mapping[str, Path], module: str, application_id: ApplicationId, staging_root: Path
+) -> ContainerLaunchContext:
+    """Write the job, with `files` to ship, into a new staging directory; returns the launch context of its AM `module`.
 
-    def __init__(self, program: Program, staging: str) -> None:
-        self.staging = staging
-        self.is_finished = False
-        self._program = program
-
-    def handle(self, event: Event, now_ms: int) -> list[Action]:
-        actions = self._program.handle(event, now_ms)
-        self.is_finished = self.is_finished or _has_finish(actions)
-        return actions
-
-    def progress(self) -> float:
-        return self._program.progress()
+    Raises YarnException if the directory cannot be created, or if a file does not exist.
+    """
+    resources = {link: local_file(path) for link, path in files.items()}
+    staging = make_staging_directory(staging_root, application_id)
+    path = staging / JOB_FILE
+    write_record(path, replace(job, files=resources, staging=str(staging)))
+    return python_launch_context(module, local_resources={JOB_FILE: local_file(path)})
 
 
-def _has_finish(actions: Iterable[Action]) -> bool:
-    return any(isinstance(action, Finish) for action in actions)
+def read_job(path: Path, plan_type: type[Plan]) -> StagedJob[Plan]:
+    """The job in a file. Raises InvalidArgumentException if it has no such plan."""
+    job = read_record(path)
+    if not isinstance(job, StagedJob) or not isinstance(job.plan, plan_type):
+        raise InvalidArgumentException(f"{path} does not contain a job with a {plan_type.__name__}")
+    return job
+
+
+def run_staged_job(
+    plan_type: type[Plan], make_application: Callable[[StagedJob[Plan], AMEnvironment], Application]
+) -> int:
+    """The exit code of an AM process. Its staging directory is removed once the application has unregistered."""
+    job = read_job(Path(JOB_FILE), plan_type)
+    return run_application_master(
+        lambda environment: make_application(job, environment),
+        on_unregistered=lambda: shutil.rmtree(job.staging, ignore_errors=True),
+    )

@@ -9,8 +9,8 @@ from pathlib import Path
 from msgspec import Struct
 
 from am.client.submission import ApplicationOptions, Submission
-from am.programs.core.fixed_width import Width
 from am.programs.distributed_shell.client import DistributedShell
+from am.programs.distributed_shell.core import Width
 from am.programs.mapreduce.client import status_file, word_count
 from examples.demo.input_text import InputText
 from yarn.ids import ApplicationId

@@ -1,4 +1,4 @@
-"""AMRMClient over the wire, against an RM that the test plays."""
+"""AMRMClient over the wire, against a fake RM."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from am.client import am_rm_client as client
 from am.client.am_rm_client import AMRMClient
 from am.client.environment import AMEnvironment
 from am.core.events import (
+    AllocateFailed,
     ContainersAllocated,
     ContainersCompleted,
     Event,
     HeartbeatDone,
-    HeartbeatFailed,
     Registered,
     Resynced,
     ShutdownOrdered,
@@ -26,6 +26,8 @@ from am.core.events import (
 from am.core.requests import ContainerRequest
 from tests.am.builders import GB, container, container_id, ended, reply
 from tests.am.played_servers import PlayedManager, served
+from wire.protocols.master import ApplicationMasterProtocol
+from tests.am.fake_servers import FakeResourceManager, served
 from wire.protocols.master import ApplicationMasterProtocol
 from yarn.configuration import Configuration
 from yarn.containers import Token
@@ -44,7 +46,7 @@ TIMEOUT_S = 60.0
 
 
 @asynccontextmanager
-async def registered(manager: PlayedManager) -> AsyncIterator[AMRMClient]:
+async def registered(manager: FakeResourceManager) -> AsyncIterator[AMRMClient]:
     async with asyncio.timeout(TIMEOUT_S), served(manager) as address:
         proxy = ApplicationMasterProtocol(str(address), token=Token(b"i", b"p", "AMRM", ""))
         async with AMRMClient(proxy, heartbeat_interval_ms=5) as rm:
@@ -53,7 +55,7 @@ async def registered(manager: PlayedManager) -> AsyncIterator[AMRMClient]:
 
 
 async def events_until(rm: AMRMClient, kind: type[Event]) -> list[Event]:
-    """What is told up to the first event of that kind, beats without news left out."""
+    """The events up to the first of that class, without HeartbeatDone."""
     found: list[Event] = []
     async for event in rm.events():
         if not isinstance(event, HeartbeatDone) or kind is HeartbeatDone:
@@ -64,20 +66,20 @@ async def events_until(rm: AMRMClient, kind: type[Event]) -> list[Event]:
 
 
 async def test_the_first_event_is_the_registration() -> None:
-    async with registered(PlayedManager()) as rm:
+    async with registered(FakeResourceManager()) as rm:
         assert await events_until(rm, HeartbeatDone) == [Registered(GB, "root.default"), HeartbeatDone(GB, 1)]
 
 
 async def test_a_registration_that_is_not_answered_is_repeated() -> None:
-    """The RM was killed while it had the call: the next one does not know of it (RMProxy retries)."""
-    manager = PlayedManager(registrations_lost=2)
+    """The RM was killed while it had the call, and the restarted one does not know of it (RMProxy retries)."""
+    manager = FakeResourceManager(registrations_lost=2)
     async with registered(manager) as rm:
         assert await events_until(rm, HeartbeatDone) == [Registered(GB, "root.default"), HeartbeatDone(GB, 1)]
     assert (manager.registered, manager.registrations_lost) == (1, 0)
 
 
-async def test_registrations_that_are_never_answered_end_in_the_error() -> None:
-    manager = PlayedManager(registrations_lost=1_000_000)
+async def test_registrations_that_are_never_answered_end_with_the_error() -> None:
+    manager = FakeResourceManager(registrations_lost=1_000_000)
     async with asyncio.timeout(TIMEOUT_S), served(manager) as address:
         proxy = ApplicationMasterProtocol(str(address))
         async with AMRMClient(proxy, heartbeat_interval_ms=1, silence_max_ms=20) as rm:
@@ -85,8 +87,8 @@ async def test_registrations_that_are_never_answered_end_in_the_error() -> None:
                 await rm.register()
 
 
-async def test_asks_go_out_and_containers_come_in() -> None:
-    manager = PlayedManager(replies=[reply(), reply(allocated=(container(2),))])
+async def test_requests_are_sent_and_containers_received() -> None:
+    manager = FakeResourceManager(replies=[reply(), reply(allocated=(container(2),))])
     async with registered(manager) as rm:
         rm.add_request(REQUEST)
         found = await events_until(rm, ContainersAllocated)
@@ -95,17 +97,17 @@ async def test_asks_go_out_and_containers_come_in() -> None:
     assert [ask.count for ask in manager.heard[0].asks] == [1]
 
 
-async def test_progress_is_asked_for_with_each_heartbeat() -> None:
-    manager = PlayedManager()
+async def test_progress_is_sent_with_each_heartbeat() -> None:
+    manager = FakeResourceManager()
     async with registered(manager) as rm:
         rm.progress = lambda: 0.25
         await heard(manager, lambda requests: requests[-1].progress == 0.25)
 
 
-async def test_the_rack_of_an_asked_for_node_comes_from_the_clusters_table(tmp_path: Path) -> None:
-    """AMRMClientImpl: a request for a node is one for its rack too, which RackResolver looks up."""
+async def test_the_rack_of_a_requested_node_comes_from_the_clusters_table(tmp_path: Path) -> None:
+    """AMRMClientImpl: a request for a node is also one for its rack, which RackResolver looks up."""
     (tmp_path / "table").write_text("n7 /r7\n")
-    manager = PlayedManager()
+    manager = FakeResourceManager()
     async with asyncio.timeout(TIMEOUT_S), served(manager) as address:
         conf = {
             "yarn.resourcemanager.scheduler.address": str(address),
@@ -121,7 +123,7 @@ async def test_the_rack_of_an_asked_for_node_comes_from_the_clusters_table(tmp_p
     assert {ask.resource_name for ask in manager.heard[0].asks} == {"n7", "/r7", "*"}
 
 
-async def heard(manager: PlayedManager, condition: object) -> None:
+async def heard(manager: FakeResourceManager, condition: object) -> None:
     assert callable(condition)
     while not (manager.heard and condition(manager.heard)):
         manager.changed.clear()
@@ -130,7 +132,7 @@ async def heard(manager: PlayedManager, condition: object) -> None:
 
 async def test_a_heartbeat_whose_answer_is_lost_is_repeated_and_counts_once() -> None:
     """The RM handles the call, the answer is lost: the client repeats it under the same response id."""
-    manager = PlayedManager()
+    manager = FakeResourceManager()
     lost = replace(reply(completed=(ended(2),)), response_id=1)
 
     def lose_once(request: AllocateRequest) -> None:
@@ -149,8 +151,8 @@ async def test_a_heartbeat_whose_answer_is_lost_is_repeated_and_counts_once() ->
     assert [request.response_id for request in manager.heard[:3]] == [0, 1, 2]
 
 
-async def test_after_a_restart_of_the_rm_it_registers_and_asks_again() -> None:
-    manager = PlayedManager()
+async def test_after_a_restart_of_the_rm_it_registers_and_requests_again() -> None:
+    manager = FakeResourceManager()
     async with registered(manager) as rm:
         rm.add_request(REQUEST)
         rm.release(container_id(5))
@@ -166,30 +168,30 @@ async def test_after_a_restart_of_the_rm_it_registers_and_asks_again() -> None:
 
 
 @pytest.mark.parametrize("error", [ApplicationAttemptNotFoundException("gone"), InvalidToken("not found")])
-async def test_an_attempt_that_the_rm_does_not_know_is_told_to_stop(error: YarnException) -> None:
-    async with registered(PlayedManager(replies=[error])) as rm:
+async def test_an_attempt_that_the_rm_does_not_know_gets_a_shutdown_order(error: YarnException) -> None:
+    async with registered(FakeResourceManager(replies=[error])) as rm:
         found = await events_until(rm, ShutdownOrdered)
         assert found[-1] == ShutdownOrdered(error.message)
 
 
 async def test_a_refused_call_ends_the_events_with_the_error() -> None:
-    async with registered(PlayedManager(replies=[InvalidResourceRequestException("too large")])) as rm:
+    async with registered(FakeResourceManager(replies=[InvalidResourceRequestException("too large")])) as rm:
         found = [event async for event in rm.events()]
-        assert isinstance(found[-1], HeartbeatFailed)
+        assert isinstance(found[-1], AllocateFailed)
         assert isinstance(found[-1].error, InvalidResourceRequestException)
 
 
-async def test_a_new_amrm_token_is_used_from_then_on() -> None:
+async def test_a_new_amrm_token_is_used() -> None:
     renewed = Token(b"new", b"p", "AMRM", "")
-    manager = PlayedManager(replies=[replace(reply(), am_rm_token=renewed)])
+    manager = FakeResourceManager(replies=[replace(reply(), am_rm_token=renewed)])
     async with registered(manager):
         await heard(manager, lambda requests: len(requests) >= 2)
     assert manager.tokens[0] == Token(b"i", b"p", "AMRM", "")
     assert manager.tokens[1] == renewed
 
 
-async def test_unregister_asks_until_the_rm_has_stored_the_end() -> None:
-    manager = PlayedManager(finishes_needed=3)
+async def test_unregister_is_repeated_until_the_rm_has_stored_the_end() -> None:
+    manager = FakeResourceManager(finishes_needed=3)
     async with registered(manager) as rm:
         await rm.unregister(FinalApplicationStatus.SUCCEEDED, "done")
         beats = len(manager.heard)
@@ -200,22 +202,22 @@ async def test_unregister_asks_until_the_rm_has_stored_the_end() -> None:
     ] * 3
 
 
-async def test_unregister_asks_again_soon_and_then_less_often(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The last of the pauses is the one that repeats."""
+async def test_unregister_is_repeated_soon_and_then_less_often(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The last of the pauses repeats."""
     monkeypatch.setattr(client, "UNREGISTER_PAUSES_S", (0.0, 0.001))
-    manager = PlayedManager(finishes_needed=6)
+    manager = FakeResourceManager(finishes_needed=6)
     async with registered(manager) as rm:
         await rm.unregister(FinalApplicationStatus.SUCCEEDED)
     assert len(manager.finished) == 6
     monkeypatch.setattr(client, "UNREGISTER_PAUSES_S", (0.0, 3600.0))
-    manager = PlayedManager(finishes_needed=2)
+    manager = FakeResourceManager(finishes_needed=2)
     async with registered(manager) as rm:
         await rm.unregister(FinalApplicationStatus.SUCCEEDED)
     assert len(manager.finished) == 2
 
 
 async def test_unregister_registers_again_with_an_rm_that_has_restarted() -> None:
-    manager = PlayedManager()
+    manager = FakeResourceManager()
     async with registered(manager) as rm:
         await events_until(rm, HeartbeatDone)
         await rm._stop_heartbeats()
@@ -226,9 +228,9 @@ async def test_unregister_registers_again_with_an_rm_that_has_restarted() -> Non
 
 
 @pytest.mark.parametrize("is_known", [False, True], ids=["killed before", "answer lost"])
-async def test_unregister_outlives_a_registration_that_is_not_answered(is_known: bool) -> None:
-    """It is killed once more when the master registers again to say goodbye; or the answer alone is lost."""
-    manager = PlayedManager()
+async def test_unregister_survives_a_registration_that_is_not_answered(is_known: bool) -> None:
+    """The RM is killed again when the AM registers again to unregister; or only the answer is lost."""
+    manager = FakeResourceManager()
     async with registered(manager) as rm:
         await events_until(rm, HeartbeatDone)
         await rm._stop_heartbeats()
@@ -243,11 +245,11 @@ async def test_silence_for_too_long_ends_the_events() -> None:
     def always_lose(request: AllocateRequest) -> AllocateResponse:
         raise CallOutcomeUnknown("no answer")
 
-    manager = PlayedManager()
+    manager = FakeResourceManager()
     manager.before_reply = always_lose
     async with asyncio.timeout(TIMEOUT_S), served(manager) as address:
         proxy = ApplicationMasterProtocol(str(address))
         async with AMRMClient(proxy, heartbeat_interval_ms=1, silence_max_ms=20) as rm:
             await rm.register()
             found = [event async for event in rm.events()]
-    assert isinstance(found[-1], HeartbeatFailed)
+    assert isinstance(found[-1], AllocateFailed)

@@ -1,4 +1,4 @@
-"""What an AM finds around it, and what it says if something is missing."""
+"""The environment of an AM, and the errors if something is missing."""
 
 from __future__ import annotations
 
@@ -7,11 +7,15 @@ from pathlib import Path
 import pytest
 
 from am.client.environment import AMEnvironment
-from tests.am.builders import ATTEMPT
+from tests.am.builders import ATTEMPT, container_id
 from wire.credentials import Credentials
 from wire.hadoop_xml import to_xml
 from yarn.containers import AMRM_KIND, Token
+from wire.token_kinds import AMRM_KIND
+from yarn.configuration import Configuration
+from yarn.containers import Token
 from yarn.errors import YarnException
+from yarn.settings.yarnling import CHECK_INVARIANTS
 
 TOKEN = Token(b"identifier", b"password", AMRM_KIND, "")
 
@@ -31,7 +35,7 @@ def variables(tmp_path: Path) -> dict[str, str]:
     }
 
 
-def test_all_comes_from_the_node_manager(variables: dict[str, str]) -> None:
+def test_the_environment_that_a_node_manager_sets(variables: dict[str, str]) -> None:
     environment = AMEnvironment.read(variables)
     assert environment.attempt_id == ATTEMPT
     assert environment.scheduler_target == "127.0.0.1:8030"
@@ -40,16 +44,23 @@ def test_all_comes_from_the_node_manager(variables: dict[str, str]) -> None:
 
 
 @pytest.mark.parametrize("name", ["CONTAINER_ID", "HADOOP_TOKEN_FILE_LOCATION", "HADOOP_CONF_DIR"])
-def test_a_missing_variable_is_named(variables: dict[str, str], name: str) -> None:
+def test_a_missing_variable_is_reported(variables: dict[str, str], name: str) -> None:
     del variables[name]
     with pytest.raises(YarnException, match=f"{name} is not set"):
         AMEnvironment.read(variables)
 
 
-def test_a_token_file_without_an_amrm_token_is_a_tasks(variables: dict[str, str], tmp_path: Path) -> None:
+def test_a_token_file_without_an_amrm_token_is_refused(variables: dict[str, str], tmp_path: Path) -> None:
     (tmp_path / "container_tokens").write_bytes(Credentials().to_bytes())
-    with pytest.raises(YarnException, match="is this a task"):
+    with pytest.raises(YarnException, match="only an ApplicationMaster gets one"):
         AMEnvironment.read(variables)
     (tmp_path / "container_tokens").unlink()
     with pytest.raises(YarnException, match="No such file"):
         AMEnvironment.read(variables)
+
+
+def test_invariants_are_checked_if_the_cluster_says_so() -> None:
+    token = Token(b"i", b"p", "AMRM", "")
+    for value in (True, False):
+        conf = Configuration.of({CHECK_INVARIANTS.key: str(value).lower()})
+        assert AMEnvironment(container_id(1), "host", "alice", conf, token).check_invariants is value

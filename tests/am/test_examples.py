@@ -1,4 +1,4 @@
-"""The examples run as they are printed."""
+"""The examples run as printed."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def assert_says_hello_three_times(done: subprocess.CompletedProcess[str]) -> Non
 
 @pytest.mark.cluster
 @pytest.mark.slow
-def test_the_minimal_master_says_hello_from_each_container() -> None:
+def test_the_minimal_am_says_hello_from_each_container() -> None:
     command = [sys.executable, EXAMPLES / "submit_minimal_master.py", "3"]
     done = subprocess.run(
         command,
@@ -38,11 +38,11 @@ def test_the_minimal_master_says_hello_from_each_container() -> None:
 
 
 NO_NETWORK = ("ENOTFOUND", "EAI_AGAIN", "ECONNREFUSED", "ECONNRESET", "ETIMEDOUT", "ENETUNREACH", "network")
-"""How npm says that its registry cannot be reached."""
+"""npm's messages when its registry cannot be reached."""
 
 
 def built_node_master(directory: Path) -> None:
-    """Skips, with the reason, where Node.js or its registry is not to be had."""
+    """Skips, with the reason, where Node.js or its registry is not available."""
     missing = [program for program in ("node", "npm") if shutil.which(program) is None]
     if missing:
         pytest.skip(f"{' and '.join(missing)}: not installed")
@@ -59,7 +59,7 @@ def built_node_master(directory: Path) -> None:
 
 @pytest.mark.cluster
 @pytest.mark.slow
-def test_a_master_in_another_language_says_hello_from_each_container(tmp_path: Path) -> None:
+def test_an_am_in_another_language_says_hello_from_each_container(tmp_path: Path) -> None:
     built_node_master(tmp_path / "built")
     done = subprocess.run(
         [sys.executable, EXAMPLES / "submit_node_master.py", tmp_path / "built", "3"],

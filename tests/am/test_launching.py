@@ -1,4 +1,4 @@
-"""How our programs are started in containers."""
+"""Launch contexts for Python modules, and local resources."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ def test_the_command_names_interpreter_module_and_logs() -> None:
     assert command == f"exec {sys.executable} -P -m am.programs.x --dir '/a b' 1><LOG_DIR>/stdout 2><LOG_DIR>/stderr"
 
 
-def test_the_context_says_where_our_packages_are() -> None:
+def test_the_context_has_the_path_of_our_packages() -> None:
     context = python_launch_context("m", environment={"A": "b"})
     assert context.environment == {"PYTHONPATH": packages_dir(), "A": "b"}
     assert am.__file__ is not None
     assert Path(packages_dir(), "am", "__init__.py").samefile(am.__file__)
 
 
-def test_a_local_file_is_told_with_size_and_time(tmp_path: Path) -> None:
+def test_a_local_file_has_its_size_and_time(tmp_path: Path) -> None:
     path = tmp_path / "a b.txt"
     path.write_text("hello")
     resource = local_file(path, LocalResourceVisibility.PRIVATE)
@@ -39,8 +39,8 @@ def test_archives_are_unpacked(tmp_path: Path) -> None:
     assert local_file(tmp_path / "x.tar.gz").type is LocalResourceType.ARCHIVE
 
 
-def test_what_is_no_file_is_refused(tmp_path: Path) -> None:
+def test_what_is_not_a_file_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InvalidArgumentException, match="No such file"):
         local_file(tmp_path / "nothing")
-    with pytest.raises(InvalidArgumentException, match="no regular file"):
+    with pytest.raises(InvalidArgumentException, match="not a regular file"):
         local_file(tmp_path)

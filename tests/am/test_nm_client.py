@@ -1,4 +1,4 @@
-"""NMClient over the wire, against an NM that the test plays."""
+"""NMClient over the wire, against a fake NM."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from am.client.nm_client import NMClient
 from tests.am.builders import container, container_id
-from tests.am.played_servers import PlayedNode, served
+from tests.am.fake_servers import FakeNodeManager, served
 from wire.retry import RetryPolicy
 from yarn.containers import Container, ContainerLaunchContext, Token
 from yarn.errors import (
@@ -34,7 +34,7 @@ PATIENT = RetryPolicy(max_wait_ms=10_000, interval_ms=1)
 
 
 @asynccontextmanager
-async def connected(node: PlayedNode, retry: RetryPolicy = QUICK) -> AsyncIterator[tuple[NMClient, NodeId]]:
+async def connected(node: FakeNodeManager, retry: RetryPolicy = QUICK) -> AsyncIterator[tuple[NMClient, NodeId]]:
     async with asyncio.timeout(60), served(node) as node_id, NMClient({node_id: NM_TOKEN}, retry) as nms:
         yield nms, node_id
 
@@ -44,8 +44,8 @@ def container_on(node_id: NodeId, number: int = 2) -> Container:
     return replace(container(number), node_id=node_id, token=token)
 
 
-async def test_a_container_is_started_stopped_and_asked_after_with_the_nodes_token() -> None:
-    node = PlayedNode()
+async def test_a_container_is_started_stopped_and_queried_with_the_nodes_token() -> None:
+    node = FakeNodeManager()
     async with connected(node) as (nms, node_id):
         await nms.start(container_on(node_id), SLEEP)
         assert (await nms.status(container_id(2), node_id)).container_id == container_id(2)
@@ -56,24 +56,24 @@ async def test_a_container_is_started_stopped_and_asked_after_with_the_nodes_tok
     assert node.signalled == [SignalContainerRequest(container_id(2), SignalContainerCommand.GRACEFUL_SHUTDOWN)]
 
 
-async def test_an_nm_that_is_not_ready_yet_is_asked_again() -> None:
-    node = PlayedNode(refusals=[NMNotYetReadyException("recovering")] * 2)
+async def test_a_start_on_an_nm_that_is_not_ready_yet_is_repeated() -> None:
+    node = FakeNodeManager(refusals=[NMNotYetReadyException("recovering")] * 2)
     async with connected(node) as (nms, node_id):
         await nms.start(container_on(node_id), SLEEP)
     assert node.started == [container_id(2)]
 
 
 async def test_a_refusal_is_raised_at_once() -> None:
-    node = PlayedNode(refusals=[InvalidContainerException("of an earlier RM")])
+    node = FakeNodeManager(refusals=[InvalidContainerException("of an earlier RM")])
     async with connected(node) as (nms, node_id):
         with pytest.raises(InvalidContainerException, match="earlier RM"):
             await nms.start(container_on(node_id), SLEEP)
     assert node.started == []
 
 
-async def test_a_start_whose_answer_is_lost_is_settled_by_asking() -> None:
-    """The NM started it, the answer got lost: it is not started again, and the caller hears of no error."""
-    node = PlayedNode()
+async def test_a_start_whose_answer_is_lost_is_settled_by_a_status_query() -> None:
+    """The NM started it and the answer was lost: it is not started again, and the caller gets no error."""
+    node = FakeNodeManager()
     started = node.start_containers
 
     async def lose_answer(caller: object, requests: object) -> object:
@@ -86,8 +86,8 @@ async def test_a_start_whose_answer_is_lost_is_settled_by_asking() -> None:
     assert node.started == [container_id(2)]
 
 
-async def test_a_start_that_got_lost_before_it_had_an_effect_is_repeated() -> None:
-    node = PlayedNode()
+async def test_a_start_that_was_lost_before_it_had_an_effect_is_repeated() -> None:
+    node = FakeNodeManager()
     started = node.start_containers
     calls: list[object] = []
 
@@ -104,8 +104,8 @@ async def test_a_start_that_got_lost_before_it_had_an_effect_is_repeated() -> No
     assert len(calls) == 2
 
 
-async def test_what_the_nm_does_not_handle_is_an_error() -> None:
-    async with connected(PlayedNode()) as (nms, node_id):
+async def test_a_container_the_nm_does_not_have_is_an_error() -> None:
+    async with connected(FakeNodeManager()) as (nms, node_id):
         with pytest.raises(YarnException, match="is not handled by this NodeManager"):
             await nms.stop(container_id(9), node_id)
         with pytest.raises(YarnException, match="is not handled by this NodeManager"):
@@ -121,8 +121,8 @@ async def test_without_tokens_nothing_is_sent() -> None:
             await nms.start(replace(container_on(nowhere), token=None), SLEEP)
 
 
-async def test_an_nm_that_is_gone_is_given_up_after_the_wait() -> None:
-    node = PlayedNode()
+async def test_an_nm_that_is_gone_is_an_error_after_the_wait() -> None:
+    node = FakeNodeManager()
     async with served(node) as node_id:
         pass
     async with asyncio.timeout(60), NMClient({node_id: NM_TOKEN}, QUICK) as nms:
@@ -131,20 +131,20 @@ async def test_an_nm_that_is_gone_is_given_up_after_the_wait() -> None:
 
 
 def grown_on(node_id: NodeId, memory_mb: int = 512) -> Container:
-    """Container 2 as an update gave it, with a token for its new size."""
+    """Container 2 after an update, with a token for its new size."""
     token = Token(str(container_id(2)).encode(), str(memory_mb).encode(), "ContainerToken", str(node_id))
     return replace(container(2), node_id=node_id, resource=Resource(memory_mb, 1), version=1, token=token)
 
 
-async def test_a_container_is_brought_its_new_size() -> None:
-    node = PlayedNode(started=[container_id(2)])
+async def test_the_new_size_of_a_container_is_sent_to_its_nm() -> None:
+    node = FakeNodeManager(started=[container_id(2)])
     async with connected(node) as (nms, node_id):
         await nms.update(grown_on(node_id))
     assert node.sizes == {container_id(2): Resource(512, 1)}
 
 
-async def test_a_size_that_is_refused_or_has_no_token_is_the_callers_to_know() -> None:
-    node = PlayedNode(started=[container_id(2)], refusals=[YarnException("has update version [1]")])
+async def test_a_refused_size_or_one_without_a_token_is_an_error() -> None:
+    node = FakeNodeManager(started=[container_id(2)], refusals=[YarnException("has update version [1]")])
     async with connected(node) as (nms, node_id):
         with pytest.raises(YarnException, match="update version"):
             await nms.update(grown_on(node_id))
@@ -153,9 +153,9 @@ async def test_a_size_that_is_refused_or_has_no_token_is_the_callers_to_know() -
 
 
 @pytest.mark.parametrize("taken", [True, False])
-async def test_a_new_size_whose_answer_is_lost_is_settled_by_asking(taken: bool) -> None:
-    """Brought twice it would be refused, so it is brought again only if the NM does not have it."""
-    node = PlayedNode(started=[container_id(2)])
+async def test_a_new_size_whose_answer_is_lost_is_settled_by_a_status_query(taken: bool) -> None:
+    """The NM would refuse a second update, so it is repeated only if the NM does not have the new size."""
+    node = FakeNodeManager(started=[container_id(2)])
     update = node.update_container
     calls = 0
 
@@ -175,8 +175,8 @@ async def test_a_new_size_whose_answer_is_lost_is_settled_by_asking(taken: bool)
     assert calls == (1 if taken else 2)
 
 
-async def test_starts_side_by_side_are_one_call() -> None:
-    node = PlayedNode()
+async def test_concurrent_starts_are_one_call() -> None:
+    node = FakeNodeManager()
     calls: list[int] = []
     started = node.start_containers
 

@@ -1,4 +1,4 @@
-"""Starts on one NM go together where they come together, and each has its own outcome."""
+"""Concurrent starts on one NM share a call, and each has its own outcome."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from am.client import node_starts
-from am.client.node_starts import NodeStarts
+from am.client import nm_client
+from am.client.nm_client import NodeStarts
 from tests.am.builders import container_id
 from yarn.containers import ContainerLaunchContext, Token
 from yarn.errors import CallOutcomeUnknown, InvalidToken, YarnException
@@ -20,8 +20,8 @@ IDS = [container_id(number) for number in range(2, 8)]
 FORGED = InvalidToken("the seal is wrong")
 
 
-class PlayedNode:
-    """Starts what it is told to but for the `refused`; as an NM does, it starts those before a forged one."""
+class FakeNodeManager:
+    """Starts all but the `refused`; like a real NM, it starts those before a forged one."""
 
     def __init__(self) -> None:
         self.calls: list[list[ContainerId]] = []
@@ -55,7 +55,7 @@ class PlayedNode:
 
 
 @asynccontextmanager
-async def starts_on(node: PlayedNode) -> AsyncIterator[NodeStarts]:
+async def starts_on(node: FakeNodeManager) -> AsyncIterator[NodeStarts]:
     async with asyncio.timeout(60), asyncio.TaskGroup() as tasks:
         yield NodeStarts(node.send, node.has, tasks)
 
@@ -65,8 +65,8 @@ def request(number: int) -> tuple[ContainerId, StartContainerRequest]:
     return wanted, StartContainerRequest(ContainerLaunchContext(), Token(str(wanted).encode(), b"", "", ""))
 
 
-async def test_starts_of_one_turn_make_one_call_and_those_that_come_meanwhile_the_next() -> None:
-    node = PlayedNode()
+async def test_starts_of_one_turn_share_a_call_and_later_ones_the_next() -> None:
+    node = FakeNodeManager()
     node.open.clear()
     async with starts_on(node) as starts, asyncio.TaskGroup() as tasks:
         for number in (0, 1):
@@ -79,24 +79,24 @@ async def test_starts_of_one_turn_make_one_call_and_those_that_come_meanwhile_th
     assert node.calls == [IDS[:2], IDS[2:5]]
 
 
-async def test_a_call_has_no_more_than_so_many(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(node_starts, "TOGETHER_MAX", 2)
-    node = PlayedNode()
+async def test_the_starts_of_one_call_are_limited(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(nm_client, "STARTS_PER_CALL_MAX", 2)
+    node = FakeNodeManager()
     async with starts_on(node) as starts:
         assert await asyncio.gather(*(starts.start(*request(number)) for number in range(5))) == [None] * 5
     assert node.calls == [IDS[0:2], IDS[2:4], IDS[4:5]]
 
 
 async def test_each_start_has_its_own_outcome() -> None:
-    node = PlayedNode()
+    node = FakeNodeManager()
     node.refused = {IDS[1]: YarnException("already is running on this node!!")}
     async with starts_on(node) as starts:
         outcomes = await asyncio.gather(*(starts.start(*request(number)) for number in range(3)))
     assert [error and error.message for error in outcomes] == [None, "already is running on this node!!", None]
 
 
-async def test_a_call_that_fails_fails_for_all_in_it() -> None:
-    node = PlayedNode()
+async def test_a_failed_call_fails_all_its_starts() -> None:
+    node = FakeNodeManager()
     node.error = CallOutcomeUnknown("lost")
     async with starts_on(node) as starts:
         outcomes = await asyncio.gather(*(starts.start(*request(number)) for number in range(2)))
@@ -104,9 +104,9 @@ async def test_a_call_that_fails_fails_for_all_in_it() -> None:
         assert len(node.calls) == 1
 
 
-async def test_a_forged_token_spoils_nothing_for_the_others_and_nothing_is_started_twice() -> None:
-    """The whole call is refused, though those before the forged one run (ContainerManagerImpl)."""
-    node = PlayedNode()
+async def test_a_forged_token_does_not_affect_other_starts_and_nothing_is_started_twice() -> None:
+    """The whole call is refused, although those before the forged one run (ContainerManagerImpl)."""
+    node = FakeNodeManager()
     node.forged = IDS[1]
     async with starts_on(node) as starts:
         outcomes = await asyncio.gather(*(starts.start(*request(number)) for number in range(3)))
@@ -114,8 +114,8 @@ async def test_a_forged_token_spoils_nothing_for_the_others_and_nothing_is_start
     assert node.started == [IDS[0], IDS[2]]
 
 
-async def test_who_waits_is_cancelled_when_it_is_closed_and_who_has_gone_is_passed_over() -> None:
-    node = PlayedNode()
+async def test_closing_cancels_waiting_starts_and_skips_cancelled_callers() -> None:
+    node = FakeNodeManager()
     node.open.clear()
     async with starts_on(node) as starts:
         gone, waiting = (asyncio.ensure_future(starts.start(*request(number))) for number in range(2))  # noqa: TID251
@@ -129,8 +129,8 @@ async def test_who_waits_is_cancelled_when_it_is_closed_and_who_has_gone_is_pass
                 await task
 
 
-async def test_a_start_whose_caller_has_gone_is_sent_all_the_same() -> None:
-    node = PlayedNode()
+async def test_a_start_whose_caller_was_cancelled_is_still_sent() -> None:
+    node = FakeNodeManager()
     node.open.clear()
     async with starts_on(node) as starts, asyncio.TaskGroup() as tasks:
         gone = tasks.create_task(starts.start(*request(0)))
@@ -142,7 +142,7 @@ async def test_a_start_whose_caller_has_gone_is_sent_all_the_same() -> None:
 
 
 async def test_a_start_after_the_last_call_makes_another() -> None:
-    node = PlayedNode()
+    node = FakeNodeManager()
     async with starts_on(node) as starts:
         for number in range(2):
             assert await starts.start(*request(number)) is None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from am.core.requests import AskTable, ContainerRequest, WaitingRequests
+from am.core.requests import ContainerRequest, ResourceRequestTable, WaitingRequests
 from tests.am.builders import GB, MB_512, container
 from yarn.errors import InvalidResourceRequestException
 
@@ -13,95 +13,95 @@ def rack_of(host: str) -> str:
     return {"n1": "/r1", "n2": "/r1", "n3": "/r2"}.get(host, "/default-rack")
 
 
-def told(table: AskTable) -> list[tuple[str, int, bool]]:
-    return [(ask.resource_name, ask.count, ask.relax_locality) for ask in table.take_untold()]
+def sent(table: ResourceRequestTable) -> list[tuple[str, int, bool]]:
+    return [(row.resource_name, row.count, row.relax_locality) for row in table.take_unsent()]
 
 
 def test_a_request_on_a_host_has_rows_for_host_rack_and_any() -> None:
-    table = AskTable(rack_of)
+    table = ResourceRequestTable(rack_of)
     table.add(ContainerRequest(GB, priority=1, nodes=("n1",)))
-    assert told(table) == [("*", 1, True), ("/r1", 1, True), ("n1", 1, True)]
+    assert sent(table) == [("*", 1, True), ("/r1", 1, True), ("n1", 1, True)]
 
 
 def test_counts_are_absolute() -> None:
-    table = AskTable(rack_of)
+    table = ResourceRequestTable(rack_of)
     for _ in range(3):
         table.add(ContainerRequest(GB, priority=1))
-    assert told(table) == [("*", 3, True)]
+    assert sent(table) == [("*", 3, True)]
     table.remove(ContainerRequest(GB, priority=1))
-    assert told(table) == [("*", 2, True)]
+    assert sent(table) == [("*", 2, True)]
 
 
-def test_what_was_told_is_not_told_again() -> None:
-    table = AskTable(rack_of)
+def test_unchanged_rows_are_not_sent_again() -> None:
+    table = ResourceRequestTable(rack_of)
     table.add(ContainerRequest(GB, priority=1))
-    table.take_untold()
-    assert told(table) == []
+    table.take_unsent()
+    assert sent(table) == []
 
 
-def test_a_row_of_zero_is_told_once_and_forgotten() -> None:
-    table = AskTable(rack_of)
+def test_a_row_of_zero_is_sent_once_and_dropped() -> None:
+    table = ResourceRequestTable(rack_of)
     request = ContainerRequest(GB, priority=1, nodes=("n1",))
     table.add(request)
-    table.take_untold()
+    table.take_unsent()
     table.remove(request)
-    assert told(table) == [("*", 0, True), ("/r1", 0, True), ("n1", 0, True)]
+    assert sent(table) == [("*", 0, True), ("/r1", 0, True), ("n1", 0, True)]
     assert table.outstanding() == ()
-    table.put_back_all()
-    assert told(table) == []
+    table.resend_all()
+    assert sent(table) == []
 
 
 def test_two_hosts_of_one_rack_have_one_rack_row() -> None:
-    table = AskTable(rack_of)
+    table = ResourceRequestTable(rack_of)
     table.add(ContainerRequest(GB, priority=1, nodes=("n1", "n2", "n3")))
-    counts = {name: count for name, count, _ in told(table)}
+    counts = {name: count for name, count, _ in sent(table)}
     assert counts == {"n1": 1, "n2": 1, "n3": 1, "/r1": 1, "/r2": 1, "*": 1}
 
 
-def test_strict_locality_is_told_on_any_and_on_the_inferred_rack() -> None:
-    """AMRMClientImpl: a rack that was named stays open, one that only follows from a host is as strict as `*`."""
-    table = AskTable(rack_of)
+def test_strict_locality_is_set_on_any_and_on_the_inferred_rack() -> None:
+    """AMRMClientImpl: a rack that was named is relaxed, one that is derived from a host is as strict as `*`."""
+    table = ResourceRequestTable(rack_of)
     table.add(ContainerRequest(GB, priority=1, nodes=("n1",), racks=("/r2",), relax_locality=False))
-    assert told(table) == [("*", 1, False), ("/r1", 1, False), ("/r2", 1, True), ("n1", 1, True)]
+    assert sent(table) == [("*", 1, False), ("/r1", 1, False), ("/r2", 1, True), ("n1", 1, True)]
 
 
 def test_rows_come_in_the_order_of_priority_then_name() -> None:
-    table = AskTable(rack_of)
+    table = ResourceRequestTable(rack_of)
     table.add(ContainerRequest(GB, priority=20))
     table.add(ContainerRequest(GB, priority=5, nodes=("n3",)))
-    keys = [(ask.priority, ask.resource_name) for ask in table.take_untold()]
+    keys = [(row.priority, row.resource_name) for row in table.take_unsent()]
     assert keys == [(5, "*"), (5, "/r2"), (5, "n3"), (20, "*")]
 
 
 def test_another_size_at_one_priority_is_refused_and_changes_nothing() -> None:
-    table = AskTable(rack_of)
+    table = ResourceRequestTable(rack_of)
     table.add(ContainerRequest(GB, priority=1))
     with pytest.raises(InvalidResourceRequestException, match="another size needs another priority"):
         table.add(ContainerRequest(MB_512, priority=1, nodes=("n1",)))
-    assert told(table) == [("*", 1, True)]
+    assert sent(table) == [("*", 1, True)]
 
 
 def test_another_size_is_fine_with_another_request_id_or_once_nothing_is_outstanding() -> None:
-    table = AskTable(rack_of)
+    table = ResourceRequestTable(rack_of)
     first = ContainerRequest(GB, priority=1)
     table.add(first)
     table.add(ContainerRequest(MB_512, priority=1, allocation_request_id=7))
     table.remove(first)
     table.add(ContainerRequest(MB_512, priority=1))
-    assert [(ask.allocation_request_id, ask.capability) for ask in table.outstanding()] == [(0, MB_512), (7, MB_512)]
+    assert [(row.allocation_request_id, row.capability) for row in table.outstanding()] == [(0, MB_512), (7, MB_512)]
 
 
 def test_contradicting_locality_is_refused() -> None:
-    table = AskTable(rack_of)
+    table = ResourceRequestTable(rack_of)
     table.add(ContainerRequest(GB, priority=1, nodes=("n1",), relax_locality=False))
     with pytest.raises(InvalidResourceRequestException, match="use another priority"):
         table.add(ContainerRequest(GB, priority=1))
 
 
-def test_senseless_requests_are_refused() -> None:
+def test_requests_that_contradict_themselves_are_refused() -> None:
     with pytest.raises(InvalidResourceRequestException, match="priority -1"):
         ContainerRequest(GB, priority=-1)
-    with pytest.raises(InvalidResourceRequestException, match="strict about"):
+    with pytest.raises(InvalidResourceRequestException, match="needs nodes or racks"):
         ContainerRequest(GB, priority=1, relax_locality=False)
     with pytest.raises(InvalidResourceRequestException, match="label"):
         ContainerRequest(GB, priority=1, nodes=("n1",), label="gpu")
@@ -109,7 +109,7 @@ def test_senseless_requests_are_refused() -> None:
         ContainerRequest(GB * -1, priority=1)
 
 
-def test_a_container_answers_a_request_that_it_is_large_enough_for() -> None:
+def test_a_request_accepts_containers_that_are_large_enough() -> None:
     request = ContainerRequest(MB_512, priority=1)
     assert request.accepts(container(1, size=GB))
     assert not request.accepts(container(1, size=GB, priority=2))
@@ -139,19 +139,19 @@ def test_the_nearest_is_taken_and_of_equal_ones_the_oldest() -> None:
 def test_a_request_out_of_reach_is_left() -> None:
     waiting = waiting_for(ON_N1)
     assert waiting.take(lambda request: None) is None
-    assert waiting.oldest_first() == [ON_N1]
+    assert list(waiting) == [ON_N1]
 
 
-def test_requests_are_listed_by_age_whatever_their_kind_and_an_equal_one_is_withdrawn() -> None:
+def test_requests_are_listed_by_age_and_the_oldest_equal_one_is_removed() -> None:
     waiting = waiting_for(ANYWHERE, ON_N1, ANYWHERE)
-    assert waiting.oldest_first() == [ANYWHERE, ON_N1, ANYWHERE]
+    assert list(waiting) == [ANYWHERE, ON_N1, ANYWHERE]
     assert waiting.remove(ContainerRequest(GB, priority=1))
-    assert waiting.oldest_first() == [ON_N1, ANYWHERE]
+    assert list(waiting) == [ON_N1, ANYWHERE]
     assert not waiting.remove(ON_N2)
 
 
-def test_a_container_is_held_against_each_kind_once() -> None:
+def test_a_container_is_compared_once_with_each_group_of_equal_requests() -> None:
     waiting = waiting_for(*[ANYWHERE] * 100, ON_N1)
-    asked: list[ContainerRequest] = []
-    waiting.take(asked.append)
-    assert asked == [ANYWHERE, ON_N1]
+    compared: list[ContainerRequest] = []
+    waiting.take(compared.append)
+    assert compared == [ANYWHERE, ON_N1]

@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 
 from am.client.staging import default_staging_root, make_staging_directory, read_record, write_atomically, write_record
-from am.programs.mapreduce.core.orders import TaskReport
+from am.programs.mapreduce.core.events import TaskReport
 from tests.am.builders import APP
 from yarn.errors import InvalidArgumentException, YarnException
 
 
-def test_a_directory_is_the_applications_own(tmp_path: Path) -> None:
+def test_each_application_has_its_own_directory(tmp_path: Path) -> None:
     directory = make_staging_directory(tmp_path / "root", APP)
     assert directory == tmp_path.resolve() / "root" / str(APP)
     assert directory.stat().st_mode & 0o777 == 0o700
@@ -20,13 +20,13 @@ def test_a_directory_is_the_applications_own(tmp_path: Path) -> None:
         make_staging_directory(tmp_path / "root", APP)
 
 
-def test_a_root_that_cannot_be_made_is_told(tmp_path: Path) -> None:
+def test_a_root_that_cannot_be_created_is_reported(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    with pytest.raises(YarnException, match="give another staging root"):
+    with pytest.raises(YarnException, match="choose another staging root"):
         make_staging_directory(tmp_path / "file" / "root", APP)
 
 
-def test_the_default_root_is_one_users() -> None:
+def test_the_default_root_belongs_to_one_user() -> None:
     assert default_staging_root().name == "staging"
 
 
@@ -37,7 +37,7 @@ def test_records_are_read_as_they_were_written(tmp_path: Path) -> None:
         read_record(tmp_path / "none")
 
 
-def test_a_file_is_replaced_in_one_step_and_nothing_is_left_beside_it(tmp_path: Path) -> None:
+def test_a_file_is_replaced_in_one_step_without_temporary_files_left(tmp_path: Path) -> None:
     write_atomically(tmp_path / "f", b"one")
     write_atomically(tmp_path / "f", b"two")
     assert [path.name for path in tmp_path.iterdir()] == ["f"]

@@ -1,4 +1,4 @@
-"""Applications for these tests, and where their parts are."""
+"""Applications for these tests, and their containers."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ import sys
 from pathlib import Path
 
 from am.client.submission import ApplicationOptions
-from am.programs.core.fixed_width import Width
 from am.programs.distributed_shell.client import DistributedShell
+from am.programs.distributed_shell.core import Width
 from tests.cluster.conftest import eventually
 from yarn.applications import ApplicationReport, ApplicationSubmissionContext, ContainerReport
 from yarn.containers import ContainerLaunchContext
@@ -33,23 +33,23 @@ def shell(
 
 
 def until(file: Path) -> str:
-    """A command that ends once `file` is there: the test decides when, not a clock."""
+    """A command that ends once `file` exists, so that the test decides when."""
     return f"while ! test -e {shlex.quote(str(file))}; do sleep 0.02; done"
 
 
 def python(code: str) -> str:
-    """A command that runs `code`, which has no quotes that a shell would take: see the launch script."""
+    """A command that runs Python `code`, which must not contain single quotes (see the launch script)."""
     return f"exec {shlex.quote(sys.executable)} -c '{code}'"
 
 
 def bare_master(app_id: ApplicationId, command: str, resource: Resource) -> ApplicationSubmissionContext:
-    """An application whose master is just `command`, with one attempt."""
+    """An application whose AM only runs `command`, with one attempt."""
     container = ContainerLaunchContext(commands=(f"{command} 1><LOG_DIR>/stdout 2><LOG_DIR>/stderr",))
     return ApplicationSubmissionContext(app_id, container, resource, name="bare", max_app_attempts=1)
 
 
 def master_of(client: BlockingClient, app_id: ApplicationId) -> ContainerId | None:
-    """The container of the current attempt's master, once the RM has one."""
+    """The container of the current attempt's AM, once it has one."""
     report = client.report(app_id)
     for attempt in client.attempts(app_id):
         if attempt.attempt_id == report.current_attempt_id:
@@ -69,7 +69,7 @@ def tasks_of(client: BlockingClient, report: ApplicationReport) -> list[Containe
 
 
 def wait_tasks(client: BlockingClient, report: ApplicationReport, count: int) -> list[ContainerReport]:
-    """The tasks, once `count` of them live and their processes run."""
+    """The task containers, once there are `count` of them and their processes run."""
 
     def running() -> list[ContainerReport]:
         tasks = tasks_of(client, report)
@@ -79,6 +79,6 @@ def wait_tasks(client: BlockingClient, report: ApplicationReport, count: int) ->
 
 
 def kill_container(container_id: ContainerId) -> None:
-    """SIGKILL to all its processes."""
+    """Send SIGKILL to all its processes."""
     for process in eventually(lambda: processes_of(container_id)):
         kill(process)

@@ -1,4 +1,4 @@
-"""The cluster on which Hadoop's command line was recorded: its queues, and its applications as they stood."""
+"""The cluster on which Hadoop's command line was recorded: its queues and the states of its applications."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ RACK = "/default-rack"
 PAGE = "http://example.org/history/1"
 TASK = Resource(256, 1)
 TOO_LARGE = Resource(1024, 4)
-"""It is reserved, which counts as used: so the recorded queues are as full as they are."""
+"""A reservation counts as used: hence the recorded use of the queues."""
 TASK_COMMAND = ContainerLaunchContext(("trap '' QUIT; echo hello 1><LOG_DIR>/stdout; sleep 900",))
 WAIT_S = 60.0
 RETRY = RetryPolicy(max_wait_ms=10_000, interval_ms=100)
@@ -76,7 +76,7 @@ THEIRS = {
     "<NODE 1>": "localhost:45454",
     "<NODE 2>": "localhost:45455",
 }
-"""{name: what it is in the recording}. Numbers of applications are also those of their attempts and containers."""
+"""{name: its value in the recording}. Numbers of applications are also those of their attempts and containers."""
 
 LABEL_SETTINGS = {
     **SETTINGS,
@@ -115,7 +115,7 @@ EDITS: dict[str, Callable[[dict[str, str]], dict[str, str] | str]] = {
 
 
 class ConfigurationFile:
-    """The file of the cluster's queues."""
+    """The cluster's queue file."""
 
     def __init__(self) -> None:
         state, _ = connect(NAME, USER)
@@ -145,7 +145,7 @@ def _yarnling(*arguments: str) -> None:
 
 
 async def node_names() -> dict[str, str]:
-    """{name in LABEL_THEIRS: what it is here}."""
+    """{name in LABEL_THEIRS: its value here}."""
     _, client = connect(NAME, USER)
     async with client:
         first, second = sorted(str(node.node_id) for node in await client.nodes())
@@ -153,7 +153,7 @@ async def node_names() -> dict[str, str]:
 
 
 async def play() -> dict[str, str]:
-    """Make what was there: two applications that finished, one that failed, one that runs, one whose master waits.
+    """Create the recorded applications: two that finished, one that failed, one that runs, one whose AM waits.
 
     {name in THEIRS: what it is here}.
     """
@@ -227,7 +227,7 @@ async def _running(client: Client, scheduler: str, nodes: tuple[NodeReport, Node
                     tokens = {entry.node_id: entry.token for entry in reply.nm_tokens}
                     await asyncio.sleep(0.02)
             await _start(containers[0], tokens[node.node_id])
-        # Kept on the second node: the first one is to have room for another application's master.
+        # On the second node, so that the first one has space for another application's AM.
         asks = _pinned(nodes[1].node_id, TOO_LARGE, priority=9)
         await rm.allocate(AllocateRequest(response_id, progress=0.5, asks=asks))
     return app_id
@@ -241,7 +241,7 @@ async def _start(container: Container, nm_token: Token | None) -> None:
 
 
 def _pinned(node_id: NodeId, size: Resource, priority: int = 1) -> tuple[ResourceRequest, ...]:
-    """The rows of one container on this host and nowhere else."""
+    """The resource requests for one container on this host and nowhere else."""
     return (
         ResourceRequest(priority, node_id.host, size, 1),
         ResourceRequest(priority, RACK, size, 1, relax_locality=False),

@@ -1,4 +1,4 @@
-"""A master whose one container grows: `python -m tests.cluster.growing_master FOLDER` touches FOLDER/grown then.
+"""An AM whose only container grows: `python -m tests.cluster.growing_master FOLDER` touches FOLDER/grown then.
 
 The container holds 300 MB from then on, more than it began with, until FOLDER/go is there.
 """
@@ -14,7 +14,7 @@ from am.client.am_rm_client import AMRMClient
 from am.client.environment import AMEnvironment
 from am.client.launching import python_launch_context
 from am.client.nm_client import NMClient
-from am.core.events import ContainersAllocated, ContainersCompleted, ContainersUpdated, HeartbeatFailed, ShutdownOrdered
+from am.core.events import AllocateFailed, ContainersAllocated, ContainersCompleted, ContainersUpdated, ShutdownOrdered
 from am.core.requests import ContainerRequest
 from yarn.asks import UpdateContainerRequest
 from yarn.resource import Resource
@@ -56,7 +56,7 @@ async def main(folder: Path) -> None:
                     if statuses[0].exit_status == 0:
                         status = FinalApplicationStatus.SUCCEEDED
                     break
-                case ShutdownOrdered() | HeartbeatFailed():
+                case ShutdownOrdered() | AllocateFailed():
                     sys.exit(1)
         await rm.unregister(status)
 

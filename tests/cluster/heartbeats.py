@@ -1,4 +1,4 @@
-"""What NodeManagers told a ResourceManager, read from its event log: what no report of YARN's says."""
+"""Container reports of NodeManagers, read from the ResourceManager's event log."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from yarn.states import ContainerState
 
 
 class HeartbeatLog:
-    """The log of a cluster that is given `settings`."""
+    """The event log of a cluster with these `settings`."""
 
     def __init__(self, directory: Path) -> None:
         directory.mkdir()
@@ -20,7 +20,7 @@ class HeartbeatLog:
         self._log = directory / "resourcemanager.jsonl"
 
     def running(self) -> set[ContainerId]:
-        """The containers that the RM has heard to run: those alone are kept when their master dies."""
+        """The containers reported as running to the RM: only those are kept when their AM dies."""
         _, steps = read_event_log(self._log)
         beats = (step.event for step in steps if isinstance(step.event, NodeHeartbeat))
         statuses = (status for beat in beats for status in beat.request.containers)

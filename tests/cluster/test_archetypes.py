@@ -19,8 +19,8 @@ ARCHETYPES = ["exploration", "dashboards", "ad-hoc", "preferred", "machine-learn
 @pytest.mark.cluster
 @pytest.mark.slow
 @pytest.mark.case("D5")
-async def test_one_archetype_gets_what_it_was_made_for() -> None:
-    """The one that grows and gives back; all seven, side by side, are a soak."""
+async def test_one_archetype_gets_its_containers() -> None:
+    """The archetype that grows and shrinks. Running all seven together is a soak."""
     example = runpy.run_path(str(EXAMPLE))
     async with example["scene_of_cluster"]() as scene:
         await example["explore"](scene)
@@ -32,7 +32,7 @@ async def test_one_archetype_gets_what_it_was_made_for() -> None:
 @pytest.mark.soak
 @pytest.mark.timeout(600)  # a minute on two idle cores
 @pytest.mark.case("D5")
-def test_each_archetype_gets_what_it_was_made_for() -> None:
+def test_all_archetypes_get_their_containers() -> None:
     command = [sys.executable, EXAMPLE, "--json"]
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=600, check=False)

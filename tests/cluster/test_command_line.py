@@ -155,8 +155,8 @@ def test_submit_a_map_reduce(up: dict[str, object], yarnling: Yarnling, tmp_path
         (["submit", "--no-wait", "distributed-shell"], 2, "no command: give -shell_command or -shell_script"),
         (["run", "--queue", "nowhere", "true"], 1, "unknown queue: nowhere (submit to a leaf queue: default)"),
         (["run", "--queue", "root", "true"], 1, "(submit to a leaf queue: default)"),
-        (["run", "--memory", "999999", "true"], 1, "memory of 999999 MB, at most 8192 in this cluster (ask for less: "),
-        (["run", "--vcores", "1000", "true"], 1, "vcores 1000, at most 4 in this cluster (ask for less: "),
+        (["run", "--memory", "999999", "true"], 1, "memory of 999999 MB, at most 8192 in this cluster (request less: "),
+        (["run", "--vcores", "1000", "true"], 1, "vcores 1000, at most 4 in this cluster (request less: "),
         (["run", "--timeout", "-1", "true"], 2, "--timeout -1: must be above 0"),
         (
             ["submit", "distributed-shell", "-shell_command", "true", "-container_memory", "999999"],

@@ -20,8 +20,8 @@ pytestmark = pytest.mark.cluster
 HELD_MB = 300
 
 
-def test_a_container_that_has_grown_may_use_what_it_grew_by(cluster: BlockingCluster, tmp_path: Path) -> None:
-    """It began with 128 MB and holds 300: without its new size the node would end it at its next look."""
+def test_a_container_may_use_its_new_size(cluster: BlockingCluster, tmp_path: Path) -> None:
+    """It starts with 128 MB and uses 300: without its new size the node would kill it at the next check."""
     client = cluster.client
     app_id = client.new_application().application_id
     master = python_launch_context("tests.cluster.growing_master", [str(tmp_path)])
@@ -38,6 +38,6 @@ def test_a_container_that_has_grown_may_use_what_it_grew_by(cluster: BlockingClu
 
 
 def most_used_mb(client: BlockingClient) -> int:
-    """What the containers of one node really use, where they use most."""
+    """The memory use of the containers of the node where they use most."""
     used = [node.containers_utilization for node in client.nodes()]
     return max(use.physical_memory_mb if use else 0 for use in used)

@@ -11,8 +11,8 @@ import pytest
 from msgspec import structs
 
 from am.client.submission import ApplicationOptions
-from am.programs.core.fixed_width import Width
 from am.programs.distributed_shell.client import DistributedShell
+from am.programs.distributed_shell.core import Width
 from am.programs.mapreduce.client import find_inputs, word_count
 from rm.core.effects import Preempted
 from rm.core.events import NodeHeartbeat

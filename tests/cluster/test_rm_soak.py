@@ -20,7 +20,7 @@ KILLS = pytest.mark.parametrize("kills", [4, pytest.param(25, marks=pytest.mark.
 
 
 @KILLS
-async def test_every_submission_outlives_the_resource_managers(seed: int, kills: int, tmp_path: Path) -> None:
+async def test_every_submission_survives_the_resource_managers(seed: int, kills: int, tmp_path: Path) -> None:
     figures = await soak(seed, kills, tmp_path)
     assert figures.wrong == []
     assert sum(figures.kills.values()) == kills
@@ -29,7 +29,7 @@ async def test_every_submission_outlives_the_resource_managers(seed: int, kills:
 
 
 @KILLS
-async def test_a_storm_of_submissions_is_there_as_it_was_told(seed: int, kills: int, tmp_path: Path) -> None:
+async def test_a_storm_of_submissions_is_stored_as_acknowledged(seed: int, kills: int, tmp_path: Path) -> None:
     figures = await storm_soak(seed, kills, tmp_path)
     assert figures.wrong == []
     assert sum(figures.kills.values()) == kills

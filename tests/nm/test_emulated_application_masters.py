@@ -14,6 +14,9 @@ from nm.core.events import ContainerExited, ContainerLaunched, Event
 from nm.emulation.application_master import AM_FAILED, EmulatedApplicationMasters
 from nm.emulation.launcher import EmulatedLauncher
 from tests.am.played_servers import PlayedManager, served
+from nm.emulation.master import MASTER_FAILED, EmulatedMasters
+from nm.launcher.emulated_launcher import EmulatedLauncher
+from tests.am.fake_servers import FakeResourceManager, served
 from tests.nm.nodes import container_id
 from wire.channel import Channels
 from wire.credentials import Credentials
@@ -69,7 +72,7 @@ class Node:
 
 
 @asynccontextmanager
-async def node(manager: PlayedManager) -> AsyncIterator[Node]:
+async def node(manager: FakeResourceManager) -> AsyncIterator[Node]:
     """A node whose AMs call `manager` every 5 ms; at the end no AM is left."""
     async with asyncio.timeout(TIMEOUT_S), served(manager) as address, Channels() as channels:
         conf = {
@@ -82,14 +85,14 @@ async def node(manager: PlayedManager) -> AsyncIterator[Node]:
             masters.close()
 
 
-async def heartbeats(manager: PlayedManager, count: int) -> None:
+async def heartbeats(manager: FakeResourceManager, count: int) -> None:
     while len(manager.heard) < count:
         manager.changed.clear()
         await manager.changed.wait()
 
 
 async def test_an_am_registers_and_unregisters_before_it_exits() -> None:
-    manager = PlayedManager(finishes_needed=2)
+    manager = FakeResourceManager(finishes_needed=2)
     async with node(manager) as emulating:
         emulating.launch("ends")
         assert await emulating.exit_code() == 0
@@ -98,7 +101,7 @@ async def test_an_am_registers_and_unregisters_before_it_exits() -> None:
 
 
 async def test_an_am_whose_stages_fail_exits_without_unregistering() -> None:
-    manager = PlayedManager()
+    manager = FakeResourceManager()
     async with node(manager) as emulating:
         emulating.launch("crashes")
         assert await emulating.exit_code() == 3
@@ -107,7 +110,7 @@ async def test_an_am_whose_stages_fail_exits_without_unregistering() -> None:
 
 @pytest.mark.parametrize("rule", ["stays", "hour"])
 async def test_a_killed_am_exits_without_unregistering_and_makes_no_more_calls(rule: str) -> None:
-    manager = PlayedManager()
+    manager = FakeResourceManager()
     async with node(manager) as emulating:
         emulating.launch(rule)
         await heartbeats(manager, 2)
@@ -118,7 +121,7 @@ async def test_a_killed_am_exits_without_unregistering_and_makes_no_more_calls(r
 
 
 async def test_an_am_that_is_killed_while_it_unregisters_ends_once() -> None:
-    manager = PlayedManager(finishes_needed=1_000_000)
+    manager = FakeResourceManager(finishes_needed=1_000_000)
     async with node(manager) as emulating:
         emulating.launch("ends")
         while not manager.finished:  # noqa: ASYNC110  the played manager sets no event for it
@@ -128,7 +131,7 @@ async def test_an_am_that_is_killed_while_it_unregisters_ends_once() -> None:
 
 
 async def test_an_am_registers_again_with_a_restarted_resourcemanager() -> None:
-    manager = PlayedManager()
+    manager = FakeResourceManager()
     async with node(manager) as emulating:
         emulating.launch("stays")
         await heartbeats(manager, 2)
@@ -140,7 +143,7 @@ async def test_an_am_registers_again_with_a_restarted_resourcemanager() -> None:
 
 
 async def test_calls_whose_replies_are_lost_are_repeated_unchanged() -> None:
-    manager = PlayedManager(registrations_lost=1, loses_answers_only=True)
+    manager = FakeResourceManager(registrations_lost=1, loses_answers_only=True)
     lost = iter([True])
 
     def lose_once(request: AllocateRequest) -> None:
@@ -157,7 +160,7 @@ async def test_calls_whose_replies_are_lost_are_repeated_unchanged() -> None:
 
 
 async def test_an_am_that_the_resourcemanager_refuses_fails() -> None:
-    manager = PlayedManager(replies=[ApplicationAttemptNotFoundException("gone")])
+    manager = FakeResourceManager(replies=[ApplicationAttemptNotFoundException("gone")])
     async with node(manager) as emulating:
         emulating.launch("hour")
         assert await emulating.exit_code() == AM_FAILED
@@ -165,6 +168,6 @@ async def test_an_am_that_the_resourcemanager_refuses_fails() -> None:
 
 
 async def test_an_am_without_a_token_fails() -> None:
-    async with node(PlayedManager()) as emulating:
+    async with node(FakeResourceManager()) as emulating:
         emulating.launch("stays", b"")
         assert await emulating.exit_code() == AM_FAILED

@@ -1,4 +1,4 @@
-"""The check on import cycles finds those that only type checkers see."""
+"""The check for import cycles finds those that only type checkers see."""
 
 from __future__ import annotations
 

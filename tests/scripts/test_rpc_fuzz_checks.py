@@ -1,4 +1,4 @@
-"""The fuzzer's own parts: it sees a trace in a log, sends nothing that could do harm, and judges answers."""
+"""The parts of the fuzzer: log checks, harmless messages, and the classification of answers."""
 
 from __future__ import annotations
 
@@ -55,13 +55,13 @@ def test_a_log_without_a_fault_passes(tmp_path: Path) -> None:
         "2026-11-21 10:00:00,000 INFO rm.shell.effects " + "x" * LINE_BYTES_MAX,
     ],
 )
-def test_a_line_that_should_not_be_there_is_reported_with_its_number(tmp_path: Path, line: str) -> None:
+def test_a_bad_line_is_reported_with_its_number(tmp_path: Path, line: str) -> None:
     found = check_log(log_of(tmp_path, f"{GOOD}{line}\n{GOOD}"), 1000)
     assert len(found) == 1
     assert found[0].startswith("rm.log:2: ")
 
 
-def test_of_a_trace_the_exception_is_reported_too(tmp_path: Path) -> None:
+def test_the_exception_of_a_traceback_is_reported_too(tmp_path: Path) -> None:
     trace = 'Traceback (most recent call last):\n  File "x.py", line 1, in y\n    z()\nValueError: embedded null byte\n'
     found = check_log(log_of(tmp_path, GOOD + trace + GOOD), 1000)
     assert [text.partition(": ")[2] for text in found] == [
@@ -70,7 +70,7 @@ def test_of_a_trace_the_exception_is_reported_too(tmp_path: Path) -> None:
     ]
 
 
-def test_what_hadoop_breaks_as_well_is_no_fault(tmp_path: Path) -> None:
+def test_an_invariant_that_hadoop_breaks_too_is_not_a_fault(tmp_path: Path) -> None:
     line = "2026-11-21 10:00:00,000 WARNING rm.shell.effects invariant broken, as Hadoop breaks it where x: I-08: y\n"
     assert check_log(log_of(tmp_path, line), 10) == []
 
@@ -100,7 +100,7 @@ def submission(**launch: object) -> ApplicationSubmissionContext:
         {"retry": ContainerRetryContext(ContainerRetryPolicy.RETRY_ON_ALL_ERRORS, max_retries=-1)},
     ],
 )
-def test_what_could_run_something_else_is_not_sent(launch: dict[str, object]) -> None:
+def test_messages_that_could_run_other_commands_are_not_sent(launch: dict[str, object]) -> None:
     harmless = Harmless(Path("/r"))
     token = Token(b"", b"", "", "")
     start = StartContainerRequest(submission(**launch).am_container, token)
@@ -111,7 +111,7 @@ def test_what_could_run_something_else_is_not_sent(launch: dict[str, object]) ->
 
 
 @pytest.mark.parametrize(("host", "allowed"), [("127.0.1.1", True), ("192.0.2.1", False), ("example.org", False)])
-def test_no_node_beyond_loopback_is_registered(tmp_path: Path, host: str, allowed: bool) -> None:
+def test_only_nodes_on_loopback_are_registered(tmp_path: Path, host: str, allowed: bool) -> None:
     request = RegisterNodeManagerRequest(NodeId(host, 1), 1, Resource(1, 1))
     rpc = ResourceTracker.register_node_manager
     assert Harmless(tmp_path).allows(rpc, rpc.request.encode(request)) is allowed
@@ -160,7 +160,7 @@ def test_a_seed_draws_the_same_messages(tmp_path: Path) -> None:
     ("answer", "is_fault"),
     [(YarnException("no"), False), (KeyError("bug"), True), ("not a record", True)],
 )
-async def test_a_failure_inside_is_a_fault_and_a_refusal_is_not(
+async def test_an_internal_error_is_a_fault_and_a_refusal_is_not(
     tmp_path: Path, answer: object, *, is_fault: bool
 ) -> None:
     rpc = ApplicationClientProtocol.get_cluster_metrics

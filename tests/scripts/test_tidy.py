@@ -15,7 +15,7 @@ Tidy = Callable[[dict[str, str]], list[str]]
 
 @pytest.fixture
 def tidy(tmp_path: Path) -> Tidy:
-    """Runs the script in a repository that holds the given files; returns what it refuses."""
+    """Runs the script in a repository with the given files; returns its refusals."""
     (tmp_path / "scripts").mkdir()
     shutil.copy(SCRIPT, tmp_path / "scripts")
     subprocess.run(["git", "init", "--quiet", str(tmp_path)], check=True)
@@ -48,7 +48,7 @@ def test_a_file_that_cannot_be_parsed_is_left_to_ruff(tidy: Tidy) -> None:
 
 
 def test_what_is_raised_within_a_handler_of_groups(tidy: Tidy) -> None:
-    """Wherever in it; but a function that is defined there raises for itself, and a plain handler may."""
+    """At any depth, except in functions defined there; a plain handler may raise."""
     handler = (
         "try:\n    f()\nexcept* OSError as group:\n    if group:\n        raise\n"
         "    try:\n        g()\n    except KeyError as error:\n        raise ValueError from error\n"
@@ -91,5 +91,5 @@ def test_paths_in_documents(tidy: Tidy) -> None:
     ]
 
 
-def test_what_git_ignores_is_not_looked_at(tidy: Tidy) -> None:
+def test_files_that_git_ignores_are_skipped(tidy: Tidy) -> None:
     assert tidy({".gitignore": "build/\n", "build/long.py": "x = 1\n" * 501}) == []

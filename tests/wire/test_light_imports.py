@@ -35,7 +35,7 @@ def spoken(modules: set[str]) -> set[str]:
 
 @pytest.mark.parametrize("program", ["distributed_shell", "elastic", "gang"])
 def test_a_master_imports_its_two_protocols_and_nothing_heavy(program: str) -> None:
-    modules = imported(f"am.programs.{program}.__main__")
+    modules = imported(f"am.programs.{program}.application_master")
     assert spoken(modules) == {"master", "container_management"}
     assert HEAVY & modules == set()
     assert {"yarn.applications", "yarn.queues", "yarn.protocols.client"} & modules == set()

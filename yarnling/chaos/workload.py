@@ -11,8 +11,8 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from am.client.submission import ApplicationOptions, Submission
-from am.programs.core.fixed_width import Width
 from am.programs.distributed_shell.client import DistributedShell
+from am.programs.distributed_shell.core import Width
 from am.programs.elastic.client import ElasticSubmission
 from am.programs.elastic.core import ElasticPlan
 from am.programs.mapreduce.client import word_count

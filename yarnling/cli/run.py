@@ -12,8 +12,8 @@ from tempfile import NamedTemporaryFile
 from msgspec import Struct
 
 from am.client.submission import ApplicationOptions
-from am.programs.core.fixed_width import Width
 from am.programs.distributed_shell.client import DistributedShell
+from am.programs.distributed_shell.core import Width
 from yarn.applications import ApplicationReport
 from yarn.ids import ApplicationAttemptId, ApplicationId, ContainerId
 from yarn.resource import Resource

@@ -1,4 +1,4 @@
-"""The client part of the distributed shell: Hadoop's options, and the context to submit.
+"""The client of the distributed shell: Hadoop's options, and the context to submit.
 
 submission = parse(["-shell_command", "echo", "-shell_args", "hello", "-num_containers", "2"])
 """
@@ -11,8 +11,6 @@ from pathlib import Path
 
 from msgspec import Struct, field
 
-from am.client.launching import local_file
-from am.client.staging import make_staging_directory
 from am.client.submission import (
     ApplicationOptions,
     Faults,
@@ -22,10 +20,9 @@ from am.client.submission import (
     read_application_options,
     sizes_above,
 )
-from am.programs.core.fixed_width import Width
-from am.programs.distributed_shell.shell_job import JOB_FILE, ShellJob
+from am.programs.distributed_shell.core import Width
 from am.programs.shell_work import add_work_options, read_work, refuse_above
-from am.programs.staged_job import stage
+from am.programs.staged_job import StagedJob, stage_job
 from yarn.applications import ApplicationSubmissionContext
 from yarn.containers import ContainerRetryContext
 from yarn.ids import ApplicationId
@@ -34,15 +31,16 @@ from yarn.states import ContainerRetryPolicy
 
 PROG = "distributed-shell"
 APPLICATION_TYPE = "YARN"
+AM_MODULE = "am.programs.distributed_shell.application_master"
 DEFAULT_NAME = "DistributedShell"
 DEFAULT_MASTER_MEMORY_MB = 100
 DEFAULT_TIMEOUT_MS = 600_000
 
-_NO_TIMELINE = "there is no timeline service here"
+_NO_TIMELINE = "yarnling has no timeline service"
 _NO_OPPORTUNISTIC = "opportunistic containers are not built yet"
 _NO_PROFILES = "resource profiles are not built; use -container_memory and -container_vcores"
 UNSUPPORTED = {
-    "jar": "the master is part of yarnling; leave it out",
+    "jar": "the ApplicationMaster is part of yarnling; leave it out",
     "master_resources": "use -master_memory and -master_vcores",
     "master_resource_profile": _NO_PROFILES,
     "container_type": _NO_OPPORTUNISTIC,
@@ -50,7 +48,7 @@ UNSUPPORTED = {
     "enforce_execution_type": _NO_OPPORTUNISTIC,
     "container_resources": "use -container_memory and -container_vcores",
     "container_resource_profile": _NO_PROFILES,
-    "log_properties": "it is for Java's log4j",
+    "log_properties": "it configures Java's log4j",
     "rolling_log_pattern": "logs are not aggregated",
     "placement_spec": "placement constraints are not built yet",
     "docker_client_config": "containers are plain processes",
@@ -75,19 +73,32 @@ class DistributedShell(Struct, frozen=True):
     retry: ContainerRetryContext = ContainerRetryContext()
 
     def check_sizes(self, maximum: Resource) -> list[str]:
-        """Hadoop's distributed shell cuts what is too large: told to its user. An exact width is refused instead."""
+        """Hadoop's distributed shell cuts sizes to the maximum, which gives a warning. An exact size is refused."""
         if self.width.exact:
             refuse_above(self.width.capability, maximum)
         above = " and ".join(sizes_above(self.width.capability, maximum))
-        return [f"a container with {above} in this cluster: cut to that, as Hadoop's does"] if above else []
+        return (
+            [f"a container with {above} in this cluster: cut to that, as Hadoop's distributed shell does"]
+            if above
+            else []
+        )
 
     def build(self, application_id: ApplicationId, staging_root: Path) -> ApplicationSubmissionContext:
         """The context to submit (am.client.submission.Submission)."""
-        files = {link: local_file(path) for link, path in self.files.items()}
-        staging = make_staging_directory(staging_root, application_id)
-        job = ShellJob(self.command, self.width, str(staging), self.environment, files, self.retry)
-        am_container = stage(job, JOB_FILE, "am.programs.distributed_shell")
+        job = StagedJob(self.command, self.width, self.environment, self.retry)
+        am_container = stage_job(job, self.files, AM_MODULE, application_id, staging_root)
         return build_context(application_id, self.options, am_container, APPLICATION_TYPE)
+
+
+def sleep_submission(
+    containers: int,
+    seconds: float,
+    *,
+    resource: Resource = Resource(64, 1),  # noqa: B008  immutable
+    options: ApplicationOptions = ApplicationOptions(name="Sleep"),  # noqa: B008  immutable
+) -> DistributedShell:
+    """An application whose containers sleep that long and succeed: the smallest one, for tests of everything else."""
+    return DistributedShell(f"exec sleep {seconds:g}", Width(containers, resource), options)
 
 
 def make_parser() -> OptionParser:
@@ -98,13 +109,13 @@ def make_parser() -> OptionParser:
     parser.option("num_containers", "how many containers", type=int, default=1)
     parser.option(
         "keep_containers_across_application_attempts",
-        "leave containers running when the master fails, and have the next one take them over",
+        "keep containers running when the ApplicationMaster fails; the next attempt takes them over",
         action="store_true",
     )
     parser.option("container_retry_policy", "0 never, 1 on all errors, 2 on some", type=int, default=0)
     parser.option("container_retry_error_codes", "for policy 2: exit codes, separated by commas", default="")
-    parser.option("container_max_retries", "how often a container is started again; -1: for ever", type=int, default=0)
-    parser.option("container_retry_interval", "ms between two such starts", type=int, default=0)
+    parser.option("container_max_retries", "how often a container is restarted; -1: without limit", type=int, default=0)
+    parser.option("container_retry_interval", "ms between two such restarts", type=int, default=0)
     parser.option(
         "container_failures_validity_interval", "ms after which a failure no longer counts", type=int, default=-1
     )
@@ -114,14 +125,14 @@ def make_parser() -> OptionParser:
 
 
 def parse(arguments: Sequence[str]) -> DistributedShell:
-    """The submission that the options tell. Raises InvalidArgumentException with every fault."""
+    """The submission that the options describe. Raises InvalidArgumentException with all faults."""
     options = make_parser().parse_args(arguments)
     faults = Faults(PROG)
     application = read_application_options(
         options, faults, keep_containers=options.keep_containers_across_application_attempts
     )
     work = read_work(options, faults)
-    faults.check(options.num_containers > 0, f"-num_containers {options.num_containers}: must be above 0")
+    faults.check_positive(options, "num_containers")
     retry = _read_retry(options, faults)
     faults.raise_if_any()
     return DistributedShell(

@@ -1,4 +1,4 @@
-"""The client part of an elastic application: its options, and the context to submit.
+"""The client of elastic applications: their options, and the context to submit.
 
 submission = parse(["-shell_command", "work.sh $ELASTIC_TASK", "-stages", "40,2,40", "-idle_timeout", "10000"])
 """
@@ -6,86 +6,57 @@ submission = parse(["-shell_command", "work.sh $ELASTIC_TASK", "-stages", "40,2,
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 
-from msgspec import Struct
-
-from am.client.launching import local_file
-from am.client.staging import make_staging_directory
 from am.client.submission import (
-    ApplicationOptions,
     Faults,
     OptionParser,
     add_application_options,
-    build_context,
     read_application_options,
 )
 from am.programs.elastic.core import ElasticPlan
-from am.programs.elastic.job import JOB_FILE, ElasticJob
-from am.programs.shell_work import ShellWork, add_work_options, read_work, refuse_above
-from am.programs.staged_job import stage
-from yarn.applications import ApplicationSubmissionContext
-from yarn.ids import ApplicationId
-from yarn.resource import Resource
+from am.programs.shell_work import ShellSubmission, add_work_options, read_work
 
 PROG = "elastic"
-APPLICATION_TYPE = "ELASTIC"
 DEFAULT_MASTER_MEMORY_MB = 100
 DEFAULT_WORKER_MEMORY_MB = 128
-"""A worker is a Python process of 30 MB beside what its tasks need."""
+"""A worker is a Python process of 30 MB in addition to what its tasks need."""
 TASKS_MAX = 999_999
-"""What the names of the spool hold."""
+"""The largest number that fits the file names of the spool."""
 
 
-class ElasticSubmission(Struct, frozen=True):
+class ElasticSubmission(ShellSubmission[ElasticPlan], frozen=True):
     """A command for each task of an elastic application."""
 
-    work: ShellWork
-    plan: ElasticPlan
-    options: ApplicationOptions
-
-    def check_sizes(self, maximum: Resource) -> list[str]:
-        refuse_above(self.plan.capability, maximum)
-        return []
-
-    def build(self, application_id: ApplicationId, staging_root: Path) -> ApplicationSubmissionContext:
-        """The context to submit (am.client.submission.Submission)."""
-        files = {link: local_file(path) for link, path in self.work.files.items()}
-        staging = make_staging_directory(staging_root, application_id)
-        job = ElasticJob(self.work.command, self.plan, str(staging), self.work.environment, files)
-        return build_context(
-            application_id, self.options, stage(job, JOB_FILE, "am.programs.elastic"), APPLICATION_TYPE
-        )
+    APPLICATION_TYPE = "ELASTIC"
+    AM_MODULE = "am.programs.elastic.application_master"
 
 
 def make_parser() -> OptionParser:
-    parser = OptionParser(PROG, "Run tasks on workers that are as many as the work needs (as with Spark).")
+    parser = OptionParser(PROG, "Run tasks on as many workers as the work needs (as Spark does).")
     add_application_options(parser, name=PROG, master_memory_mb=DEFAULT_MASTER_MEMORY_MB)
     add_work_options(parser)
     parser.set_defaults(container_memory=DEFAULT_WORKER_MEMORY_MB)
     parser.option("stages", "the number of tasks of each stage, separated by commas", default="10")
     parser.option("tasks_per_worker", "how many tasks a worker runs at once", type=int, default=1)
-    parser.option("min_workers", "workers that are kept without work", type=int, default=0)
+    parser.option("min_workers", "workers that are kept even without tasks", type=int, default=0)
     parser.option("max_workers", "the most workers", type=int, default=1000)
-    parser.option("backlog_timeout", "ms that tasks wait before workers are added", type=int, default=1_000)
+    parser.option("backlog_timeout", "ms that tasks must wait before workers are added", type=int, default=1_000)
     parser.option("sustained_timeout", "ms before more are added, twice as many", type=int, default=1_000)
-    parser.option("idle_timeout", "ms after which a worker without a task is given back", type=int, default=60_000)
+    parser.option("idle_timeout", "ms after which a worker without a task is released", type=int, default=60_000)
     return parser
 
 
 def parse(arguments: Sequence[str]) -> ElasticSubmission:
-    """The submission that the options tell. Raises InvalidArgumentException with every fault."""
+    """The submission that the options describe. Raises InvalidArgumentException with all faults."""
     options = make_parser().parse_args(arguments)
     faults = Faults(PROG)
     application = read_application_options(options, faults)
     work = read_work(options, faults)
     stages = _read_stages(options.stages, faults)
-    for name in ("tasks_per_worker", "max_workers"):
-        faults.check(getattr(options, name) > 0, f"-{name} {getattr(options, name)}: must be above 0")
-    for name in ("min_workers", "backlog_timeout", "sustained_timeout", "idle_timeout"):
-        faults.check(getattr(options, name) >= 0, f"-{name} {getattr(options, name)}: must not be negative")
+    faults.check_positive(options, "tasks_per_worker", "max_workers")
+    faults.check_not_negative(options, "min_workers", "backlog_timeout", "sustained_timeout", "idle_timeout")
     fits = options.min_workers <= options.max_workers
-    faults.check(fits, f"-min_workers {options.min_workers}: is above -max_workers {options.max_workers}")
+    faults.check(fits, f"-min_workers {options.min_workers}: must not be above -max_workers {options.max_workers}")
     faults.raise_if_any()
     plan = ElasticPlan(
         stages=stages,

@@ -1,52 +1,52 @@
 """An elastic application: as many workers as its tasks need now (Spark's dynamic allocation).
 
-    stages 40, 2, 40      40 tasks wait: 1 worker more, a second later 2, then 4, ... up to 40
-                          2 tasks: 38 workers find nothing to do and go back when they have idled for long enough
-                          40 again: what is left works, the rest grows anew
+    stages 40, 2, 40      40 tasks wait: 1 more worker, a second later 2 more, then 4, ... up to 40
+                          2 tasks: 38 workers find nothing to do, and are released when they have been idle long enough
+                          40 again: the remaining workers start, the others are requested again
 
-Workers take tasks from a spool (am.programs.elastic.spool) themselves; here is decided how many workers there shall be.
-A stage begins when the one before it is done. The rules are ExecutorAllocationManager's: the target follows the tasks
-down at once, and up by a step that doubles for as long as tasks wait; a worker that idles goes, but never below target.
+Workers take tasks from a spool (am.programs.elastic.spool) themselves; the core decides how many workers there are.
+A stage starts when the one before it has finished. The rules are ExecutorAllocationManager's: the target follows the
+tasks down at once, and up by a step that doubles for as long as tasks wait; an idle worker is released, but the number
+of workers never falls below the target.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from itertools import accumulate
 from typing import TypeAlias
 
 from msgspec import Struct
 
+from am.core.actions import Action, Finish, Launch, ReleaseContainer, RequestContainer, WithdrawRequest
+from am.core.application import ApplicationCore
 from am.core.events import (
-    Allocation,
+    AllocatedContainer,
     ContainersAllocated,
     ContainersCompleted,
     ContainerStartFailed,
     Event,
-    HeartbeatFailed,
     PreemptionAsked,
     Registered,
-    ShutdownOrdered,
 )
-from am.core.preemption import Held, containers_to_give_back
+from am.core.preemption import ReleaseCandidate, containers_to_release
 from am.core.requests import ContainerRequest
-from am.programs.core.actions import Action, AskFor, Finish, GiveBack, Launch, Leave, Withdraw
-from yarn.containers import Container, ContainerLaunchContext, ContainerStatus
+from yarn.containers import ContainerLaunchContext, ContainerStatus
 from yarn.ids import ContainerId
 from yarn.resource import Resource
 from yarn.states import ContainerExitStatus, FinalApplicationStatus
 
 EXIT_FAILED = 2
 """The AM's exit code if a task or too many workers failed."""
-FAILURES_LEAST = 3
-"""Workers that may fail whatever their number (spark.yarn.max.executor.failures: max(3, twice the executors))."""
+FAILURES_ALLOWED_MIN = 3
+"""Workers that may fail, however few there are (spark.yarn.max.executor.failures: max(3, twice the executors))."""
 
 BLAMELESS = frozenset({ContainerExitStatus.SUCCESS, ContainerExitStatus.ABORTED, ContainerExitStatus.PREEMPTED})
-"""Ends of a worker that count for nothing."""
+"""Exit statuses of a worker that do not count as failures."""
 
 
 class ElasticPlan(Struct, frozen=True):
-    """`stages`: the number of tasks of each. Times as spark.dynamicAllocation has them."""
+    """`stages`: the number of tasks of each. The times are those of spark.dynamicAllocation."""
 
     stages: tuple[int, ...]
     capability: Resource
@@ -60,8 +60,8 @@ class ElasticPlan(Struct, frozen=True):
     idle_ms: int = 60_000
 
 
-class BacklogSeen(Struct, frozen=True):
-    """The spool as it is: tasks that wait, {worker: tasks it runs}, tasks that ended, and what failed, in words."""
+class SpoolScanned(Struct, frozen=True):
+    """The state of the spool: {worker: tasks that it runs}, and a description of the first failed task, if any."""
 
     waiting: int
     busy: dict[ContainerId, int]
@@ -69,47 +69,59 @@ class BacklogSeen(Struct, frozen=True):
     failure: str = ""
 
 
-class PutTasks(Struct, frozen=True):
-    """Put tasks `first` to `last` (from 1) into the spool; those that are there already stay as they are."""
+class EnqueueTasks(Struct, frozen=True):
+    """Put tasks `first` to `last` (counted from 1) into the spool, except those that it has already."""
 
     first: int
     last: int
 
 
-class PutBack(Struct, frozen=True):
-    """Let the tasks of a worker that is no more wait again."""
+class RequeueTasks(Struct, frozen=True):
+    """Put the tasks of a worker that has ended back into the queue."""
 
     worker: ContainerId
 
 
-ElasticEvent: TypeAlias = Event | BacklogSeen
-ElasticAction: TypeAlias = Action | PutTasks | PutBack
+ElasticEvent: TypeAlias = Event | SpoolScanned
+ElasticAction: TypeAlias = Action | EnqueueTasks | RequeueTasks
 
 
-class Elastic:
-    """One application under one attempt of its AM. `target` is how many workers it wants; `live` those it has started.
+class Elastic(ApplicationCore[ElasticEvent, ElasticAction]):
+    """One application under one attempt of its AM. `target`: the wanted number of workers; `live`: those started.
 
-    `put`: the tasks that an attempt before this one has put into the spool.
+    `enqueued`: the tasks that an earlier attempt has put into the spool. A worker is in `_idle_since` (ms since when it
+    has no task, None if it has one) until it ends or is released, and in `_releasing` from its release to its end.
     """
 
     def __init__(
-        self, plan: ElasticPlan, launch_context_of: Callable[[], ContainerLaunchContext], put: int = 0
+        self,
+        plan: ElasticPlan,
+        launch_context_of: Callable[[], ContainerLaunchContext],
+        enqueued: int = 0,
+        *,
+        check_invariants: bool = False,
     ) -> None:
+        super().__init__(check_invariants=check_invariants)
         self.plan = plan
         self.target = plan.workers_min
         self.ended = 0
         self._launch_context_of = launch_context_of
         self._request = ContainerRequest(plan.capability, plan.priority, label=plan.label)
         self._ends = list(accumulate(plan.stages))
-        self._stage = sum(end <= put for end in self._ends)
-        self._asked = 0
+        self._stage = sum(end <= enqueued for end in self._ends)
+        self._requested = 0
         self._idle_since: dict[ContainerId, int | None] = {}
-        self._going: dict[ContainerId, None] = {}
+        self._releasing: dict[ContainerId, None] = {}
         self._busy: dict[ContainerId, int] = {}
         self._failures = 0
         self._step = 1
         self._add_at_ms: int | None = None
-        self._is_over = False
+        self._dispatcher.on(Registered, self._registered)
+        self._dispatcher.on(SpoolScanned, self._scanned)
+        self._dispatcher.on(ContainersAllocated, self._allocated)
+        self._dispatcher.on(ContainersCompleted, self._completed)
+        self._dispatcher.on(ContainerStartFailed, self._start_failed)
+        self._dispatcher.on(PreemptionAsked, self._preempted)
 
     @property
     def live(self) -> int:
@@ -118,144 +130,154 @@ class Elastic:
     def progress(self) -> float:
         return self.ended / self._ends[-1]
 
-    def handle(self, event: ElasticEvent, now_ms: int) -> list[ElasticAction]:
-        """Actions for one event, in their order; none once it is over."""
-        if self._is_over:
-            return []
-        match event:
-            case Registered(maximum_capability, queue) if not self.plan.capability.fits_in(maximum_capability):
-                return self._fail(
-                    f"workers of {self.plan.capability} are larger than {queue} allows, {maximum_capability}"
-                )
-            case BacklogSeen():
-                return self._look(event, now_ms)
-            case ContainersAllocated(allocations):
-                return [self._take(allocation, now_ms) for allocation in allocations]
-            case ContainersCompleted(statuses):
-                return [action for status in statuses for action in self._note_end(status)]
-            case ContainerStartFailed(container_id, _) if container_id in self._idle_since:
-                self._failures += 1
-                return [self._let_go(container_id), *self._fail_if_too_often()]
-            case PreemptionAsked(preemption):
-                held = {worker: Held(self.plan.capability, self._busy.get(worker, 0)) for worker in self._idle_since}
-                return [self._let_go(worker) for worker in containers_to_give_back(preemption, held)]
-            case ShutdownOrdered(reason):
-                return self._over(Leave(reason))
-            case HeartbeatFailed(error):
-                return self._over(Leave(str(error)))
-            case _:
-                return []
+    def violations(self) -> Iterator[str]:
+        """A-17: a worker is live or being released, never both; the target is between its bounds."""
+        for worker in self._idle_since.keys() & self._releasing.keys():
+            yield f"A-17: worker {worker} is live and being released"
+        if self._requested < 0:
+            yield f"A-17: {self._requested} workers are requested"
+        if not self.plan.workers_min <= self.target <= max(self.plan.workers_max, self.plan.workers_min):
+            yield f"A-17: the target of {self.target} workers is out of bounds"
 
-    # The tasks
+    # Tasks
 
-    def _look(self, seen: BacklogSeen, now_ms: int) -> list[ElasticAction]:
-        self.ended = seen.ended
-        self._busy = seen.busy
-        if seen.failure:
-            return self._fail(seen.failure)
-        if seen.ended == self._ends[-1]:
-            return self._over(Finish(FinalApplicationStatus.SUCCEEDED))
-        if seen.ended == self._end_of_stage():
-            return [self._begin_stage()]
-        self._set_target(seen, now_ms)
-        return [*self._put_back_strays(seen), *self._sync(), *self._give_back_idle(seen, now_ms)]
+    def _registered(self, event: Registered) -> None:
+        maximum = event.maximum_capability
+        if not self.plan.capability.fits_in(maximum):
+            self._fail(f"workers of {self.plan.capability} are larger than {event.queue} allows, {maximum}")
 
-    def _put_back_strays(self, seen: BacklogSeen) -> list[ElasticAction]:
-        """What workers have taken that were given up: one whose node was lost may live, and nobody tells of its end."""
-        return [PutBack(worker) for worker in seen.busy if worker not in self._idle_since and worker not in self._going]
+    def _scanned(self, event: SpoolScanned) -> None:
+        self.ended = event.ended
+        self._busy = event.busy
+        if event.failure:
+            self._fail(event.failure)
+        elif event.ended == self._ends[-1]:
+            self._end(Finish(FinalApplicationStatus.SUCCEEDED))
+        elif event.ended == self._end_of_stage():
+            self._start_stage()
+        else:
+            self._set_target(event)
+            self._requeue_of_unknown_workers(event)
+            self._adjust_requests()
+            self._release_idle(event)
+
+    def _requeue_of_unknown_workers(self, event: SpoolScanned) -> None:
+        """A worker that was given up may still run, if only its node was lost; its end is never reported."""
+        for worker in event.busy:
+            if worker not in self._idle_since and worker not in self._releasing:
+                self._dispatcher.emit(RequeueTasks(worker))
 
     def _end_of_stage(self) -> int:
-        """The tasks that have ended when the stages begun so far are done."""
+        """The number of tasks that have ended when all stages started so far are finished."""
         return self._ends[self._stage - 1] if self._stage else 0
 
-    def _begin_stage(self) -> PutTasks:
+    def _start_stage(self) -> None:
         first = self._end_of_stage() + 1
         self._stage += 1
-        return PutTasks(first, self._end_of_stage())
+        self._dispatcher.emit(EnqueueTasks(first, self._end_of_stage()))
 
-    # How many workers
+    # The number of workers
 
-    def _set_target(self, seen: BacklogSeen, now_ms: int) -> None:
-        tasks = seen.waiting + sum(seen.busy.values())
+    def _set_target(self, event: SpoolScanned) -> None:
+        tasks = event.waiting + sum(event.busy.values())
         needed = -(-tasks // self.plan.tasks_per_worker)
-        if not seen.waiting:
+        if not event.waiting:
             self._add_at_ms = None
             self._step = 1
         elif self._add_at_ms is None:
-            self._add_at_ms = now_ms + self.plan.backlog_ms
+            self._add_at_ms = self.now_ms + self.plan.backlog_ms
         if needed < self.target:
             self.target = max(needed, self.plan.workers_min)
             self._step = 1
-        elif self._add_at_ms is not None and now_ms >= self._add_at_ms:
+        elif self._add_at_ms is not None and self.now_ms >= self._add_at_ms:
             self._grow(needed)
-            self._add_at_ms = now_ms + self.plan.sustained_ms
+            self._add_at_ms = self.now_ms + self.plan.sustained_ms
 
     def _grow(self, needed: int) -> None:
-        """By a step, which doubles if all of it was wanted."""
+        """Raise the target by a step, which doubles if all of it was needed."""
         before = max(self.target, self.live)
         grown = min(before + self._step, needed, self.plan.workers_max)
         self._step = self._step * 2 if grown - self.target == self._step else 1
         self.target = max(grown, self.plan.workers_min)
 
-    def _sync(self) -> list[Action]:
-        """Ask for what is missing, or take asks back."""
-        missing = self.target - self.live - self._asked
-        if missing >= 0:
-            self._asked += missing
-            return [AskFor(self._request)] * missing
-        withdrawn = min(-missing, self._asked)
-        self._asked -= withdrawn
-        return [Withdraw(self._request)] * withdrawn
+    def _adjust_requests(self) -> None:
+        """Request the workers that are missing, or withdraw requests."""
+        missing = self.target - self.live - self._requested
+        for _ in range(missing):
+            self._dispatcher.emit(RequestContainer(self._request))
+        withdrawn = max(0, min(-missing, self._requested))
+        for _ in range(withdrawn):
+            self._dispatcher.emit(WithdrawRequest(self._request))
+        self._requested += max(0, missing) - withdrawn
 
-    def _give_back_idle(self, seen: BacklogSeen, now_ms: int) -> list[Action]:
-        """The workers that have idled for long enough, the longest first, down to the target."""
+    def _release_idle(self, event: SpoolScanned) -> None:
+        """Release the workers that have been idle for long enough, the longest first, down to the target."""
         for worker, since in self._idle_since.items():
-            if worker in seen.busy:
+            if worker in event.busy:
                 self._idle_since[worker] = None
             elif since is None:
-                self._idle_since[worker] = now_ms
+                self._idle_since[worker] = self.now_ms
         idle = [(since, worker) for worker, since in self._idle_since.items() if since is not None]
-        long_idle = sorted(entry for entry in idle if now_ms - entry[0] >= self.plan.idle_ms)
-        spare = max(0, self.live - max(self.target, self.plan.workers_min))
-        return [self._let_go(worker) for _, worker in long_idle[:spare]]
+        long_idle = sorted(entry for entry in idle if self.now_ms - entry[0] >= self.plan.idle_ms)
+        surplus = max(0, self.live - max(self.target, self.plan.workers_min))
+        for _, worker in long_idle[:surplus]:
+            self._release(worker)
 
-    # The workers
+    # Workers
 
-    def _take(self, allocation: Allocation, now_ms: int) -> Action:
-        container: Container = allocation.container
+    def _allocated(self, event: ContainersAllocated) -> None:
+        for allocation in event.allocations:
+            self._dispatcher.emit(self._launch(allocation))
+
+    def _launch(self, allocation: AllocatedContainer) -> Launch | ReleaseContainer:
+        container = allocation.container
         if allocation.request is not None:
-            self._asked -= 1
+            # 0 if the container crossed the withdrawal of its request.
+            self._requested = max(0, self._requested - 1)
         if allocation.request is None or self.live >= self.target:
-            return GiveBack(container.id)
-        self._idle_since[container.id] = now_ms
+            return ReleaseContainer(container.id)
+        self._idle_since[container.id] = self.now_ms
         return Launch(container, self._launch_context_of())
 
-    def _let_go(self, worker: ContainerId) -> Action:
-        """Its end, when it is heard of, tells whether it had taken a task meanwhile."""
-        del self._idle_since[worker]
-        self._going[worker] = None
-        return GiveBack(worker)
+    def _preempted(self, event: PreemptionAsked) -> None:
+        """The cost of a worker is the number of tasks that it runs."""
+        candidates = {
+            worker: ReleaseCandidate(self.plan.capability, self._busy.get(worker, 0)) for worker in self._idle_since
+        }
+        for worker in containers_to_release(event.preemption, candidates):
+            self._release(worker)
 
-    def _note_end(self, status: ContainerStatus) -> list[ElasticAction]:
+    def _release(self, worker: ContainerId) -> None:
+        """The worker may take another task until it ends; its tasks are requeued then."""
+        del self._idle_since[worker]
+        self._releasing[worker] = None
+        self._dispatcher.emit(ReleaseContainer(worker))
+
+    def _start_failed(self, event: ContainerStartFailed) -> None:
+        if event.container_id in self._idle_since:
+            self._failures += 1
+            self._release(event.container_id)
+            self._fail_if_too_many()
+
+    def _completed(self, event: ContainersCompleted) -> None:
+        for status in event.statuses:
+            self._worker_completed(status)
+
+    def _worker_completed(self, status: ContainerStatus) -> None:
         worker = status.container_id
-        if worker in self._going:
-            del self._going[worker]
-            return [PutBack(worker)]
-        if worker not in self._idle_since:
-            return []
-        del self._idle_since[worker]
-        self._failures += status.exit_status not in BLAMELESS
-        return [PutBack(worker), *self._fail_if_too_often()]
+        if worker in self._releasing:
+            del self._releasing[worker]
+            self._dispatcher.emit(RequeueTasks(worker))
+        elif worker in self._idle_since:
+            del self._idle_since[worker]
+            self._failures += status.exit_status not in BLAMELESS
+            self._dispatcher.emit(RequeueTasks(worker))
+            self._fail_if_too_many()
 
-    def _fail_if_too_often(self) -> list[ElasticAction]:
-        most = max(FAILURES_LEAST, 2 * self.plan.workers_min)
-        if self._failures <= most:
-            return []
-        return self._fail(f"{self._failures} workers failed, more than {most} (see their logs)")
+    def _fail_if_too_many(self) -> None:
+        most = max(FAILURES_ALLOWED_MIN, 2 * self.plan.workers_min)
+        if self._failures > most:
+            self._fail(f"{self._failures} workers failed, more than {most} (see their logs)")
 
-    def _fail(self, diagnostics: str) -> list[ElasticAction]:
-        return self._over(Finish(FinalApplicationStatus.FAILED, diagnostics, EXIT_FAILED))
-
-    def _over(self, ending: Finish | Leave) -> list[ElasticAction]:
-        self._is_over = True
-        return [ending]
+    def _fail(self, diagnostics: str) -> None:
+        self._end(Finish(FinalApplicationStatus.FAILED, diagnostics, EXIT_FAILED))

@@ -1,10 +1,10 @@
 """The spool of an elastic application: a directory of tasks that workers take from, in the staging directory.
 
-    waiting/000007            task 7, in the order of numbers
-    running/000007.WORKER     the container that took it
-    ended/000007.0            the exit status of its command
+    spool/waiting/000007            task 7; workers take tasks in the order of their numbers
+    spool/running/000007.WORKER     the container that runs it
+    spool/ended/000007.0            the exit status of its command
 
-Each step is one rename, so that a task is in one place and two workers cannot take it. All nodes share one file system.
+Each step is one rename, so a task is in one place and two workers cannot take it. All nodes share one file system.
 """
 
 from __future__ import annotations
@@ -12,42 +12,47 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
-from am.programs.elastic.core import BacklogSeen
+from am.programs.elastic.core import SpoolScanned
 from yarn.ids import ContainerId
 
 
 class Spool:
-    """The tasks below `directory`, as the AM and each worker see them."""
+    """The tasks in a staging directory, as the AM and each worker see them."""
 
-    def __init__(self, directory: Path) -> None:
-        self._waiting = directory / "waiting"
-        self._running = directory / "running"
-        self._ended = directory / "ended"
+    def __init__(self, staging: Path) -> None:
+        self._directory = staging / "spool"
+        self._waiting = self._directory / "waiting"
+        self._running = self._directory / "running"
+        self._ended = self._directory / "ended"
 
     def make(self) -> None:
-        for part in (self._waiting, self._running, self._ended):
+        """Create the directories; those that exist are kept."""
+        for part in self._parts():
             part.mkdir(parents=True, exist_ok=True)
 
-    # The AM's side
+    def exists(self) -> bool:
+        return self._directory.exists()
 
-    def put(self, first: int, last: int) -> None:
-        """Let tasks wait, but for those that are here already."""
-        there = {_task(path) for part in (self._waiting, self._running, self._ended) for path in part.iterdir()}
+    # For the AM
+
+    def enqueue(self, first: int, last: int) -> None:
+        """Add tasks, except those that are in the spool already."""
+        known = {_task(path) for part in self._parts() for path in part.iterdir()}
         for task in range(first, last + 1):
-            if task not in there:
+            if task not in known:
                 (self._waiting / f"{task:06}").touch()
 
-    def put_back(self, worker: ContainerId) -> None:
-        """Let what a worker ran wait again; what it says of it from now on counts no more."""
-        self._put_back(self._running.glob(f"*.{worker}"))
+    def requeue(self, worker: ContainerId) -> None:
+        """Move the tasks of a worker back to waiting; what it reports about them later is ignored."""
+        self._requeue(self._running.glob(f"*.{worker}"))
 
-    def put_back_all(self) -> None:
-        """The same for all workers: those of an attempt that is no more."""
-        self._put_back(self._running.iterdir())
+    def requeue_all(self) -> None:
+        """Move the tasks of all workers back to waiting."""
+        self._requeue(self._running.iterdir())
 
-    def seen(self) -> BacklogSeen:
-        # In the order that tasks go: one that is moved meanwhile may be seen twice, which is put right at the next
-        # look, but none is missed.
+    def scan(self) -> SpoolScanned:
+        # In the order in which tasks move. A task that moves meanwhile may be counted twice, until the next scan, but
+        # none is missed.
         waiting = sum(1 for _ in self._waiting.iterdir())
         busy: dict[ContainerId, int] = {}
         for path in sorted(self._running.iterdir()):
@@ -56,16 +61,16 @@ class Spool:
         ended = sorted(path.name for path in self._ended.iterdir())
         failed = [name for name in ended if not name.endswith(".0")]
         failure = f"task {int(failed[0][:6])} ended with {failed[0].partition('.')[2]}" if failed else ""
-        return BacklogSeen(waiting, busy, len(ended), failure)
+        return SpoolScanned(waiting, busy, len(ended), failure)
 
     def count(self) -> int:
-        """All tasks, wherever they are."""
-        return sum(1 for part in (self._waiting, self._running, self._ended) for _ in part.iterdir())
+        """The number of all tasks."""
+        return sum(1 for part in self._parts() for _ in part.iterdir())
 
-    # A worker's side
+    # For a worker
 
     def take(self, worker: ContainerId) -> int | None:
-        """The first task that waits, now this worker's; None if none does."""
+        """Move the first waiting task to this worker and return its number; None if no task waits."""
         for path in sorted(self._waiting.iterdir()):
             try:
                 path.rename(self._running / f"{path.name}.{worker}")
@@ -75,14 +80,17 @@ class Spool:
         return None
 
     def end(self, task: int, worker: ContainerId, exit_status: int) -> bool:
-        """Tell how a task ended; False if it is not this worker's any more."""
+        """Record the end of a task; False if it does not belong to this worker any more."""
         try:
             (self._running / f"{task:06}.{worker}").rename(self._ended / f"{task:06}.{exit_status}")
         except FileNotFoundError:
             return False
         return True
 
-    def _put_back(self, paths: Iterable[Path]) -> None:
+    def _parts(self) -> tuple[Path, Path, Path]:
+        return (self._waiting, self._running, self._ended)
+
+    def _requeue(self, paths: Iterable[Path]) -> None:
         for path in paths:
             try:
                 path.rename(self._waiting / path.name[:6])

@@ -1,6 +1,6 @@
-"""A worker: python -m am.programs.elastic.worker --staging DIR (in a container). It takes tasks until it is stopped.
+"""A worker: python -m am.programs.elastic.worker --staging DIR (in a container). It runs tasks until it is stopped.
 
-It holds as many at once as the plan says, each a process of its own, and tells nobody but the spool.
+It runs as many tasks at once as the plan says, each in a process of its own, and communicates only through the spool.
 """
 
 from __future__ import annotations
@@ -12,31 +12,30 @@ import sys
 import time
 from pathlib import Path
 
-from am.client.staging import read_record
-from am.programs.elastic.job import JOB_FILE, TASK, ElasticJob
+from am.programs.elastic.core import ElasticPlan
 from am.programs.elastic.spool import Spool
-from yarn.errors import InvalidArgumentException
+from am.programs.staged_job import JOB_FILE, StagedJob, read_job
 from yarn.ids import ContainerId
 
-LOOK_S = 0.02
-"""Between two looks at the spool and the processes."""
+TASK = "ELASTIC_TASK"
+"""The variable with a task's number, counted from 1."""
+POLL_INTERVAL_S = 0.02
+"""The time between two looks at the spool and the processes."""
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="am.programs.elastic.worker", description=__doc__)
     parser.add_argument("--staging", type=Path, required=True, help="the application's staging directory")
-    job = read_record(parser.parse_args().staging / JOB_FILE)
-    if not isinstance(job, ElasticJob):
-        raise InvalidArgumentException(f"{JOB_FILE} holds no elastic job")
+    job = read_job(parser.parse_args().staging / JOB_FILE, ElasticPlan)
     work(job, ContainerId.parse(os.environ["CONTAINER_ID"]))
     return 0
 
 
-def work(job: ElasticJob, worker: ContainerId) -> None:
-    """Run tasks until the spool is gone."""
-    spool = Spool(job.spool)
+def work(job: StagedJob[ElasticPlan], worker: ContainerId) -> None:
+    """Run tasks until the spool is removed."""
+    spool = Spool(Path(job.staging))
     running: dict[int, subprocess.Popen[bytes]] = {}
-    while job.spool.exists():
+    while spool.exists():
         for task, process in list(running.items()):
             status = process.poll()
             if status is not None:
@@ -47,7 +46,7 @@ def work(job: ElasticJob, worker: ContainerId) -> None:
         except FileNotFoundError:
             return
         if task_taken is None:
-            time.sleep(LOOK_S)
+            time.sleep(POLL_INTERVAL_S)
         else:
             running[task_taken] = subprocess.Popen(
                 ["/bin/sh", "-c", job.command], env={**os.environ, TASK: str(task_taken)}

@@ -1,4 +1,4 @@
-"""The client part of a gang: its options, and the context to submit.
+"""The client of gang applications: their options, and the context to submit.
 
 submission = parse(["-shell_command", "mpirun.sh", "-num_containers", "4", "-gang_wait", "60000"])
 """
@@ -6,73 +6,47 @@ submission = parse(["-shell_command", "mpirun.sh", "-num_containers", "4", "-gan
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 
-from msgspec import Struct
-
-from am.client.launching import local_file
-from am.client.staging import make_staging_directory
 from am.client.submission import (
-    ApplicationOptions,
     Faults,
     OptionParser,
     add_application_options,
-    build_context,
     read_application_options,
 )
 from am.programs.gang.core import GangPlan
-from am.programs.gang.job import JOB_FILE, GangJob
-from am.programs.shell_work import ShellWork, add_work_options, read_work, refuse_above
-from am.programs.staged_job import stage
-from yarn.applications import ApplicationSubmissionContext
-from yarn.ids import ApplicationId
-from yarn.resource import Resource
+from am.programs.shell_work import ShellSubmission, add_work_options, read_work
 
 PROG = "gang"
-APPLICATION_TYPE = "GANG"
 DEFAULT_MASTER_MEMORY_MB = 100
 TRIES_MAX = 20
-"""The pause doubles with each."""
+"""The pause doubles with each try."""
 
 
-class GangSubmission(Struct, frozen=True):
+class GangSubmission(ShellSubmission[GangPlan], frozen=True):
     """A command for all members of a gang."""
 
-    work: ShellWork
-    plan: GangPlan
-    options: ApplicationOptions
-
-    def check_sizes(self, maximum: Resource) -> list[str]:
-        refuse_above(self.plan.capability, maximum)
-        return []
-
-    def build(self, application_id: ApplicationId, staging_root: Path) -> ApplicationSubmissionContext:
-        """The context to submit (am.client.submission.Submission)."""
-        files = {link: local_file(path) for link, path in self.work.files.items()}
-        staging = make_staging_directory(staging_root, application_id)
-        job = GangJob(self.work.command, self.plan, str(staging), self.work.environment, files)
-        return build_context(application_id, self.options, stage(job, JOB_FILE, "am.programs.gang"), APPLICATION_TYPE)
+    APPLICATION_TYPE = "GANG"
+    AM_MODULE = "am.programs.gang.application_master"
 
 
 def make_parser() -> OptionParser:
-    parser = OptionParser(PROG, "Run a shell command in containers that are of use only together: all of them or none.")
+    parser = OptionParser(PROG, "Run a shell command in containers that are useful only together: all of them or none.")
     add_application_options(parser, name=PROG, master_memory_mb=DEFAULT_MASTER_MEMORY_MB)
     add_work_options(parser)
     parser.option("num_containers", "how many members", type=int, default=2)
-    parser.option("gang_wait", "ms after which an incomplete gang gives back all it has", type=int, default=60_000)
-    parser.option("gang_pause", "ms before it asks again the first time; doubles with each", type=int, default=5_000)
-    parser.option("gang_tries", "how often it asks, or begins again when it loses a member", type=int, default=5)
+    parser.option("gang_wait", "ms after which an incomplete gang releases its containers", type=int, default=60_000)
+    parser.option("gang_pause", "ms before the second try; doubles with each further one", type=int, default=5_000)
+    parser.option("gang_tries", "how often the gang tries, or starts again when it loses a member", type=int, default=5)
     return parser
 
 
 def parse(arguments: Sequence[str]) -> GangSubmission:
-    """The submission that the options tell. Raises InvalidArgumentException with every fault."""
+    """The submission that the options describe. Raises InvalidArgumentException with all faults."""
     options = make_parser().parse_args(arguments)
     faults = Faults(PROG)
     application = read_application_options(options, faults)
     work = read_work(options, faults)
-    for name in ("num_containers", "gang_wait", "gang_pause"):
-        faults.check(getattr(options, name) > 0, f"-{name} {getattr(options, name)}: must be above 0")
+    faults.check_positive(options, "num_containers", "gang_wait", "gang_pause")
     faults.check(0 < options.gang_tries <= TRIES_MAX, f"-gang_tries {options.gang_tries}: must be 1 to {TRIES_MAX}")
     faults.raise_if_any()
     plan = GangPlan(

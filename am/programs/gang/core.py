@@ -1,47 +1,46 @@
-"""A gang: N containers that are of use only together, as those of an MPI job are.
+"""A gang: N containers that are useful only together, as those of an MPI job are.
 
-    asking    all are asked for at once, and what comes is held, not started
-    running   all were there: each is started, knowing its rank and where the others are
-    resting   the time was up: everything was given back; after a pause the gang asks again
+    REQUESTING  all are requested at once; containers that come are held and not started
+    RUNNING     all were there: each is started, knowing its rank and where the others are
+    RESTING     the time limit was reached: everything was released; after a pause the gang tries again
 
-Two gangs that each hold half of what both need would wait for ever; that is what the time limit is for. If both gave up
-and came back at the same times they would meet again and again: so the pause doubles with each try, and is longer for
-one gang than for the other (`spread`, from the application's number).
+Two gangs that each hold half of what both need would wait forever; that is what the time limit is for. If both gave up
+and tried again at the same times they would collide again and again: so the pause doubles with each try, and differs
+between gangs (`spread`, from the application's number).
 
-What is held is idle, and the RM takes it back if it is not started within its own expiry: such a container is asked for
-anew. While it runs, a member that fails fails the gang, as MPI has it; one that is lost without its own fault
-(preempted, its node gone) has the whole gang begin again.
+The containers that are held are idle, and the RM takes them back if they are not started within its own expiry: such a
+container is requested again. While the gang runs, a member that fails fails the gang, as in MPI; if a member is lost
+without its own fault (preempted, its node lost) the whole gang starts again.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from enum import Enum
 
 from msgspec import Struct
 
+from am.core.actions import Action, Finish, Launch, ReleaseContainer, RequestContainer, WithdrawRequest
+from am.core.application import ApplicationCore
 from am.core.events import (
-    Allocation,
     ContainersAllocated,
     ContainersCompleted,
     ContainerStartFailed,
     Event,
     HeartbeatDone,
-    HeartbeatFailed,
     Registered,
-    ShutdownOrdered,
 )
 from am.core.requests import ContainerRequest
-from am.programs.core.actions import Action, AskFor, Finish, GiveBack, Launch, Leave, Withdraw
 from yarn.containers import Container, ContainerLaunchContext, ContainerStatus
 from yarn.ids import ContainerId
+from yarn.machine import Lifecycle, Machine, Row
 from yarn.resource import Resource
 from yarn.states import ContainerExitStatus, FinalApplicationStatus
 
 EXIT_FAILED = 2
-"""The AM's exit code if the gang did not come together or failed."""
+"""The AM's exit code if the gang was never complete, or failed."""
 SPREADS = 8
-"""Gangs whose numbers differ by less than this rest for different times."""
+"""Gangs whose application numbers differ by less than this pause for different times."""
 
 LOST_STATUSES = frozenset(
     {
@@ -51,11 +50,11 @@ LOST_STATUSES = frozenset(
         ContainerExitStatus.KILLED_BY_RESOURCEMANAGER,
     }
 )
-"""Ends that are not the member's fault."""
+"""Exit statuses that are not the member's fault."""
 
 
 class GangPlan(Struct, frozen=True):
-    """`wait_ms`: how long one try holds what it has; `tries`: how often the gang may ask or begin again."""
+    """`wait_ms`: how long one try holds its containers; `tries`: how often the gang may try or start again."""
 
     members: int
     capability: Resource
@@ -67,7 +66,7 @@ class GangPlan(Struct, frozen=True):
 
 
 class Member(Struct, frozen=True):
-    """What a member is told: its rank, and the hosts of all by rank."""
+    """What a member learns when it starts: its rank, and the hosts of all by rank."""
 
     rank: int
     hosts: tuple[str, ...]
@@ -77,142 +76,221 @@ LaunchContextOf = Callable[[Member], ContainerLaunchContext]
 
 
 class Phase(Enum):
-    ASKING = "asking"
+    REQUESTING = "requesting"
     RUNNING = "running"
     RESTING = "resting"
     OVER = "over"
 
 
-class Gang:
-    """One gang under one attempt of its AM. `asked` + `held` are its members while it asks."""
+class TryDue(Struct, frozen=True):
+    """Request all members: the AM has registered, or the pause is over."""
 
-    def __init__(self, plan: GangPlan, launch_context_of: LaunchContextOf, spread: int) -> None:
+
+class SizeRefused(Struct, frozen=True):
+    """The queue allows no containers of the members' size."""
+
+    why: str
+
+
+class GangComplete(Struct, frozen=True):
+    """All members have a container."""
+
+
+class TimeLimitReached(Struct, frozen=True):
+    """The gang is still incomplete after `wait_ms`."""
+
+    why: str
+
+
+class MemberLost(Struct, frozen=True):
+    """A member ended without its own fault, or could not be started."""
+
+    why: str
+
+
+class MemberFailed(Struct, frozen=True):
+    """A member ended with an error."""
+
+    why: str
+
+
+class AllSucceeded(Struct, frozen=True):
+    """All members ended with exit status 0."""
+
+
+class Gang(ApplicationCore[Event, Action]):
+    """One gang under one attempt of its AM. While it is REQUESTING, `requested` + `held` are its members."""
+
+    def __init__(
+        self, plan: GangPlan, launch_context_of: LaunchContextOf, spread: int, *, check_invariants: bool = False
+    ) -> None:
+        super().__init__(check_invariants=check_invariants)
         self.plan = plan
-        self.phase = Phase.RESTING
+        self.machine = Machine(Phase.RESTING)
         self.tries = 0
         self.succeeded = 0
         self._launch_context_of = launch_context_of
         self._spread = spread % SPREADS
         self._request = ContainerRequest(plan.capability, plan.priority, label=plan.label)
-        self._asked = 0
+        self._requested = 0
         self._held: dict[ContainerId, Container] = {}
         self._deadline_ms = 0
+        self._dispatcher.on(Registered, self._registered)
+        self._dispatcher.on(ContainersAllocated, self._hold)
+        self._dispatcher.on(ContainersCompleted, self._completed)
+        self._dispatcher.on(ContainerStartFailed, self._start_failed)
+        self._dispatcher.on(HeartbeatDone, self._check_deadline)
+
+    def __str__(self) -> str:
+        return f"gang of {self.plan.members}"
+
+    @property
+    def phase(self) -> Phase:
+        return self.machine.state
 
     @property
     def held(self) -> int:
-        """The containers that it has, started or not."""
+        """The number of its containers, started or not."""
         return len(self._held)
 
     def progress(self) -> float:
         return self.succeeded / self.plan.members
 
-    def handle(self, event: Event, now_ms: int) -> list[Action]:
-        """Actions for one event; none once it is over."""
-        if self.phase is Phase.OVER:
-            return []
-        match event:
-            case Registered(maximum_capability, queue):
-                return self._begin(maximum_capability, queue, now_ms)
-            case ContainersAllocated(allocations):
-                return self._take(allocations)
-            case ContainersCompleted(statuses):
-                return self._note_ends(statuses, now_ms)
-            case ContainerStartFailed(container_id, diagnostics) if container_id in self._held:
-                return self._scatter(f"{container_id} could not be started: {diagnostics}", now_ms)
-            case HeartbeatDone():
-                return self._look_at_the_clock(now_ms)
-            case ShutdownOrdered(reason):
-                return self._over(Leave(reason))
-            case HeartbeatFailed(error):
-                return self._over(Leave(str(error)))
-            case _:
-                return []
+    def violations(self) -> Iterator[str]:
+        """A-16: each member is requested, held or has succeeded; a gang that is RESTING has none."""
+        counts = {
+            Phase.REQUESTING: (self._requested + self.held, self.plan.members),
+            Phase.RUNNING: (self._requested + self.held + self.succeeded, self.plan.members),
+            Phase.RESTING: (self._requested + self.held, 0),
+        }
+        have, want = counts.get(self.phase, (0, 0))
+        if have != want:
+            yield f"A-16: {self} is {self.phase.name} with {have} members in place of {want}"
 
-    def _begin(self, maximum: Resource, queue: str, now_ms: int) -> list[Action]:
-        if not self.plan.capability.fits_in(maximum):
-            return self._fail(f"members of {self.plan.capability} are larger than {queue} allows, {maximum}")
-        return self._ask(now_ms)
+    # Events
 
-    def _ask(self, now_ms: int) -> list[Action]:
-        self.phase = Phase.ASKING
+    def _registered(self, event: Registered) -> None:
+        maximum = event.maximum_capability
+        if self.plan.capability.fits_in(maximum):
+            self._transition(TryDue())
+        else:
+            size = self.plan.capability
+            self._transition(SizeRefused(f"members of {size} are larger than {event.queue} allows, {maximum}"))
+
+    def _hold(self, event: ContainersAllocated) -> None:
+        """Hold what was requested and release what is late or surplus. The last container starts all of them."""
+        for allocation in event.allocations:
+            container = allocation.container
+            if self._requested == 0:
+                self._dispatcher.emit(ReleaseContainer(container.id))
+            else:
+                self._requested -= 1
+                self._held[container.id] = container
+        if self.phase is Phase.REQUESTING and self.held == self.plan.members:
+            self._transition(GangComplete())
+
+    def _completed(self, event: ContainersCompleted) -> None:
+        for status in event.statuses:
+            if status.container_id in self._held:
+                self._member_completed(status)
+
+    def _member_completed(self, status: ContainerStatus) -> None:
+        del self._held[status.container_id]
+        if self.phase is Phase.REQUESTING:
+            # It was held for longer than the RM lets a container wait, or its node was lost.
+            self._requested += 1
+            self._dispatcher.emit(RequestContainer(self._request))
+        elif status.exit_status == ContainerExitStatus.SUCCESS:
+            self.succeeded += 1
+            if self.succeeded == self.plan.members:
+                self._transition(AllSucceeded())
+        else:
+            why = f"{status.container_id} ended with {status.exit_status}: {status.diagnostics}".strip(" :")
+            self._transition(MemberLost(why) if status.exit_status in LOST_STATUSES else MemberFailed(why))
+
+    def _start_failed(self, event: ContainerStartFailed) -> None:
+        if event.container_id in self._held:
+            self._transition(MemberLost(f"{event.container_id} could not be started: {event.diagnostics}"))
+
+    def _check_deadline(self, _: HeartbeatDone) -> None:
+        if self.now_ms < self._deadline_ms:
+            return
+        if self.phase is Phase.REQUESTING:
+            wanted, seconds = self.plan.members, self.plan.wait_ms / 1000
+            self._transition(TimeLimitReached(f"{self.held} of {wanted} containers came within {seconds:g} s"))
+        elif self.phase is Phase.RESTING and self.tries > 0:
+            self._transition(TryDue())
+
+    def _transition(self, event: object) -> None:
+        self._dispatcher.transition(GANG_LIFECYCLE, self, self.machine, event)
+
+    # Actions of the table
+
+    def request_all(self, _: TryDue) -> None:
         self.tries += 1
         self.succeeded = 0
-        self._deadline_ms = now_ms + self.plan.wait_ms
-        self._asked = self.plan.members
-        return [AskFor(self._request)] * self.plan.members
+        self._deadline_ms = self.now_ms + self.plan.wait_ms
+        self._requested = self.plan.members
+        for _number in range(self.plan.members):
+            self._dispatcher.emit(RequestContainer(self._request))
 
-    def _take(self, allocations: tuple[Allocation, ...]) -> list[Action]:
-        """Hold what was asked for; what comes late or over goes back. The last one starts all of them."""
-        actions: list[Action] = []
-        for allocation in allocations:
-            container = allocation.container
-            if self._asked == 0:
-                actions.append(GiveBack(container.id))
-                continue
-            self._asked -= 1
-            self._held[container.id] = container
-        if self.phase is Phase.ASKING and len(self._held) == self.plan.members:
-            actions += self._start()
-        return actions
-
-    def _start(self) -> list[Action]:
-        self.phase = Phase.RUNNING
+    def start_all(self, _: GangComplete) -> None:
         members = list(self._held.values())
         hosts = tuple(container.node_id.host for container in members)
-        return [Launch(one, self._launch_context_of(Member(rank, hosts))) for rank, one in enumerate(members)]
+        for rank, container in enumerate(members):
+            self._dispatcher.emit(Launch(container, self._launch_context_of(Member(rank, hosts))))
 
-    def _note_ends(self, statuses: tuple[ContainerStatus, ...], now_ms: int) -> list[Action]:
-        actions: list[Action] = []
-        for status in statuses:
-            if status.container_id in self._held:
-                actions += self._note_end(status, now_ms)
-        return actions
-
-    def _note_end(self, status: ContainerStatus, now_ms: int) -> list[Action]:
-        del self._held[status.container_id]
-        if self.phase is Phase.ASKING:
-            # Held for longer than the RM lets a container wait, or lost with its node.
-            self._asked += 1
-            return [AskFor(self._request)]
-        if status.exit_status == ContainerExitStatus.SUCCESS:
-            self.succeeded += 1
-            done = self.succeeded == self.plan.members
-            return self._over(Finish(FinalApplicationStatus.SUCCEEDED)) if done else []
-        why = f"{status.container_id} ended with {status.exit_status}: {status.diagnostics}".strip(" :")
-        if status.exit_status in LOST_STATUSES:
-            return self._scatter(why, now_ms)
-        return [*self._give_back(), *self._fail(why)]
-
-    def _look_at_the_clock(self, now_ms: int) -> list[Action]:
-        if now_ms < self._deadline_ms:
-            return []
-        if self.phase is Phase.ASKING:
-            wanted, seconds = self.plan.members, self.plan.wait_ms / 1000
-            return self._scatter(f"{len(self._held)} of {wanted} containers came within {seconds:g} s", now_ms)
-        return self._ask(now_ms) if self.phase is Phase.RESTING else []
-
-    def _scatter(self, why: str, now_ms: int) -> list[Action]:
-        """Give everything back, and rest before the next try; the last one fails the application."""
-        actions = self._give_back()
+    def release_and_rest(self, event: TimeLimitReached | MemberLost) -> Phase:
+        """Release everything and pause before the next try; after the last one the application fails."""
+        self._release_all()
         if self.tries >= self.plan.tries:
-            return [*actions, *self._fail(f"{why} (try {self.tries} of {self.plan.tries})")]
-        self.phase = Phase.RESTING
+            return self._fail(f"{event.why} (try {self.tries} of {self.plan.tries})")
         pause_ms = self.plan.pause_ms * 2 ** (self.tries - 1)
-        self._deadline_ms = now_ms + pause_ms + pause_ms * self._spread // SPREADS
-        return actions
+        self._deadline_ms = self.now_ms + pause_ms + pause_ms * self._spread // SPREADS
+        return Phase.RESTING
 
-    def _give_back(self) -> list[Action]:
-        actions: list[Action] = [Withdraw(self._request)] * self._asked
-        actions += [GiveBack(container_id) for container_id in self._held]
-        self._asked = 0
+    def release_and_fail(self, event: MemberFailed | SizeRefused) -> Phase:
+        self._release_all()
+        return self._fail(event.why)
+
+    def succeed(self, _: AllSucceeded) -> None:
+        self._end(Finish(FinalApplicationStatus.SUCCEEDED))
+
+    def _release_all(self) -> None:
+        for _ in range(self._requested):
+            self._dispatcher.emit(WithdrawRequest(self._request))
+        for container_id in self._held:
+            self._dispatcher.emit(ReleaseContainer(container_id))
+        self._requested = 0
         self._held = {}
-        return actions
 
-    def _fail(self, diagnostics: str) -> list[Action]:
-        return self._over(
-            Finish(FinalApplicationStatus.FAILED, f"gang of {self.plan.members}: {diagnostics}", EXIT_FAILED)
-        )
+    def _fail(self, diagnostics: str) -> Phase:
+        self._end(Finish(FinalApplicationStatus.FAILED, f"{self}: {diagnostics}", EXIT_FAILED))
+        return Phase.OVER
 
-    def _over(self, ending: Finish | Leave) -> list[Action]:
-        self.phase = Phase.OVER
-        return [ending]
+
+GANG_LIFECYCLE: Lifecycle[Gang, Phase] = Lifecycle(
+    "Gang",
+    Phase.RESTING,
+    [
+        Row(Phase.RESTING, TryDue, Phase.REQUESTING, Gang.request_all, "request all members at once"),
+        Row(Phase.RESTING, SizeRefused, Phase.OVER, Gang.release_and_fail, "no try can succeed in this queue"),
+        Row(Phase.REQUESTING, GangComplete, Phase.RUNNING, Gang.start_all, "all members start together"),
+        Row(
+            Phase.REQUESTING,
+            TimeLimitReached,
+            (Phase.RESTING, Phase.OVER),
+            Gang.release_and_rest,
+            "release what other gangs may need; OVER after the last try",
+        ),
+        Row(
+            Phase.RUNNING,
+            MemberLost,
+            (Phase.RESTING, Phase.OVER),
+            Gang.release_and_rest,
+            "members cannot go on without one another; OVER after the last try",
+        ),
+        Row(Phase.RUNNING, MemberFailed, Phase.OVER, Gang.release_and_fail, "a member that fails fails the gang"),
+        Row(Phase.RUNNING, AllSucceeded, Phase.OVER, Gang.succeed, "all members ended with 0"),
+    ],
+)

@@ -1,4 +1,4 @@
-"""The client part of map-reduce: options in the manner of Hadoop streaming, splits, and the context to submit.
+"""The client of map-reduce: options like those of Hadoop streaming, splits, and the context to submit.
 
 submission = parse(["-input", "books/*.txt", "-output", "counts", "-mapper", "python3 wc.py map",
                     "-reducer", "python3 wc.py reduce", "-files", "wc.py", "-numReduceTasks", "2"])
@@ -27,7 +27,7 @@ from am.client.submission import (
     read_application_options,
 )
 from am.programs.mapreduce import wordcount
-from am.programs.mapreduce.core.job import DEFAULT_SPLIT_BYTES, REDUCES_MAX, Job, Tuning, splits_of
+from am.programs.mapreduce.core.job import DEFAULT_SPLIT_BYTES, REDUCES_MAX, Job, JobConf, splits_of
 from am.programs.mapreduce.job_files import JobFiles
 from yarn.applications import ApplicationSubmissionContext
 from yarn.errors import InvalidArgumentException
@@ -40,11 +40,11 @@ DEFAULT_TASK_MEMORY_MB = 256
 """Small against Hadoop's 1024 MB: tasks here are scripts, not JVMs."""
 
 HIDDEN = ("_", ".")
-"""Files whose names begin so are not input (FileInputFormat's hidden files), so that output can be input again."""
+"""Files whose names start so are not input (FileInputFormat's hidden files): output can be used as input."""
 
 
 class MapReduceSubmission(Struct, frozen=True):
-    """A map-reduce over `inputs` {file: size in bytes} into the new directory `output`. Commands as in Job."""
+    """A map-reduce job over `inputs` {file: size in bytes} into the new directory `output`. Commands as in Job."""
 
     inputs: dict[Path, int]
     output: Path
@@ -57,10 +57,10 @@ class MapReduceSubmission(Struct, frozen=True):
     map_resource: Resource = Resource(DEFAULT_TASK_MEMORY_MB, 1)
     reduce_resource: Resource = Resource(DEFAULT_TASK_MEMORY_MB, 1)
     split_bytes: int = DEFAULT_SPLIT_BYTES
-    tuning: Tuning = Tuning()
+    conf: JobConf = JobConf()
 
     def check_sizes(self, maximum: Resource) -> list[str]:
-        """Nothing: the job's master ends it with Hadoop's words if a task is too large (JobImpl)."""
+        """No warnings: the AM fails the job with Hadoop's message if a task is too large (JobImpl)."""
         return []
 
     def build(self, application_id: ApplicationId, staging_root: Path) -> ApplicationSubmissionContext:
@@ -77,28 +77,28 @@ class MapReduceSubmission(Struct, frozen=True):
             reduce_resource=self.reduce_resource,
             files={link: local_file(path) for link, path in self.files.items()},
             environment=self.environment,
-            tuning=self.tuning,
+            conf=self.conf,
         )
         staging = make_staging_directory(staging_root, application_id)
         JobFiles(staging).write_job(job)
-        am_container = python_launch_context("am.programs.mapreduce", ("--staging", str(staging)))
+        am_container = python_launch_context("am.programs.mapreduce.application_master", ("--staging", str(staging)))
         return build_context(application_id, self.options, am_container, APPLICATION_TYPE)
 
 
 def status_file(application_id: ApplicationId, staging_root: Path) -> Path:
-    """Where the job's AM tells how it stands (am.programs.mapreduce.status)."""
+    """The file in which the job's AM reports its state (am.programs.mapreduce.application_master)."""
     return JobFiles(staging_root / str(application_id)).status
 
 
 def check_output(output: Path) -> None:
     if output.exists():
-        raise InvalidArgumentException(f"Output directory {output} already exists (name one that does not)")
+        raise InvalidArgumentException(f"Output directory {output} already exists (choose a new one)")
 
 
 def find_inputs(patterns: Iterable[str], *, recursive: bool = False) -> dict[Path, int]:
     """{file: size in bytes} of files, directories and glob patterns, sorted within each.
 
-    Raises InvalidArgumentException naming every one that matches nothing.
+    Raises InvalidArgumentException with every pattern that matches nothing.
     """
     found: dict[Path, int] = {}
     missing: list[str] = []
@@ -106,7 +106,7 @@ def find_inputs(patterns: Iterable[str], *, recursive: bool = False) -> dict[Pat
         paths = [Path(pattern)] if Path(pattern).exists() else [Path(name) for name in sorted(glob.glob(pattern))]
         if not paths:
             missing.append(f"Input path does not exist: {pattern}")
-        missing += [f"Input path is no file and no directory: {path}" for path in paths if not _can_be_read(path)]
+        missing += [f"Input path is not a file or directory: {path}" for path in paths if not _can_be_read(path)]
         for path in paths:
             found |= {file: file.stat().st_size for file in _files_below(path, recursive=recursive)}
     if missing:
@@ -138,9 +138,9 @@ def word_count(
     options: ApplicationOptions,
     reduces: int = 1,
     split_bytes: int = DEFAULT_SPLIT_BYTES,
-    tuning: Tuning = Tuning(),  # noqa: B008  immutable
+    conf: JobConf = JobConf(),  # noqa: B008  immutable
 ) -> MapReduceSubmission:
-    """A word count: the script is shipped, and run by the interpreter that runs this."""
+    """A word count. Its script is shipped, and run by this Python interpreter."""
     script = Path(wordcount.__file__)
     python = shlex.quote(sys.executable)
     return MapReduceSubmission(
@@ -152,16 +152,16 @@ def word_count(
         reduces=reduces,
         files={script.name: script},
         split_bytes=split_bytes,
-        tuning=tuning,
+        conf=conf,
     )
 
 
 def make_parser() -> OptionParser:
-    parser = OptionParser(PROG, "Run a map command over files, and a reduce command over what it writes.")
+    parser = OptionParser(PROG, "Run a map command over files, and a reduce command over its output.")
     add_application_options(parser, name=PROG, master_memory_mb=256)
     parser.option("input", "file, directory or pattern; may be given several times", action="append", default=[])
-    parser.option("recursive", "take files from directories below, too", action="store_true")
-    parser.option("output", "directory for the output; must not be there yet", type=Path, required=True)
+    parser.option("recursive", "include files of subdirectories", action="store_true")
+    parser.option("output", "directory for the output; must not exist yet", type=Path, required=True)
     parser.option("mapper", "shell command: input lines to lines `key<TAB>value`", default="")
     parser.option("reducer", "shell command: sorted lines `key<TAB>value` to output lines", default="")
     parser.option("wordcount", "count words, instead of -mapper and -reducer", action="store_true")
@@ -175,12 +175,14 @@ def make_parser() -> OptionParser:
     parser.option("split_size", "bytes that one map reads", type=int, default=DEFAULT_SPLIT_BYTES)
     parser.option("slow_start", "share of maps that must be done before reduces start", type=float, default=0.05)
     parser.option("max_attempts", "how often a task is tried", type=int, default=4)
-    parser.refuse({"combiner": "there is no combine step; let the mapper sum up", "inputformat": "input is lines"})
+    parser.refuse(
+        {"combiner": "there is no combine step; combine in the mapper", "inputformat": "input is read as lines"}
+    )
     return parser
 
 
 def parse(arguments: Sequence[str]) -> MapReduceSubmission:
-    """The submission that the options tell. Raises InvalidArgumentException with every fault."""
+    """The submission that the options describe. Raises InvalidArgumentException with all faults."""
     options = make_parser().parse_args(arguments)
     faults = Faults(PROG)
     application = read_application_options(options, faults)
@@ -190,15 +192,14 @@ def parse(arguments: Sequence[str]) -> MapReduceSubmission:
     faults.check(not needs_reducer or bool(options.reducer), "no reduce command: give -reducer or -numReduceTasks 0")
     faults.check(0 <= options.numReduceTasks <= REDUCES_MAX, f"-numReduceTasks must be 0..{REDUCES_MAX}")
     faults.check(0.0 <= options.slow_start <= 1.0, f"-slow_start {options.slow_start}: must be 0..1")
-    for name in ("map_memory", "reduce_memory", "split_size", "max_attempts"):
-        faults.check(getattr(options, name) > 0, f"-{name} {getattr(options, name)}: must be above 0")
+    faults.check_positive(options, "map_memory", "reduce_memory", "split_size", "max_attempts")
     for check in (lambda: check_output(options.output), lambda: parse_pairs(options.cmdenv)):
         _collect(check, faults)
     inputs: dict[Path, int] = {}
     _collect(lambda: inputs.update(find_inputs(options.input, recursive=options.recursive)), faults)
     files = {path.name: path for path in map(Path, filter(None, options.files.split(",")))}
     for path in files.values():
-        faults.check(path.is_file(), f"-files {path}: is no file that can be shipped")
+        faults.check(path.is_file(), f"-files {path}: not a file that can be shipped")
     faults.raise_if_any()
     return _submission(options, application, inputs, files)
 
@@ -213,7 +214,7 @@ def _collect(check: Callable[[], object], faults: Faults) -> None:
 def _submission(
     options: argparse.Namespace, application: ApplicationOptions, inputs: dict[Path, int], files: dict[str, Path]
 ) -> MapReduceSubmission:
-    tuning = Tuning(slow_start=options.slow_start, attempts_max=options.max_attempts)
+    conf = JobConf(slow_start=options.slow_start, attempts_max=options.max_attempts)
     map_command, reduce_command = options.mapper, options.reducer
     if options.wordcount:
         counting = word_count(inputs, options.output, options=application)
@@ -230,5 +231,5 @@ def _submission(
         map_resource=Resource(options.map_memory, 1),
         reduce_resource=Resource(options.reduce_memory, 1),
         split_bytes=options.split_size,
-        tuning=tuning,
+        conf=conf,
     )

@@ -1,10 +1,10 @@
-"""Puts output in place so that nobody ever sees half of it (FileOutputCommitter).
+"""Puts output in place, so that readers never see a part of it (FileOutputCommitter).
 
     <output>/_temporary/attempts/<attempt>/part-r-00000    an attempt writes here
     <output>/_temporary/committed/part-r-00000             its task is committed: one rename
     <output>/part-r-00000, <output>/_SUCCESS               the job is committed
 
-Every step can be done again: a successor of an AM that died in the middle of the job's commit goes on with it.
+Every step can be repeated: if an AM crashes during the commit of the job, its successor continues it.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class OutputCommitter:
         self._committed.mkdir(exist_ok=True)
 
     def make_attempt_directory(self, attempt_id: TaskAttemptId) -> Path:
-        """Where the attempt may write. Fails once the job is committed, so that a straggler leaves no trace."""
+        """Where the attempt writes. Fails once the job is committed, so that a late attempt leaves no files."""
         directory = self._attempts / str(attempt_id)
         directory.mkdir(exist_ok=True)
         return directory
@@ -63,7 +63,7 @@ class OutputCommitter:
         shutil.rmtree(self._temporary, ignore_errors=True)
 
     def abort_job(self) -> None:
-        """Remove all that is not committed, and the directory itself if nothing is left in it."""
+        """Remove everything that is not committed, and the directory itself if it is then empty."""
         shutil.rmtree(self._temporary, ignore_errors=True)
         if self.output.is_dir() and not any(self.output.iterdir()):
             self.output.rmdir()

@@ -1,13 +1,13 @@
 """The files that a job's client, AM and tasks share in its staging directory.
 
-    job.json             what is to be done: written by the client, read by all
-    attempt              the number of the AM attempt in charge: an older one that still lives stops when it reads this
+    job.json             the job: written by the client, read by all
+    attempt              the number of the AM attempt in charge: an older one that still runs exits when it reads this
     journal.jsonl        every task attempt's start and end, appended by the AM: what its successor recovers from
     outputs-<n>.jsonl    where the maps' output is, appended by the AM's n-th attempt, followed by its reduces
-    reports/<attempt>    what a task leaves when it ends
-    status.json          how the job stands, for people and the demo
+    reports/<attempt>    the report that a task leaves when it ends
+    status.json          the state of the job, for people and the demo
 
-A line that was cut off by a crash is passed over: its event is as if it had not been written yet.
+A line that was cut off by a crash is skipped, as if it had never been written.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from pathlib import Path
 from msgspec import Struct
 
 from am.client.staging import read_record, write_atomically, write_record
+from am.programs.mapreduce.core.events import TaskReport
 from am.programs.mapreduce.core.job import Job, TaskAttemptId
-from am.programs.mapreduce.core.orders import TaskReport
 from wire.json_records import Json, from_json, to_json
 from yarn.errors import InvalidArgumentException
 
 
 class MapOutput(Struct, frozen=True):
-    """Where a map's output is; a later line for the same map replaces it. `directory` "" = it is lost."""
+    """Where a map's output is; a later line for the same map replaces it. An empty `directory` = it is lost."""
 
     map_number: int
     attempt_id: TaskAttemptId
@@ -34,11 +34,11 @@ class MapOutput(Struct, frozen=True):
 
 
 class JobEnded(Struct, frozen=True):
-    """The last line of an outputs file: whoever still follows it may go."""
+    """The last line of an outputs file: a task that still reads it can exit."""
 
 
 class JobFiles:
-    """The paths in one staging directory, and their reading and writing."""
+    """Reads and writes the files of one staging directory."""
 
     def __init__(self, staging: Path) -> None:
         self.staging = staging
@@ -53,17 +53,17 @@ class JobFiles:
         write_record(self._job, job)
 
     def read_job(self) -> Job:
-        """Raises InvalidArgumentException if there is none."""
+        """The job. Raises InvalidArgumentException if it cannot be read."""
         job = read_record(self._job)
         if not isinstance(job, Job):
-            raise InvalidArgumentException(f"{self._job} holds no job")
+            raise InvalidArgumentException(f"{self._job} does not contain a map-reduce job")
         return job
 
     def take_charge(self, am_attempt: int) -> None:
         write_atomically(self._attempt, str(am_attempt).encode())
 
     def attempt_in_charge(self) -> int:
-        """The AM attempt that runs the job; 0 if none does (any more)."""
+        """The number of the AM attempt that runs the job; 0 if the job has not started, or is over."""
         try:
             return int(self._attempt.read_bytes())
         except (OSError, ValueError):
@@ -76,7 +76,7 @@ class JobFiles:
         write_record(self._reports / str(attempt_id), report)
 
     def read_report(self, attempt_id: TaskAttemptId) -> TaskReport | None:
-        """What the task left, None if it left nothing that can be read."""
+        """The task's report, None if it left no readable one."""
         try:
             report = read_record(self._reports / str(attempt_id))
         except InvalidArgumentException:
@@ -85,13 +85,13 @@ class JobFiles:
 
 
 class LineWriter:
-    """Appends records to a file, a line each, seen by readers at once."""
+    """Appends records to a file, one per line. Readers see each line at once."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
         with path.open("ab") as file:
             if file.tell() > 0:
-                # A predecessor may have died inside a line: it ends here, and no reader takes it for one.
+                # A predecessor may have crashed within a line: end it here, so that readers skip it.
                 file.write(b"\n")
 
     def write(self, record: object) -> None:
@@ -101,7 +101,7 @@ class LineWriter:
 
 
 class LineReader:
-    """Reads the whole lines that have been appended since the last reading."""
+    """Reads the complete lines that were appended since the last call."""
 
     def __init__(self, path: Path) -> None:
         self._path = path

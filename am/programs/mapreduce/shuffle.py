@@ -5,7 +5,7 @@ A map's output is one file, sorted by partition and key, and an index of where e
     file.out         a\\t1 b\\t1 ... | c\\t1 d\\t1 ...
     file.out.index   {"partitions": [[0, 8], [8, 8]]}        (offset, length) in bytes
 
-The key of a line is what stands before the first tab (the whole line if there is none). A partition is the CRC-32 of
+The key of a line is the text before the first tab (the whole line if there is none). A partition is the CRC-32 of
 the key modulo the number of reduces: the same in every process and every run, which Python's hash() is not.
 """
 
@@ -20,10 +20,10 @@ from pathlib import Path
 from typing import IO
 
 BUFFER_BYTES = 32 << 20
-"""Lines that are sorted in memory at once (mapreduce.task.io.sort.mb; smaller, for small containers)."""
+"""The size of the lines sorted in memory at once (mapreduce.task.io.sort.mb; smaller, for small containers)."""
 
 LINE_OVERHEAD_BYTES = 100
-"""What a line costs in memory beyond its bytes: the object, its place in a list, its sort key."""
+"""The memory of a line in addition to its bytes: the object, its place in a list, its sort key."""
 
 MERGE_FILES_MAX = 64
 """Files that are merged at once (mapreduce.task.io.sort.factor); more take another pass."""
@@ -44,7 +44,7 @@ def sort_key(line: bytes) -> tuple[bytes, bytes, bytes]:
 
 
 class MapOutputWriter:
-    """Takes a map's lines (without line ends) and leaves file.out and its index in `directory`. Call `close`."""
+    """Writes a map's lines (added without line ends) as file.out with its index into `directory`. Call `close`."""
 
     def __init__(self, directory: Path, reduces: int, buffer_bytes: int = BUFFER_BYTES) -> None:
         self._directory = directory
@@ -62,7 +62,7 @@ class MapOutputWriter:
             self._spill()
 
     def close(self) -> None:
-        """The index is written last: without it there is no output."""
+        """Finish the output. The index is written last: output without an index is not used."""
         if self._buffered or not self._spills:
             self._spill()
         if len(self._spills) == 1:
@@ -99,7 +99,7 @@ class MapOutputWriter:
 
 
 def fetch_segment(directory: Path, partition: int, target: Path) -> int:
-    """Copy one partition of a map's output; its length in bytes. Raises OSError if it is not there as a whole."""
+    """Copy one partition of a map's output; returns its length in bytes. Raises OSError if it is incomplete."""
     try:
         offset, length = json.loads((directory / INDEX).read_bytes())["partitions"][partition]
     except (ValueError, KeyError, IndexError, TypeError) as error:
@@ -117,7 +117,7 @@ def fetch_segment(directory: Path, partition: int, target: Path) -> int:
 
 
 def merged_lines(runs: list[Path], work: Path, files_max: int = MERGE_FILES_MAX) -> Iterator[bytes]:
-    """All lines of sorted files, sorted, with their line ends; the files are merged in passes of `files_max`."""
+    """All lines of sorted files, in order, with line ends; at most `files_max` files are merged at once."""
     passes = 0
     while len(runs) > files_max:
         merged = work / f"merge-{passes}"
@@ -148,7 +148,7 @@ def _write_segment(file: IO[bytes], lines: Iterable[bytes]) -> _Segment:
 
 
 def _read_segment(file: IO[bytes], segment: _Segment) -> Iterator[bytes]:
-    """The lines of a segment. Segments of one file are read in their order, so that its position need not be kept."""
+    """The lines of a segment. The segments of one file are read in order, so the file position need not be restored."""
     offset, length = segment
     file.seek(offset)
     end = offset + length
@@ -161,8 +161,8 @@ def _read_segment(file: IO[bytes], segment: _Segment) -> Iterator[bytes]:
 def copy_lines(source: Path, start: int, length: int, target: IO[bytes]) -> None:
     """Copy the lines whose first byte lies in [start, start + length), each with its line end.
 
-    Pieces that cover a file thus share its lines out, each line to exactly one of them (LineRecordReader's rule,
-    but for whose a line is that begins exactly where a piece ends).
+    So each line belongs to exactly one of the parts that cover a file (LineRecordReader's rule, except for a line that
+    starts exactly where a part ends).
     """
     with source.open("rb") as file:
         begin = _line_start(file, start)
@@ -181,7 +181,7 @@ def copy_lines(source: Path, start: int, length: int, target: IO[bytes]) -> None
 
 
 def _line_start(file: IO[bytes], offset: int) -> int:
-    """The first position at or after `offset` where a line begins (or the file ends)."""
+    """The first position at or after `offset` where a line starts (or the file ends)."""
     if offset == 0:
         return 0
     file.seek(offset - 1)

@@ -1,9 +1,9 @@
-"""A task in its container: runs the job's command over its share of the data, as Hadoop streaming does.
+"""A task in its container: runs the job's command over its part of the data, as Hadoop streaming does.
 
     python -m am.programs.mapreduce.task --staging DIR --attempt attempt_1700000000000_0001_m_000000_0
 
-It talks to its AM through the staging directory: a report when it ends, and for reduces the list of map outputs.
-Exit code 0 = done; EXIT_FETCH_FAILED = the report names maps whose output is gone; else the task failed.
+It communicates with its AM through the staging directory: it leaves a report when it ends, and reduces read the list of
+map outputs. Exit code 0 = done; EXIT_FETCH_FAILED = the report names maps whose output is gone; else the task failed.
 """
 
 from __future__ import annotations
@@ -20,30 +20,30 @@ from pathlib import Path
 from typing import IO
 
 from am.programs.mapreduce.committer import OutputCommitter, part_name
+from am.programs.mapreduce.core.events import EXIT_FETCH_FAILED, TaskReport
 from am.programs.mapreduce.core.job import Job, TaskAttemptId, TaskKind, parse_attempt_id
-from am.programs.mapreduce.core.orders import EXIT_FETCH_FAILED, TaskReport
 from am.programs.mapreduce.core.tasks import ATTEMPTS_PER_AM
 from am.programs.mapreduce.job_files import JobEnded, JobFiles, LineReader, MapOutput
 from am.programs.mapreduce.shuffle import MapOutputWriter, copy_lines, fetch_segment, merged_lines
 from yarn.errors import YarnException
 
 FETCH_POLL_S = 0.1
-"""How often a reduce looks for new map output."""
+"""The time between two looks of a reduce for new map output."""
 
 FETCH_TRIES_MAX = 5
-"""Tries of one map's output, a poll apart, before it is reported as gone."""
+"""How often a reduce tries to fetch one map's output, FETCH_POLL_S apart, before it reports it as gone."""
 
 EXIT_FAILED = 1
 EXIT_ORPHANED = 3
-"""The job goes on under another AM, or has ended: nobody waits for this task."""
+"""The job continues under another AM, or has ended: this task is not needed any more."""
 
 
 class TaskFailed(YarnException):
-    """The task cannot be done; the message goes to stderr, from which the NM makes diagnostics."""
+    """The task failed; the message goes to stderr, which the NM includes in the diagnostics."""
 
 
-class FetchFailed(YarnException):
-    """Some maps' output is gone."""
+class ShuffleFetchFailed(YarnException):
+    """The output of some maps cannot be fetched."""
 
     def __init__(self, attempt_ids: tuple[TaskAttemptId, ...]) -> None:
         super().__init__("cannot fetch the output of " + ", ".join(map(str, attempt_ids)))
@@ -51,7 +51,7 @@ class FetchFailed(YarnException):
 
 
 class Orphaned(YarnException):
-    """Nobody waits for this task any more."""
+    """This task is not needed any more."""
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -62,9 +62,9 @@ def main(arguments: list[str] | None = None) -> int:
     task = TaskRun(JobFiles(options.staging), options.attempt, os.environ)
     try:
         task.run()
-    except FetchFailed as error:
+    except ShuffleFetchFailed as error:
         task.files.write_report(task.attempt_id, TaskReport(fetch_failures=error.attempt_ids))
-        print(error, file=sys.stderr)  # noqa: T201  stderr is where the NM looks for diagnostics
+        print(error, file=sys.stderr)  # noqa: T201  the NM reads stderr for diagnostics
         return EXIT_FETCH_FAILED
     except (YarnException, OSError) as error:
         print(f"{task.attempt_id}: {error}", file=sys.stderr)  # noqa: T201
@@ -84,7 +84,7 @@ class TaskRun:
         self._committer = OutputCommitter(Path(self.job.output))
 
     def run(self) -> None:
-        """Do the work and leave the report. Raises TaskFailed, FetchFailed, Orphaned or OSError."""
+        """Do the work and write the report. Raises TaskFailed, ShuffleFetchFailed, Orphaned or OSError."""
         task_id = self.attempt_id.task_id
         if task_id.kind is TaskKind.REDUCE:
             output = self._reduce()
@@ -97,7 +97,7 @@ class TaskRun:
     # Maps
 
     def _map_for_reduces(self) -> Path:
-        """Output stays on the node, in the application's directory: it outlives the container, not the application."""
+        """The output stays on the node, in the application's directory, until the application ends."""
         directory = self._local_directory() / "output" / str(self.attempt_id)
         directory.mkdir(parents=True, exist_ok=True)
         writer = MapOutputWriter(directory, self.job.reduces)
@@ -108,15 +108,15 @@ class TaskRun:
         return directory
 
     def _local_directory(self) -> Path:
-        """One of the NM's local directories; tasks take turns, so that each disk gets its share."""
+        """One of the NM's local directories, by the task's number, so that tasks are spread over the disks."""
         names = [name for name in self._environ.get("LOCAL_DIRS", "").split(",") if name]
         if not names:
             raise TaskFailed("LOCAL_DIRS is not set: a task is started by a NodeManager, which sets it")
         return Path(names[self.attempt_id.task_id.number % len(names)])
 
     def _feed_split(self, stdin: IO[bytes]) -> None:
-        for piece in self.job.splits[self.attempt_id.task_id.number].pieces:
-            copy_lines(Path(piece.path), piece.start, piece.length, stdin)
+        for part in self.job.splits[self.attempt_id.task_id.number].parts:
+            copy_lines(Path(part.path), part.start, part.length, stdin)
 
     # Reduces
 
@@ -127,7 +127,7 @@ class TaskRun:
         return self._write_part(self.job.reduce_command, lambda stdin: stdin.writelines(merged_lines(runs, work)))
 
     def _fetch_all(self, work: Path) -> list[Path]:
-        """This reduce's partition of every map's output, as the maps get done."""
+        """Fetch this reduce's partition of every map's output, as the maps finish."""
         fetched: dict[int, Path] = {}
         offered: dict[int, MapOutput] = {}
         tries: dict[TaskAttemptId, int] = {}
@@ -147,9 +147,9 @@ class TaskRun:
                 return [fetched[number] for number in sorted(fetched)]
             gone = tuple(attempt_id for attempt_id, count in tries.items() if count >= FETCH_TRIES_MAX)
             if gone:
-                raise FetchFailed(gone)
+                raise ShuffleFetchFailed(gone)
             if self.files.attempt_in_charge() != self._am_attempt:
-                raise Orphaned(f"the master's attempt {self._am_attempt} is not in charge any more")
+                raise Orphaned(f"attempt {self._am_attempt} of the ApplicationMaster is not in charge any more")
             time.sleep(FETCH_POLL_S)
 
     def _fetch(self, output: MapOutput, target: Path, tries: dict[TaskAttemptId, int]) -> bool:
@@ -165,7 +165,7 @@ class TaskRun:
     # Commands
 
     def _write_part(self, command: str, feed: Callable[[IO[bytes]], None]) -> Path:
-        """Run `command` and keep what it says as the attempt's part of the output."""
+        """Run `command` and write its output as the attempt's part of the job's output."""
         part = self._committer.make_attempt_directory(self.attempt_id) / part_name(self.attempt_id.task_id)
         with part.open("wb") as out, self._command(command, feed) as lines:
             for line in lines:
@@ -174,7 +174,7 @@ class TaskRun:
 
     @contextmanager
     def _command(self, command: str, feed: Callable[[IO[bytes]], None]) -> Iterator[Iterable[bytes]]:
-        """The lines that a shell command writes while `feed` writes its input. Raises TaskFailed if it fails."""
+        """The output lines of a shell command while `feed` writes its input. Raises TaskFailed if it fails."""
         environment = {**self._environ, **self._streaming_variables()}
         words = ["/bin/bash", "-c", command]
         with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment) as process:
@@ -195,7 +195,7 @@ class TaskRun:
             raise TaskFailed(f"the input of the command could not be read: {feeder.error}")
 
     def _streaming_variables(self) -> dict[str, str]:
-        """What Hadoop streaming tells its commands of the task (dots of the keys are underscores)."""
+        """The variables with which Hadoop streaming describes the task (keys with underscores for dots)."""
         task_id = self.attempt_id.task_id
         variables = {
             "mapreduce_job_name": self.job.name,
@@ -207,14 +207,14 @@ class TaskRun:
             "mapreduce_task_ismap": "true" if task_id.kind is TaskKind.MAP else "false",
         }
         if task_id.kind is TaskKind.MAP:
-            pieces = self.job.splits[task_id.number].pieces
-            if len(pieces) == 1:
-                variables["mapreduce_map_input_file"] = pieces[0].path
+            parts = self.job.splits[task_id.number].parts
+            if len(parts) == 1:
+                variables["mapreduce_map_input_file"] = parts[0].path
         return variables
 
 
 class _Feeder(threading.Thread):
-    """Writes a command's input beside the reading of its output: each would block without the other."""
+    """Writes a command's input while its output is read: with one thread both could block."""
 
     def __init__(self, stdin: IO[bytes], feed: Callable[[IO[bytes]], None]) -> None:
         super().__init__(name="feeder", daemon=True)
@@ -227,7 +227,7 @@ class _Feeder(threading.Thread):
             with self._stdin:
                 self._feed(self._stdin)
         except BrokenPipeError:
-            # The command has read enough (`head`): its exit status tells whether that is well.
+            # The command has read enough (`head`); its exit status shows whether it succeeded.
             pass
         except (OSError, ValueError) as error:
             self.error = error

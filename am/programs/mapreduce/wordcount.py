@@ -1,9 +1,9 @@
-"""A word count for map-reduce: what the map and the reduce of Hadoop's example do, as a script that is shipped.
+"""A word count for map-reduce: the map and the reduce of Hadoop's example, as a script that is shipped.
 
     python wordcount.py map      lines -> `word<TAB>1` for each word
     python wordcount.py reduce   sorted `word<TAB>n` lines -> `word<TAB>sum`
 
-A word is what stands between white space. It imports nothing of ours: it runs as a plain file in a container.
+Words are separated by white space. It imports nothing of yarnling: it runs as a plain file in a container.
 """
 
 import sys

@@ -1,4 +1,4 @@
-"""Applications of ours on a LocalCluster: submitting, waiting for a state of things, killing a master."""
+"""Applications on a LocalCluster: submit them, wait for conditions, find their AMs."""
 
 from __future__ import annotations
 
@@ -14,24 +14,26 @@ from am.client.submission import Submission
 from tests.cluster.heartbeats import HeartbeatLog
 from yarn.applications import ApplicationReport
 from yarn.ids import ApplicationId
+from yarn.settings.yarnling import CHECK_INVARIANTS
 from yarnling.cluster.local_cluster import LocalCluster
 
-QUICK_EXPIRY = {
-    # Times the fast factor: a dead node is lost after one second.
+SETTINGS = {
+    # Multiplied by the fast factor: a dead node is lost after one second.
     "yarn.nm.liveness-monitor.expiry-interval-ms": "20000",
+    CHECK_INVARIANTS.key: "true",
 }
 DEADLINE_S = 60.0
 
 
 async def until(condition: Callable[[], bool]) -> None:
-    """Wait for something outside this process; TimeoutError after the deadline."""
+    """Wait for a condition outside this process; TimeoutError after the deadline."""
     async with asyncio.timeout(DEADLINE_S):
         while not condition():  # noqa: ASYNC110  files and processes set no event
             await asyncio.sleep(0.01)
 
 
 class Cluster:
-    """A LocalCluster with a staging root beside its files."""
+    """A LocalCluster with a staging root next to its files."""
 
     def __init__(self, local: LocalCluster, staging_root: Path, heartbeats: HeartbeatLog) -> None:
         self.local = local
@@ -51,27 +53,27 @@ class Cluster:
         return await self.client.wait(application_id, timeout_s=DEADLINE_S)
 
     def job_status(self, application_id: ApplicationId) -> dict[str, Any]:
-        """status.json of a map-reduce; {} before its first writing."""
+        """status.json of a map-reduce job; {} before it is first written."""
         path = self.staging_root / str(application_id) / "status.json"
         status: dict[str, Any] = json.loads(path.read_text()) if path.exists() else {}
         return status
 
     async def until_job(self, application_id: ApplicationId, condition: Callable[[dict[str, Any]], bool]) -> None:
-        """Wait until a map-reduce stands so."""
+        """Wait until the status of a map-reduce job satisfies a condition."""
         await until(lambda: bool(status := self.job_status(application_id)) and condition(status))
 
-    async def node_of_master(self, application_id: ApplicationId) -> int:
-        """The number of the node that the application's current master runs on."""
+    async def node_of_am(self, application_id: ApplicationId) -> int:
+        """The number of the node that the application's current AM runs on."""
         attempt = await self.client.attempt((await self.client.report(application_id)).current_attempt_id)
         assert attempt.am_container_id is not None
-        master = await self.client.container(attempt.am_container_id)
-        return next(n for n, node in enumerate(self.local.nodes, start=1) if node.id == master.node_id)
+        am_container = await self.client.container(attempt.am_container_id)
+        return next(n for n, node in enumerate(self.local.nodes, start=1) if node.id == am_container.node_id)
 
     async def stdouts(self, application_id: ApplicationId) -> list[str]:
-        """What the application's tasks wrote, sorted; the masters' left out."""
-        masters = {attempt.am_container_id for attempt in await self.client.attempts(application_id)}
+        """The stdout of the application's containers, sorted, without those of its AMs."""
+        am_containers = {attempt.am_container_id for attempt in await self.client.attempts(application_id)}
         logs = [log for log in self.client.logs(application_id) if log.name == "stdout"]
-        return sorted(log.path.read_text() for log in logs if log.container_id not in masters)
+        return sorted(log.path.read_text() for log in logs if log.container_id not in am_containers)
 
 
 @asynccontextmanager
@@ -82,7 +84,7 @@ async def cluster(tmp_path: Path, nodes: int = 3, **settings: str) -> AsyncItera
         memory_mb=2048,
         vcores=16,
         fast=True,
-        settings={**QUICK_EXPIRY, **heartbeats.settings, **settings},
+        settings={**SETTINGS, **heartbeats.settings, **settings},
         directory=tmp_path / "cluster",
     )
     async with local:

@@ -1,4 +1,4 @@
-"""The distributed shell's options are Hadoop's, and all that is wrong with them is told at once."""
+"""The distributed shell's options are Hadoop's, and all their faults are reported at once."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from am.client.staging import read_record
-from am.programs.distributed_shell.client import UNSUPPORTED, parse
-from am.programs.distributed_shell.shell_job import JOB_FILE, ShellJob
-from am.programs.sleep import sleep_submission
+from am.programs.distributed_shell.application_master import launch_context
+from am.programs.distributed_shell.client import UNSUPPORTED, parse, sleep_submission
+from am.programs.distributed_shell.core import Width
+from am.programs.staged_job import JOB_FILE, read_job
 from tests.am.builders import APP
 from yarn.containers import ContainerRetryContext
 from yarn.errors import InvalidArgumentException, InvalidResourceRequestException
@@ -26,7 +26,7 @@ def test_the_defaults_are_hadoops() -> None:
     assert (shell.width.containers, shell.width.capability, shell.width.priority) == (1, Resource(10, 1), 0)
 
 
-def test_options_may_have_one_dash_or_two() -> None:
+def test_options_have_one_dash_or_two() -> None:
     assert parse(["--shell_command", "date", "--num_containers", "4"]).width.containers == 4
 
 
@@ -36,7 +36,7 @@ def test_command_and_arguments_are_one_command_line() -> None:
     assert shell.environment == {"X": "1", "Y": "a=b"}
 
 
-def test_the_application_options_are_taken() -> None:
+def test_the_application_options() -> None:
     names = "-appname n -queue q -priority 3 -timeout 5 -application_tags a,b"
     master = "-master_memory 200 -master_vcores 2 -attempt_failures_validity_interval 1000"
     keep = "-keep_containers_across_application_attempts"
@@ -56,13 +56,13 @@ def test_the_retry_policy_of_containers() -> None:
 
 
 @pytest.mark.parametrize("name", sorted(UNSUPPORTED))
-def test_what_is_not_supported_says_why(name: str) -> None:
+def test_unsupported_options_are_refused_with_the_reason(name: str) -> None:
     with pytest.raises(InvalidArgumentException) as refused:
         parse(["-shell_command", "x", f"-{name}", "y"])
     assert f"-{name} is not supported: {UNSUPPORTED[name]}" in refused.value.message
 
 
-def test_all_faults_are_told_at_once() -> None:
+def test_all_faults_are_reported_at_once() -> None:
     faulty = ["-num_containers", "0", "-container_memory", "-5", "-container_retry_policy", "7", "-shell_env", "=x"]
     with pytest.raises(InvalidArgumentException) as refused:
         parse([*faulty, "-localize_files", "/no/such/file", "-timeout", "0"])
@@ -79,35 +79,34 @@ def test_an_unknown_option_and_a_missing_value_are_refused() -> None:
         parse(["-shell_command"])
 
 
-def test_a_submission_leaves_its_job_for_the_master(tmp_path: Path) -> None:
+def test_a_submission_writes_its_job_for_the_am(tmp_path: Path) -> None:
     script = tmp_path / "s.sh"
     script.write_text("true\n")
     shell = parse(["-shell_script", str(script), "-shell_args", "1", "-num_containers", "2", "-queue", "a"])
     context = shell.build(APP, tmp_path / "staging")
     staging = tmp_path / "staging" / str(APP)
-    job = read_record(staging / JOB_FILE)
-    assert isinstance(job, ShellJob)
-    assert (job.command, job.width.containers, job.staging) == ("bash ExecScript.sh 1", 2, str(staging.resolve()))
+    job = read_job(staging / JOB_FILE, Width)
+    assert (job.command, job.plan.containers, job.staging) == ("bash ExecScript.sh 1", 2, str(staging.resolve()))
     assert (context.application_id, context.queue, context.type) == (APP, "a", "YARN")
     assert context.am_container.local_resources[JOB_FILE].visibility is LocalResourceVisibility.APPLICATION
-    task = job.launch_context(2)
+    task = launch_context(job, 2)
     assert task.commands == ("bash ExecScript.sh 1 1><LOG_DIR>/stdout 2><LOG_DIR>/stderr",)
     assert task.environment["YARN_SHELL_ID"] == "2"
     assert set(task.local_resources) == {"ExecScript.sh"}
 
 
-def test_sleep_is_a_shell_that_sleeps() -> None:
+def test_a_sleep_submission_is_a_distributed_shell_that_sleeps() -> None:
     submission = sleep_submission(3, 1.5)
     assert (submission.command, submission.width.containers) == ("exec sleep 1.5", 3)
 
 
-def test_sizes_above_the_clusters_largest_container_are_told_or_refused() -> None:
-    """DistributedShell's master cuts what is too large; an exact width can only be refused."""
+def test_sizes_above_the_clusters_largest_container_give_a_warning_or_are_refused() -> None:
+    """DistributedShell's AM cuts sizes that are too large; an exact size can only be refused."""
     shell = parse(["-shell_command", "date", "-container_memory", "9000", "-container_vcores", "5"])
     assert shell.check_sizes(Resource(9000, 5)) == []
-    told = "a container with memory of 9000 MB, at most 8192 and vcores 5, at most 4 in this cluster"
-    assert shell.check_sizes(Resource(8192, 4)) == [f"{told}: cut to that, as Hadoop's does"]
+    problem = "a container with memory of 9000 MB, at most 8192 and vcores 5, at most 4 in this cluster"
+    assert shell.check_sizes(Resource(8192, 4)) == [f"{problem}: cut to that, as Hadoop's distributed shell does"]
     exact = replace(shell, width=replace(shell.width, exact=True))
     assert exact.check_sizes(Resource(9000, 5)) == []
-    with pytest.raises(InvalidResourceRequestException, match=f"{told} .ask for less"):
+    with pytest.raises(InvalidResourceRequestException, match=f"{problem} .request less"):
         exact.check_sizes(Resource(8192, 4))

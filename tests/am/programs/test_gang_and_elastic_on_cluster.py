@@ -16,7 +16,7 @@ from yarn.states import FinalApplicationStatus
 
 pytestmark = [pytest.mark.cluster, pytest.mark.slow]
 
-# Room for a master and 15 containers of 128 MB.
+# Memory for an AM and 15 containers of 128 MB.
 SMALL = {"yarn.scheduler.minimum-allocation-mb": "128"}
 
 
@@ -27,8 +27,8 @@ async def one_node(tmp_path: Path) -> AsyncIterator[Cluster]:
 
 
 @pytest.mark.case("H3")
-async def test_an_elastic_application_grows_gives_back_and_grows_again(one_node: Cluster, tmp_path: Path) -> None:
-    """Eight tasks that wait for one another need eight workers; then one task holds one, and the rest go back."""
+async def test_an_elastic_application_grows_shrinks_and_grows_again(one_node: Cluster, tmp_path: Path) -> None:
+    """Eight tasks that wait for one another need eight workers; then one task keeps one, and the rest are released."""
     met, alone = tmp_path / "met", tmp_path / "alone"
     met.mkdir()
     script = tmp_path / "task.sh"
@@ -57,8 +57,8 @@ async def test_an_elastic_application_grows_gives_back_and_grows_again(one_node:
     await one_node.local.until(lambda: not (one_node.staging_root / str(app_id)).exists())
 
 
-async def test_a_gang_waits_gives_back_and_runs_when_there_is_room_for_all(one_node: Cluster, tmp_path: Path) -> None:
-    """Ten members beside a gang of ten: fifteen fit, so the second holds some, gives them back, and comes again."""
+async def test_a_gang_waits_releases_and_runs_when_all_members_fit(one_node: Cluster, tmp_path: Path) -> None:
+    """Two gangs of ten where fifteen fit: the second holds some, releases them, and tries again."""
     go = tmp_path / "go"
     waits = f"while ! test -e {shlex.quote(str(go))}; do sleep 0.05; done"
     first = await one_node.submit(gang.parse(["-shell_command", waits, "-num_containers", "10"]))

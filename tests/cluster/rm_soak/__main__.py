@@ -1,10 +1,10 @@
-"""Kill the ResourceManager of many clusters, and say what came of it.
+"""Kill the ResourceManager of many clusters, and print the results.
 
     scripts/soak --seed 1 --runs 40 --kills 25 --directory /tmp/soak
-    scripts/soak --storm --runs 10                          submissions and changes by the thousand, nothing runs
+    scripts/soak --storm --runs 10                          thousands of submissions and changes, no nodes
     scripts/soak --fuzz --seed 1 --messages 200000          hostile messages over all RPCs (tests/cluster/rpc_fuzz)
 
-A run is a cluster of its own; its line tells its seed, which repeats what is drawn. What was wrong keeps its files.
+Each run has its own cluster; its line shows the seed that repeats its random choices. Files of failed runs are kept.
 """
 
 from __future__ import annotations
@@ -49,16 +49,20 @@ def main() -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="scripts/soak", description=__doc__)
     parser.add_argument("--seed", type=int, default=1, metavar="N", help="the first seed")
-    parser.add_argument("--runs", type=int, default=1, metavar="N", help="so many seeds, one after another")
-    parser.add_argument("--kills", type=int, default=25, metavar="N", help="of one ResourceManager")
+    parser.add_argument("--runs", type=int, default=1, metavar="N", help="the number of runs, with consecutive seeds")
+    parser.add_argument("--kills", type=int, default=25, metavar="N", help="kills of the ResourceManager in a run")
     parser.add_argument("--directory", type=Path, metavar="DIR", help="for the clusters' files (default: temporary)")
     parser.add_argument("--record", action="store_true", help="keep the daemons' event logs")
-    parser.add_argument("--storm", action="store_true", help="submissions and changes by the thousand; nothing runs")
+    parser.add_argument("--storm", action="store_true", help="thousands of submissions and changes, no nodes")
     parser.add_argument("--fuzz", action="store_true", help="hostile messages over all RPCs instead of kills")
     parser.add_argument(
-        "--messages", type=int, default=FUZZ_MESSAGES, metavar="N", help="of --fuzz (default: %(default)s)"
+        "--messages",
+        type=int,
+        default=FUZZ_MESSAGES,
+        metavar="N",
+        help="messages of --fuzz (default: %(default)s)",
     )
-    parser.add_argument("--json", action="store_true", help="print the summary of --fuzz for programs")
+    parser.add_argument("--json", action="store_true", help="print the summary of --fuzz as JSON")
     return parser
 
 

@@ -1,4 +1,4 @@
-"""What must hold after a soak, whatever was killed when. Each check gives what is wrong, as lines; none is well."""
+"""What must hold after a soak. Each check returns the problems as lines; an empty list means that it holds."""
 
 from __future__ import annotations
 
@@ -19,24 +19,24 @@ from yarnling.cluster.local_cluster import LocalCluster
 
 RECOVERED = re.compile(r"^(\S+ \S+) INFO rm\.shell\.daemon recovered epoch=(\d+) ")
 BAD_LINE = re.compile(r"^(\S+ \S+ (ERROR|CRITICAL|WARNING) |Traceback)")
-"""Of a ResourceManager's log."""
+"""Lines that must not be in a ResourceManager's log."""
 AS_IN_HADOOP = (
     # A user's entry in a queue goes with the last application, which may be moved or over before its containers are.
     "invariant broken, as Hadoop breaks it",
-    # A master that registers while its attempt's end is being written (RMAppAttemptImpl has no row for it).
+    # An AM that registers while the end of its attempt is being stored (RMAppAttemptImpl has no row for it).
     "REGISTERED is illegal in FINAL_SAVING",
 )
-"""Warnings that say what Hadoop's would; a ResourceManager that breaks another invariant ends."""
+"""Warnings that Hadoop would log too; a ResourceManager that breaks another invariant exits."""
 EXPIRED = re.compile(r"timed out|ApplicationMaster for attempt .* (timed out|expired)", re.IGNORECASE)
 CRASHED = 137
 STORED_FINAL = ("FINISHED", "FAILED", "KILLED")
 CLOCK_SLACK_S = 0.002
-"""A log line's time has milliseconds."""
+"""The times of log lines have millisecond resolution."""
 
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """A container has begun, or ended, its work: the `number`-th of its attempt."""
+    """A container started or ended its work: the `number`-th of its attempt."""
 
     container_id: ContainerId
     number: int
@@ -45,7 +45,7 @@ class Note:
 
 @dataclass
 class Tally:
-    """What was seen, for the report."""
+    """Counts for the report."""
 
     containers: int = 0
     twice: int = 0
@@ -64,7 +64,7 @@ def notes(path: Path) -> list[Note]:
 
 
 async def check_application(cluster: LocalCluster, one: Submitted, tally: Tally) -> list[str]:
-    """It is there, as its user was last told, and its containers did what they should, once."""
+    """It exists as last acknowledged to its user, and its containers did their work once."""
     app = one.application_id
     try:
         report = await cluster.client.report(app)
@@ -74,14 +74,14 @@ async def check_application(cluster: LocalCluster, one: Submitted, tally: Tally)
     tally.attempts += len(attempts)
     refused = refusals(cluster, app)
     tally.refused += sum(refused.values())
-    wrong = [*_as_told(one, report), *_ran_once(one, tally), *_attempts(one, attempts, tally)]
+    wrong = [*_as_acknowledged(one, report), *_ran_once(one, tally), *_attempts(one, attempts, tally)]
     if report.state in FINAL_APPLICATION_STATES and not one.killed:
         wrong += _result(one, report, refused[report.current_attempt_id.attempt])
     return [f"{app} ({one.change}): {text}" for text in wrong]
 
 
 def refusals(cluster: LocalCluster, app: ApplicationId) -> Counter[int]:
-    """{attempt: containers that were placed, and not started before their ResourceManager was killed}.
+    """{attempt: containers that were allocated, and not started before their ResourceManager was killed}.
 
     Their NodeManagers refuse them, and the distributed shell counts them as failed, as Hadoop's does.
     """
@@ -91,18 +91,18 @@ def refusals(cluster: LocalCluster, app: ApplicationId) -> Counter[int]:
     return counts
 
 
-def _as_told(one: Submitted, report: ApplicationReport) -> Iterator[str]:
+def _as_acknowledged(one: Submitted, report: ApplicationReport) -> Iterator[str]:
     """The user, the final report, the queue, the priority and the kill are what was acknowledged."""
     if report.user != one.user:
-        yield f"is {report.user}'s, was {one.user}'s"
+        yield f"belongs to {report.user}, was submitted by {one.user}"
     if one.final is None:
-        yield f"is {report.state.name}, was never seen to be over"
+        yield f"is {report.state.name}, and was never final"
     elif _final(report) != _final(one.final):
         yield f"ended as {_final(one.final)}, is {_final(report)} now"
     if report.queue != one.queue and "queue" not in one.unsure:
-        yield f"is in {report.queue}, was to be in {one.queue}"
+        yield f"is in queue {report.queue}, should be in {one.queue}"
     if report.priority != one.priority and "priority" not in one.unsure:
-        yield f"has priority {report.priority}, was given {one.priority}"
+        yield f"has priority {report.priority}, should have {one.priority}"
 
 
 def _final(report: ApplicationReport) -> tuple[object, ...]:
@@ -110,22 +110,22 @@ def _final(report: ApplicationReport) -> tuple[object, ...]:
 
 
 def _ran_once(one: Submitted, tally: Tally) -> Iterator[str]:
-    """No container twice, and no piece of work twice in one attempt."""
+    """No container ran twice, and no part of the work twice in one attempt."""
     started = notes(one.noted)
     tally.containers += len(started)
     for container_id, times in Counter(note.container_id for note in started).items():
         if times > 1:
             tally.twice += 1
             yield f"{container_id} ran {times} times"
-    pieces = Counter((note.container_id.attempt_id.attempt, note.number) for note in started)
-    for (attempt, number), times in pieces.items():
+    parts = Counter((note.container_id.attempt_id.attempt, note.number) for note in started)
+    for (attempt, number), times in parts.items():
         if times > 1:
             tally.twice += 1
-            yield f"piece {number} of attempt {attempt} ran {times} times"
+            yield f"part {number} of attempt {attempt} ran {times} times"
 
 
 def _attempts(one: Submitted, attempts: tuple[ApplicationAttemptReport, ...], tally: Tally) -> Iterator[str]:
-    """An attempt before the last failed since its master was killed, or was never heard of."""
+    """An attempt before the last failed because its AM was killed or never registered."""
     crashes = 0
     began = {note.container_id.attempt_id.attempt for note in notes(one.noted)}
     for attempt in attempts:
@@ -137,11 +137,11 @@ def _attempts(one: Submitted, attempts: tuple[ApplicationAttemptReport, ...], ta
         elif EXPIRED.search(attempt.diagnostics):
             tally.expired += 1
             if number in began and not one.crashes:
-                yield f"attempt {number} expired though its master ran: {attempt.diagnostics}"
+                yield f"attempt {number} expired although its AM ran: {attempt.diagnostics}"
         else:
             yield f"attempt {number} failed: {attempt.diagnostics}"
     if crashes > one.crashes:
-        yield f"{crashes} masters were killed, by us {one.crashes}"
+        yield f"{crashes} AMs were killed, {one.crashes} of them by this test"
 
 
 def _result(one: Submitted, report: ApplicationReport, refused: int) -> Iterator[str]:
@@ -154,11 +154,11 @@ def _result(one: Submitted, report: ApplicationReport, refused: int) -> Iterator
     if report.final_status is not wanted:
         yield f"{report.final_status.name} with {refused} refused containers: {report.diagnostics}"
     elif not len(started) == len(ended) == one.containers - refused:
-        yield f"{len(started)} began, {len(ended)} ended, {refused} refused of {one.containers}"
+        yield f"{len(started)} started, {len(ended)} ended, {refused} refused of {one.containers}"
 
 
 async def check_cluster(cluster: LocalCluster) -> list[str]:
-    """When all is over nothing is charged to anybody."""
+    """When all applications are over no resources are in use."""
     metrics = await cluster.client.metrics()
     nodes = await cluster.client.nodes()
     wrong = [f"{node.node_id} is {node.state.name}" for node in nodes if node.state.name != "RUNNING"]
@@ -173,7 +173,7 @@ async def check_cluster(cluster: LocalCluster) -> list[str]:
 
 
 def check_log(log: Path, submitted: list[Submitted], tally: Tally) -> list[str]:
-    """Nothing went wrong unseen, and no container has an epoch that had not begun."""
+    """The log has no errors, and no container ran before its epoch started."""
     wrong, begins_s = [], {0: 0.0}
     for line in log.read_text().splitlines():
         if BAD_LINE.search(line) and not any(known in line for known in AS_IN_HADOOP):
@@ -185,12 +185,14 @@ def check_log(log: Path, submitted: list[Submitted], tally: Tally) -> list[str]:
         for note in notes(one.noted):
             epoch = note.container_id.epoch
             if epoch not in begins_s or note.time_s < begins_s[epoch] - CLOCK_SLACK_S:
-                wrong.append(f"{note.container_id} ran at {note.time_s}, epoch {epoch} began {begins_s.get(epoch)}")
+                wrong.append(
+                    f"{note.container_id} ran at {note.time_s}, its epoch {epoch} started at {begins_s.get(epoch)}"
+                )
     return wrong
 
 
 def check_store(file: Path, submitted: list[Submitted]) -> list[str]:
-    """The database is whole, and has each application with its end."""
+    """The database is intact, and has each application with its final state."""
     with sqlite3.connect(f"file:{file}?mode=ro", uri=True) as database:
         wrong = [text for (text,) in database.execute("PRAGMA integrity_check") if text != "ok"]
         rows = {
@@ -203,11 +205,11 @@ def check_store(file: Path, submitted: list[Submitted]) -> list[str]:
         ).fetchone()[0]
     database.close()
     if orphans:
-        wrong.append(f"{orphans} attempts are nobody's")
+        wrong.append(f"{orphans} attempts belong to no application")
     for one in submitted:
         state = rows.get(one.application_id)
         if state is None:
             wrong.append(f"{one.application_id} is not in the store")
         elif not any(final in state for final in STORED_FINAL):
-            wrong.append(f"{one.application_id} is stored without its end: {state}")
+            wrong.append(f"{one.application_id} is stored without a final state: {state}")
     return wrong

@@ -1,4 +1,4 @@
-"""Who kills the ResourceManager: when, how soon again, and how long it takes to be back."""
+"""Kills the ResourceManager at random moments, and measures how long it takes to be back."""
 
 from __future__ import annotations
 
@@ -16,34 +16,34 @@ from yarnling.cluster.launcher import DaemonFailed
 from yarnling.cluster.local_cluster import LocalCluster
 
 WAIT_S_MAX = 3.0
-"""For a submission that a moment is drawn after."""
+"""How long to wait for a submission after which to kill."""
 PAUSE_S_MAX = 1.2
 START_S_MAX = 0.15
-"""A ResourceManager that starts is killed within."""
+"""A starting ResourceManager is killed within this time."""
 QUICKLY = RetryPolicy(max_wait_ms=60_000, interval_ms=10)
 MOMENTS = ("whenever", "submitting", "acknowledged", "just back", "starting")
 
 
 class Moments:
-    """When to kill. `submitting` and `acknowledged` wake whoever waits for that; `over`: there are no more kills."""
+    """When to kill. `submitting` and `acknowledged` are notified by users; `over` is set when no kills follow."""
 
     def __init__(self) -> None:
         self.over = asyncio.Event()
         self.submitting = asyncio.Condition()
         self.acknowledged = asyncio.Condition()
 
-    async def tell(self, condition: asyncio.Condition) -> None:
+    async def notify(self, condition: asyncio.Condition) -> None:
         async with condition:
             condition.notify_all()
 
 
 class Died(AssertionError):
-    """The ResourceManager ended by itself."""
+    """The ResourceManager exited without being killed."""
 
 
 @dataclass
 class Killer:
-    """Kills until there were `kills_max`. `*_ms`: from a kill until it was ready, until it had answered a client."""
+    """Kills `kills_max` times. `*_ms`: the times from a kill until it was ready, or had answered a client."""
 
     cluster: LocalCluster
     load: Moments
@@ -75,7 +75,7 @@ class Killer:
                 await asyncio.sleep(self.draw.uniform(0, 0.015))
             case "acknowledged":
                 await self._next(self.load.acknowledged)
-                # At once, while it is placed, or while its containers are.
+                # At once, while its AM is allocated, or while its containers are.
                 await asyncio.sleep(self.draw.choice((0.0, 0.05, 1.0)) * self.draw.random())
             case _:
                 await asyncio.sleep(self.draw.uniform(0, 0.2))
@@ -88,30 +88,30 @@ class Killer:
     async def _kill(self, moment: str) -> float:
         status = self.cluster.rm.exit_status
         if status is not None:
-            raise Died(f"the ResourceManager ended with {status} after {self.count} kills: {self.cluster.rm.log_file}")
+            raise Died(f"the ResourceManager exited with {status} after {self.count} kills: {self.cluster.rm.log_file}")
         self.kills[moment] += 1
         killed_s = time.monotonic()
         await self.cluster.kill_rm()
         return killed_s
 
     async def _kill_while_it_starts(self) -> float:
-        """Between its fork and its ready line, or soon after."""
+        """Kill it between its fork and its ready line, or soon after."""
         dead = self.cluster.rm
         async with asyncio.TaskGroup() as tasks:
-            starting = tasks.create_task(self._start_in_vain())
-            while self.cluster.rm is dead and not starting.done():  # noqa: ASYNC110  nothing tells of a request
+            starting = tasks.create_task(self._start_killed())
+            while self.cluster.rm is dead and not starting.done():  # noqa: ASYNC110  no event shows that a process was requested
                 await asyncio.sleep(0)
             await asyncio.sleep(self.draw.uniform(0, START_S_MAX))
             return await self._kill("starting")
 
-    async def _start_in_vain(self) -> None:
+    async def _start_killed(self) -> None:
         with contextlib.suppress(DaemonFailed):
             await self.cluster.restart_rm()
 
     async def _start(self, killed_s: float) -> None:
         await self.cluster.restart_rm()
         self.ready_ms.append((time.monotonic() - killed_s) * 1000)
-        # Its connection waits as those of the users do: a process's channels to one address share their failures.
+        # It reconnects with the users' backoff: channels of a process to one address share their failures.
         address = self.cluster.addresses[resourcemanager.ADDRESS.key]
         token = read_client_token(self.cluster.configuration)
         async with ApplicationClientProtocol(address, token=token, retry=QUICKLY) as rm:

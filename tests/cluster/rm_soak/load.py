@@ -1,4 +1,4 @@
-"""Users of a cluster whose ResourceManager is killed again and again: what they submit, and what they were told."""
+"""Users of a cluster whose ResourceManager is killed again and again: their submissions, and the answers they got."""
 
 from __future__ import annotations
 
@@ -32,19 +32,19 @@ PRIORITY_MAX = 9
 CONTAINERS_MAX = 4
 WORK_S_MAX = 2.0
 OPEN_MAX = 3
-"""Applications that a user has open at once."""
+"""The number of unfinished applications of one user."""
 PAUSE_S_MAX = 0.8
 LOOK_S = 0.1
 RETRY = RetryPolicy(max_wait_ms=60_000, interval_ms=40)
 CHANGES = ("none", "none", "none", "priority", "move", "kill", "crash")
-"""What becomes of an application after its submission; `crash`: its master is killed."""
+"""What is done to an application after its submission; `crash`: its AM is killed."""
 
 
 @dataclass
 class Submitted:
-    """An application whose submission was acknowledged, what its user was told of it since, and its containers' notes.
+    """An application whose submission was acknowledged, the answers to its user since, and its containers' notes.
 
-    `final` is its report once it was seen to be over. What was asked for and not answered is in `unsure`.
+    `final` is its report once it was over. `unsure` has the changes whose calls were not answered.
     """
 
     application_id: ApplicationId
@@ -61,7 +61,7 @@ class Submitted:
 
 
 async def surely(call: Callable[[], Awaitable[T]]) -> T:
-    """The result of a call that may be repeated, whatever became of it before."""
+    """The result of a call, which is repeated until it is answered."""
     while True:
         try:
             return await call()
@@ -70,7 +70,7 @@ async def surely(call: Callable[[], Awaitable[T]]) -> T:
 
 
 class Load(Moments):
-    """What some users do until it is `over`."""
+    """The work of some users until the event `over`."""
 
     def __init__(self, cluster: LocalCluster, directory: Path) -> None:
         super().__init__()
@@ -80,10 +80,10 @@ class Load(Moments):
         self._token = read_client_token(cluster.configuration)
         self.submitted: list[Submitted] = []
         self.lost: list[str] = []
-        """What a user was told otherwise than before."""
+        """Answers to a user that contradict earlier ones."""
 
     async def user(self, name: str, draw: random.Random) -> None:
-        """One user: submits, changes, looks, and waits for the rest when it is over."""
+        """One user: submits, changes, checks, and finally waits for unfinished applications."""
         open_: list[Submitted] = []
         async with ApplicationClientProtocol(self._address, user=name, token=self._token, retry=RETRY) as rm:
             while not self.over.is_set():
@@ -107,17 +107,17 @@ class Load(Moments):
         note = f"echo $CONTAINER_ID $YARN_SHELL_ID $EPOCHREALTIME >> {noted}"
         work = shell(f"{note}; sleep {draw.uniform(0, WORK_S_MAX):.2f}; {note}.over; true", count)
         context = replace(work.build(new.application_id, self._directory / "staging"), queue=queue, priority=priority)
-        await self.tell(self.submitting)
+        await self.notify(self.submitting)
         await surely(lambda: rm.submit_application(context))
         one = Submitted(new.application_id, name, noted, count, f"root.{queue}", priority)
         self.submitted.append(one)
-        await self.tell(self.acknowledged)
+        await self.notify(self.acknowledged)
         if draw.random() < 0.1:
             await self._submit_again(rm, context)
         return one
 
     async def _submit_again(self, rm: ApplicationClientProtocol, context: ApplicationSubmissionContext) -> None:
-        """The same id once more changes nothing."""
+        """Submit the same id again, which changes nothing."""
         await surely(lambda: rm.submit_application(context))
 
     async def _change(self, rm: ApplicationClientProtocol, one: Submitted, draw: random.Random) -> None:
@@ -148,26 +148,26 @@ class Load(Moments):
                 await self._crash(one)
 
     async def _maybe(self, one: Submitted, call: Awaitable[object], **becomes: object) -> None:
-        """A change that is refused once the application is over, or too early for it."""
+        """Make a change, which is refused if the application is over or not accepted yet."""
         (name, value), *_ = becomes.items()
         try:
-            told = await call
+            answer = await call
         except CallOutcomeUnknown:
             one.unsure.add(name)
         except YarnException:
             return
         else:
-            setattr(one, name, told if isinstance(told, int) else value)
+            setattr(one, name, answer if isinstance(answer, int) else value)
 
     async def _crash(self, one: Submitted) -> None:
-        """Kill its master, if it gets one before it is over."""
+        """Kill its AM, if it gets one before it is over."""
         with contextlib.suppress(YarnException, TimeoutError):
             async with asyncio.timeout(3.0):
                 await self._cluster.kill_master(one.application_id)
                 one.crashes += 1
 
     async def _look(self, rm: ApplicationClientProtocol, those: list[Submitted]) -> list[Submitted]:
-        """Those that are not over yet."""
+        """The applications that are not over yet."""
         for one in those:
             try:
                 report = await rm.get_application_report(one.application_id)

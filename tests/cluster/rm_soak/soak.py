@@ -1,4 +1,4 @@
-"""One run of the soak, or many, and the figures of all."""
+"""One run of the soak, or many, and their figures."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from yarnling.cluster.processes import those_that_name
 USERS = ("ann", "bob", "cay", "dan", "eve")
 NODES = 3
 SETTLE_S = 30.0
-"""After the last application the nodes' heartbeats tell of the last containers."""
+"""After the last application: until heartbeats have reported the last containers."""
 STUCK_S = 120.0
 """After the last kill: how long applications may take to end."""
 KILL_S = 12.0
@@ -35,7 +35,7 @@ KILL_S = 12.0
 
 QUICK = {
     **SETTINGS,
-    # A master whose start was on its way when the RM was killed is waited for: fifteen seconds here, which a busy
+    # An AM whose start was under way when the RM was killed expires after this time: fifteen seconds, which a busy
     # machine needs to start one.
     "yarn.am.liveness-monitor.expiry-interval-ms": "300000",
     "yarn.resourcemanager.am.max-attempts": "50",
@@ -57,12 +57,12 @@ CROWDED = {
     "yarn.resourcemanager.state-store.max-completed-applications": "1000000",
     CHECK_INVARIANTS.key: "false",
 }
-"""Of thousands of applications that wait: the sums over all of them after each step would take all the time."""
+"""With thousands of waiting applications, checking all of them after each step would take too long."""
 
 
 @dataclass
 class Figures:
-    """What one run, or several, came to. Times are in ms, from a kill."""
+    """The results of one run or several. Times are in ms, measured from a kill."""
 
     seeds: list[int] = field(default_factory=list)
     kills: Counter[str] = field(default_factory=Counter)
@@ -86,7 +86,7 @@ class Figures:
                 getattr(self, name).extend(value)
 
     def summary(self) -> dict[str, Any]:
-        """With the times as median and 99th percentile."""
+        """The figures, with times as median and 99th percentile."""
         values = asdict(self)
         for name in ("ready_ms", "served_ms"):
             times = sorted(values.pop(name)) or [0.0]
@@ -96,7 +96,7 @@ class Figures:
 
 
 async def soak(seed: int, kills: int, directory: Path, *, record: bool = False) -> Figures:
-    """Users at work on a cluster whose ResourceManager is killed `kills` times, and what was wrong at the end."""
+    """Users work on a cluster whose ResourceManager is killed `kills` times; returns what was wrong at the end."""
     draw = random.Random(seed)
     tally = Tally()
     directory.mkdir(parents=True, exist_ok=True)
@@ -110,7 +110,7 @@ async def soak(seed: int, kills: int, directory: Path, *, record: bool = False) 
         killer = Killer(cluster, load, random.Random(draw.random()), kills)
         wrong = await _work(load, killer, [random.Random(draw.random()) for _ in USERS])
         if cluster.rm.exit_status is not None:
-            # Another process may have taken one of its ports meanwhile. Nobody is there to be asked.
+            # Another process has taken one of its ports, so the cluster cannot be checked.
             return _figures(seed, killer, load, tally, [*wrong, "the ResourceManager does not run"])
         for one in load.submitted:
             wrong += await checks.check_application(cluster, one, tally)
@@ -118,12 +118,12 @@ async def soak(seed: int, kills: int, directory: Path, *, record: bool = False) 
         wrong += _left(cluster)
     wrong += checks.check_store(cluster.directory.path / STATE_STORE, load.submitted)
     wrong += checks.check_log(cluster.rm.log_file, load.submitted, tally)
-    wrong += [f"still there: {process}" for process in those_that_name(where)]
+    wrong += [f"process left: {process}" for process in those_that_name(where)]
     return _figures(seed, killer, load, tally, wrong)
 
 
 async def storm_soak(seed: int, kills: int, directory: Path) -> Figures:
-    """Submissions and changes alone, by the thousand, on a cluster that runs nothing."""
+    """Thousands of submissions and changes on a cluster without nodes."""
     draw = random.Random(seed)
     async with LocalCluster(0, fast=True, settings=CROWDED, directory=directory / "cluster") as cluster:
         killer = Killer(cluster, Storm(cluster), random.Random(draw.random()), kills)
@@ -138,7 +138,7 @@ async def storm_soak(seed: int, kills: int, directory: Path) -> Figures:
 
 
 async def _work(load: Load, killer: Killer, draws: list[random.Random]) -> list[str]:
-    """Until all kills are done and all applications are over; what was lost on the way."""
+    """Wait until all kills are done and all applications are over; returns what was lost."""
     wrong: list[str] = []
     try:
         async with asyncio.TaskGroup() as tasks:
@@ -164,10 +164,12 @@ async def _settled(cluster: LocalCluster) -> list[str]:
 
 
 def _left(cluster: LocalCluster) -> list[str]:
-    """All applications are over: no container runs."""
+    """Container processes that still run although all applications are over."""
     fork_server = psutil.Process(cluster.rm.pid).ppid()
     daemons = {fork_server, cluster.rm.pid, *(node.daemon.pid for node in cluster.nodes)}
-    return [f"runs on: {process}" for process in those_that_name(cluster.directory.path) if process.pid not in daemons]
+    return [
+        f"still runs: {process}" for process in those_that_name(cluster.directory.path) if process.pid not in daemons
+    ]
 
 
 def _figures(seed: int, killer: Killer, load: Load, tally: Tally, wrong: list[str]) -> Figures:

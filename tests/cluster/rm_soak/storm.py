@@ -1,4 +1,4 @@
-"""Many more submissions than a machine could run: users of a cluster without nodes, told of each change on disk.
+"""Many more submissions than a machine could run: users of a cluster without nodes, who note each answer on disk.
 
 What is here for is the word of the ResourceManager: an application waits in its queue, is moved, gets another
 priority, is killed, some hundred times between two kills of the ResourceManager.
@@ -30,7 +30,7 @@ PAUSE_S = 0.01
 
 @dataclass
 class Word:
-    """What a user was told of an application last. What was asked for and not answered is in `unsure`."""
+    """The last answers to a user about an application; `unsure` has the changes whose calls were not answered."""
 
     application_id: ApplicationId
     user: str
@@ -40,19 +40,19 @@ class Word:
     unsure: frozenset[str] = frozenset()
 
     def wrong(self, report: ApplicationReport | None) -> Iterator[str]:
-        """Where the ResourceManager says otherwise."""
+        """The differences to what the ResourceManager reports."""
         if report is None:
             yield f"{self.application_id}: lost"
             return
         state = YarnApplicationState.KILLED if self.is_killed else YarnApplicationState.ACCEPTED
-        told = {"user": self.user, "queue": self.queue, "priority": self.priority, "state": state}
-        for name, value in told.items():
+        acknowledged = {"user": self.user, "queue": self.queue, "priority": self.priority, "state": state}
+        for name, value in acknowledged.items():
             if name not in self.unsure and getattr(report, name) != value:
                 yield f"{self.application_id}: {name} is {getattr(report, name)}, was {value}"
 
 
 class Storm(Moments):
-    """Users who submit and change as fast as they are answered, until it is `over`."""
+    """Users who submit and change as fast as they are answered, until the event `over`."""
 
     def __init__(self, cluster: LocalCluster) -> None:
         super().__init__()
@@ -69,7 +69,7 @@ class Storm(Moments):
                 await asyncio.sleep(PAUSE_S * draw.random())
 
     async def check(self) -> list[str]:
-        """What the ResourceManager says otherwise than it did."""
+        """What the ResourceManager reports differently from its answers."""
         async with ApplicationClientProtocol(self._address, token=self._token, retry=RETRY) as rm:
             reports = {report.application_id: report for report in await rm.get_applications(ApplicationFilter())}
         return [text for word in self.words for text in word.wrong(reports.get(word.application_id))]
@@ -81,10 +81,10 @@ class Storm(Moments):
             word.application_id, resource=Resource(128, 1), queue=word.queue, priority=word.priority
         )
         word.queue = f"root.{word.queue}"
-        await self.tell(self.submitting)
+        await self.notify(self.submitting)
         await surely(lambda: rm.submit_application(context))
         self.words.append(word)
-        await self.tell(self.acknowledged)
+        await self.notify(self.acknowledged)
         return word
 
     async def _change(self, rm: ApplicationClientProtocol, word: Word, draw: random.Random) -> None:
@@ -107,13 +107,13 @@ class Storm(Moments):
         except CallOutcomeUnknown:
             return
         except YarnException:
-            # Too early: it is not accepted yet.
+            # The application is not accepted yet.
             pass
         word.unsure -= {kind}
 
 
 async def storm(cluster: LocalCluster, killer: Killer, draw: random.Random) -> list[str]:
-    """Until all kills are done; what was not as it was told."""
+    """Wait until all kills are done; returns what contradicts the answers."""
     assert isinstance(killer.load, Storm)
     async with asyncio.TaskGroup() as tasks:
         for number in range(USERS_AT_ONCE):

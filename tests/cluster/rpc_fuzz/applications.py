@@ -1,4 +1,4 @@
-"""Sequences of an application: submit, register, allocate, start containers, finish, also in the wrong order."""
+"""Call sequences of applications: submit, register, allocate, start containers, finish, also in the wrong order."""
 
 from __future__ import annotations
 
@@ -42,15 +42,15 @@ from yarn.resource import INT32_MAX, Resource
 from yarn.states import ContainerUpdateType, FinalApplicationStatus, SignalContainerCommand
 
 DAMAGE = 0.05
-"""The chance that a message of a sequence is damaged: most must go through, or the sequence gets nowhere."""
+"""The probability that a message of a sequence is damaged: with more, sequences would end too early."""
 STEPS_MAX = 60
 TOKEN_LOOKS_MAX = 20
-"""How often the report of an unmanaged application is looked at for its token."""
+"""How often the report of an unmanaged application is read to get its token."""
 ASKS_MAX = 300
-"""Resource requests of a large call."""
+"""The number of resource requests in a large call."""
 HELD_MAX = 20
 REFUSALS_MAX = 3
-"""Calls that an ended application still makes."""
+"""The number of calls after the end of an application."""
 TIMES = (
     "2999-12-31T00:00:00.000+0000",
     "1970-01-01T00:00:00.000+0000",
@@ -63,7 +63,7 @@ TIMES = (
 
 @dataclass
 class Life:
-    """An application that the fuzzer is the master of."""
+    """An application whose AM is the fuzzer."""
 
     app: ApplicationId
     user: str
@@ -75,12 +75,12 @@ class Life:
     """Container tokens of changed containers, for `updateContainer`."""
     sent: list[AllocateRequest] = field(default_factory=list)
     refusals: int = 0
-    """How often it was refused since its application is over."""
+    """How many calls were refused because its application is over."""
 
 
 @dataclass
 class Applications:
-    """One user who submits and is the master of what it submits, one application after another, for ever."""
+    """One user who submits applications and acts as their AM, one after another, until cancelled."""
 
     caller: FuzzCaller
     known: Known
@@ -98,7 +98,7 @@ class Applications:
                 await step(self, life)
 
     async def _begin(self) -> Life:
-        """The life of a managed application of a node that is played, or of a new unmanaged one."""
+        """Run an application whose AM was started on a fake node, or a new unmanaged one."""
         rng = self.rng
         while True:
             if self.known.master_tokens and rng.random() < 0.3 and self.known.apps:
@@ -150,7 +150,7 @@ class Applications:
             await asyncio.sleep(0.01)
         return None
 
-    # To the ResourceManager as a master
+    # To the ResourceManager as an AM
 
     async def _register(self, life: Life) -> None:
         rng = self.rng
@@ -162,7 +162,7 @@ class Applications:
         )
 
     async def _allocate(self, life: Life) -> None:
-        """With the right response id."""
+        """Allocate with the right response id."""
         request = self._allocate_request(life, life.response_id)
         life.sent = [*life.sent[-5:], request]
         reply = await self.caller.ask(
@@ -171,7 +171,7 @@ class Applications:
         self._take(life, reply)
 
     async def _allocate_wrongly(self, life: Life) -> None:
-        """With another response id: the one before is answered as before, any other is refused."""
+        """Allocate with another response id: the one before gets the same answer again, any other is refused."""
         off = self.rng.choice((-1, -2, 1, 5, INT32_MAX - life.response_id, -INT32_MAX - 1))
         number = max(-INT32_MAX - 1, min(INT32_MAX, life.response_id + off))
         await self.caller.ask(
@@ -184,7 +184,7 @@ class Applications:
             await self.caller.ask(self.rng, ApplicationMasterProtocol.allocate, request, token=life.token)
 
     async def _allocate_at_once(self, life: Life) -> None:
-        """Several calls of one master on their way together."""
+        """Several concurrent calls of one AM."""
         requests = [self._allocate_request(life, life.response_id) for _ in range(self.rng.randint(2, 4))]
         calls = (
             self.caller.ask(self.rng, ApplicationMasterProtocol.allocate, one, token=life.token) for one in requests
@@ -229,7 +229,7 @@ class Applications:
         )
 
     def _asks(self, count: int) -> tuple[ResourceRequest, ...]:
-        """Mostly ones that can be met, so that containers come of them."""
+        """Resource requests, mostly ones that can be satisfied."""
         rng = self.rng
         hosts = [node.host for node in self.known.nodes] or ["nowhere"]
         asks = []
@@ -281,10 +281,10 @@ class Applications:
             if change.container.token is not None:
                 life.changed.append(change.container.token)
 
-    # To NodeManagers as a master
+    # To NodeManagers as an AM
 
     async def _start(self, life: Life) -> None:
-        """Containers, once or twice, with tokens of their own, used ones, those of others, forged ones."""
+        """Start containers once or twice, with their own tokens, used ones, those of others, or forged ones."""
         rng = self.rng
         held = [one for one in life.held if one.node_id in self.known.real_nodes and one.token is not None]
         if not held:
@@ -376,7 +376,7 @@ class Applications:
         await self.caller.ask(rng, rpc, record, user=life.user, damage=DAMAGE)
 
     async def _end(self, life: Life) -> None:
-        """The application is killed, or its attempt fails, while its master goes on."""
+        """Kill the application, or fail its attempt, while its AM goes on."""
         rng = self.rng
         if rng.random() < 0.5:
             attempt_id = ApplicationAttemptId(life.app, rng.choice((1, 1, 2)))
@@ -391,7 +391,7 @@ class Applications:
         await self.caller.replay(self.rng)
 
     async def _other_life(self, life: Life) -> None:
-        """Take over the response id of another: two masters of one attempt."""
+        """Use the response id of another AM: two AMs of one attempt."""
         if self.known.master_tokens:
             life.token = self.rng.choice(self.known.master_tokens)
 

@@ -1,4 +1,4 @@
-"""Sends fuzzed messages to a cluster and judges each answer: it may be a refusal, but no failure inside and no hang."""
+"""Sends fuzzed messages to a cluster and checks each answer: it may be a refusal, but not a crash or a hang."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ from yarn.errors import InvalidArgumentException, RemoteError, YarnException
 from yarn.ids import NodeId
 
 DEADLINE_S = 20.0
-"""How long a call may take: what clients wait for it (wire.rpc). A call that needs longer has hung."""
+"""How long a call may take: as long as clients wait (wire.rpc). A call that takes longer hangs."""
 SHOWN_BYTES = 300
-"""Of a message, in the record of what was sent."""
+"""How many bytes of a message are recorded."""
 EARLIER_MAX = 200
-"""Messages that are kept to be sent again."""
+"""The number of messages kept to be sent again."""
 USERS = ("ann", "bob", "cay")
 ODD_USERS = ("", "..", "../x", "a b", "-rf", "a$b", "x" * 128, "x" * 256, "'", "root", "\x1b[31m", "\t")
 PLACES: tuple[tuple[tuple[Rpc[Any, Any], ...], str], ...] = (
@@ -53,7 +53,7 @@ CLIENT_RPCS = frozenset(
 RPCS: tuple[Rpc[Any, Any], ...] = (*(rpc for rpcs, _ in PLACES for rpc in rpcs), *ContainerManagementProtocol.rpcs)
 KEY_OF = {rpc.path: key for rpcs, key in PLACES for rpc in rpcs}
 REFUSED_BY_GRPC = frozenset({grpc.StatusCode.UNIMPLEMENTED, grpc.StatusCode.RESOURCE_EXHAUSTED})
-"""Statuses without an error of ours that are right for unknown methods and for what is too large."""
+"""gRPC statuses without a YARN exception that are right for unknown methods and for messages that are too large."""
 
 
 class BudgetSpent(Exception):
@@ -65,7 +65,7 @@ Metadata = tuple[tuple[str, str | bytes], ...]
 
 @dataclass(frozen=True)
 class Message:
-    """A call as it was sent: to be sent again."""
+    """A call that was sent and may be sent again."""
 
     rpc: Rpc[Any, Any]
     target: str
@@ -75,14 +75,14 @@ class Message:
 
 @dataclass
 class Outcomes:
-    """What came of the calls: {RPC: {"ok" or the class of the error: count}}, and the answers that are faults."""
+    """The results of calls: {RPC: {"ok" or the class of the error: count}}, and the answers that are faults."""
 
     by_rpc: dict[str, Counter[str]] = field(default_factory=dict)
     faults: list[str] = field(default_factory=list)
     slowest_ms: dict[str, float] = field(default_factory=dict)
     sent: int = 0
     withheld: int = 0
-    """Mutated messages that were not sent because they might have run something else than the fixed commands."""
+    """Mutated messages that were not sent because they might have run other commands than the fixed ones."""
 
     def note(self, name: str, outcome: str, elapsed_ms: float) -> None:
         self.by_rpc.setdefault(name, Counter())[outcome] += 1
@@ -98,9 +98,9 @@ class Outcomes:
 
 
 class FuzzCaller:
-    """Sends all fuzzed messages to one cluster. `record` is the file that lists them, to look for a cause in.
+    """Sends all fuzzed messages to one cluster. `record` is the file that lists them, for debugging.
 
-    `client_token` goes with calls of clients and operators that name no other token.
+    `client_token` is sent with calls of clients and operators that have no other token.
     """
 
     def __init__(
@@ -127,13 +127,13 @@ class FuzzCaller:
         self._record.close()
 
     async def drop_channels(self) -> None:
-        """Connect again at the next call: the ResourceManager is another process."""
+        """Connect again at the next call: the ResourceManager was restarted."""
         channels, self._channels = self._channels, {}
         for channel in channels.values():
             await channel.close()
 
     def spend(self) -> None:
-        """Count a message. Raises BudgetSpent if it would be one too many."""
+        """Count a message. Raises BudgetSpent after the last one."""
         if self.outcomes.sent >= self.budget:
             raise BudgetSpent
         self.outcomes.sent += 1
@@ -149,7 +149,7 @@ class FuzzCaller:
         node: NodeId | None = None,
         damage: float = 0.0,
     ) -> Any:
-        """Send a record, damaged with the chance `damage`; the reply, or the YarnException that refused it.
+        """Send a record, damaged with probability `damage`; returns the reply, or the YarnException that refused it.
 
         None if the record does not fit its message.
         """
@@ -165,7 +165,7 @@ class FuzzCaller:
         return await self.send(rng, Message(rpc, target, data, metadata_of(user, token)))
 
     async def replay(self, rng: Random) -> Any:
-        """Send an earlier message again, now and then under the name or with the token of another."""
+        """Send an earlier message again, sometimes as another user or with the token of another."""
         if not self.earlier:
             return None
         message = rng.choice(self.earlier)
@@ -175,7 +175,7 @@ class FuzzCaller:
         return await self.send(rng, message)
 
     async def send(self, rng: Random, message: Message) -> Any:
-        """The reply's record, or the YarnException that refused it; what should not be is noted as a fault."""
+        """The reply's record, or the YarnException that refused it; any other answer is noted as a fault."""
         if not self.harmless.allows(message.rpc, message.data):
             self.outcomes.withheld += 1
             return None
@@ -204,7 +204,7 @@ class FuzzCaller:
         return channel
 
     def note(self, name: str, outcome: str, fault: str = "") -> None:
-        """What came of a message that is not a call of a known RPC."""
+        """Note the result of a message that is not a call of a known RPC."""
         self.outcomes.note(name, outcome, 0.0)
         if fault:
             self.outcomes.faults.append(f"{name}: {fault}")
@@ -239,14 +239,14 @@ class FuzzCaller:
 
 
 def metadata_of(user: str = "", token: Token | None = None) -> Metadata:
-    """A caller's metadata, also under a name that no proxy would send."""
+    """A caller's metadata, even with a user name that no proxy would send."""
     if user.isascii() and user.isprintable():
         return caller_metadata(user, token)
     return ((f"{USER_KEY}-bin", user.encode()), *caller_metadata("", token))
 
 
 def odd_metadata(rng: Random) -> Metadata:
-    """What no proxy sends: rubbish for a token, two tokens, keys that nobody knows."""
+    """Metadata that no proxy sends: a malformed token, two tokens, unknown keys."""
     rubbish = rng.randbytes(rng.choice([0, 1, 20, 20_000]))
     return rng.choice(
         [
@@ -260,7 +260,7 @@ def odd_metadata(rng: Random) -> Metadata:
 
 
 def forged(rng: Random, token: Token) -> Token:
-    """Nearly `token`: other bytes, another kind, no password."""
+    """`token` with a change: other bytes, another kind, no password."""
     return rng.choice(
         [
             Token(mutated(rng, token.identifier), token.password, token.kind, token.service),

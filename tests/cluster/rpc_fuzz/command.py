@@ -22,7 +22,7 @@ WIDTH = 220
 
 
 def run(options: argparse.Namespace) -> int:
-    """Fuzz a cluster as the options say; 1 if a check failed, whose files are kept then."""
+    """Fuzz a cluster; returns 1 if a check failed, and keeps the files then."""
     directory = options.directory or Path(tempfile.mkdtemp(prefix="rpc-fuzz-"))
     replay = f"scripts/soak --fuzz --seed {options.seed} --messages {options.messages}"
     console = Console(stderr=True, soft_wrap=True)
@@ -37,7 +37,7 @@ def run(options: argparse.Namespace) -> int:
     if options.json:
         sys.stdout.write(json.dumps(figures.summary(), indent=1) + "\n")
     else:
-        # Lines of a pipe or a file are not broken.
+        # Lines are not wrapped in a pipe or a file.
         _print(figures, Console() if sys.stdout.isatty() else Console(width=WIDTH))
     if not figures.wrong and options.directory is None:
         shutil.rmtree(directory, ignore_errors=True)

@@ -1,4 +1,4 @@
-"""What a fuzzed message may make a cluster do: its containers are real processes of the user who runs the fuzzer.
+"""Which fuzzed messages may be sent: containers are real processes of the user who runs the fuzzer.
 
 Random text must never become a command. Commands, variables and names of links come from fixed sets, files lie below
 the run's directory, and nodes are on loopback addresses. Records are made that way (`launch_context`), and the bytes of
@@ -34,22 +34,22 @@ LINKS = ("a", "words.txt", "sub/b", "../c", "a", "", ".", "x" * 300)
 """One level up is still inside the application's directory."""
 PATTERNS = (None, "", "a.*", "(")
 FILES = ("words.txt", "missing.txt", "archive.zip", "directory")
-"""Of `resources`: a text, nothing, a file that is not an archive, a directory."""
+"""Names in `resources`: a text, a missing file, a file that is not an archive, a directory."""
 GUARDED = (ApplicationClientProtocol.submit_application, ContainerManagementProtocol.start_containers)
-"""What carries commands."""
+"""The calls whose requests contain commands."""
 NODE_LEAST = Resource(128, 1)
-"""A real node made smaller would be refused, and end, when it registers again."""
+"""A real node that is made smaller would be refused when it registers again, and exit."""
 REGISTRATIONS = (
     ResourceTracker.register_node_manager,
     ResourceTracker.node_heartbeat,
     PackTrackerProtocol.register_nodes,
     PackTrackerProtocol.pack_heartbeat,
 )
-"""What makes the ResourceManager connect to the node that is named."""
+"""Calls that make the ResourceManager connect to the named node."""
 
 
 class Harmless:
-    """The judge of messages of one run. `resources` is the directory of files that containers may use."""
+    """Decides which messages of a run may be sent. `resources`: the directory of files that containers may use."""
 
     def __init__(self, directory: Path) -> None:
         self.resources = directory / "resources"
@@ -61,7 +61,7 @@ class Harmless:
         (self.resources / "archive.zip").write_bytes(b"PK\x03\x04 this is not an archive")
 
     def launch_context(self, rng: Random) -> ContainerLaunchContext:
-        """A random one whose commands, variables and files are harmless; the rest is any."""
+        """A random launch context with harmless commands, variables and files; the rest is arbitrary."""
         record = random_record(rng, ContainerLaunchContext)
         return structs.replace(
             record,
@@ -74,7 +74,7 @@ class Harmless:
         )
 
     def allows(self, rpc: Rpc[Any, Any], data: bytes) -> bool:
-        """Whether these bytes may be sent as a request of `rpc`. What cannot be decoded runs nothing."""
+        """Whether these bytes may be sent as a request of `rpc`. Bytes that cannot be decoded run nothing."""
         if (
             rpc not in GUARDED
             and rpc not in REGISTRATIONS

@@ -1,4 +1,4 @@
-"""Ids and tokens that the fuzzer has seen in the cluster: they get a random record past the first check."""
+"""Ids and tokens seen in the cluster: with them random records pass the first checks."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from yarn.resource import INT32_MAX, INT64_MAX, Resource
 
 KEPT_MAX = 40
 HOSTS = tuple(f"127.0.1.{number}" for number in range(1, 9))
-"""Of the nodes that the fuzzer plays. The real ones begin at 127.0.0.2."""
+"""The hosts of fake nodes. Real ones start at 127.0.0.2."""
 TEXTS = ("", "..", "../../x", "/", "*", "a\nb", "\0", "\x1b[2J", "x" * 300, "x" * 70_000, "é𝄞", "%s%n", "'\"`$(x)", " ")
 QUEUES = ("default", "root.default", "a", "root.a", "b", "root", "root.b.b1", "b1", "b2", "", "nowhere", "root..a", "%")
 LABELS = ("", "*", "gpu", "ssd", "gpu && ssd", "gpu || ssd", "!gpu", "nope", " gpu ", "x" * 300, "(")
@@ -37,24 +37,24 @@ REQUESTS = {rpc.path: record_types(rpc)[0] for protocol in PROTOCOLS for rpc in 
 
 @dataclass
 class Known:
-    """The latest of each kind, a few dozen at most."""
+    """The latest values of each kind, at most a few dozen."""
 
     apps: list[ApplicationId] = field(default_factory=list)
     containers: list[ContainerId] = field(default_factory=list)
     nodes: list[NodeId] = field(default_factory=list)
     real_nodes: tuple[NodeId, ...] = ()
     nodes_list_ended: bool = True
-    """Whether registrations of played nodes list containers that they have reported as ended, or that others have.
+    """Whether registrations of fake nodes list containers that they have reported as ended, or that others have.
 
-    As in Hadoop, the ResourceManager takes them up again, and they end twice: where invariants are checked (I-31) a
-    node that holds the cluster's secret can end the ResourceManager by that.
+    As in Hadoop, the ResourceManager recovers them, and they end twice: where invariants are checked (I-31), a node
+    with the cluster's secret can make the ResourceManager exit.
     """
     master_tokens: list[Token] = field(default_factory=list)
     nm_tokens: list[tuple[NodeId, Token]] = field(default_factory=list)
     container_tokens: list[Token] = field(default_factory=list)
 
     def keep(self, rng: Random, those: list[Any], one: Any) -> None:
-        """Add `one`, in the place of any other if there are enough."""
+        """Add `one`; it replaces a random one if there are enough."""
         if len(those) < KEPT_MAX:
             those.append(one)
         else:
@@ -66,11 +66,11 @@ class Known:
         return rng.choice(those) if those else None
 
     def request(self, rng: Random, path: str, harmless: Harmless) -> Any:
-        """A random request of an RPC, which speaks of what is there more often than not."""
+        """A random request of an RPC, mostly with ids that exist."""
         return self.at_home(rng, random_value(rng, REQUESTS[path]), harmless)
 
     def at_home(self, rng: Random, value: Any, harmless: Harmless, name: str = "") -> Any:
-        """`value` with ids of what is there, and texts and numbers that checks are made of, in some of its places."""
+        """`value` with some fields replaced by existing ids, or by texts and numbers near the limits of checks."""
         if isinstance(value, (str, int, ApplicationId, ApplicationAttemptId, ContainerId)) and rng.random() < 0.25:
             return value
         match value:

@@ -1,4 +1,4 @@
-"""What the daemons' logs must not have after a fuzz run, and how long they may be."""
+"""What the daemons' logs must not contain after a fuzz run, and their maximum size."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ KNOWN = (
     # A user's entry in a queue goes with its last application, as in Hadoop, before its containers are over.
     "invariant broken, as Hadoop breaks it",
 )
-"""What may be there although `BAD` finds it, each with its reason."""
+"""Lines that are allowed although `BAD` matches them, each with its reason."""
 LINE = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3} (DEBUG|INFO|WARNING|ERROR|CRITICAL) [\w.]+ ")
-"""How each line of a daemon's log begins: what a message brought may not begin a line of its own."""
+"""The start of each line of a daemon's log: text from a message must not start a line of its own."""
 LINE_BYTES_MAX = 8 * 1024
 BYTES_A_MESSAGE_MAX = 2 * 1024
-"""On average over a run: an application's life is some 3 KiB of log, and most messages are refused without a line."""
+"""The average over a run: an application logs about 3 KiB, and most messages are refused without a log line."""
 SHOWN_MAX = 20
-"""Faults of one log that are reported in full."""
+"""The number of faults of one log that are reported."""
 
 
 def check_log(log: Path, messages: int) -> list[str]:
-    """What is wrong with one log after so many messages, as lines; none is well."""
+    """The faults of one log after this many messages, as lines."""
     faults = list(_bad_lines(log))
     size = log.stat().st_size
     if size > BYTES_A_MESSAGE_MAX * max(messages, 1):
@@ -46,7 +46,7 @@ def _bad_lines(log: Path) -> Iterator[str]:
             elif begins:
                 within = False
             elif within:
-                # The rest of a trace, of which the exception is what a reader wants.
+                # The rest of a traceback; the last line has the exception.
                 if not line.startswith((" ", "\t")):
                     yield f"{where}: {line.rstrip()[:500]}"
             elif line.strip():

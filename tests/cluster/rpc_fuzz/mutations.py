@@ -1,4 +1,4 @@
-"""Damage to the bytes of a message, drawn from a seed."""
+"""Damages the bytes of a message, with a seeded random generator."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Callable
 from random import Random
 
 NESTING_MAX = 200
-"""protobuf refuses what is nested deeper than a hundred levels."""
+"""protobuf refuses messages nested deeper than a hundred levels."""
 REPEATS_MAX = 200
 LARGEST_VARINT = b"\xff" * 9 + b"\x01"
 TOO_LONG_VARINT = b"\xff" * 11
@@ -36,7 +36,7 @@ def _append(rng: Random, data: bytes) -> bytes:
 
 
 def _twice(rng: Random, data: bytes) -> bytes:
-    """Fields that should be there once come again: the last counts, submessages are merged, lists grow."""
+    """Repeat fields: the last value counts, submessages are merged, lists grow."""
     return data * rng.choice([2, 2, 3])
 
 
@@ -52,7 +52,7 @@ def _swap(rng: Random, data: bytes) -> bytes:
 
 
 def _field(rng: Random, data: bytes) -> bytes:
-    """A field more: a number at its end, a text that is not one, a length that is not true."""
+    """Add a field: a number that is too large, a text that is not UTF-8, a wrong length."""
     key = bytes([rng.randint(1, 15) << 3 | rng.choice([0, 1, 2, 5])])
     text = rng.choice([b"", b"\xff\xfe", b"\x00", b"..", b"../../x", b"\x1b[2J\n", "é𝄞".encode(), b"x" * 5000])
     value = rng.choice(
@@ -63,7 +63,7 @@ def _field(rng: Random, data: bytes) -> bytes:
 
 
 def _nest(rng: Random, data: bytes) -> bytes:
-    """The message within itself, many times."""
+    """Nest the message in itself many times."""
     number = rng.randint(1, 8)
     for _ in range(rng.randint(1, NESTING_MAX)):
         data = bytes([number << 3 | 2]) + _varint(len(data)) + data

@@ -1,4 +1,4 @@
-"""Sequences of NodeManagers that the fuzzer plays, alone or as a pack: they lie, forget, repeat and come back."""
+"""Call sequences of fake NodeManagers, alone or as a pack: they report wrongly, forget, repeat and come back."""
 
 from __future__ import annotations
 
@@ -36,11 +36,11 @@ EXITS = (0, 1, -1000, -100, -102, -105, 137, 143, INT32_MAX, -INT32_MAX - 1)
 PACK_HOST = "127.0.2.{}"
 PACK_NODES = 5
 LISTED_MAX = 200
-"""Containers in a large heartbeat."""
+"""The number of containers in a large heartbeat."""
 
 
 class PlayedNode(Node):
-    """A node whose starts are taken, and whose calls to the ResourceManager are the fuzzer's."""
+    """A fake node: it accepts starts, and the fuzzer makes its calls to the ResourceManager."""
 
     async def serve(self) -> None:
         self._server = RpcServer(Address(self.host, 0))
@@ -50,7 +50,7 @@ class PlayedNode(Node):
 
 @dataclass
 class Nodes:
-    """One host of played nodes, one node after another, for ever."""
+    """One host of fake nodes, one node after another, until cancelled."""
 
     caller: FuzzCaller
     known: Known
@@ -102,7 +102,7 @@ class Nodes:
                     keys.accept(key)
 
     async def _beat(self, node: PlayedNode) -> None:
-        """In order, with the containers that it was asked to start running or over."""
+        """A correct heartbeat, with the containers that it was asked to start, running or complete."""
         self._note_starts(node)
         request = self._heartbeat(node, node.response_id)
         reply = await self.caller.ask(
@@ -134,7 +134,7 @@ class Nodes:
         await self.caller.ask(self.rng, ResourceTracker.unregister_node_manager, node.node_id, token=self._token(node))
 
     async def _impostor(self, node: PlayedNode) -> None:
-        """Under the token, or in the name, of another node; that of a real one as well."""
+        """A heartbeat with the token, or in the name, of another node, real ones included."""
         rng = self.rng
         other = rng.choice((*self.known.nodes, *self.known.real_nodes, NodeId(rng.choice(HOSTS), 1)))
         own = self.cluster.node_tokens.create(rng.choice((other, node.node_id)))
@@ -154,7 +154,7 @@ class Nodes:
         return self.cluster.node_tokens.create(node.node_id)
 
     def _note_starts(self, node: PlayedNode) -> None:
-        """The AMRM tokens that came with the starts, for tests that play an ApplicationMaster."""
+        """The AMRM tokens of started AMs, for tests that act as an ApplicationMaster."""
         for number in range(len(node.started)):
             container_id = node.started[number].identifier.container_id
             self.reported.append(container_id)
@@ -211,7 +211,7 @@ class Nodes:
         return Container(self._container(), node.node_id, "", rng.choice(SIZES), 0, version=rng.choice((0, 1, -1)))
 
     def _container(self) -> ContainerId:
-        """One that it has, one that others have, or one that never was."""
+        """The id of a container that it has, that others have, or that never existed."""
         rng = self.rng
         if self.reported and rng.random() < 0.6:
             return rng.choice(self.reported)
@@ -239,7 +239,7 @@ _WEIGHTED = [step for step, _ in _STEPS], [weight for _, weight in _STEPS]
 
 @dataclass
 class Packs:
-    """A pack of nodes that is played. `secret` is the cluster's."""
+    """A pack of fake nodes. `secret` is the cluster's."""
 
     caller: FuzzCaller
     known: Known
@@ -292,7 +292,7 @@ class Packs:
         response_ids = [answered[n] if n < len(answered) else 0 for n in numbers]
         if response_ids and rng.random() < 0.1:
             response_ids[0] += rng.choice((-1, 1))
-        told = {
+        heartbeats = {
             number: NodeHeartbeatRequest(
                 ids[number] if number < len(ids) and rng.random() < 0.95 else rng.choice(ids),
                 answered[number] if number < len(answered) else 0,
@@ -300,9 +300,9 @@ class Packs:
             for number in numbers
             if rng.random() < 0.5
         }
-        return PackHeartbeat(numbers, tuple(response_ids), told)
+        return PackHeartbeat(numbers, tuple(response_ids), heartbeats)
 
     def _take(self, reply: PackHeartbeatReply, answered: list[int]) -> None:
-        for number, told in reply.full.items():
+        for number, answer in reply.full.items():
             if number < len(answered):
-                answered[number] = told.response_id
+                answered[number] = answer.response_id

@@ -1,4 +1,4 @@
-"""Sequences of an operator: other queues, labels, node sizes and host lists while applications run, and back again."""
+"""Call sequences of an operator: changes of queues, labels, node sizes and host lists while applications run."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ QUEUES = {
     f"{PREFIX}root.b.b1.accessible-node-labels.gpu.capacity": "100",
     f"{PREFIX}root.b.b2.accessible-node-labels.gpu.capacity": "0",
 }
-"""The queues of a fuzzed cluster, which the operator comes back to."""
+"""The initial queues of a fuzzed cluster, which the operator restores."""
 CHANGES: tuple[dict[str, str], ...] = (
     {},
     {},
@@ -69,7 +69,7 @@ CHANGES: tuple[dict[str, str], ...] = (
 
 @dataclass
 class Operators:
-    """One operator, for ever. `conf` is the directory that the ResourceManager reads."""
+    """One operator, until cancelled. `conf` is the ResourceManager's configuration directory."""
 
     caller: FuzzCaller
     known: Known
@@ -83,7 +83,7 @@ class Operators:
             await asyncio.sleep(self.rng.choice((0, 0.01, 0.05)))
 
     def put_back(self) -> None:
-        """Write queues and host lists as they were at the start."""
+        """Restore the initial queues and host lists."""
         self._write_queues({})
         (self.conf / "excluded-hosts").write_text("")
 
@@ -96,7 +96,7 @@ class Operators:
         await self._ask(ResourceManagerAdministrationProtocol.refresh_queues, None)
 
     async def _refresh_nodes(self) -> None:
-        """Only hosts of played nodes: a real NodeManager that is sent away ends."""
+        """Exclude only hosts of fake nodes: a real NodeManager that is shut down exits."""
         rng = self.rng
         hosts = rng.sample(HOSTS, rng.choice((0, 0, 1, 3)))
         (self.conf / "excluded-hosts").write_text("".join(f"{host}\n" for host in hosts))

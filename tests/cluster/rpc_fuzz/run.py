@@ -1,4 +1,4 @@
-"""A fuzz run: rounds of messages, each on a cluster of its own, and what must hold after each."""
+"""A fuzz run: rounds of messages, each on its own cluster, and the checks after each round."""
 
 from __future__ import annotations
 
@@ -38,13 +38,13 @@ from yarnling.cluster.client import Client
 from yarnling.cluster.local_cluster import LocalCluster
 
 ROUND_MESSAGES = 25_000
-"""Messages of one cluster. What applications leave behind makes its checks slower, and a round is quick to replay."""
+"""Messages for one cluster. More would slow its checks down, and a short round is quick to replay."""
 NODES = 2
 NODE_SIZE = Resource(4096, 16)
 APPLICATIONS, PLAYED_NODES, STRAYS = 6, 4, 6
-"""Sequences and single messages that are under way at once."""
+"""The number of concurrent sequences and single messages."""
 SETTLE_S = 90.0
-"""How long a cluster may take to run an ordinary job after a round: what is left of it has to end or expire first."""
+"""How long an ordinary job may take after a round: remaining applications have to end or expire first."""
 LOOK_S = 0.2
 LOST_CALL = re.compile(r": (CANCELLED|UNAVAILABLE)|takes no connection")
 SETTINGS = {
@@ -61,7 +61,7 @@ SETTINGS = {
 
 @dataclass
 class Figures:
-    """What a run came to. `wrong` is empty if all checks held."""
+    """The result of a run. `wrong` is empty if all checks held."""
 
     seed: int
     rounds: int = 0
@@ -70,7 +70,7 @@ class Figures:
     wrong: list[str] = field(default_factory=list)
 
     def summary(self) -> dict[str, Any]:
-        """For programs."""
+        """The figures for JSON output."""
         return {
             "seed": self.seed,
             "rounds": self.rounds,
@@ -87,13 +87,13 @@ class Figures:
 
 
 class Sender(Protocol):
-    """Sends messages until there are none left: raises BudgetSpent then."""
+    """Sends messages until the budget is spent; raises BudgetSpent then."""
 
     async def run(self) -> None: ...
 
 
 Progress = Callable[[int], None]
-"""Told how many messages have been sent."""
+"""Called with the number of messages sent so far."""
 
 
 async def fuzz(seed: int, messages: int, directory: Path, progress: Progress = lambda sent: None) -> Figures:
@@ -112,7 +112,7 @@ async def fuzz(seed: int, messages: int, directory: Path, progress: Progress = l
 
 
 class Round:
-    """One cluster and its messages. Every other one checks the ResourceManager's invariants after each step."""
+    """One cluster and its messages. Every second one checks the ResourceManager's invariants after each step."""
 
     def __init__(self, seed: int, messages: int, directory: Path) -> None:
         self.seed = seed
@@ -141,7 +141,7 @@ class Round:
             self._known.real_nodes = tuple(node.id for node in cluster.nodes)
             self._harmless.real_nodes = frozenset(self._known.real_nodes)
             self._known.nodes_list_ended = not self._checks_invariants
-            # Half before and half after the ResourceManager was killed: what was stored has to be read again.
+            # The ResourceManager is killed half way, so that it has to recover what it stored.
             await self._send(cluster, self._messages // 2, progress)
             if not self.wrong:
                 await self._restart_rm(cluster)
@@ -153,7 +153,7 @@ class Round:
             self.wrong += check_log(log, self._messages)
 
     async def _send(self, cluster: LocalCluster, messages: int, progress: Progress) -> None:
-        """So many messages; returns before if a daemon ends."""
+        """Send this many messages; returns early if a daemon exits."""
         record = self._directory / "messages.log"
         client_token = read_client_token(_with_secret(cluster))
         caller = FuzzCaller(cluster.addresses, self._harmless, messages, record, client_token)
@@ -168,7 +168,7 @@ class Round:
                 sender.cancel()
         dead = _dead(cluster)
         if dead:
-            # What nobody was there to answer says nothing more.
+            # Calls that failed because the ResourceManager was down are not faults.
             caller.outcomes.faults = [text for text in caller.outcomes.faults if not LOST_CALL.search(text)]
         self.outcomes.add(caller.outcomes)
         self.wrong += dead
@@ -199,12 +199,12 @@ class Round:
 
 
 async def still_works(cluster: LocalCluster) -> list[str]:
-    """What keeps the cluster from ordinary work once all that was fuzzed is put back; nothing is well."""
+    """Why the cluster cannot run an ordinary job once the fuzzed configuration is restored; empty if it can."""
     try:
         await _put_back(cluster)
         report = await cluster.client.start(shell("true", 2))
     except YarnException as error:
-        return [f"an ordinary job is not taken any more: {error!r}"]
+        return [f"an ordinary job is not accepted any more: {error!r}"]
     try:
         async with asyncio.timeout(SETTLE_S):
             report = await cluster.client.wait(report.application_id)
@@ -216,14 +216,14 @@ async def still_works(cluster: LocalCluster) -> list[str]:
 
 
 async def _state_of(cluster: LocalCluster, application_id: ApplicationId) -> str:
-    """All that is there to find out why an application waits."""
+    """Everything that shows why an application waits."""
     client = cluster.client
     parts = await client.explain(application_id), await client.nodes(), await client.queue("root")
     return " ".join(repr(part) for part in parts)
 
 
 async def _put_back(cluster: LocalCluster) -> None:
-    """Kill all applications, send played nodes away, and give queues, labels and sizes their first values."""
+    """Kill all applications, remove fake nodes, and restore queues, labels and sizes."""
     client, real = cluster.client, tuple(node.id for node in cluster.nodes)
     Operators(None, Known(), Random(0), cluster.directory.conf).put_back()  # type: ignore[arg-type]
     token, address = read_client_token(_with_secret(cluster)), cluster.addresses[served_cluster.ADMIN]
@@ -244,7 +244,7 @@ async def _put_back(cluster: LocalCluster) -> None:
 
 
 async def _wait_back(client: Client, real: tuple[NodeId, ...]) -> None:
-    """A played node may have spoken for a real one, which has to register again."""
+    """A fake node may have used the name of a real one, which has to register again."""
 
     async def are_back() -> bool:
         running = await client.nodes(frozenset({NodeState.RUNNING}))
@@ -266,7 +266,7 @@ def _with_secret(cluster: LocalCluster) -> Configuration:
 
 def _dead(cluster: LocalCluster) -> list[str]:
     daemons = [cluster.rm, *(node.daemon for node in cluster.nodes)]
-    return [f"{one.name} ended with status {one.exit_status}" for one in daemons if one.exit_status is not None]
+    return [f"{one.name} exited with status {one.exit_status}" for one in daemons if one.exit_status is not None]
 
 
 async def _until_spent(sender: Sender) -> None:

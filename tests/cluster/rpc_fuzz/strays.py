@@ -1,4 +1,4 @@
-"""Messages that belong to no sequence: any RPC with any request, damaged bytes, and what is not even a call."""
+"""Single messages outside any sequence: any RPC with any request, damaged bytes, and bytes that are not a call."""
 
 from __future__ import annotations
 
@@ -48,14 +48,14 @@ RAW = (
     b"\x00" * 1000,
     b"hrpc\x09\x00\xde",
 )
-"""What other programs say first: HTTP, TLS, half of HTTP/2, Hadoop's own RPC."""
+"""The first bytes of other protocols: HTTP, TLS, a part of HTTP/2, Hadoop's own RPC."""
 LARGE_BYTES = (METADATA_BYTES_MAX * 2, METADATA_BYTES_MAX * 3)
-"""gRPC refuses some of what is only a little above its limit, and takes the rest."""
+"""gRPC refuses some messages slightly above its limit, and accepts others."""
 
 
 @dataclass
 class Strays:
-    """Single messages, for ever. `secret` is the cluster's."""
+    """Single messages, until cancelled. `secret` is the cluster's."""
 
     caller: FuzzCaller
     known: Known
@@ -105,7 +105,7 @@ class Strays:
         return metadata_of(user, token)
 
     def _token(self, rpc: Rpc[Any, Any], record: Any, target: str) -> Token | None:
-        """The one that the call is let in with."""
+        """A token that the call accepts."""
         rng = self.rng
         if rpc in ApplicationMasterProtocol.rpcs:
             return rng.choice(self.known.master_tokens) if self.known.master_tokens else None
@@ -114,14 +114,14 @@ class Strays:
             return rng.choice(those) if those else None
         if rpc in ResourceTracker.rpcs:
             node = record if isinstance(record, NodeId) else record.node_id
-            # Real nodes keep their registration most of the time, or nothing would ever run on them.
+            # Real nodes mostly keep their registration, or nothing would ever run on them.
             is_spared = node in self.known.real_nodes and rng.random() < 0.9
             return None if is_spared else self.cluster.node_tokens.create(node)
         if rpc in PackTrackerProtocol.rpcs:
             return PackTokenSecretManager(self.secret).create(Pack(NodeId("127.0.3.1", 1), rng.choice((1, 3, 100))))
         return self.caller.client_token
 
-    # What is not a call of ours
+    # Requests that are not a call of a known RPC
 
     async def _unknown_method(self) -> None:
         rng, rpc = self.rng, self.rng.choice(RPCS)
@@ -154,7 +154,7 @@ class Strays:
 
     async def _large_message(self) -> None:
         if self.rng.random() < 0.9:
-            # A message of 64 MiB takes the time of hundreds of others.
+            # A message of 64 MiB takes as long as hundreds of others.
             return
         data = b"\x00" * (MESSAGE_BYTES_MAX + 1)
         await self._raw_call(
@@ -166,7 +166,7 @@ class Strays:
         )
 
     async def _cancelled_call(self) -> None:
-        """The caller goes away, or has next to no time, while its call is answered."""
+        """The caller cancels its call, or sets a very short deadline, while it is being answered."""
         rpc = self.rng.choice(
             (ApplicationClientProtocol.get_cluster_nodes, ApplicationClientProtocol.get_cluster_metrics)
         )
@@ -184,14 +184,14 @@ class Strays:
         self.caller.note("cancelled call", "cancelled")
 
     async def _raw_bytes(self) -> None:
-        """Another protocol, or half of this one; the server closes or waits, and serves others meanwhile."""
+        """Send another protocol, or a part of this one; the server closes or waits, and serves others meanwhile."""
         self.caller.spend()
         address = self.rng.choice(list(self.caller.addresses.values()) + [str(node) for node in self.known.real_nodes])
         host, _, port = address.rpartition(":")
         try:
             reader, writer = await asyncio.open_connection(host, int(port))
         except OSError as error:
-            self.caller.note("raw bytes", "refused", f"{address} takes no connection: {error}")
+            self.caller.note("raw bytes", "refused", f"{address} accepts no connection: {error}")
             return
         with contextlib.suppress(OSError, TimeoutError):
             writer.write(self.rng.choice((*RAW, self.rng.randbytes(100))))

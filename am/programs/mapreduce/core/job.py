@@ -1,7 +1,7 @@
-"""What a map-reduce is to do, as the client writes it down and the AM reads it. Pure; job_file does the reading.
+"""The description of a map-reduce job, written by the client and read by the AM and the tasks (job_files.py).
 
-Input is cut into splits of whole lines. A split holds pieces of one or several files, so that ten thousand small
-files do not become ten thousand containers (Hadoop: CombineTextInputFormat).
+Input is divided into splits of whole lines. A split has parts of one or several files, so that ten thousand small files
+do not become ten thousand containers (Hadoop: CombineTextInputFormat).
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ DEFAULT_SPLIT_BYTES = 4 << 20
 
 REDUCES_MAX = 9_999
 SPLITS_MAX = 100_000
-"""As many as five and six digits of a task's number and the memory of one AM bear well."""
+"""Limits for the five and six digits of a task's number, and for the memory of one AM."""
 
 
 class TaskKind(Enum):
@@ -63,15 +63,17 @@ _ATTEMPT = re.compile(r"attempt_(\d{1,19})_(\d{1,10})_([mr])_(\d{1,10})_(\d{1,10
 
 
 def parse_attempt_id(text: str) -> TaskAttemptId:
-    """Raises InvalidArgumentException if `text` is no task attempt's id."""
+    """The id in `text`. Raises InvalidArgumentException if it is not the id of a task attempt."""
     match = _ATTEMPT.fullmatch(text)
     if match is None:
-        raise InvalidArgumentException(f"{text!r} is no task attempt (such as attempt_1700000000000_0001_m_000000_0)")
+        raise InvalidArgumentException(
+            f"{text!r} is not the id of a task attempt (for instance attempt_1700000000000_0001_m_000000_0)"
+        )
     task_id = TaskId(ApplicationId(int(match[1]), int(match[2])), TaskKind(match[3]), int(match[4]))
     return TaskAttemptId(task_id, int(match[5]))
 
 
-class Piece(Struct, frozen=True):
+class SplitPart(Struct, frozen=True):
     """Part of a file: the lines whose first byte lies in [start, start + length)."""
 
     path: str
@@ -82,15 +84,15 @@ class Piece(Struct, frozen=True):
 class Split(Struct, frozen=True):
     """What one map reads."""
 
-    pieces: tuple[Piece, ...]
+    parts: tuple[SplitPart, ...]
 
     @property
     def length(self) -> int:
-        return sum(piece.length for piece in self.pieces)
+        return sum(part.length for part in self.parts)
 
 
-class Tuning(Struct, frozen=True):
-    """Settings of the job, with Hadoop's defaults and the keys that they have there."""
+class JobConf(Struct, frozen=True):
+    """Settings of a job, with Hadoop's defaults and keys."""
 
     slow_start: float = 0.05  # mapreduce.job.reduce.slowstart.completedmaps
     attempts_max: int = 4  # mapreduce.map.maxattempts, mapreduce.reduce.maxattempts
@@ -103,7 +105,7 @@ class Tuning(Struct, frozen=True):
 
 
 class Job(Struct, frozen=True):
-    """A whole map-reduce: the commands are shell commands that read lines and write `key<TAB>value` lines.
+    """A map-reduce job. The commands are shell commands that read lines and write `key<TAB>value` lines.
 
     `reduces` 0: the maps' output is the output. `output` is an absolute path that does not exist yet.
     """
@@ -118,7 +120,7 @@ class Job(Struct, frozen=True):
     reduce_resource: Resource = Resource(1024, 1)
     files: dict[str, LocalResource] = field(default_factory=dict)
     environment: dict[str, str] = field(default_factory=dict)
-    tuning: Tuning = Tuning()
+    conf: JobConf = JobConf()
 
     def __post_init__(self) -> None:
         if not 0 <= self.reduces <= REDUCES_MAX:
@@ -128,29 +130,29 @@ class Job(Struct, frozen=True):
                 f"{len(self.splits)} splits are more than {SPLITS_MAX}: use a larger split size"
             )
         if self.reduces and not self.reduce_command:
-            raise InvalidArgumentException(f"{self.reduces} reduces need a reduce command (or ask for 0 reduces)")
+            raise InvalidArgumentException(f"{self.reduces} reduces need a reduce command (or use 0 reduces)")
         if not self.map_command:
             raise InvalidArgumentException("a job needs a map command")
 
 
 def splits_of(sizes: Iterable[tuple[str, int]], split_bytes: int = DEFAULT_SPLIT_BYTES) -> tuple[Split, ...]:
-    """Splits of at most `split_bytes` over files given as (path, size in bytes), in their order; no empty one.
+    """Non-empty splits of at most `split_bytes` over files given as (path, size in bytes), in their order.
 
-    Every byte of every file lies in exactly one piece.
+    Every byte of every file belongs to exactly one part.
     """
     if split_bytes < 1:
         raise InvalidArgumentException(f"split size {split_bytes} is not at least 1 byte")
     splits: list[Split] = []
-    pieces: list[Piece] = []
-    room = split_bytes
+    parts: list[SplitPart] = []
+    left = split_bytes
     for path, size in sizes:
         start = 0
         while start < size:
-            length = min(size - start, room)
-            pieces.append(Piece(path, start, length))
+            length = min(size - start, left)
+            parts.append(SplitPart(path, start, length))
             start += length
-            room -= length
-            if room == 0:
-                splits.append(Split(tuple(pieces)))
-                pieces, room = [], split_bytes
-    return (*splits, Split(tuple(pieces))) if pieces else tuple(splits)
+            left -= length
+            if left == 0:
+                splits.append(Split(tuple(parts)))
+                parts, left = [], split_bytes
+    return (*splits, Split(tuple(parts))) if parts else tuple(splits)

@@ -1,18 +1,24 @@
-"""Tasks and their attempts: what is done, where it ran, how often it was tried."""
+"""Tasks and their attempts, their lifecycles, and what a second AM attempt recovers of them."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from enum import Enum
 
-from msgspec import Struct, field
+from msgspec import Struct
+from msgspec.structs import replace
 
 from am.programs.mapreduce.core.job import TaskAttemptId, TaskId, TaskKind
 from yarn.containers import Container
 from yarn.ids import ApplicationId, ContainerId, NodeId
+from yarn.machine import Lifecycle, Machine, Row
 from yarn.resource import Resource
 
 ATTEMPTS_PER_AM = 1000
-"""Attempt numbers set aside for each attempt of the AM (MRJobConfig: APPLICATION_ATTEMPT_ID * 1000)."""
+"""Attempt numbers reserved for each attempt of the AM (MRJobConfig: APPLICATION_ATTEMPT_ID * 1000)."""
+
+
+# Attempts
 
 
 class AttemptState(Enum):
@@ -25,18 +31,12 @@ class AttemptState(Enum):
     KILLED = "KILLED"
 
 
-class TaskState(Enum):
-    """PENDING = not asked for yet (reduces only); SCHEDULED = waiting for a container."""
-
-    PENDING = "PENDING"
-    SCHEDULED = "SCHEDULED"
-    RUNNING = "RUNNING"
-    SUCCEEDED = "SUCCEEDED"
-    FAILED = "FAILED"
+LIVE = frozenset({AttemptState.RUNNING, AttemptState.COMMITTING, AttemptState.SUCCEEDED})
+"""A task has at most one attempt in these states."""
 
 
-class Attempt(Struct):
-    """One try of a task in one container. A map's `output` is the directory of its output.
+class AttemptRecord(Struct, frozen=True):
+    """What the journal and status.json say of an attempt. A map's `output` is the directory of its output.
 
     FAILED counts against the task, KILLED does not; both may follow SUCCEEDED for a map whose output was lost.
     """
@@ -52,30 +52,210 @@ class Attempt(Struct):
     output: str = ""
     output_lost: bool = False
 
+
+class CommitStarted(Struct, frozen=True):
+    """The task ended with success, and its output is to be put in place."""
+
+
+class OutputReady(Struct, frozen=True):
+    """A map's output can be fetched, or the output of the attempt is in its final place."""
+
+
+class TaskAttemptFailed(Struct, frozen=True):
+    """The task failed, could not be started, or its output could not be committed or fetched."""
+
+
+class TaskAttemptKilled(Struct, frozen=True):
+    """The attempt ended without its own fault: its node or its output was lost, or it was stopped."""
+
+
+class TaskAttempt:
+    """One try of a task in one container."""
+
+    def __init__(self, record: AttemptRecord) -> None:
+        self.record = record
+        self.machine = Machine(record.state)
+
+    def __str__(self) -> str:
+        return str(self.id)
+
+    @property
+    def id(self) -> TaskAttemptId:
+        return self.record.id
+
+    @property
+    def state(self) -> AttemptState:
+        return self.machine.state
+
     @property
     def is_map(self) -> bool:
         return self.id.task_id.kind is TaskKind.MAP
 
+    def take(self, event: object, now_ms: int) -> None:
+        """Make the transition of `event`. Raises IllegalTransition."""
+        state = ATTEMPT_LIFECYCLE.handle(self, self.machine, event, now_ms)
+        self.record = replace(self.record, state=state)
 
-class Task(Struct):
+
+_A = AttemptState
+ATTEMPT_LIFECYCLE: Lifecycle[TaskAttempt, AttemptState] = Lifecycle(
+    "TaskAttempt",
+    _A.RUNNING,
+    [
+        Row(_A.RUNNING, CommitStarted, _A.COMMITTING, None, "a reduce, or a map of a job without reduces"),
+        Row(_A.RUNNING, OutputReady, _A.SUCCEEDED, None, "a map's output stays on its node for the reduces"),
+        Row(_A.RUNNING, TaskAttemptFailed, _A.FAILED, None, "exit status other than 0, no report, or refused start"),
+        Row(
+            _A.RUNNING, TaskAttemptKilled, _A.KILLED, None, "lost with its node, preempted, stopped, or the job is over"
+        ),
+        Row(_A.COMMITTING, OutputReady, _A.SUCCEEDED, None, "the output was renamed into place"),
+        Row(_A.COMMITTING, TaskAttemptFailed, _A.FAILED, None, "the output could not be renamed into place"),
+        Row(
+            _A.SUCCEEDED,
+            TaskAttemptFailed,
+            _A.FAILED,
+            None,
+            "a map's output cannot be fetched though its node is there",
+        ),
+        Row(_A.SUCCEEDED, TaskAttemptKilled, _A.KILLED, None, "a map's output was lost with its node"),
+    ],
+)
+
+
+# Tasks
+
+
+class TaskState(Enum):
+    """PENDING = not requested yet; SCHEDULED = waiting for a container."""
+
+    PENDING = "PENDING"
+    SCHEDULED = "SCHEDULED"
+    RUNNING = "RUNNING"
+    SUCCEEDED = "SUCCEEDED"
+    FAILED = "FAILED"
+
+
+class TaskRequested(Struct, frozen=True):
+    """A container was requested for the task."""
+
+
+class RequestWithdrawn(Struct, frozen=True):
+    """The request was withdrawn, for maps that need the memory more."""
+
+
+class AttemptStarted(Struct, frozen=True):
+    """The task got a container."""
+
+
+class AttemptSucceeded(Struct, frozen=True):
+    """The task is done."""
+
+
+class RunAgain(Struct, frozen=True):
+    """The attempt ended without success, or its output was lost."""
+
+
+class TaskGivenUp(Struct, frozen=True):
+    """The task has failed as often as it may."""
+
+
+class TaskRecovered(Struct, frozen=True):
+    """An earlier attempt of the AM has finished the task."""
+
+
+class Task:
     """A map or a reduce. At most one of `attempts` is RUNNING, COMMITTING or SUCCEEDED at any time."""
 
-    id: TaskId
-    state: TaskState
-    attempts: list[Attempt] = field(default_factory=list)
-    failures: int = 0
-    numbered: int = 0
+    def __init__(self, task_id: TaskId) -> None:
+        self.id = task_id
+        self.machine = Machine(TaskState.PENDING)
+        self.attempts: list[TaskAttempt] = []
+        self.failures = 0
+        self._numbered = 0
 
-    def start_attempt(self, container: Container, am_attempt: int, now_ms: int) -> Attempt:
-        number = (am_attempt - 1) * ATTEMPTS_PER_AM + self.numbered
-        attempt = Attempt(
-            TaskAttemptId(self.id, number), container.id, container.node_id, container.resource, started_ms=now_ms
+    def __str__(self) -> str:
+        return str(self.id)
+
+    @property
+    def state(self) -> TaskState:
+        return self.machine.state
+
+    def take(self, event: object, now_ms: int) -> None:
+        """Make the transition of `event`. Raises IllegalTransition."""
+        TASK_LIFECYCLE.handle(self, self.machine, event, now_ms)
+
+    def start_attempt(self, container: Container, am_attempt: int, now_ms: int) -> TaskAttempt:
+        attempt_id = TaskAttemptId(self.id, (am_attempt - 1) * ATTEMPTS_PER_AM + self._numbered)
+        attempt = TaskAttempt(
+            AttemptRecord(attempt_id, container.id, container.node_id, container.resource, started_ms=now_ms)
         )
-        self.numbered += 1
+        self._numbered += 1
         self.attempts.append(attempt)
-        self.state = TaskState.RUNNING
+        self.take(AttemptStarted(), now_ms)
         return attempt
 
 
+_T = TaskState
+TASK_LIFECYCLE: Lifecycle[Task, TaskState] = Lifecycle(
+    "Task",
+    _T.PENDING,
+    [
+        Row(_T.PENDING, TaskRequested, _T.SCHEDULED, None, "maps at once, reduces as far as the ramp allows"),
+        Row(_T.PENDING, TaskRecovered, _T.SUCCEEDED, None, "done by an earlier attempt of the AM"),
+        Row(_T.SCHEDULED, RequestWithdrawn, _T.PENDING, None, "a reduce gives way to maps"),
+        Row(_T.SCHEDULED, AttemptStarted, _T.RUNNING, None, "a container was allocated"),
+        Row(_T.RUNNING, AttemptSucceeded, _T.SUCCEEDED, None, "its output is ready"),
+        Row(_T.RUNNING, RunAgain, _T.PENDING, None, "the attempt failed or was killed"),
+        Row(_T.RUNNING, TaskGivenUp, _T.FAILED, None, "the last try failed: so does the job"),
+        Row(_T.SUCCEEDED, RunAgain, _T.PENDING, None, "a map's output was lost, and a reduce may still need it"),
+    ],
+)
+
+
 def make_tasks(application_id: ApplicationId, kind: TaskKind, count: int) -> list[Task]:
-    return [Task(TaskId(application_id, kind, number), TaskState.PENDING) for number in range(count)]
+    return [Task(TaskId(application_id, kind, number)) for number in range(count)]
+
+
+# Recovery: what a second attempt of the AM takes over from the first
+
+
+class RecoveredTask(Struct, frozen=True):
+    """A task that an earlier AM attempt finished, with its attempts in order (the last one SUCCEEDED)."""
+
+    task_id: TaskId
+    attempts: tuple[AttemptRecord, ...]
+
+
+class RecoveredJob(Struct, frozen=True):
+    """`tasks` need not run again; `attempts` are all others that ever ran, for status.json."""
+
+    tasks: tuple[RecoveredTask, ...]
+    attempts: tuple[AttemptRecord, ...]
+
+
+def recover(records: Iterable[object], does_output_exist: Callable[[AttemptRecord], bool], now_ms: int) -> RecoveredJob:
+    """Read the records of the journal, and check them against the files.
+
+    The last record of an attempt counts; other records are skipped. A map is done if its output can still be read, a
+    reduce if its output is committed. Anything in doubt is done again: that is always right, only slower. Attempts
+    that ran when the AM ended were killed with it.
+    """
+    last = {record.id: record for record in records if isinstance(record, AttemptRecord)}
+    attempts = [_closed(attempt, now_ms) for attempt in last.values()]
+    done = {
+        attempt.id.task_id
+        for attempt in attempts
+        if attempt.state is AttemptState.SUCCEEDED and does_output_exist(attempt)
+    }
+    tasks = []
+    for task_id in sorted(done, key=lambda task_id: (task_id.kind.value, task_id.number)):
+        own = [attempt for attempt in attempts if attempt.id.task_id == task_id]
+        own.sort(key=lambda attempt: attempt.state is AttemptState.SUCCEEDED)
+        tasks.append(RecoveredTask(task_id, tuple(own)))
+    return RecoveredJob(tuple(tasks), tuple(attempt for attempt in attempts if attempt.id.task_id not in done))
+
+
+def _closed(attempt: AttemptRecord, now_ms: int) -> AttemptRecord:
+    if attempt.state not in (AttemptState.RUNNING, AttemptState.COMMITTING):
+        return attempt
+    return replace(attempt, state=AttemptState.KILLED, finished_ms=now_ms, why="its ApplicationMaster ended")

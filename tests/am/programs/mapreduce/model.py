@@ -1,4 +1,4 @@
-"""A model cluster that carries out a map-reduce core's orders at once: nodes with slots, tasks that end as told.
+"""A model cluster that carries out a map-reduce core's actions at once: nodes with slots, and tasks.
 
 It keeps the asks as the RM would, gives containers on request and ends tasks when the test says so.
 """
@@ -7,56 +7,64 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from am.core.actions import (
+    ChangeBlacklist,
+    Finish,
+    Leave,
+    ReleaseContainer,
+    RequestContainer,
+    StopContainer,
+    WithdrawRequest,
+)
 from am.core.events import (
-    Allocation,
+    AllocatedContainer,
     ContainersAllocated,
     HeartbeatDone,
     NodesUpdated,
     Registered,
 )
 from am.core.requests import ContainerRequest
-from am.programs.core.actions import AskFor, ChangeBlacklist, Finish, GiveBack, Leave, Stop, Withdraw
-from am.programs.mapreduce.core.job import Job, Piece, Split, TaskAttemptId, TaskKind, Tuning
-from am.programs.mapreduce.core.job_master import MapReduce
-from am.programs.mapreduce.core.orders import (
+from am.programs.mapreduce.core.events import (
     AbortJob,
     CommitJob,
     CommitTask,
+    JobAction,
     JobCommitted,
     JobEvent,
-    Order,
     PublishOutput,
-    Recovered,
     RunTask,
     TaskCommitted,
     TaskEnded,
     TaskReport,
     WithdrawOutput,
 )
+from am.programs.mapreduce.core.job import Job, JobConf, Split, SplitPart, TaskAttemptId, TaskKind
+from am.programs.mapreduce.core.map_reduce import MapReduce
+from am.programs.mapreduce.core.tasks import RecoveredTask
 from tests.am.builders import ATTEMPT, GB, container, ended, node_report
 from yarn.containers import Container
 from yarn.ids import ApplicationAttemptId, ContainerId
 from yarn.resource import Resource
 from yarn.states import NodeState
 
-DEFAULT = Tuning()
+DEFAULT = JobConf()
 
 
-def job(maps: int = 4, reduces: int = 2, tuning: Tuning = DEFAULT) -> Job:
+def job(maps: int = 4, reduces: int = 2, conf: JobConf = DEFAULT) -> Job:
     return Job(
         name="words",
-        splits=tuple(Split((Piece(f"/in/{n}", 0, 10),)) for n in range(maps)),
+        splits=tuple(Split((SplitPart(f"/in/{n}", 0, 10),)) for n in range(maps)),
         output="/out",
         map_command="cat",
         reduce_command="cat",
         reduces=reduces,
-        tuning=tuning,
+        conf=conf,
     )
 
 
 @dataclass
 class Model:
-    """One attempt of an AM in the model cluster; `said` is all that the core ordered."""
+    """One attempt of an AM in the model cluster; `actions` are all actions of the core."""
 
     core: MapReduce
     hosts: tuple[str, ...] = ("n1", "n2", "n3", "n4")
@@ -68,33 +76,33 @@ class Model:
     committed: dict[int, TaskAttemptId] = field(default_factory=dict)
     blacklist: set[str] = field(default_factory=set)
     lost: set[str] = field(default_factory=set)
-    said: list[Order] = field(default_factory=list)
+    actions: list[JobAction] = field(default_factory=list)
     containers: int = 1
     job_commits: int = 0
     aborted: bool = False
 
     @property
     def end(self) -> Finish | Leave | None:
-        return next((order for order in self.said if isinstance(order, Finish | Leave)), None)
+        return next((action for action in self.actions if isinstance(action, Finish | Leave)), None)
 
-    def tell(self, event: JobEvent) -> list[Order]:
-        orders = self.core.handle(event, self.now_ms)
-        for order in orders:
-            self.said.append(order)
-            self.carry_out(order)
-        return orders
+    def deliver(self, event: JobEvent) -> list[JobAction]:
+        actions = self.core.handle(event, self.now_ms)
+        for action in actions:
+            self.actions.append(action)
+            self.carry_out(action)
+        return actions
 
-    def carry_out(self, order: Order) -> None:
-        match order:
-            case AskFor(request):
+    def carry_out(self, action: JobAction) -> None:
+        match action:
+            case RequestContainer(request):
                 self.wanted.append(request)
-            case Withdraw(request):
+            case WithdrawRequest(request):
                 self.wanted.remove(request)
             case RunTask(attempt_id, given):
                 self.running[given.id] = (given, attempt_id)
-            case GiveBack(container_id) | Stop(container_id, _):
+            case ReleaseContainer(container_id) | StopContainer(container_id, _):
                 self.running.pop(container_id, None)
-                self.tell(TaskEnded(ended(container_id.number, -100)))
+                self.deliver(TaskEnded(ended(container_id.number, -100)))
             case ChangeBlacklist(additions, removals):
                 self.blacklist = (self.blacklist | set(additions)) - set(removals)
             case PublishOutput(attempt_id, _):
@@ -103,10 +111,10 @@ class Model:
                 assert self.published.pop(attempt_id.task_id.number) == attempt_id
             case CommitTask(attempt_id):
                 self.committed[attempt_id.task_id.number] = attempt_id
-                self.tell(TaskCommitted(attempt_id))
+                self.deliver(TaskCommitted(attempt_id))
             case CommitJob():
                 self.job_commits += 1
-                self.tell(JobCommitted())
+                self.deliver(JobCommitted())
             case AbortJob():
                 self.aborted = True
             case _:
@@ -114,23 +122,23 @@ class Model:
 
     # What a test does
 
-    def register(self, maximum: Resource = GB) -> list[Order]:
-        return self.tell(Registered(maximum, "root.default"))
+    def register(self, maximum: Resource = GB) -> list[JobAction]:
+        return self.deliver(Registered(maximum, "root.default"))
 
     def free_slots(self) -> dict[str, int]:
         used = [given.node_id.host for given, _ in self.running.values()]
         return {host: self.slots_per_host - used.count(host) for host in self.hosts if host not in self.lost}
 
-    def beat(self, headroom: Resource | None = None) -> list[Order]:
-        """A second passes, and a reply comes in that brings nothing but the headroom."""
+    def beat(self, headroom: Resource | None = None) -> list[JobAction]:
+        """A second passes, and a reply arrives that contains only the headroom."""
         self.now_ms += 1000
         room = Resource(sum(self.free_slots().values()) * 1024, 8) if headroom is None else headroom
-        return self.tell(HeartbeatDone(room, len(self.hosts) - len(self.lost)))
+        return self.deliver(HeartbeatDone(room, len(self.hosts) - len(self.lost)))
 
     def place(self, count: int | None = None) -> None:
-        """Give containers for what is wanted now, lowest priority number first, while there are slots (or `count`).
+        """Allocate the containers wanted now, lowest priority number first, while there are slots (or `count`).
 
-        What is asked for in answer has to wait: an RM hears of it with the next heartbeat.
+        What the core requests in answer has to wait for the next heartbeat.
         """
         for _ in range(min(len(self.wanted), len(self.wanted) if count is None else count)):
             host = next((h for h, free in self.free_slots().items() if free and h not in self.blacklist), None)
@@ -140,10 +148,10 @@ class Model:
             self.wanted.remove(request)
             self.give(host, request)
 
-    def give(self, host: str, request: ContainerRequest | None, priority: int = 20) -> list[Order]:
+    def give(self, host: str, request: ContainerRequest | None, priority: int = 20) -> list[JobAction]:
         self.containers += 1
         given = container(self.containers, host, priority=request.priority if request else priority)
-        return self.tell(ContainersAllocated((Allocation(given, request),)))
+        return self.deliver(ContainersAllocated((AllocatedContainer(given, request),)))
 
     def running_ids(self, kind: TaskKind, host: str | None = None) -> list[ContainerId]:
         return [
@@ -152,25 +160,27 @@ class Model:
             if attempt_id.task_id.kind is kind and host in (None, given.node_id.host)
         ]
 
-    def finish(self, container_id: ContainerId, exit_status: int = 0, report: TaskReport | None = None) -> list[Order]:
+    def finish(
+        self, container_id: ContainerId, exit_status: int = 0, report: TaskReport | None = None
+    ) -> list[JobAction]:
         _, attempt_id = self.running.pop(container_id)
         if exit_status == 0 and report is None:
             report = TaskReport(output=f"/local/{attempt_id}")
-        return self.tell(TaskEnded(ended(container_id.number, exit_status, "boom" if exit_status else ""), report))
+        return self.deliver(TaskEnded(ended(container_id.number, exit_status, "boom" if exit_status else ""), report))
 
     def finish_all(self, kind: TaskKind) -> None:
         for container_id in self.running_ids(kind):
             self.finish(container_id)
 
     def lose_node(self, host: str, state: NodeState = NodeState.LOST) -> None:
-        """As the RM tells it: the node in one reply with the ends of its containers."""
+        """As the RM reports it: the node in one reply with the ends of its containers."""
         self.lost.add(host)
         gone = [container_id for container_id, (given, _) in self.running.items() if given.node_id.host == host]
         for container_id in gone:
             del self.running[container_id]
-        self.tell(NodesUpdated((node_report(host, state),)))
+        self.deliver(NodesUpdated((node_report(host, state),)))
         for container_id in gone:
-            self.tell(TaskEnded(ended(container_id.number, -100, "Container released on a *lost* node")))
+            self.deliver(TaskEnded(ended(container_id.number, -100, "Container released on a *lost* node")))
 
     def run(self, beats_max: int = 200) -> None:
         """Let everything that runs succeed until the job is over. A reduce ends once all outputs are published."""
@@ -188,12 +198,12 @@ class Model:
 def started(
     maps: int = 4,
     reduces: int = 2,
-    tuning: Tuning = DEFAULT,
+    conf: JobConf = DEFAULT,
     *,
     attempt: int = 1,
-    recovered: tuple[Recovered, ...] = (),
+    recovered: tuple[RecoveredTask, ...] = (),
 ) -> Model:
     am_attempt_id = ApplicationAttemptId(ATTEMPT.application_id, attempt)
-    model = Model(MapReduce(job(maps, reduces, tuning), am_attempt_id, recovered))
+    model = Model(MapReduce(job(maps, reduces, conf), am_attempt_id, recovered, check_invariants=True))
     model.register()
     return model

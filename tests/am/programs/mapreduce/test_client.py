@@ -1,4 +1,4 @@
-"""Options of a map-reduce, its input and its splits."""
+"""The options, the input and the splits of a map-reduce job."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from am.programs.mapreduce.client import find_inputs, parse, status_file
-from am.programs.mapreduce.core.job import Piece
+from am.programs.mapreduce.core.job import SplitPart
 from am.programs.mapreduce.job_files import JobFiles
 from tests.am.builders import APP
 from yarn.errors import InvalidArgumentException
@@ -29,26 +29,26 @@ def names(inputs: dict[Path, int]) -> list[str]:
     return [path.name for path in inputs]
 
 
-def test_a_directory_gives_its_files_but_the_hidden_ones(books: Path) -> None:
+def test_a_directory_means_its_files_without_hidden_ones(books: Path) -> None:
     assert names(find_inputs([str(books)])) == ["a.txt", "b.txt"]
     assert names(find_inputs([str(books)], recursive=True)) == ["a.txt", "b.txt", "c.txt"]
 
 
-def test_patterns_and_files_are_taken_once(books: Path) -> None:
+def test_a_file_that_several_patterns_match_is_taken_once(books: Path) -> None:
     found = find_inputs([f"{books}/b.*", f"{books}/a.txt", f"{books}/*.txt"])
     assert [(path.name, size) for path, size in found.items()] == [("b.txt", 8), ("a.txt", 4)]
 
 
-def test_every_input_that_is_not_there_is_named(books: Path) -> None:
+def test_every_missing_input_is_reported(books: Path) -> None:
     with pytest.raises(InvalidArgumentException) as refused:
         find_inputs([str(books), "/no/1", "/no/2*"])
     assert refused.value.message == "Input path does not exist: /no/1\nInput path does not exist: /no/2*"
 
 
-def test_an_input_that_is_no_file_is_refused(tmp_path: Path) -> None:
+def test_an_input_that_is_not_a_file_is_refused(tmp_path: Path) -> None:
     """A pipe has no size: it would count as empty."""
     os.mkfifo(tmp_path / "pipe")
-    with pytest.raises(InvalidArgumentException, match=r"Input path is no file and no directory: .*/pipe"):
+    with pytest.raises(InvalidArgumentException, match=r"Input path is not a file or directory: .*/pipe"):
         find_inputs([str(tmp_path / "pipe")])
 
 
@@ -64,10 +64,10 @@ def test_the_options_become_a_job(books: Path, tmp_path: Path) -> None:
     assert (context.queue, context.type) == ("q", "MAPREDUCE")
     assert (job.map_command, job.reduce_command, job.reduces) == ("m", "r", 3)
     a, b = (str((books / name).resolve()) for name in ("a.txt", "b.txt"))
-    assert [split.pieces for split in job.splits] == [(Piece(a, 0, 4), Piece(b, 0, 4)), (Piece(b, 4, 4),)]
+    assert [split.parts for split in job.splits] == [(SplitPart(a, 0, 4), SplitPart(b, 0, 4)), (SplitPart(b, 4, 4),)]
     assert (job.map_resource, job.reduce_resource) == (Resource(100, 1), Resource(200, 1))
     assert (job.environment, set(job.files)) == ({"A": "b"}, {"m.py"})
-    assert (job.tuning.slow_start, job.tuning.attempts_max) == (0.5, 2)
+    assert (job.conf.slow_start, job.conf.attempts_max) == (0.5, 2)
     assert "--staging" in context.am_container.commands[0]
     assert status_file(APP, tmp_path / "staging").parent.is_dir()
 
@@ -78,7 +78,7 @@ def test_word_count_ships_its_own_script(books: Path, tmp_path: Path) -> None:
     assert set(submission.files) == {"wordcount.py"}
 
 
-def test_all_faults_are_told_at_once(books: Path) -> None:
+def test_all_faults_are_reported_at_once(books: Path) -> None:
     with pytest.raises(InvalidArgumentException) as refused:
         parse(["-output", str(books), "-slow_start", "2", "-map_memory", "0", "-files", "/no/file", "-cmdenv", "1"])
     for fault in ("no input", "no map command", "no reduce command", "already exists", "-slow_start 2.0"):

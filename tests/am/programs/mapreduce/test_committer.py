@@ -1,4 +1,4 @@
-"""Output is there as a whole or not at all."""
+"""Output appears completely or not at all."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def visible(committer: OutputCommitter) -> dict[str, str]:
     return {path.name: path.read_text() for path in committer.output.iterdir() if path.is_file()}
 
 
-def test_nothing_is_seen_before_the_job_is_committed(committer: OutputCommitter) -> None:
+def test_no_output_is_visible_before_the_job_is_committed(committer: OutputCommitter) -> None:
     write(committer, attempt(0), "x")
     committer.commit_task(attempt(0))
     assert visible(committer) == {}
@@ -38,7 +38,7 @@ def test_nothing_is_seen_before_the_job_is_committed(committer: OutputCommitter)
     assert not committer.is_job_committed()
 
 
-def test_the_committed_attempt_counts_and_the_others_vanish(committer: OutputCommitter) -> None:
+def test_the_committed_attempt_counts_and_others_are_removed(committer: OutputCommitter) -> None:
     write(committer, attempt(0), "half")
     write(committer, attempt(1), "whole")
     committer.commit_task(attempt(1))
@@ -47,7 +47,7 @@ def test_the_committed_attempt_counts_and_the_others_vanish(committer: OutputCom
     assert [path.name for path in committer.output.iterdir() if path.is_dir()] == []
 
 
-def test_a_commit_that_a_crash_cut_off_is_finished_by_the_next_one(committer: OutputCommitter) -> None:
+def test_an_interrupted_commit_is_finished_by_the_next_one(committer: OutputCommitter) -> None:
     for task in (0, 1):
         write(committer, attempt(0, task), str(task))
         committer.commit_task(attempt(0, task))

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from am.programs.mapreduce.core.job import (
     Job,
-    Piece,
     Split,
+    SplitPart,
     TaskAttemptId,
     TaskId,
     TaskKind,
@@ -22,10 +22,10 @@ from yarn.errors import InvalidArgumentException
 
 def test_small_files_share_a_split_and_large_ones_are_cut() -> None:
     assert splits_of([("a", 3), ("b", 4), ("c", 25)], 10) == (
-        Split((Piece("a", 0, 3), Piece("b", 0, 4), Piece("c", 0, 3))),
-        Split((Piece("c", 3, 10),)),
-        Split((Piece("c", 13, 10),)),
-        Split((Piece("c", 23, 2),)),
+        Split((SplitPart("a", 0, 3), SplitPart("b", 0, 4), SplitPart("c", 0, 3))),
+        Split((SplitPart("c", 3, 10),)),
+        Split((SplitPart("c", 13, 10),)),
+        Split((SplitPart("c", 23, 2),)),
     )
 
 
@@ -35,13 +35,13 @@ def test_empty_files_and_no_files_make_no_splits() -> None:
 
 
 @given(st.lists(st.integers(0, 50), max_size=10), st.integers(1, 30))
-def test_every_byte_is_in_exactly_one_piece_and_no_split_is_too_large(sizes: list[int], split_bytes: int) -> None:
+def test_every_byte_is_in_exactly_one_part_and_no_split_is_too_large(sizes: list[int], split_bytes: int) -> None:
     files = [(str(number), size) for number, size in enumerate(sizes)]
     splits = splits_of(files, split_bytes)
     covered = [
         (piece.path, piece.start + offset)
         for split in splits
-        for piece in split.pieces
+        for piece in split.parts
         for offset in range(piece.length)
     ]
     assert covered == [(path, offset) for path, size in files for offset in range(size)]
@@ -59,7 +59,7 @@ def test_ids_are_printed_and_parsed_as_hadoop_does() -> None:
     assert str(attempt_id.task_id) == "task_1700000000000_0001_r_000012"
     assert str(attempt_id) == "attempt_1700000000000_0001_r_000012_1000"
     assert parse_attempt_id(str(attempt_id)) == attempt_id
-    with pytest.raises(InvalidArgumentException, match="no task attempt"):
+    with pytest.raises(InvalidArgumentException, match="not the id of a task attempt"):
         parse_attempt_id("attempt_1_2_x_3_4")
 
 
@@ -72,7 +72,7 @@ def test_ids_are_printed_and_parsed_as_hadoop_does() -> None:
         ({"map_command": ""}, "needs a map command"),
     ],
 )
-def test_a_job_that_makes_no_sense_is_refused(changes: dict[str, object], fault: str) -> None:
+def test_a_job_that_contradicts_itself_is_refused(changes: dict[str, object], fault: str) -> None:
     settings: dict[str, object] = {"map_command": "cat", "reduce_command": "cat", **changes}
     with pytest.raises(InvalidArgumentException, match=fault):
         Job(name="j", splits=(), output="/out", **settings)  # type: ignore[arg-type]

@@ -1,4 +1,4 @@
-"""The files of a job: whole records only, whatever was cut off."""
+"""The files of a job: readers see complete records only."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from am.programs.mapreduce.core.events import TaskReport
 from am.programs.mapreduce.core.job import TaskAttemptId, TaskId, TaskKind
-from am.programs.mapreduce.core.orders import TaskReport
 from am.programs.mapreduce.job_files import JobEnded, JobFiles, LineReader, LineWriter, MapOutput
 from tests.am.builders import APP
 from tests.am.programs.mapreduce.model import job
@@ -23,15 +23,15 @@ def test_a_job_is_read_as_it_was_written(tmp_path: Path) -> None:
     assert files.read_job() == job()
 
 
-def test_no_job_is_told_by_its_path(tmp_path: Path) -> None:
+def test_a_file_without_a_job_is_reported_with_its_path(tmp_path: Path) -> None:
     with pytest.raises(InvalidArgumentException, match=r"job\.json"):
         JobFiles(tmp_path).read_job()
     (tmp_path / "job.json").write_text("{")
-    with pytest.raises(InvalidArgumentException, match="no JSON"):
+    with pytest.raises(InvalidArgumentException, match="not valid JSON"):
         JobFiles(tmp_path).read_job()
 
 
-def test_a_report_that_is_not_there_or_cut_off_is_none(tmp_path: Path) -> None:
+def test_a_missing_or_truncated_report_is_none(tmp_path: Path) -> None:
     files = JobFiles(tmp_path)
     files.write_job(job())
     assert files.read_report(ATTEMPT) is None
@@ -60,7 +60,7 @@ def test_a_reader_follows_a_writer_line_by_line(tmp_path: Path) -> None:
     assert list(reader.read_new()) == [JobEnded()]
 
 
-def test_a_line_that_is_being_written_is_read_when_it_is_whole(tmp_path: Path) -> None:
+def test_a_line_is_read_only_when_it_is_complete(tmp_path: Path) -> None:
     path = tmp_path / "lines"
     LineWriter(path).write(OUTPUT)
     line = path.read_bytes()
@@ -71,7 +71,7 @@ def test_a_line_that_is_being_written_is_read_when_it_is_whole(tmp_path: Path) -
     assert list(reader.read_new()) == [OUTPUT]
 
 
-def test_a_line_that_a_crash_cut_off_spoils_no_other(tmp_path: Path) -> None:
+def test_a_truncated_line_is_skipped_without_harm_to_others(tmp_path: Path) -> None:
     path = tmp_path / "lines"
     LineWriter(path).write(OUTPUT)
     path.write_bytes(path.read_bytes() + b'{"$": "am.programs')

@@ -1,4 +1,4 @@
-"""Map-reduce on real processes: right counts, whatever is killed."""
+"""Map-reduce on real processes: the counts are right even if nodes and AMs are killed."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def books(tmp_path: Path) -> list[Path]:
 
 
 def counting(books: list[Path], output: Path, *, pause: str = "", reduces: int = 2) -> MapReduceSubmission:
-    """A word count in MAPS maps, each of which may first pause."""
+    """A word count with MAPS maps, each of which may first sleep."""
     inputs = find_inputs(map(str, books))
     split_bytes = -(-sum(inputs.values()) // MAPS)
     submission = word_count(inputs, output, options=OPTIONS, reduces=reduces, split_bytes=split_bytes)
@@ -47,7 +47,7 @@ def counting(books: list[Path], output: Path, *, pause: str = "", reduces: int =
 
 
 class Gate:
-    """Holds up all maps but the first three until it is opened: what is killed meanwhile is killed half way."""
+    """Blocks all maps but the first three until it is opened, so that faults hit a job that is half done."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -63,7 +63,7 @@ def gate(tmp_path: Path) -> Gate:
 
 
 async def until_lost(it: Cluster, count: int = 1) -> None:
-    """Wait until the RM has given so many nodes up."""
+    """Wait until the RM has lost this many nodes."""
     async with asyncio.timeout(DEADLINE_S):
         while len(await it.client.nodes(frozenset({NodeState.LOST}))) < count:  # noqa: ASYNC110  the RM must be asked
             await asyncio.sleep(0.02)
@@ -90,13 +90,13 @@ async def test_the_counts_are_those_of_a_plain_count(four_nodes: Cluster, books:
 
 
 @pytest.mark.case("I2")
-async def test_a_killed_node_costs_time_but_no_count(
+async def test_the_counts_are_right_after_a_node_was_killed(
     four_nodes: Cluster, books: list[Path], tmp_path: Path, gate: Gate
 ) -> None:
-    """kill -9 of a NM with map output on it: lost output is made again, and the result is right."""
+    """kill -9 of an NM with map output: lost output is made again, and the result is right."""
     application_id = await four_nodes.submit(counting(books, tmp_path / "out", pause=gate.pause))
     await four_nodes.until_job(application_id, three_maps_done)
-    spared = four_nodes.local.node(await four_nodes.node_of_master(application_id)).id
+    spared = four_nodes.local.node(await four_nodes.node_of_am(application_id)).id
     succeeded = [a for a in four_nodes.job_status(application_id)["attempts"] if a["state"] == "SUCCEEDED"]
     nodes = {a["node"] for a in succeeded} - {str(spared)}
     victim = next(n for n, node in enumerate(four_nodes.local.nodes, start=1) if str(node.id) in nodes)
@@ -115,13 +115,13 @@ async def test_a_killed_node_costs_time_but_no_count(
 
 @pytest.mark.case("I2")
 @pytest.mark.case("I3")
-async def test_a_master_whose_node_is_lost_but_that_lives_on_does_no_harm(
+async def test_an_am_that_outlives_its_lost_node_does_no_harm(
     four_nodes: Cluster, books: list[Path], tmp_path: Path, gate: Gate
 ) -> None:
-    """Only the NM is killed: its master and tasks run on as orphans, beside their successors, until they are told."""
+    """Only the NM is killed: its AM and tasks run on as orphans, beside their successors, until they notice."""
     application_id = await four_nodes.submit(counting(books, tmp_path / "out", pause=gate.pause))
     await four_nodes.until_job(application_id, three_maps_done)
-    await four_nodes.local.kill_node(await four_nodes.node_of_master(application_id), containers=False)
+    await four_nodes.local.kill_node(await four_nodes.node_of_am(application_id), containers=False)
     await until_lost(four_nodes)
     gate.open()
     report = await four_nodes.end_of(application_id)
@@ -131,11 +131,13 @@ async def test_a_master_whose_node_is_lost_but_that_lives_on_does_no_harm(
 
 
 @pytest.mark.case("I2")
-async def test_half_of_the_nodes_at_once(four_nodes: Cluster, books: list[Path], tmp_path: Path, gate: Gate) -> None:
-    """Two of four NMs, the master's among them."""
+async def test_half_of_the_nodes_killed_at_once(
+    four_nodes: Cluster, books: list[Path], tmp_path: Path, gate: Gate
+) -> None:
+    """Two of four NMs are killed, the AM's among them."""
     application_id = await four_nodes.submit(counting(books, tmp_path / "out", pause=gate.pause))
     await four_nodes.until_job(application_id, three_maps_done)
-    first = await four_nodes.node_of_master(application_id)
+    first = await four_nodes.node_of_am(application_id)
     for victim in (first, first % 4 + 1):
         await four_nodes.local.kill_node(victim)
     gate.open()
@@ -145,7 +147,7 @@ async def test_half_of_the_nodes_at_once(four_nodes: Cluster, books: list[Path],
 
 
 @pytest.mark.case("I3")
-async def test_a_killed_master_repeats_only_what_was_not_done(
+async def test_after_a_killed_am_only_unfinished_tasks_are_repeated(
     four_nodes: Cluster, books: list[Path], tmp_path: Path, gate: Gate
 ) -> None:
     application_id = await four_nodes.submit(counting(books, tmp_path / "out", pause=gate.pause))
@@ -158,13 +160,13 @@ async def test_a_killed_master_repeats_only_what_was_not_done(
     assert counts_in(tmp_path / "out") == plain_counts(books)
     status = four_nodes.job_status(application_id)
     assert status["recovered_tasks"] >= 3
-    assert any(a["why"] == "its master ended" for a in status["attempts"])
+    assert any(a["why"] == "its ApplicationMaster ended" for a in status["attempts"])
 
 
 async def test_a_task_that_fails_at_first_is_tried_again(
     four_nodes: Cluster, books: list[Path], tmp_path: Path
 ) -> None:
-    """The first attempt of each map fails; the word `_0` at the end of an attempt's id tells it."""
+    """The first attempt of each map fails; it is the one whose id ends with `_0`."""
     fails_first = 'case "$mapreduce_task_attempt_id" in *_m_*_0) exit 7;; esac; '
     application_id = await four_nodes.submit(counting(books, tmp_path / "out", pause=fails_first))
     report = await four_nodes.end_of(application_id)

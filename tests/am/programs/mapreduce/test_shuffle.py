@@ -1,4 +1,4 @@
-"""Lines from files to maps, from maps to reduces: nothing lost, nothing twice, sorted, in the right place."""
+"""Lines from files to maps and from maps to reduces: none lost or duplicated, sorted, in the right partition."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_each_line_is_read_by_exactly_one_split(tmp_path: Path, texts: list[byte
         file.write_bytes(text)
     read = io.BytesIO()
     for split in splits_of(((str(file), file.stat().st_size) for file in files), split_bytes):
-        for piece in split.pieces:
+        for piece in split.parts:
             copy_lines(Path(piece.path), piece.start, piece.length, read)
     whole = [line for text in texts for line in text.removesuffix(b"\n").split(b"\n") if text]
     assert read.getvalue() == b"".join(line + b"\n" for line in whole)
@@ -89,7 +89,7 @@ def write(directory: Path, lines: list[bytes], reduces: int, buffer_bytes: int) 
     return directory
 
 
-def test_output_that_is_cut_off_or_gone_cannot_be_fetched(tmp_path: Path) -> None:
+def test_truncated_or_missing_output_cannot_be_fetched(tmp_path: Path) -> None:
     output = write(tmp_path / "map", [b"a\t1", b"b\t2"], 1, 1 << 20)
     (output / OUTPUT).write_bytes(b"a\t1\n")
     with pytest.raises(OSError, match="ends 4 bytes before it should"):
@@ -113,7 +113,7 @@ def test_a_word_count_through_splits_and_shuffle_is_a_plain_count(
     outputs = []
     for number, split in enumerate(splits_of(((str(f), f.stat().st_size) for f in files), split_bytes)):
         share = io.BytesIO()
-        for piece in split.pieces:
+        for piece in split.parts:
             copy_lines(Path(piece.path), piece.start, piece.length, share)
         lines = [line.removesuffix(b"\n") for line in map_lines(io.BytesIO(share.getvalue()))]
         outputs.append(write(directory / f"map-{number}", lines, reduces, 200))

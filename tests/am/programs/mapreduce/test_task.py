@@ -1,4 +1,4 @@
-"""A task's run, in this process: commands are real, the AM is played by the test."""
+"""Tasks in this process: commands are real, the test acts as the AM."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import pytest
 
 from am.programs.mapreduce import task as task_module
 from am.programs.mapreduce.committer import OutputCommitter
+from am.programs.mapreduce.core.events import EXIT_FETCH_FAILED, TaskReport
 from am.programs.mapreduce.core.job import Job, TaskAttemptId, TaskId, TaskKind, splits_of
-from am.programs.mapreduce.core.orders import EXIT_FETCH_FAILED, TaskReport
 from am.programs.mapreduce.job_files import JobEnded, JobFiles, LineWriter, MapOutput
 from am.programs.mapreduce.task import EXIT_FAILED, EXIT_ORPHANED, main
 from tests.am.builders import APP
@@ -80,7 +80,7 @@ def test_maps_and_a_reduce_count_letters(stage: Stage) -> None:
     assert part_of(stage) == "1 a\n2 b\n1 c\n"
 
 
-def test_maps_take_turns_with_the_local_directories(stage: Stage, tmp_path: Path) -> None:
+def test_maps_are_spread_over_the_local_directories(stage: Stage, tmp_path: Path) -> None:
     stage.run_maps()
     for number in range(2):
         assert (tmp_path / f"local-{number}" / "output" / str(attempt_of(TaskKind.MAP, number)) / "file.out").is_file()
@@ -111,7 +111,7 @@ def test_a_command_need_not_read_all_its_input(tmp_path: Path, monkeypatch: pyte
     assert Path(report.output).read_text() == "line\n"
 
 
-def test_streaming_variables_tell_the_command_about_its_task(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_streaming_variables_describe_the_task(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     command = 'echo "$mapreduce_task_id $mapreduce_task_partition $mapreduce_job_reduces"; cat >/dev/null'
     stage = Stage(tmp_path, monkeypatch, map_command=command, reduces=0)
     assert stage.run(TaskKind.MAP, 1) == 0
@@ -120,7 +120,7 @@ def test_streaming_variables_tell_the_command_about_its_task(tmp_path: Path, mon
     assert Path(report.output).read_text() == f"{attempt_of(TaskKind.MAP, 1).task_id} 1 0\n"
 
 
-def test_a_reduce_that_began_early_waits_for_the_maps(stage: Stage) -> None:
+def test_a_reduce_that_started_early_waits_for_the_maps(stage: Stage) -> None:
     codes: list[int] = []
     reduce = threading.Thread(target=lambda: codes.append(stage.run(TaskKind.REDUCE, 0)))
     reduce.start()
@@ -130,14 +130,14 @@ def test_a_reduce_that_began_early_waits_for_the_maps(stage: Stage) -> None:
     assert part_of(stage) == "1 a\n2 b\n1 c\n"
 
 
-def test_output_that_stays_away_is_reported(stage: Stage) -> None:
+def test_output_that_stays_missing_is_reported(stage: Stage) -> None:
     stage.run_maps()
     stage.publish(1, "/nowhere", attempt=1)
     assert stage.run(TaskKind.REDUCE, 0) == EXIT_FETCH_FAILED
     assert stage.report(TaskKind.REDUCE, 0) == TaskReport(fetch_failures=(attempt_of(TaskKind.MAP, 1, 1),))
 
 
-def test_output_that_was_withdrawn_is_taken_when_it_comes_anew(stage: Stage) -> None:
+def test_withdrawn_output_is_fetched_when_it_is_published_again(stage: Stage) -> None:
     stage.run_maps()
     lost = stage.report(TaskKind.MAP, 1)
     assert lost is not None
@@ -149,24 +149,24 @@ def test_output_that_was_withdrawn_is_taken_when_it_comes_anew(stage: Stage) -> 
     assert part_of(stage) == "1 a\n2 b\n1 c\n"
 
 
-def test_a_reduce_ends_when_the_job_has_ended(stage: Stage) -> None:
+def test_a_reduce_exits_when_the_job_has_ended(stage: Stage) -> None:
     stage.outputs.write(JobEnded())
     assert stage.run(TaskKind.REDUCE, 0) == EXIT_ORPHANED
 
 
-def test_a_reduce_ends_when_another_master_is_in_charge(stage: Stage) -> None:
+def test_a_reduce_exits_when_another_am_is_in_charge(stage: Stage) -> None:
     stage.files.take_charge(2)
     assert stage.run(TaskKind.REDUCE, 0) == EXIT_ORPHANED
 
 
-def test_a_straggler_cannot_write_where_a_job_is_committed(stage: Stage) -> None:
+def test_a_late_attempt_cannot_write_after_the_job_is_committed(stage: Stage) -> None:
     stage.run_maps()
     OutputCommitter(stage.output).commit_job()
     assert stage.run(TaskKind.REDUCE, 0) == EXIT_FAILED
     assert [path.name for path in stage.output.iterdir()] == ["_SUCCESS"]
 
 
-def test_outside_a_container_it_says_so(
+def test_a_task_outside_a_container_fails_with_the_reason(
     stage: Stage, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.delenv("LOCAL_DIRS")

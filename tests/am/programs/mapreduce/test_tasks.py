@@ -1,18 +1,29 @@
-"""What a second attempt of the AM takes over: only what its journal says and the files confirm."""
+"""Lifecycles of tasks, and what a second attempt of the AM recovers: only what journal and files confirm."""
 
 from __future__ import annotations
 
+from typing import Any
+
+import pytest
 from msgspec.structs import replace
 
 from am.programs.mapreduce.core.job import TaskAttemptId, TaskId, TaskKind
-from am.programs.mapreduce.core.recovery import recover
-from am.programs.mapreduce.core.tasks import Attempt, AttemptState
+from am.programs.mapreduce.core.tasks import (
+    ATTEMPT_LIFECYCLE,
+    TASK_LIFECYCLE,
+    AttemptRecord,
+    AttemptState,
+    Task,
+    TaskAttempt,
+    recover,
+)
 from tests.am.builders import APP, GB, container_id, node_id
+from yarn.machine import IllegalTransition, Lifecycle, complement
 
 
-def attempt(task: int, number: int, state: AttemptState, kind: TaskKind = TaskKind.MAP) -> Attempt:
+def attempt(task: int, number: int, state: AttemptState, kind: TaskKind = TaskKind.MAP) -> AttemptRecord:
     attempt_id = TaskAttemptId(TaskId(APP, kind, task), number)
-    return Attempt(attempt_id, container_id(2), node_id("n1"), GB, started_ms=1, state=state, output="/local")
+    return AttemptRecord(attempt_id, container_id(2), node_id("n1"), GB, started_ms=1, state=state, output="/local")
 
 
 RUNNING, SUCCEEDED, FAILED, KILLED = (
@@ -23,7 +34,7 @@ RUNNING, SUCCEEDED, FAILED, KILLED = (
 )
 
 
-def test_what_succeeded_is_recovered_with_its_earlier_attempts() -> None:
+def test_a_succeeded_task_is_recovered_with_its_earlier_attempts() -> None:
     first, second = attempt(0, 0, FAILED), attempt(0, 1, SUCCEEDED)
     recovery = recover([attempt(0, 0, RUNNING), first, attempt(0, 1, RUNNING), second], lambda _: True, 9)
     assert [(task.task_id, task.attempts) for task in recovery.tasks] == [(first.id.task_id, (first, second))]
@@ -44,12 +55,12 @@ def test_a_task_that_ran_again_after_its_output_was_lost_is_recovered() -> None:
     assert [(a.id.number, a.state) for a in task.attempts] == [(0, KILLED), (1, SUCCEEDED)]
 
 
-def test_what_ran_was_killed_with_its_master() -> None:
+def test_attempts_that_ran_when_the_am_ended_were_killed() -> None:
     (killed,) = recover([attempt(0, 0, RUNNING)], lambda _: True, 9).attempts
-    assert killed == replace(attempt(0, 0, KILLED), finished_ms=9, why="its master ended")
+    assert killed == replace(attempt(0, 0, KILLED), finished_ms=9, why="its ApplicationMaster ended")
 
 
-def test_maps_come_before_reduces_and_strange_records_are_passed_over() -> None:
+def test_maps_are_recovered_before_reduces_and_other_records_are_skipped() -> None:
     records = [attempt(1, 0, SUCCEEDED, TaskKind.REDUCE), "what", attempt(3, 0, SUCCEEDED), attempt(2, 0, SUCCEEDED)]
     tasks = recover(records, lambda _: True, 9).tasks
     assert [(task.task_id.kind, task.task_id.number) for task in tasks] == [
@@ -57,3 +68,18 @@ def test_maps_come_before_reduces_and_strange_records_are_passed_over() -> None:
         (TaskKind.MAP, 3),
         (TaskKind.REDUCE, 1),
     ]
+
+
+@pytest.mark.parametrize("lifecycle", [ATTEMPT_LIFECYCLE, TASK_LIFECYCLE], ids=lambda lifecycle: lifecycle.name)
+def test_illegal_events_of_tasks_and_attempts(lifecycle: Lifecycle[Any, Any]) -> None:
+    illegal = complement(lifecycle)
+    assert illegal
+    for state, event in illegal:
+        subject: Task | TaskAttempt = Task(TaskId(APP, TaskKind.MAP, 0))
+        if lifecycle is ATTEMPT_LIFECYCLE:
+            attempt_id = TaskAttemptId(TaskId(APP, TaskKind.MAP, 0), 0)
+            subject = TaskAttempt(AttemptRecord(attempt_id, container_id(2), node_id("n1"), GB, started_ms=0))
+        subject.machine.state = state
+        with pytest.raises(IllegalTransition):
+            subject.take(event(), 0)
+        assert subject.state is state

@@ -1,15 +1,17 @@
-"""The ask book: all that an AM has told the RM and still has to tell, with no clock and no network.
+"""The state of AMRMClient: what the AM wants, what the RM knows of it, and what has to be sent.
 
-    book.add_request(...), book.release(...)          what the program wants
-    book.next_request(progress) -> AllocateRequest    what the next heartbeat says
-    book.handle_reply(response) -> [Event]            what it brought
+    state.add_request(...), state.release(...)         what the application wants
+    state.next_request(progress) -> AllocateRequest    the next heartbeat
+    state.handle_reply(response) -> [Event]            what its reply contained
 
 The idea: a call whose outcome is unknown is sent again *unchanged*. The RM answers an exact repeat with the answer it
-gave before, so nothing is done twice, and what the program wanted meanwhile waits for the next call. (AMRMClientImpl
-merges the news into the repeat, where the RM drops them unread; that is why it is refused here.)
+gave before, so nothing is done twice, and what the application wanted meanwhile waits for the next call.
+(AMRMClientImpl adds it to the repeat, where the RM drops it unread; that is why it is refused here.)
 
-After a restart of the RM (ApplicationMasterNotRegistered) the book tells everything again: all outstanding asks, the
-whole blacklist, the releases and updates that were not confirmed. The rules are AMRMClientImpl's.
+After a restart of the RM (ApplicationMasterNotRegistered) everything is sent again: all outstanding resource requests,
+the whole blacklist, the releases and updates that were not confirmed. The rules are AMRMClientImpl's.
+
+This is plain data with methods, and not a state machine of yarn.machine: it has no timers, and one state.
 """
 
 from __future__ import annotations
@@ -17,7 +19,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 
 from am.core.events import (
-    Allocation,
+    AllocatedContainer,
     ContainersAllocated,
     ContainersCompleted,
     ContainersFromPreviousAttempts,
@@ -29,10 +31,10 @@ from am.core.events import (
     Registered,
 )
 from am.core.requests import (
-    AskKey,
-    AskTable,
     ContainerRequest,
     RackOf,
+    RequestKey,
+    ResourceRequestTable,
     RowKey,
     WaitingRequests,
     default_rack_of,
@@ -45,13 +47,18 @@ from yarn.ids import ContainerId, NodeId
 from yarn.protocols.master import AllocateRequest, AllocateResponse, NMToken, RegisterApplicationMasterResponse
 
 
-class AskBook:
-    """One attempt's dealings with the RM. Sets are kept as dicts of None so that order is the order of coming."""
+class AMRMClientState:
+    """The state of one attempt's AMRMClient. Sets that are iterated are dicts of None, in order of insertion.
+
+    `_in_flight` is the request whose outcome is unknown. `_releases`, `_updates` and `_blacklist_changes` go into the
+    next request; an unconfirmed release or update is kept until the RM reports its effect, and sent again after a
+    restart of the RM.
+    """
 
     def __init__(self, rack_of: RackOf = default_rack_of) -> None:
         self._rack_of = rack_of
-        self._table = AskTable(rack_of)
-        self._requests: dict[AskKey, WaitingRequests] = {}
+        self._table = ResourceRequestTable(rack_of)
+        self._requests: dict[RequestKey, WaitingRequests] = {}
         self._response_id = 0
         self._in_flight: AllocateRequest | None = None
         self._releases: dict[ContainerId, None] = {}
@@ -59,21 +66,21 @@ class AskBook:
         self._updates: dict[ContainerId, UpdateContainerRequest] = {}
         self._unconfirmed_updates: dict[ContainerId, UpdateContainerRequest] = {}
         self._blacklist: dict[str, None] = {}
-        self._blacklist_untold: dict[str, bool] = {}
-        # One id for each container that ever ended, for the attempt's life: the price of telling an end once
-        # even if an RM that has restarted hears of it from its NM again.
-        self._ended: set[ContainerId] = set()
+        self._blacklist_changes: dict[str, bool] = {}
+        # One id for each container that ever ended, for the life of the attempt: a restarted RM may report an end
+        # again that it hears from its NM, and the application is to see it once.
+        self._completed: set[ContainerId] = set()
         self.nm_tokens: dict[NodeId, Token] = {}
 
-    # What the program wants
+    # What the application wants
 
     def add_request(self, request: ContainerRequest) -> None:
-        """Ask for one more container. Raises InvalidResourceRequestException, with nothing changed."""
+        """Request one more container. Raises InvalidResourceRequestException, with nothing changed."""
         self._table.add(request)
         self._requests.setdefault(request.key, WaitingRequests()).add(request)
 
     def remove_request(self, request: ContainerRequest) -> bool:
-        """Withdraw one request equal to `request`; False if none is outstanding (it may have been met)."""
+        """Withdraw one request equal to `request`; False if none is outstanding (it may have been satisfied)."""
         waiting = self._requests.get(request.key)
         if waiting is None or not waiting.remove(request):
             return False
@@ -82,53 +89,53 @@ class AskBook:
 
     def requests(self) -> tuple[ContainerRequest, ...]:
         """All outstanding requests, by priority, oldest first."""
-        return tuple(request for key in sorted(self._requests) for request in self._requests[key].oldest_first())
+        return tuple(request for key in sorted(self._requests) for request in self._requests[key])
 
-    def asks(self) -> tuple[ResourceRequest, ...]:
-        """The outstanding requests as rows of the RM."""
+    def resource_requests(self) -> tuple[ResourceRequest, ...]:
+        """The outstanding requests as rows of the protocol."""
         return self._table.outstanding()
 
     def release(self, container_id: ContainerId) -> None:
-        """Give a container back; it is told again after a restart of the RM until its end is heard."""
-        if container_id not in self._ended:
-            self._order_release(container_id)
+        """Release a container; sent again after a restart of the RM until the RM reports its end."""
+        if container_id not in self._completed:
+            self._add_release(container_id)
 
-    def take_as_ended(self, statuses: tuple[ContainerStatus, ...], *, give_back: bool) -> list[Event]:
-        """Ends that the RM has not told and may never tell; should it do so, they are not told again.
+    def mark_lost(self, statuses: tuple[ContainerStatus, ...], *, release: bool) -> list[Event]:
+        """Report ends that the RM has not reported and may never report; it is not reported again if the RM does.
 
-        `give_back`: nobody knows that they have ended. The RM is told to end them, until it tells that they have.
+        `release`: the containers may still run, so the RM is asked to stop them until it reports their ends.
         """
-        fresh = self._newly_ended(statuses)
-        if give_back:
-            for status in fresh:
-                self._order_release(status.container_id)
-        return [ContainersCompleted(fresh)] if fresh else []
+        new = self._newly_completed(statuses)
+        if release:
+            for status in new:
+                self._add_release(status.container_id)
+        return [ContainersCompleted(new)] if new else []
 
-    def _order_release(self, container_id: ContainerId) -> None:
+    def _add_release(self, container_id: ContainerId) -> None:
         self._releases[container_id] = None
         self._unconfirmed_releases[container_id] = None
 
     def update(self, request: UpdateContainerRequest) -> None:
-        """Ask for a change of a running container; a newer wish for the same container replaces it."""
+        """Request a change of a running container; it replaces an earlier one for the same container."""
         self._updates[request.container_id] = request
         self._unconfirmed_updates[request.container_id] = request
 
     def change_blacklist(self, additions: Iterable[str] = (), removals: Iterable[str] = ()) -> None:
-        """Keep away from hosts or racks, or come back to them; what is already so is not told again."""
+        """Get no more containers on some hosts or racks, or allow them again; only differences are sent."""
         for name in additions:
             if name not in self._blacklist:
                 self._blacklist[name] = None
-                self._blacklist_untold[name] = True
+                self._blacklist_changes[name] = True
         for name in removals:
             if name in self._blacklist:
                 del self._blacklist[name]
-                self._blacklist_untold[name] = False
+                self._blacklist_changes[name] = False
 
     # The exchange with the RM
 
     def handle_registered(self, response: RegisterApplicationMasterResponse) -> list[Event]:
-        """Take the RM's answer to a first or repeated register."""
-        self._take_nm_tokens(response.nm_tokens)
+        """Events from the RM's answer to a first or repeated registration."""
+        self._store_nm_tokens(response.nm_tokens)
         events: list[Event] = [
             Registered(response.maximum_capability, response.queue, response.resource_types),
         ]
@@ -137,105 +144,104 @@ class AskBook:
         return events
 
     def next_request(self, progress: float) -> AllocateRequest:
-        """What to send now: the request in flight, unchanged, until its outcome has been told to the book."""
+        """The request to send now: the one in flight, unchanged, until one of the `handle_` methods has settled it."""
         if self._in_flight is None:
             self._in_flight = self._make_request(progress)
         return self._in_flight
 
     def handle_reply(self, response: AllocateResponse) -> list[Event]:
-        """What a reply brought, in AMRMClientAsync's order of callbacks, with HeartbeatDone last."""
+        """The events of a reply in the order of AMRMClientAsync's callbacks, with HeartbeatDone last."""
         if self._in_flight is None:
             raise InternalError(f"reply {response.response_id} without a request in flight")
-        just_told = frozenset(row_key(ask) for ask in self._in_flight.asks)
+        just_sent = frozenset(row_key(row) for row in self._in_flight.asks)
         self._in_flight = None
         self._response_id = response.response_id
-        self._take_nm_tokens(response.nm_tokens)
+        self._store_nm_tokens(response.nm_tokens)
         events: list[Event] = []
         if response.updated_nodes:
             events.append(NodesUpdated(response.updated_nodes))
-        if completed := self._newly_ended(response.completed):
+        if completed := self._newly_completed(response.completed):
             events.append(ContainersCompleted(completed))
         if response.updated_containers or response.update_errors:
-            events.append(self._settle_updates(response))
+            events.append(self._confirm_updates(response))
         if response.preemption is not None:
             events.append(PreemptionAsked(response.preemption))
         if response.containers_from_previous_attempts:
             events.append(ContainersFromPreviousAttempts(response.containers_from_previous_attempts))
         if response.allocated:
-            events.append(
-                ContainersAllocated(tuple(Allocation(c, self._meet(c, just_told)) for c in response.allocated))
-            )
+            allocations = (AllocatedContainer(c, self._satisfy(c, just_sent)) for c in response.allocated)
+            events.append(ContainersAllocated(tuple(allocations)))
         events.append(HeartbeatDone(response.headroom, response.cluster_nodes))
         return events
 
     def handle_refused(self) -> None:
-        """The request in flight had no effect: what it carried will be told again, unless it was withdrawn."""
+        """The request in flight had no effect: send what it carried again, unless it was withdrawn since."""
         refused, self._in_flight = self._in_flight, None
         if refused is None:
             raise InternalError("a refusal without a request in flight")
-        self._table.put_back(refused.asks)
+        self._table.resend(refused.asks)
         self._releases = dict.fromkeys((*refused.releases, *self._releases))
         self._updates = {update.container_id: update for update in refused.updates} | self._updates
-        told = dict.fromkeys(refused.blacklist_additions, True) | dict.fromkeys(refused.blacklist_removals, False)
-        self._blacklist_untold = told | self._blacklist_untold
+        sent = dict.fromkeys(refused.blacklist_additions, True) | dict.fromkeys(refused.blacklist_removals, False)
+        self._blacklist_changes = sent | self._blacklist_changes
 
     def handle_not_registered(self) -> None:
-        """The RM restarted and has forgotten us: after the next register everything outstanding is told again."""
+        """The RM restarted without this attempt: after the next registration everything outstanding is sent again."""
         self._in_flight = None
         self._response_id = 0
-        self._table.put_back_all()
+        self._table.resend_all()
         self._releases = dict(self._unconfirmed_releases)
         self._updates = dict(self._unconfirmed_updates)
-        self._blacklist_untold = dict.fromkeys(self._blacklist, True)
+        self._blacklist_changes = dict.fromkeys(self._blacklist, True)
 
     def _make_request(self, progress: float) -> AllocateRequest:
         request = AllocateRequest(
             response_id=self._response_id,
             progress=progress,
-            asks=self._table.take_untold(),
+            asks=self._table.take_unsent(),
             releases=tuple(self._releases),
-            blacklist_additions=tuple(name for name, added in self._blacklist_untold.items() if added),
-            blacklist_removals=tuple(name for name, added in self._blacklist_untold.items() if not added),
+            blacklist_additions=tuple(name for name, added in self._blacklist_changes.items() if added),
+            blacklist_removals=tuple(name for name, added in self._blacklist_changes.items() if not added),
             updates=tuple(self._updates.values()),
         )
         self._releases = {}
         self._updates = {}
-        self._blacklist_untold = {}
+        self._blacklist_changes = {}
         return request
 
-    def _take_nm_tokens(self, tokens: Iterable[NMToken]) -> None:
+    def _store_nm_tokens(self, tokens: Iterable[NMToken]) -> None:
         for token in tokens:
             if token.token is not None:
                 self.nm_tokens[token.node_id] = token.token
 
-    def _newly_ended(self, statuses: tuple[ContainerStatus, ...]) -> tuple[ContainerStatus, ...]:
-        """The ends not told before; an end confirms a release of its container, and settles its updates."""
-        fresh: list[ContainerStatus] = []
+    def _newly_completed(self, statuses: tuple[ContainerStatus, ...]) -> tuple[ContainerStatus, ...]:
+        """The ends not reported before. An end confirms the container's release, and makes its updates obsolete."""
+        new: list[ContainerStatus] = []
         for status in statuses:
-            for wishes in (self._releases, self._unconfirmed_releases, self._updates, self._unconfirmed_updates):
-                wishes.pop(status.container_id, None)
-            if status.container_id not in self._ended:
-                self._ended.add(status.container_id)
-                fresh.append(status)
-        return tuple(fresh)
+            for changes in (self._releases, self._unconfirmed_releases, self._updates, self._unconfirmed_updates):
+                changes.pop(status.container_id, None)
+            if status.container_id not in self._completed:
+                self._completed.add(status.container_id)
+                new.append(status)
+        return tuple(new)
 
-    def _settle_updates(self, response: AllocateResponse) -> ContainersUpdated:
+    def _confirm_updates(self, response: AllocateResponse) -> ContainersUpdated:
         for updated in response.updated_containers:
             self._unconfirmed_updates.pop(updated.container.id, None)
         for error in response.update_errors:
             self._unconfirmed_updates.pop(error.request.container_id, None)
         return ContainersUpdated(response.updated_containers, response.update_errors)
 
-    def _meet(self, container: Container, just_told: Collection[RowKey]) -> ContainerRequest | None:
-        """Take out the request that `container` serves best: by host, then by rack, then anywhere; oldest first."""
-        waiting = self._requests.get(AskKey(container.priority, container.allocation_request_id))
+    def _satisfy(self, container: Container, just_sent: Collection[RowKey]) -> ContainerRequest | None:
+        """Remove the request that `container` suits best: by host, then by rack, then anywhere; oldest first."""
+        waiting = self._requests.get(RequestKey(container.priority, container.allocation_request_id))
         best = None if waiting is None else waiting.take(lambda request: self._distance(request, container))
         if best is not None:
-            self._table.meet(best, just_told)
+            self._table.satisfy(best, just_sent)
         return best
 
     def _distance(self, request: ContainerRequest, container: Container) -> int | None:
-        """0 on a wanted host, 1 in a wanted rack, 2 anywhere; None if it is too small, or locality forbids it."""
+        """0 on a requested host, 1 in a requested rack, 2 anywhere; None if it is too small or locality forbids it."""
         if not request.accepts(container):
             return None
         host = container.node_id.host

@@ -1,4 +1,4 @@
-"""An RM and NMs for the tests of am's clients: real servers on loopback, whose answers the test has written down."""
+"""A fake RM and fake NMs for the tests of am's clients: real servers on loopback with prepared answers."""
 
 from __future__ import annotations
 
@@ -45,10 +45,10 @@ Reply = AllocateResponse | YarnException
 
 
 @dataclass
-class PlayedManager:
-    """The RM's service for masters, by Hadoop's rules of response ids; `replies` are given out one a heartbeat.
+class FakeResourceManager:
+    """The RM's service for AMs with Hadoop's rules for response ids; each heartbeat gets the next of `replies`.
 
-    A reply's response id is set here. An exception among them is raised, once. Nothing left: empty replies.
+    Their response ids are set here. An exception among them is raised. Then replies are empty.
     """
 
     replies: list[Reply] = field(default_factory=list)
@@ -57,7 +57,7 @@ class PlayedManager:
     tokens: list[Token | None] = field(default_factory=list)
     registered: int = 0
     registrations_lost: int = 0
-    """So many are not answered: the RM is killed before it has done anything, or after (`loses_answers_only`)."""
+    """This many are not answered: the RM is killed before it handles them, or after (`loses_answers_only`)."""
     loses_answers_only: bool = False
     finished: list[FinishApplicationMasterRequest] = field(default_factory=list)
     is_registered: bool = False
@@ -105,7 +105,7 @@ class PlayedManager:
         return FinishApplicationMasterResponse(len(self.finished) >= self.finishes_needed)
 
     def forget(self) -> None:
-        """As after a restart without recovery of what AMs asked for."""
+        """Forget the AM, as after a restart."""
         self.is_registered = False
 
 
@@ -115,8 +115,8 @@ def with_response_id(reply: AllocateResponse, response_id: int) -> AllocateRespo
 
 
 @dataclass
-class PlayedNode:
-    """An NM's service: starts what it is told to, unless `refusals` says otherwise (one a call)."""
+class FakeNodeManager:
+    """An NM's service: it starts containers, but each call with the next of `refusals` while there are some."""
 
     refusals: list[YarnException] = field(default_factory=list)
     started: list[ContainerId] = field(default_factory=list)
@@ -125,7 +125,7 @@ class PlayedNode:
     tokens: list[Token | None] = field(default_factory=list)
     sizes: dict[ContainerId, Resource] = field(default_factory=dict)
     has_gone: bool = False
-    """Another process has its place, and none of its containers."""
+    """It was replaced by another process, which has none of its containers."""
 
     async def start_containers(
         self, caller: Caller[None], requests: tuple[StartContainerRequest, ...]
@@ -157,7 +157,7 @@ class PlayedNode:
         return GetContainerStatusesResponse(known, failed)
 
     async def update_container(self, caller: Caller[None], tokens: tuple[Token, ...]) -> UpdateContainersResponse:
-        """A size is what the token's password says."""
+        """The new size is the token's password."""
         container_id = ContainerId.parse(tokens[0].identifier.decode())
         if self.refusals:
             return UpdateContainersResponse(failed={container_id: self.refusals.pop(0)})
@@ -176,10 +176,10 @@ class PlayedNode:
 
 
 @asynccontextmanager
-async def served(handler: PlayedManager | PlayedNode) -> AsyncIterator[NodeId]:
-    """Serve a played handler; where."""
+async def served(handler: FakeResourceManager | FakeNodeManager) -> AsyncIterator[NodeId]:
+    """Serve a fake handler; yields its address."""
     server = RpcServer(Address("127.0.0.1", 0))
-    rpcs = ApplicationMasterProtocol.rpcs if isinstance(handler, PlayedManager) else ContainerManagementProtocol.rpcs
+    rpcs = ApplicationMasterProtocol.rpcs if isinstance(handler, FakeResourceManager) else ContainerManagementProtocol.rpcs
     server.add(rpcs, handler, lambda caller: None)
     port = await server.start()
     try:

@@ -1,4 +1,4 @@
-"""The map-reduce core: events in, orders out, in a model cluster (rules of protocol 8.2)."""
+"""The map-reduce core in a model cluster (rules of protocol 8.2)."""
 
 from __future__ import annotations
 
@@ -6,19 +6,24 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from am.core.events import ContainerStartFailed, HeartbeatFailed, NodesUpdated, PreemptionAsked, ShutdownOrdered
-from am.programs.core.actions import AskFor, Finish, GiveBack, Leave, Stop, Withdraw
-from am.programs.mapreduce.core.job import TaskAttemptId, TaskId, TaskKind, Tuning
-from am.programs.mapreduce.core.job_master import MapReduce
-from am.programs.mapreduce.core.orders import (
+from am.core.actions import Finish, Leave, ReleaseContainer, RequestContainer, StopContainer, WithdrawRequest
+from am.core.events import AllocateFailed, ContainerStartFailed, NodesUpdated, PreemptionAsked, ShutdownOrdered
+from am.programs.mapreduce.core.events import (
     EXIT_FETCH_FAILED,
     CommitJob,
-    Recovered,
     TaskCommitFailed,
     TaskEnded,
     TaskReport,
 )
-from am.programs.mapreduce.core.tasks import Attempt, AttemptState, TaskState
+from am.programs.mapreduce.core.job import JobConf, TaskAttemptId, TaskId, TaskKind
+from am.programs.mapreduce.core.map_reduce import MapReduce
+from am.programs.mapreduce.core.tasks import (
+    AttemptRecord,
+    AttemptState,
+    CommitStarted,
+    RecoveredTask,
+    TaskState,
+)
 from tests.am.builders import APP, ATTEMPT, GB, MB_512, container_id, ended, node_id, node_report
 from tests.am.programs.mapreduce.model import Model, job, started
 from yarn.asks import Preemption, ResourceRequest
@@ -37,12 +42,12 @@ def succeeded(model: Model) -> bool:
     return model.end == Finish(FinalApplicationStatus.SUCCEEDED)
 
 
-def test_maps_are_asked_for_at_once_at_priority_20_and_reduces_not_yet() -> None:
+def test_maps_are_requested_at_once_at_priority_20_and_reduces_not_yet() -> None:
     assert priorities(started(maps=4, reduces=2)) == [20, 20, 20, 20]
 
 
-def test_reduces_are_asked_for_at_priority_10_after_slow_start() -> None:
-    model = started(maps=4, reduces=2, tuning=Tuning(slow_start=0.5))
+def test_reduces_are_requested_at_priority_10_after_slow_start() -> None:
+    model = started(maps=4, reduces=2, conf=JobConf(slow_start=0.5))
     model.place()
     for passed, container in enumerate(model.running_ids(MAP), start=1):
         model.finish(container)
@@ -93,7 +98,7 @@ def test_a_failed_map_is_tried_again_before_reduces_at_priority_5() -> None:
 
 
 def test_the_fourth_failure_of_a_task_fails_the_job_and_removes_its_output() -> None:
-    model = started(maps=1, reduces=1, tuning=Tuning(failures_per_node_max=99))
+    model = started(maps=1, reduces=1, conf=JobConf(failures_per_node_max=99))
     for _ in range(4):
         assert model.end is None
         model.place()
@@ -122,18 +127,18 @@ def test_success_without_a_report_is_a_failure() -> None:
     model = started(maps=1, reduces=0)
     model.place()
     container, _ = model.running.popitem()
-    model.tell(TaskEnded(ended(container.number)))
+    model.deliver(TaskEnded(ended(container.number)))
     assert model.core.maps[0].attempts[0].state is AttemptState.FAILED
-    assert "reported no result" in model.core.maps[0].attempts[0].why
+    assert "left no report" in model.core.maps[0].attempts[0].record.why
 
 
-def test_a_refused_start_counts_as_a_failure_and_gives_the_container_back() -> None:
+def test_a_refused_start_counts_as_a_failure_and_releases_the_container() -> None:
     model = started(maps=1, reduces=0)
     model.place()
     container = model.running_ids(MAP)[0]
-    orders = model.tell(ContainerStartFailed(container, "no such user"))
-    assert GiveBack(container) in orders
-    assert "no such user" in model.core.maps[0].attempts[0].why
+    actions = model.deliver(ContainerStartFailed(container, "no such user"))
+    assert ReleaseContainer(container) in actions
+    assert "no such user" in model.core.maps[0].attempts[0].record.why
     assert model.core.maps[0].failures == 1
 
 
@@ -143,10 +148,10 @@ def test_a_failed_commit_is_a_failure_of_the_attempt() -> None:
     model.register()
     model.place()
     _, attempt_id = next(iter(model.running.values()))
-    core.attempt(attempt_id).state = AttemptState.COMMITTING
-    model.tell(TaskCommitFailed(attempt_id, "No space left on device"))
+    core.attempt(attempt_id).take(CommitStarted(), 0)
+    model.deliver(TaskCommitFailed(attempt_id, "No space left on device"))
     assert core.maps[0].attempts[0].state is AttemptState.FAILED
-    assert "No space left" in core.maps[0].attempts[0].why
+    assert "No space left" in core.maps[0].attempts[0].record.why
 
 
 # Nodes
@@ -170,11 +175,11 @@ def test_a_node_that_still_serves_loses_nothing(state: NodeState) -> None:
     model = started(maps=8, reduces=1)
     model.place()
     model.finish_all(MAP)
-    model.tell(NodesUpdated((node_report("n1", state),)))
+    model.deliver(NodesUpdated((node_report("n1", state),)))
     assert model.core.lost_outputs == 0
 
 
-def test_output_that_no_reduce_wants_any_more_is_not_made_again() -> None:
+def test_output_that_no_reduce_needs_any_more_is_not_made_again() -> None:
     model = started(maps=1, reduces=1)
     model.place()
     model.finish_all(MAP)
@@ -234,7 +239,7 @@ def test_output_that_can_never_be_fetched_fails_the_job() -> None:
 
 
 def test_a_host_with_three_failures_is_avoided() -> None:
-    model = started(maps=8, reduces=0, tuning=Tuning(attempts_max=9))
+    model = started(maps=8, reduces=0, conf=JobConf(attempts_max=9))
     model.place()
     for container in model.running_ids(MAP, "n1"):
         model.finish(container, 1)
@@ -243,8 +248,8 @@ def test_a_host_with_three_failures_is_avoided() -> None:
     model.beat()
     assert model.blacklist == {"n1"}
     request = model.wanted.pop()
-    orders = model.give("n1", request)
-    assert orders == [GiveBack(container_id(model.containers)), AskFor(request)]
+    actions = model.give("n1", request)
+    assert actions == [ReleaseContainer(container_id(model.containers)), RequestContainer(request)]
     model.run()
     assert succeeded(model)
 
@@ -252,17 +257,17 @@ def test_a_host_with_three_failures_is_avoided() -> None:
 # Containers that are not wanted
 
 
-def test_surplus_containers_are_given_back() -> None:
+def test_surplus_containers_are_released() -> None:
     model = started(maps=1, reduces=0)
-    assert model.give("n1", None) == [GiveBack(container_id(2))]
+    assert model.give("n1", None) == [ReleaseContainer(container_id(2))]
 
 
-def test_a_container_for_a_withdrawn_ask_is_given_back() -> None:
-    """The RM placed it before it heard of the withdrawal: the book met it, but nothing waits any more."""
+def test_a_container_for_a_withdrawn_request_is_released() -> None:
+    """The RM allocated it before it got the withdrawal; no task waits for it any more."""
     model = started(maps=1, reduces=1)
     request = model.wanted[0]
     model.place()
-    assert model.give("n2", request)[0] == GiveBack(container_id(3))
+    assert model.give("n2", request)[0] == ReleaseContainer(container_id(3))
 
 
 # Reduces give way to maps
@@ -286,14 +291,14 @@ def starved() -> Model:
 def test_reduces_are_stopped_when_maps_starve() -> None:
     model = starved()
     assert priorities(model) == [5]
-    orders = model.beat()
-    assert sum(isinstance(order, Stop) for order in orders) == 1
+    actions = model.beat()
+    assert sum(isinstance(action, StopContainer) for action in actions) == 1
     assert sum(task.failures for task in model.core.reduces) == 0
     model.run()
     assert succeeded(model)
 
 
-def test_asks_for_reduces_are_withdrawn_when_maps_starve() -> None:
+def test_requests_for_reduces_are_withdrawn_when_maps_starve() -> None:
     model = started(maps=4, reduces=6)
     model.slots_per_host = 1
     model.place()
@@ -302,22 +307,22 @@ def test_asks_for_reduces_are_withdrawn_when_maps_starve() -> None:
     model.place()
     assert priorities(model) == [10, 10]
     model.lose_node("n1")
-    orders = model.beat(NONE)
-    assert sum(isinstance(order, Withdraw) for order in orders) == 2
-    assert sum(isinstance(order, Stop) for order in orders) >= 1
+    actions = model.beat(NONE)
+    assert sum(isinstance(action, WithdrawRequest) for action in actions) == 2
+    assert sum(isinstance(action, StopContainer) for action in actions) >= 1
     model.run()
     assert succeeded(model)
 
 
-def test_the_youngest_are_given_back_when_the_rm_asks() -> None:
+def test_the_youngest_are_released_on_preemption() -> None:
     model = started(maps=3, reduces=0)
     model.place(2)
     model.now_ms += 5000
     model.place(1)
     youngest = model.running_ids(MAP)[-1]
     one = (ResourceRequest(20, "*", GB, 1),)
-    orders = model.tell(PreemptionAsked(Preemption(negotiable=tuple(model.running), asks=one)))
-    assert GiveBack(youngest) in orders
+    actions = model.deliver(PreemptionAsked(Preemption(negotiable=tuple(model.running), asks=one)))
+    assert ReleaseContainer(youngest) in actions
     assert priorities(model) == [5]
     assert sum(task.failures for task in model.core.maps) == 0
 
@@ -333,10 +338,10 @@ def test_a_job_that_can_never_run_here_fails_at_once(word: str) -> None:
     assert model.end.diagnostics.startswith(f"{word} capability required is more than the supported max")
 
 
-@pytest.mark.parametrize("event", [ShutdownOrdered("gone"), HeartbeatFailed(YarnException("gone"))])
-def test_without_the_rm_it_leaves_everything_to_the_next_attempt(event: ShutdownOrdered | HeartbeatFailed) -> None:
+@pytest.mark.parametrize("event", [ShutdownOrdered("gone"), AllocateFailed(YarnException("gone"))])
+def test_without_the_rm_it_exits_and_removes_nothing(event: ShutdownOrdered | AllocateFailed) -> None:
     model = started()
-    model.tell(event)
+    model.deliver(event)
     assert model.end == Leave("gone")
     assert not model.aborted
     assert model.beat() == []
@@ -353,11 +358,12 @@ def test_the_job_is_not_committed_by_an_am_that_is_cut_off() -> None:
     assert succeeded(model)
 
 
-def finished_task(kind: TaskKind, number: int, host: str = "n1") -> Recovered:
+def finished_task(kind: TaskKind, number: int, host: str = "n1") -> RecoveredTask:
     task_id = TaskId(APP, kind, number)
-    attempt = Attempt(TaskAttemptId(task_id, 0), container_id(number + 2), node_id(host), GB, started_ms=1)
-    attempt.state, attempt.output, attempt.finished_ms = AttemptState.SUCCEEDED, f"/local/{number}", 2
-    return Recovered(task_id, (attempt,))
+    attempt_id, state = TaskAttemptId(task_id, 0), AttemptState.SUCCEEDED
+    output = f"/local/{number}"
+    attempt = AttemptRecord(attempt_id, container_id(number + 2), node_id(host), GB, 1, state, 2, output=output)
+    return RecoveredTask(task_id, (attempt,))
 
 
 def test_a_second_attempt_repeats_only_what_is_missing() -> None:
@@ -396,7 +402,7 @@ STEPS = st.one_of(
 
 
 HOST_GONE_BAD = [("place", 0), ("fail", 0)] * 3 + [("place", 0)]
-"""Three failures on one host: what is given there before the RM hears of the blacklist is given back."""
+"""Three failures on one host: containers allocated there before the RM gets the blacklist are released."""
 
 
 @settings(max_examples=150)
@@ -406,11 +412,9 @@ HOST_GONE_BAD = [("place", 0), ("fail", 0)] * 3 + [("place", 0)]
     st.integers(0, 3),
     st.lists(STEPS, max_size=60),
 )
-def test_whatever_happens_each_task_runs_once_at_a_time_and_the_job_ends(
-    maps: int, reduces: int, steps: list[tuple[str, int]]
-) -> None:
-    """After each step: one live attempt a task, as many asks as tasks wait. Under fair heartbeats it ends."""
-    model = started(maps, reduces, Tuning(attempts_max=1000))
+def test_each_task_runs_once_at_a_time_and_the_job_ends(maps: int, reduces: int, steps: list[tuple[str, int]]) -> None:
+    """After each step a task has one live attempt, and each waiting task one request. With heartbeats the job ends."""
+    model = started(maps, reduces, JobConf(attempts_max=1000))
     for step, number in steps:
         take_step(model, step, number)
         check(model)
@@ -441,7 +445,7 @@ def take_step(model: Model, step: str, number: int) -> None:
             model.finish(running[number % len(running)], -100)
         case "start" if running:
             model.running.pop(running[number % len(running)])
-            model.tell(ContainerStartFailed(running[number % len(running)], "refused"))
+            model.deliver(ContainerStartFailed(running[number % len(running)], "refused"))
         case "lose" if len(model.lost) < 3:
             host = model.hosts[number]
             if host not in model.lost:

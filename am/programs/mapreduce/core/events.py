@@ -1,6 +1,6 @@
-"""What the map-reduce core hears beyond am.core.events, and what it orders beyond am.programs.core.actions.
+"""Events of the map-reduce core beyond am.core.events, and its actions beyond am.core.actions.
 
-`TaskEnded` takes the place of ContainersCompleted: the shell adds the report that the task left behind.
+`TaskEnded` replaces ContainersCompleted: the shell adds the report that the task left in the staging directory.
 """
 
 from __future__ import annotations
@@ -9,27 +9,27 @@ from typing import TypeAlias
 
 from msgspec import Struct
 
+from am.core.actions import Action
 from am.core.events import (
+    AllocateFailed,
     ContainersAllocated,
     ContainersFromPreviousAttempts,
     ContainerStarted,
     ContainerStartFailed,
     ContainersUpdated,
     HeartbeatDone,
-    HeartbeatFailed,
     NodesUpdated,
     PreemptionAsked,
     Registered,
     Resynced,
     ShutdownOrdered,
 )
-from am.programs.core.actions import Action
-from am.programs.mapreduce.core.job import TaskAttemptId, TaskId
-from am.programs.mapreduce.core.tasks import Attempt
+from am.programs.mapreduce.core.job import TaskAttemptId
+from am.programs.mapreduce.core.tasks import AttemptRecord
 from yarn.containers import Container, ContainerStatus
 
 EXIT_FETCH_FAILED = 75
-"""A reduce that could not read some maps' output; its report names them (sysexits.h: EX_TEMPFAIL)."""
+"""The exit code of a reduce that could not fetch the output of some maps; its report names them (EX_TEMPFAIL)."""
 
 
 class TaskReport(Struct, frozen=True):
@@ -40,14 +40,14 @@ class TaskReport(Struct, frozen=True):
 
 
 class TaskEnded(Struct, frozen=True):
-    """A container's end, with the task's report if it left one."""
+    """The end of a container, with the report of its task if there is one."""
 
     status: ContainerStatus
     report: TaskReport | None = None
 
 
 class TaskCommitted(Struct, frozen=True):
-    """The attempt's output is in its final place for the job's commit."""
+    """The attempt's output is where the commit of the job expects it."""
 
     attempt_id: TaskAttemptId
 
@@ -64,11 +64,12 @@ class JobCommitted(Struct, frozen=True):
 
 
 class JobCommitFailed(Struct, frozen=True):
-    """The output could not be put in place."""
+    """The output of the job could not be put in place."""
 
     error: str
 
 
+CommitOutcome: TypeAlias = TaskCommitted | TaskCommitFailed | JobCommitted | JobCommitFailed
 JobEvent: TypeAlias = (
     Registered
     | Resynced
@@ -79,14 +80,11 @@ JobEvent: TypeAlias = (
     | ContainersAllocated
     | HeartbeatDone
     | ShutdownOrdered
-    | HeartbeatFailed
+    | AllocateFailed
     | ContainerStarted
     | ContainerStartFailed
     | TaskEnded
-    | TaskCommitted
-    | TaskCommitFailed
-    | JobCommitted
-    | JobCommitFailed
+    | CommitOutcome
 )
 
 
@@ -104,22 +102,22 @@ class CommitTask(Struct, frozen=True):
 
 
 class PublishOutput(Struct, frozen=True):
-    """Tell the reduces where a map's output is."""
+    """Announce to the reduces where a map's output is."""
 
     attempt_id: TaskAttemptId
     output: str
 
 
 class WithdrawOutput(Struct, frozen=True):
-    """Tell the reduces that a map's output is gone and will come anew."""
+    """Announce to the reduces that a map's output is lost and will be made again."""
 
     attempt_id: TaskAttemptId
 
 
 class Record(Struct, frozen=True):
-    """Write into the journal how the attempt stands now."""
+    """Write the state of an attempt into the journal."""
 
-    attempt: Attempt
+    attempt: AttemptRecord
 
 
 class CommitJob(Struct, frozen=True):
@@ -127,14 +125,7 @@ class CommitJob(Struct, frozen=True):
 
 
 class AbortJob(Struct, frozen=True):
-    """Remove what was written so far: the job failed."""
+    """The job failed: remove what has been written."""
 
 
-Order: TypeAlias = Action | RunTask | CommitTask | PublishOutput | WithdrawOutput | Record | CommitJob | AbortJob
-
-
-class Recovered(Struct, frozen=True):
-    """A task that an earlier attempt of the AM finished, with its attempts in their order (the last one SUCCEEDED)."""
-
-    task_id: TaskId
-    attempts: tuple[Attempt, ...]
+JobAction: TypeAlias = Action | RunTask | CommitTask | PublishOutput | WithdrawOutput | Record | CommitJob | AbortJob

@@ -1,1 +1,0 @@
-"""What the cores of several programs share."""

@@ -1,0 +1,28 @@
+"""The AM process: python -m am.programs.distributed_shell.application_master, with its job in the work directory."""
+
+from __future__ import annotations
+
+import sys
+
+from am.client.environment import AMEnvironment
+from am.programs.distributed_shell.core import DistributedShellCore, Width
+from am.programs.staged_job import StagedJob, run_staged_job
+from yarn.containers import ContainerLaunchContext
+
+SHELL_ID = "YARN_SHELL_ID"
+"""The variable with a container's number, counted from 1 (the same as Hadoop's distributed shell has)."""
+
+
+def launch_context(job: StagedJob[Width], number: int) -> ContainerLaunchContext:
+    """What the container of that number runs."""
+    return job.launch_context({SHELL_ID: str(number)})
+
+
+def make_application(job: StagedJob[Width], environment: AMEnvironment) -> DistributedShellCore:
+    return DistributedShellCore(
+        job.plan, lambda number: launch_context(job, number), check_invariants=environment.check_invariants
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(run_staged_job(Width, make_application))

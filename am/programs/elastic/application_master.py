@@ -1,0 +1,65 @@
+"""The AM process: python -m am.programs.elastic.application_master, with its job in the work directory."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from am.client.environment import AMEnvironment
+from am.client.launching import python_launch_context
+from am.core.actions import Action
+from am.core.events import Event, HeartbeatDone
+from am.programs.elastic.core import Elastic, ElasticAction, ElasticPlan, EnqueueTasks, RequeueTasks
+from am.programs.elastic.spool import Spool
+from am.programs.staged_job import StagedJob, run_staged_job
+from yarn.containers import ContainerLaunchContext
+
+
+class ElasticApplicationMaster:
+    """An Application: the core, and the spool, which is scanned with each heartbeat."""
+
+    def __init__(self, job: StagedJob[ElasticPlan], *, check_invariants: bool = False) -> None:
+        self._spool = Spool(Path(job.staging))
+        self._spool.make()
+        # The workers of an earlier attempt have ended with it.
+        self._spool.requeue_all()
+        self._core = Elastic(
+            job.plan, lambda: worker_launch_context(job), self._spool.count(), check_invariants=check_invariants
+        )
+
+    def progress(self) -> float:
+        return self._core.progress()
+
+    def handle(self, event: Event, now_ms: int) -> list[Action]:
+        actions = self._core.handle(event, now_ms)
+        if isinstance(event, HeartbeatDone):
+            actions += self._core.handle(self._spool.scan(), now_ms)
+        return [action for action in map(self._carry_out, actions) if action is not None]
+
+    def _carry_out(self, action: ElasticAction) -> Action | None:
+        match action:
+            case EnqueueTasks(first, last):
+                self._spool.enqueue(first, last)
+                return None
+            case RequeueTasks(worker):
+                self._spool.requeue(worker)
+                return None
+            case _:
+                return action
+
+
+def worker_launch_context(job: StagedJob[ElasticPlan]) -> ContainerLaunchContext:
+    return python_launch_context(
+        "am.programs.elastic.worker",
+        ("--staging", job.staging),
+        environment=job.environment,
+        local_resources=job.files,
+    )
+
+
+def make_application(job: StagedJob[ElasticPlan], environment: AMEnvironment) -> ElasticApplicationMaster:
+    return ElasticApplicationMaster(job, check_invariants=environment.check_invariants)
+
+
+if __name__ == "__main__":
+    sys.exit(run_staged_job(ElasticPlan, make_application))

@@ -1,0 +1,229 @@
+"""The AM of a map-reduce job with its files: journal, reports, commits and status. The test acts as RM and NMs."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from am.core.actions import Action, Finish, Launch, Leave, RequestContainer
+from am.core.events import (
+    AllocatedContainer,
+    ContainersAllocated,
+    ContainersCompleted,
+    HeartbeatDone,
+    NodesUpdated,
+    Registered,
+)
+from am.programs.mapreduce.application_master import MRAppMaster
+from am.programs.mapreduce.committer import OutputCommitter, part_name
+from am.programs.mapreduce.core.events import TaskReport
+from am.programs.mapreduce.core.job import Job, TaskAttemptId, TaskKind, parse_attempt_id, splits_of
+from am.programs.mapreduce.job_files import JobEnded, JobFiles, LineReader, MapOutput
+from tests.am.builders import APP, GB, container, ended, node_report
+from yarn.ids import ApplicationAttemptId, ContainerId
+from yarn.resource import Resource
+from yarn.states import FinalApplicationStatus, NodeState
+
+
+class JobRun:
+    """One AM after another over one staging directory, with two maps and one reduce."""
+
+    def __init__(self, tmp_path: Path) -> None:
+        self.output = tmp_path / "out"
+        staging = tmp_path / "staging"
+        staging.mkdir()
+        self.local = tmp_path / "local"
+        self.files = JobFiles(staging)
+        self.files.write_job(
+            Job(
+                "j", splits_of([("/text", 20)], 10), str(self.output), "cat", "cat", map_resource=GB, reduce_resource=GB
+            )
+        )
+        self.containers = 1
+        self.now_ms = 1_000_000
+        self.begin(1)
+
+    def begin(self, attempt: int) -> None:
+        self.attempt = attempt
+        self.master = MRAppMaster(self.files.staging, ApplicationAttemptId(APP, attempt), self.now_ms)
+        self.wanted: list[RequestContainer] = []
+        self.running: dict[ContainerId, TaskAttemptId] = {}
+        self.last: list[Action] = []
+
+    def deliver(self, *events: Any) -> list[Action]:
+        self.last = [action for event in events for action in self.master.handle(event, self.now_ms)]
+        for action in self.last:
+            match action:
+                case RequestContainer():
+                    self.wanted.append(action)
+                case Launch(given, context):
+                    words = context.commands[0].split()
+                    self.running[given.id] = parse_attempt_id(words[words.index("--attempt") + 1])
+        return self.last
+
+    def register(self) -> None:
+        self.deliver(Registered(GB, "root.default"))
+
+    def beat(self) -> list[Action]:
+        self.now_ms += 1000
+        return self.deliver(HeartbeatDone(Resource(4096, 4), 2))
+
+    def place(self, host: str = "n1") -> None:
+        while self.wanted:
+            ask = self.wanted.pop(0)
+            self.containers += 1
+            given = container(self.containers, host, priority=ask.request.priority)
+            self.deliver(ContainersAllocated((AllocatedContainer(given, ask.request),)))
+
+    def succeed(self, kind: TaskKind) -> list[Action]:
+        """Every running task of that kind writes its files and its report, and ends with 0."""
+        actions: list[Action] = []
+        for container_id, attempt_id in list(self.running.items()):
+            if attempt_id.task_id.kind is kind:
+                del self.running[container_id]
+                self.files.write_report(attempt_id, TaskReport(output=str(self.write(attempt_id))))
+                actions += self.deliver(ContainersCompleted((ended(container_id.number),)))
+        return actions
+
+    def write(self, attempt_id: TaskAttemptId) -> Path:
+        if attempt_id.task_id.kind is TaskKind.MAP:
+            directory = self.local / str(attempt_id)
+            directory.mkdir(parents=True)
+            (directory / "file.out.index").touch()
+            return directory
+        directory = OutputCommitter(self.output).make_attempt_directory(attempt_id)
+        (directory / part_name(attempt_id.task_id)).write_text(str(attempt_id))
+        return directory
+
+    def outputs(self) -> list[object]:
+        return list(LineReader(self.files.outputs(self.attempt)).read_new())
+
+    def status(self) -> dict[str, Any]:
+        status: dict[str, Any] = json.loads(self.files.status.read_text())
+        return status
+
+    def run(self) -> list[Action]:
+        """Run the job from its current state to its end."""
+        for _ in range(5):
+            if self.last and isinstance(self.last[-1], Finish | Leave):
+                return self.last
+            self.beat()
+            self.place()
+            self.succeed(TaskKind.MAP)
+            self.succeed(TaskKind.REDUCE)
+        raise AssertionError("not over")
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> JobRun:
+    run = JobRun(tmp_path)
+    run.register()
+    return run
+
+
+SUCCEEDED = Finish(FinalApplicationStatus.SUCCEEDED)
+
+
+def test_a_job_ends_with_its_output_in_place(run: JobRun) -> None:
+    assert run.run()[-1] == SUCCEEDED
+    assert sorted(path.name for path in run.output.iterdir()) == ["_SUCCESS", "part-r-00000"]
+    assert run.status()["state"] == "SUCCEEDED"
+    assert [type(record) for record in run.outputs()] == [MapOutput, MapOutput, JobEnded]
+
+
+def test_a_task_is_launched_as_its_own_attempt_in_this_staging_directory(run: JobRun) -> None:
+    run.place()
+    (launch,) = [action for action in run.last if isinstance(action, Launch)]
+    command = launch.launch_context.commands[0]
+    assert f"-P -m am.programs.mapreduce.task --staging {run.files.staging} --attempt attempt_" in command
+    assert command.endswith("1><LOG_DIR>/stdout 2><LOG_DIR>/stderr")
+    assert "PYTHONPATH" in launch.launch_context.environment
+
+
+def test_the_status_shows_tasks_and_nodes(run: JobRun) -> None:
+    run.place("n7")
+    run.beat()
+    status = run.status()
+    assert (status["state"], status["maps"]["RUNNING"], status["reduces"]["PENDING"]) == ("RUNNING", 2, 1)
+    assert {attempt["node"] for attempt in status["attempts"]} == {"n7:45454"}
+    assert status["application"] == str(APP)
+
+
+def test_a_lost_nodes_output_is_withdrawn_from_the_reduces(run: JobRun) -> None:
+    run.place()
+    run.succeed(TaskKind.MAP)
+    run.deliver(NodesUpdated((node_report("n1", NodeState.LOST),)))
+    withdrawn = [record for record in run.outputs() if isinstance(record, MapOutput) and not record.directory]
+    assert len(withdrawn) == 2
+    run.beat()
+    assert run.status()["lost_outputs"] == 2
+    assert run.run()[-1] == SUCCEEDED
+
+
+def test_a_second_attempt_repeats_only_what_is_missing(run: JobRun) -> None:
+    run.place()
+    container_id = next(iter(run.running))
+    attempt_id = run.running.pop(container_id)
+    run.files.write_report(attempt_id, TaskReport(output=str(run.write(attempt_id))))
+    run.deliver(ContainersCompleted((ended(container_id.number),)))
+    run.begin(2)
+    run.register()
+    assert len(run.wanted) == 1
+    assert next(record for record in run.outputs() if isinstance(record, MapOutput)).attempt_id == attempt_id
+    assert run.run()[-1] == SUCCEEDED
+    status = run.status()
+    assert status["recovered_tasks"] == 1
+    assert [a["why"] for a in status["attempts"]].count("its ApplicationMaster ended") == 1
+
+
+def test_a_second_attempt_remakes_output_that_is_gone(run: JobRun) -> None:
+    run.place()
+    run.succeed(TaskKind.MAP)
+    for index in run.local.glob("*/file.out.index"):
+        index.unlink()
+    run.begin(2)
+    run.register()
+    assert len(run.wanted) == 2
+
+
+def test_a_second_attempt_after_the_commit_only_unregisters(run: JobRun) -> None:
+    run.run()
+    run.begin(2)
+    assert run.deliver(Registered(GB, "root.default")) == [SUCCEEDED]
+    assert run.master.progress() == 1.0
+
+
+def test_an_attempt_with_a_successor_exits(run: JobRun) -> None:
+    run.place()
+    run.files.take_charge(2)
+    (leave,) = run.succeed(TaskKind.MAP)[:1]
+    assert isinstance(leave, Leave)
+    assert "attempt 2" in leave.reason
+
+
+def test_output_that_cannot_be_committed_is_a_failure_of_the_attempt(run: JobRun) -> None:
+    run.place()
+    run.succeed(TaskKind.MAP)
+    run.beat()
+    run.place()
+    ((container_id, attempt_id),) = run.running.items()
+    run.files.write_report(attempt_id, TaskReport(output="/nowhere"))
+    run.deliver(ContainersCompleted((ended(container_id.number),)))
+    run.beat()
+    (failed,) = [attempt for attempt in run.status()["attempts"] if attempt["state"] == "FAILED"]
+    assert "Task commit failed" in failed["why"]
+    run.running.clear()
+    assert run.run()[-1] == SUCCEEDED
+
+
+def test_an_output_directory_that_cannot_be_created_fails_the_job(tmp_path: Path) -> None:
+    """JobImpl: a job whose set-up fails has failed; there is no other attempt."""
+    (tmp_path / "out").write_text("a file")
+    run = JobRun(tmp_path)
+    (finish,) = run.deliver(Registered(GB, "root.default"))
+    assert isinstance(finish, Finish)
+    assert finish.final_status is FinalApplicationStatus.FAILED
+    assert finish.diagnostics.startswith("Job setup failed : ")
