@@ -179,7 +179,9 @@ class FakeNodeManager:
 async def served(handler: FakeResourceManager | FakeNodeManager) -> AsyncIterator[NodeId]:
     """Serve a fake handler; yields its address."""
     server = RpcServer(Address("127.0.0.1", 0))
-    rpcs = ApplicationMasterProtocol.rpcs if isinstance(handler, FakeResourceManager) else ContainerManagementProtocol.rpcs
+    rpcs = (
+        ApplicationMasterProtocol.rpcs if isinstance(handler, FakeResourceManager) else ContainerManagementProtocol.rpcs
+    )
     server.add(rpcs, handler, lambda caller: None)
     port = await server.start()
     try:

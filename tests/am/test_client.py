@@ -25,8 +25,6 @@ from am.core.events import (
 )
 from am.core.requests import ContainerRequest
 from tests.am.builders import GB, container, container_id, ended, reply
-from tests.am.played_servers import PlayedManager, served
-from wire.protocols.master import ApplicationMasterProtocol
 from tests.am.fake_servers import FakeResourceManager, served
 from wire.protocols.master import ApplicationMasterProtocol
 from yarn.configuration import Configuration

@@ -10,10 +10,8 @@ from am.client.environment import AMEnvironment
 from tests.am.builders import ATTEMPT, container_id
 from wire.credentials import Credentials
 from wire.hadoop_xml import to_xml
-from yarn.containers import AMRM_KIND, Token
-from wire.token_kinds import AMRM_KIND
 from yarn.configuration import Configuration
-from yarn.containers import Token
+from yarn.containers import AMRM_KIND, Token
 from yarn.errors import YarnException
 from yarn.settings.yarnling import CHECK_INVARIANTS
 

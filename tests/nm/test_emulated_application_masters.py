@@ -13,9 +13,6 @@ from nm.core.emulation import EmulationTable, Match, Rule, Stage
 from nm.core.events import ContainerExited, ContainerLaunched, Event
 from nm.emulation.application_master import AM_FAILED, EmulatedApplicationMasters
 from nm.emulation.launcher import EmulatedLauncher
-from tests.am.played_servers import PlayedManager, served
-from nm.emulation.master import MASTER_FAILED, EmulatedMasters
-from nm.launcher.emulated_launcher import EmulatedLauncher
 from tests.am.fake_servers import FakeResourceManager, served
 from tests.nm.nodes import container_id
 from wire.channel import Channels

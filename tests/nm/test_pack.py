@@ -9,8 +9,6 @@ import pytest
 
 from nm.shell.daemon import hosting
 from nm.shell.node_host import NodeHost
-from tests.nm.lone_node import WAIT_S, lone_nodes, node_configuration, played_resource_manager
-from wire.protocols.container_management import ContainerManagementProtocol
 from tests.nm.lone_node import WAIT_S, fake_resource_manager, lone_nodes, node_configuration
 from wire.protocols.container_management import ContainerManagementProtocol
 from wire.server import RpcServer

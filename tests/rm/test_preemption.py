@@ -51,8 +51,6 @@ def test_containers_are_requested_from_the_am_first_and_killed_later() -> None:
     preempted = pass_time(rm, 3000)
     steps = {(effect.step, effect.reason, effect.serves) for effect in preempted}
     assert steps == {("requested", "GUARANTEE", "root.b")}
-        ("requested", "GUARANTEE", "root.b")
-    }
     message = rm.allocate(early).preemption
     assert message is not None
     assert {container_id.number for container_id in message.negotiable} == {5, 6, 7}

@@ -50,8 +50,8 @@ class ObstacleReport(Struct, frozen=True):
     """One check that refused a container when it was last made. `node_id` None: on every node.
 
     `subject` is the application, its user or the path of a queue; `reason` a constant
-    (rm.scheduler.model.refusals), `message` Hadoop's sentence. `asked` is what was compared with `bound`; what they count
-    depends on the reason.
+    (rm.scheduler.model.refusals), `message` Hadoop's sentence. `asked` is what was compared with `bound`; what they
+    count depends on the reason.
     """
 
     scope: ObstacleScope
