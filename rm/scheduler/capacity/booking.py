@@ -62,10 +62,12 @@ def book(
     if partition and not container.partition:
         leaf.borrowed.setdefault(partition, {})[container.id] = container
     leaf.users.change_used(application.user, partition, amount)
-    for parent in leaf.parent.and_parents():
+    parent: ParentQueue | None = leaf.parent
+    while parent is not None:
         parent.book_container(partition, amount)
         if parent.context.killables.is_used:
             _enforce_maximum(parent, partition, applications)
+        parent = parent.parent
 
 
 def unbook(
@@ -79,8 +81,10 @@ def unbook(
         if not borrowed:
             del leaf.borrowed[partition]
     leaf.users.change_used(application.user, partition, -amount)
-    for parent in leaf.parent.and_parents():
+    parent: ParentQueue | None = leaf.parent
+    while parent is not None:
         parent.unbook_container(partition, amount)
+        parent = parent.parent
 
 
 def _enforce_maximum(queue: ParentQueue, partition: str, applications: ApplicationTable) -> None:

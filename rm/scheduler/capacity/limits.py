@@ -47,7 +47,9 @@ def set_current_limit(leaf: LeafQueue, limit: Resource) -> None:
     """Store the leaf's limit of this visit or update: the given one, but at most its maximum in whole containers."""
     context = leaf.context
     down = leaf.capacities.default.effective_maximum_down
-    leaf.store_current_limit(context.calculator.min_of(context.cluster_resource, down, limit))
+    limit = context.calculator.min_of(context.cluster_resource, down, limit)
+    if limit != leaf.current_limit:
+        leaf.store_current_limit(limit)
 
 
 # Users
@@ -64,7 +66,8 @@ def note_user_limit(
     if user is None:
         return leaf.context.none
     limit = known if known is not None else limit_of(leaf.users, application.user, partition, mode)
-    leaf.store_copied_limit()
+    if leaf.copied_limit is not leaf.current_limit:
+        leaf.store_copied_limit()
     if not is_captured(leaf, application):
         last = application.headroom_provider
         if last is not None and last.leaf is leaf and last.application is application:
@@ -100,7 +103,7 @@ def limit_of(
         # For weight 1 this changes nothing: the limit is in whole containers already.
         calculator, smallest = users.context.calculator, users.context.minimum_allocation
         limit = calculator.multiply_and_normalize_down(limit, user.weight, smallest)
-    if user is not None and active_only:
+    if user is not None and active_only and user.limit != limit:
         users.store_limit(user, limit)
     return limit
 
@@ -113,10 +116,10 @@ def _compute_limit(users: UsersManager, partition: str, mode: SchedulingMode, *,
     own = shape.capacities.at(partition)
     guaranteed = own.effective_minimum
     capacity = calculator.max_of(whole, guaranteed, required)
-    consumed = calculator.multiply_and_normalize_up(whole, users.consumed_ratio(partition), required)
+    consumed = calculator.multiply_and_normalize_up(whole, users.consumed_ratios.get(partition, 0.0), required)
     current = capacity if calculator.less(whole, consumed, capacity) else consumed + required
     if active_only:
-        base, weights = users.used_by_active(partition) + required, users.active_weights
+        base, weights = users.used_by_active.used(partition) + required, users.active_weights
     else:
         base, weights = current, users.all_weights
     fair_share = calculator.divide_and_ceil(base, weights)

@@ -289,30 +289,30 @@ class FiCaSchedulerApp:
     def add_missed_non_partitioned(self, key: SchedulerKey) -> int:
         """Count a visit for a key that requests no label; returns the count."""
         missed = self.missed_non_partitioned[key] = self.missed_non_partitioned.get(key, 0) + 1
-        self._context.note_change()
+        self._context.change_count += 1
         return missed
 
     def count_opportunity(self, key: SchedulerKey) -> None:
         """A node was offered to the key (addSchedulingOpportunity)."""
         self.opportunities[key] = self.opportunities.get(key, 0) + 1
-        self._context.note_change()
+        self._context.change_count += 1
 
     def capture_headroom(self, user: User) -> None:
         """Compute its headroom from its leaf and this entry of its user from now on."""
         self.headroom_provider = HeadroomProvider(user, self.leaf, self)
-        self._context.note_change()
+        self._context.change_count += 1
 
     def note_passed(self, node_id: NodeId, key: SchedulerKey) -> None:
         """The node's next visit starts after this key. Entries of removed nodes are dropped with all others."""
         if len(self.passed_keys) > self._context.node_count:
             self.passed_keys.clear()
         self.passed_keys[node_id] = key
-        self._context.note_change()
+        self._context.change_count += 1
 
     def forget_passed(self, node_id: NodeId) -> None:
         """The node's next visit starts with the first key."""
         if self.passed_keys.pop(node_id, None) is not None:
-            self._context.note_change()
+            self._context.change_count += 1
 
     def reserve(self, key: SchedulerKey, container: RMContainer, partition: str) -> None:
         """Add a reservation of the container's size on its node."""

@@ -12,7 +12,7 @@ from __future__ import annotations
 from bisect import bisect_left, insort
 from collections.abc import Iterable, Iterator
 from math import log, log1p
-from typing import TypeAlias
+from typing import ClassVar, TypeAlias
 
 from rm.scheduler.config.queue_configuration import (
     FAIR,
@@ -50,6 +50,9 @@ class FifoOrderingPolicy:
 
     __slots__ = ("_entries", "_keys", "_recovering_first", "listener")
 
+    is_same_for_all_partitions: ClassVar[bool] = True
+    """True if nodes of all partitions are offered to the same applications."""
+
     def __init__(self, *, recovering_first: bool = False) -> None:
         self._recovering_first = recovering_first
         self._entries: list[Entry] = []
@@ -74,11 +77,6 @@ class FifoOrderingPolicy:
     def entry_of(self, application: FiCaSchedulerApp) -> Entry:
         """The entry of an application in the list."""
         return self._keys[id(application)], application
-
-    @property
-    def is_same_for_all_partitions(self) -> bool:
-        """True if nodes of all partitions are offered to the same applications."""
-        return True
 
     def key_of(self, application: FiCaSchedulerApp) -> OrderKey:
         """The key that its present state gives the application."""
@@ -192,13 +190,11 @@ class PartitionedFifoOrderingPolicy(FifoOrderingPolicy):
 
     __slots__ = ("_exclusive",)
 
+    is_same_for_all_partitions: ClassVar[bool] = False
+
     def __init__(self, exclusive: Iterable[str]) -> None:
         super().__init__()
         self._exclusive = frozenset(exclusive)
-
-    @property
-    def is_same_for_all_partitions(self) -> bool:
-        return False
 
     def offers(self, partition: str) -> Iterator[FiCaSchedulerApp]:
         """The applications on the partition's list."""

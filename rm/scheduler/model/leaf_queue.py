@@ -108,16 +108,14 @@ class LeafQueue(CSQueue):
         return list(dict.fromkeys((*self.configuration.accessible_labels, NO_LABEL)))
 
     def store_current_limit(self, limit: Resource) -> None:
-        """Keep the limit of this visit."""
-        if limit != self.current_limit:
-            self.current_limit = limit
-            self.context.note_change()
+        """Set the limit of this visit."""
+        self.current_limit = limit
+        self.context.note_change()
 
     def store_copied_limit(self) -> None:
         """Copy the current limit."""
-        if self.copied_limit is not self.current_limit:
-            self.copied_limit = self.current_limit
-            self.context.note_change()
+        self.copied_limit = self.current_limit
+        self.context.note_change()
 
     # What was refused to its applications
 

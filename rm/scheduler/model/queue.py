@@ -6,7 +6,6 @@ in rm.scheduler.placement. LeafQueue is in leaf_queue.py.
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
 from enum import Enum
 from typing import TypeAlias
@@ -58,7 +57,7 @@ LastOfKey: TypeAlias = float | AbsoluteCapacity
 OrderKey: TypeAlias = tuple[bool, float, LastOfKey] | tuple[bool, bool, int, float, LastOfKey]
 
 
-class CSQueue(ABC):
+class CSQueue:
     """A queue. Its shares and amounts are set by rm.scheduler.capacity.queue_update once it is in the tree.
 
     `reserved_metric` counts reservations on nodes without label only (QueueMetrics.reservedMB). `losses`: what was
@@ -116,13 +115,13 @@ class CSQueue(ABC):
         """True if it was created on demand."""
         return self.configuration.is_dynamic
 
-    @abstractmethod
     def application_total(self) -> int:
         """Applications that keep the queue from being stopped or removed."""
+        raise NotImplementedError
 
-    @abstractmethod
     def runnable_total(self) -> int:
         """Attempts that count for max-parallel-apps."""
+        raise NotImplementedError
 
     def and_above(self) -> Iterator[CSQueue]:
         """This queue, its parent, and so on up to the root."""

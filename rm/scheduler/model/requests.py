@@ -217,11 +217,11 @@ class AppSchedulingInfo:
         of_key = self._by_key[key]
         rows_before = len(of_key.rows)
         changes: list[Change] = []
-        names = {NodeType.OFF_SWITCH: (), NodeType.RACK_LOCAL: (rack,), NodeType.NODE_LOCAL: (host, rack)}[kind]
-        taken = tuple(of_key.take_one(name) for name in names)
-        any_terms = self._take_any(key, of_key, changes)
+        names = () if kind is NodeType.OFF_SWITCH else (rack,) if kind is NodeType.RACK_LOCAL else (host, rack)
+        terms = [of_key.take_one(name) for name in names]
+        terms.append(self._take_any(key, of_key, changes))
         self.row_count += len(of_key.rows) - rows_before
-        return (*taken, any_terms), changes
+        return tuple(terms), changes
 
     def stop(self) -> list[PendingChanged]:
         """The attempt is over. Returns what was pending, which its queues no longer have; `usage` keeps it."""
@@ -282,8 +282,9 @@ class AppSchedulingInfo:
             del of_key.rows[ANY]
             if not of_key.rows:
                 del self._by_key[key]
-        self._change_pending(row.terms.partition, -row.terms.capability, changes)
-        return row.terms
+        terms = row.terms
+        self._change_pending(terms.label or NO_LABEL, -terms.capability, changes)
+        return terms
 
 
 class SortedKeys:

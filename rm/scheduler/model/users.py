@@ -69,25 +69,27 @@ class QueueShape:
 class UsersManager:
     """All users of a leaf. `version` counts the changes that can change a limit.
 
-    `limits` {(partition, respects exclusivity, active users only): (version, limit for weight 1)}.
+    `limits` {(partition, respects exclusivity, active users only): (version, limit for weight 1)}. `consumed_ratios`
+    {partition: sum of the users' shares of it, in 32 bits}. `active_weights`, `all_weights`: sums of weights;
+    `used_by_active`: what active users hold.
     """
 
     __slots__ = (
         "_active",
         "_active_peak",
-        "_active_weights",
-        "_all_weights",
         "_applications",
         "_idle",
-        "_ratios",
-        "_used_by_active",
         "_used_by_idle",
         "_users_peak",
         "_waiting_changed",
+        "active_weights",
+        "all_weights",
+        "consumed_ratios",
         "context",
         "limits",
         "only_pending_count",
         "shape",
+        "used_by_active",
         "users",
         "version",
     )
@@ -104,11 +106,11 @@ class UsersManager:
         self._active: dict[str, None] = {}
         self._active_peak = 0
         self._idle: dict[str, None] = {}
-        self._active_weights = 0.0
-        self._all_weights = 0.0
-        self._used_by_active = ResourceUsage(context.none)
+        self.active_weights = 0.0
+        self.all_weights = 0.0
+        self.used_by_active = ResourceUsage(context.none)
         self._used_by_idle = ResourceUsage(context.none)
-        self._ratios: dict[str, float] = {}
+        self.consumed_ratios: dict[str, float] = {}
         self.limits: dict[tuple[str, bool, bool], tuple[int, Resource]] = {}
 
     # Entries
@@ -119,7 +121,7 @@ class UsersManager:
         if user is None:
             user = self.users[name] = User(name, self.shape.weights.get(name, 1.0), self.context.none)
             self._users_peak = max(self._users_peak, len(self.users))
-            self._all_weights = self._all_weights_now()
+            self.all_weights = self._all_weights_now()
             self._idle[name] = None
         return user
 
@@ -149,8 +151,8 @@ class UsersManager:
         self.users.pop(name, None)
         self._active.pop(name, None)
         self._idle.pop(name, None)
-        self._active_weights = self._active_weights_now()
-        self._all_weights = self._all_weights_now()
+        self.active_weights = self._active_weights_now()
+        self.all_weights = self._all_weights_now()
 
     def is_active(self, name: str) -> bool:
         """True if the user counts in the fair share."""
@@ -165,8 +167,8 @@ class UsersManager:
         """Apply newly configured weights."""
         for user in self.users.values():
             user.weight = self.shape.weights.get(user.name, 1.0)
-        self._active_weights = self._active_weights_now()
-        self._all_weights = self._all_weights_now()
+        self.active_weights = self._active_weights_now()
+        self.all_weights = self._all_weights_now()
         self.version += 1
 
     # Active users
@@ -185,8 +187,8 @@ class UsersManager:
                 del self._idle[name]
                 self._active[name] = None
                 self._active_peak = max(self._active_peak, len(self._active))
-                self._active_weights = self._active_weights_now()
-                _move_used(user, self._used_by_idle, self._used_by_active)
+                self.active_weights = self._active_weights_now()
+                _move_used(user, self._used_by_idle, self.used_by_active)
         applications[application_id] = None
 
     def deactivate_application(self, name: str, application_id: ApplicationId) -> None:
@@ -203,8 +205,8 @@ class UsersManager:
         if user is not None and name in self._active:
             del self._active[name]
             self._idle[name] = None
-            self._active_weights = self._active_weights_now()
-            _move_used(user, self._used_by_active, self._used_by_idle)
+            self.active_weights = self._active_weights_now()
+            _move_used(user, self.used_by_active, self._used_by_idle)
 
     # Usage
 
@@ -213,14 +215,14 @@ class UsersManager:
         user = self.get_or_add(name)
         part = user.usage.booked(partition)
         part.used = part.used + amount
-        total = (self._used_by_active if name in self._active else self._used_by_idle).booked(partition)
+        total = (self.used_by_active if name in self._active else self._used_by_idle).booked(partition)
         total.used = total.used + amount
         self.version += 1
         whole = self.context.partition_resource(partition)
         ratio = self.context.calculator.ratio(part.used, whole)
         delta = f32(ratio - user.ratios.get(partition, 0.0))
         user.ratios[partition] = ratio
-        self._ratios[partition] = f32(self._ratios.get(partition, 0.0) + delta)
+        self.consumed_ratios[partition] = f32(self.consumed_ratios.get(partition, 0.0) + delta)
         return user
 
     def rebuild_ratio(self, partition: str) -> None:
@@ -232,13 +234,12 @@ class UsersManager:
             ratio = self.context.calculator.ratio(user.usage.used(partition), whole)
             user.ratios[partition] = ratio
             consumed = f32(consumed + ratio)
-        self._ratios[partition] = consumed
+        self.consumed_ratios[partition] = consumed
 
     def store_limit(self, user: User, limit: Resource) -> None:
-        """Keep the limit in the user's entry."""
-        if user.limit != limit:
-            user.limit = limit
-            self.context.note_change()
+        """Set the limit in the user's entry."""
+        user.limit = limit
+        self.context.note_change()
 
     def count_waiting(self) -> None:
         """Count users who only wait for activation, when a limit is computed; until then the count is out of date."""
@@ -247,26 +248,6 @@ class UsersManager:
             self.only_pending_count = sum(
                 user.pending_applications > 0 and user.active_applications <= 0 for user in self.users.values()
             )
-
-    # Sums for the limits
-
-    def consumed_ratio(self, partition: str) -> float:
-        """The sum of the users' shares of the partition, in 32 bits."""
-        return self._ratios.get(partition, 0.0)
-
-    def used_by_active(self, partition: str) -> Resource:
-        """What active users hold of the partition."""
-        return self._used_by_active.used(partition)
-
-    @property
-    def active_weights(self) -> float:
-        """The sum of the weights of active users."""
-        return self._active_weights
-
-    @property
-    def all_weights(self) -> float:
-        """The sum of the weights of all users."""
-        return self._all_weights
 
     def _all_weights_now(self) -> float:
         if not self.shape.weights:

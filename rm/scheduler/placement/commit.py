@@ -40,7 +40,7 @@ class Commit:
     def commit(self, proposal: Proposal) -> bool:
         """Book the proposal; False if a limit refuses it."""
         context = self._context
-        context.note_change()
+        context.change_count += 1
         refusal = refusal_at_commit(proposal, self._applications, context)
         if refusal is not None:
             reason, asked, bound = refusal

@@ -14,7 +14,8 @@ Three kinds of work are left out, and the decisions are the same as without
 from __future__ import annotations
 
 from bisect import insort
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from operator import itemgetter
 
 from rm.scheduler.capacity.limits import is_captured
 from rm.scheduler.model.application import FiCaSchedulerApp
@@ -25,6 +26,8 @@ from rm.scheduler.model.node import SchedulerNode
 from rm.scheduler.model.users import CachedUserLimit
 from yarn.ids import ApplicationId, NodeId
 from yarn.resource import Resource
+
+_application_of: Callable[[Entry], FiCaSchedulerApp] = itemgetter(1)
 
 
 class VisitMemo:
@@ -40,12 +43,11 @@ class VisitMemo:
         """True if a visit of the node would do nothing: nothing has changed since one did nothing."""
         return self._settled.get(node.node_id) == self._context.change_count
 
-    def settle(self, node: SchedulerNode, change_count: int) -> None:
-        """A visit that began at this change count is over. Entries of removed nodes are dropped with all others."""
-        if change_count == self._context.change_count:
-            if len(self._settled) > self._context.node_count:
-                self._settled.clear()
-            self._settled[node.node_id] = change_count
+    def settle(self, node: SchedulerNode) -> None:
+        """A visit has done nothing. Entries of removed nodes are dropped with all others."""
+        if len(self._settled) > self._context.node_count:
+            self._settled.clear()
+        self._settled[node.node_id] = self._context.change_count
 
 
 class RefusedUsers:
@@ -126,19 +128,15 @@ def with_demand(order: FifoOrderingPolicy, partition: str) -> Iterator[FiCaSched
         # Each partition would need a first application of each user.
         return order.offers(partition)
     order.prepare()
-    return (application for _, application in _index_of(order).listed)
+    index = order.listener
+    if not isinstance(index, DemandIndex):
+        index = order.listener = DemandIndex(order)
+    return map(_application_of, index.listed)
 
 
 def rest(order: FifoOrderingPolicy, applications: Iterable[FiCaSchedulerApp]) -> None:
     """These applications were skipped by a walk and request nothing."""
-    if order.is_same_for_all_partitions:
-        index = _index_of(order)
+    index = order.listener
+    if isinstance(index, DemandIndex):
         for application in applications:
             index.rest(order.entry_of(application))
-
-
-def _index_of(order: FifoOrderingPolicy) -> DemandIndex:
-    index = order.listener
-    if not isinstance(index, DemandIndex):
-        index = order.listener = DemandIndex(order)
-    return index

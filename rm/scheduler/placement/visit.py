@@ -49,15 +49,16 @@ class Placement:
         Nothing is done if the outcome is known: nothing has changed since a visit that did nothing, or nothing is
         requested at all. In the latter case Hadoop's root queue would skip the node first of all.
         """
-        memo, change_count = self._memo, self._context.change_count
-        if memo.is_settled(node):
+        change_count = self._context.change_count
+        if self._memo.is_settled(node):
             return
         if node.reserved_container is None and not self.root.usage.is_pending() and not self._is_full(node):
             # Clear the root's earlier refusal of this node, as a visit would.
             self.root.refusals.clear(node.node_id)
         else:
             self.visit(node)
-        memo.settle(node, change_count)
+        if self._context.change_count == change_count:
+            self._memo.settle(node)
 
     def visit(self, node: SchedulerNode) -> None:
         """A proposal that the commit refused counts like a placed one, as in Hadoop, up to REFUSED_IN_A_ROW_MAX."""
