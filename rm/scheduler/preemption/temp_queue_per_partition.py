@@ -7,7 +7,7 @@ limit stores it, as in Hadoop.
 from __future__ import annotations
 
 from rm.scheduler.capacity.limits import limit_of
-from rm.scheduler.context import SchedulerContext
+from rm.scheduler.model.context import SchedulerContext
 from rm.scheduler.model.application import FiCaSchedulerApp
 from rm.scheduler.model.context import RESPECT
 from rm.scheduler.model.leaf_queue import LeafQueue
