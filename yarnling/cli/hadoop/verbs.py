@@ -75,7 +75,7 @@ def add_to(app: typer.Typer) -> None:
     app.command("version", help="Print the version, and the release of Hadoop that yarnling follows.")(_version)
     app.command(
         "rmadmin",
-        help="Administrate: refresh queues and nodes, change labels and node resources.",
+        help="Administer the cluster: refresh queues and nodes, change labels and node resources.",
         context_settings=PASS_ON,
         rich_help_panel=PANEL,
     )(_rmadmin)
