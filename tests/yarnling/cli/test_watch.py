@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -15,14 +15,14 @@ from yarn.protocols.master import AllocateRequest, AllocateResponse
 from yarn.protocols.tracker import NodeHeartbeatRequest, NodeHeartbeatResponse
 from yarn.resource import Resource
 from yarn.states import ContainerState, NodeAction
-from yarnling.cli.watch import Filter, Heartbeats, brief, change_in_one_line, in_one_line, readable
+from yarnling.cli.watch import Call, Filter, Heartbeats, StateChange, brief, change_in_one_line, in_one_line, readable
 
 APP = ApplicationId(1, 1)
 ATTEMPT = ApplicationAttemptId(APP, 1)
 NODE = "127.0.0.2:7"
 
 
-def call(**parts: Any) -> dict[str, Any]:
+def call(**parts: Any) -> Call:
     request = AllocateRequest(3, 0.5, (ResourceRequest(1, "*", Resource(1024, 1), 4),), (ContainerId(ATTEMPT, 2),))
     line = {
         "at_ms": 1_700_000_000_042,
@@ -34,7 +34,7 @@ def call(**parts: Any) -> dict[str, Any]:
         "reply": None,
         "error": None,
     }
-    return readable({**line, **parts})
+    return readable(cast(Call, {**line, **parts}))
 
 
 def test_a_call_in_one_line() -> None:
@@ -102,7 +102,7 @@ def test_numbers_are_rounded() -> None:
     assert brief({"cpu": 0.11599999666213989, "mb": 12.0, "share": 1e-9}) == "cpu=0.116 mb=12 share=0"
 
 
-CHANGE = {
+CHANGE: StateChange = {
     "at_ms": 1_700_000_000_042,
     "of": "ResourceManager",
     "kind": "RMApp",
@@ -134,7 +134,7 @@ def test_filters_of_state_changes(wanted: Filter, passes: bool) -> None:
     assert wanted.passes_change(CHANGE) is passes
 
 
-def beat(response_id: int, **parts: Any) -> dict[str, Any]:
+def beat(response_id: int, **parts: Any) -> Call:
     """A node's heartbeat, and its reply with `parts`; `containers` are the request's."""
     containers = parts.pop("containers", ())
     health = NodeHealth(True, "", response_id)
@@ -170,7 +170,7 @@ def test_heartbeats_without_news_are_quiet() -> None:
 def test_an_allocate_call_is_quiet_without_requests_and_containers() -> None:
     heartbeats = Heartbeats()
 
-    def allocate(response_id: int, asks: tuple[ResourceRequest, ...] = (), progress: float = 0.5) -> dict[str, Any]:
+    def allocate(response_id: int, asks: tuple[ResourceRequest, ...] = (), progress: float = 0.5) -> Call:
         request = AllocateRequest(response_id, progress, asks)
         reply = AllocateResponse(response_id + 1, Resource(response_id, 1), 2)
         return call(request=to_json(request), reply=to_json(reply))
