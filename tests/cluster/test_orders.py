@@ -1,4 +1,4 @@
-"""The verbs on the parts of a running cluster: each changes what `status` shows, or says why it cannot."""
+"""The verbs on the parts of a cluster, as typed: each changes what `status` tells, and says what stands in its way."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ pytestmark = pytest.mark.cluster
 
 @pytest.fixture(scope="module", autouse=True)
 def up(yarnling: Yarnling) -> Iterator[dict[str, Any]]:
-    """A cluster of two nodes with recovery; a test that removes a node brings it back."""
+    """Two nodes that keep their applications; who takes a node away brings it back."""
     small = ("--memory", "1024", "--vcores", "8")
     started = yarnling("up", "--nodes", "2", *small, "--recovery", "--fast", "--detach", "--json", *DEFINITIONS)
     assert started.returncode == 0, started.stderr
@@ -33,11 +33,11 @@ def up(yarnling: Yarnling) -> Iterator[dict[str, Any]]:
 
 
 def done(yarnling: Yarnling, *arguments: str) -> dict[str, Any]:
-    """The JSON of a verb that must succeed."""
+    """What a verb tells programs; it must succeed."""
     ran = yarnling(*arguments, "--json")
     assert ran.returncode == 0, ran.stderr
-    printed: dict[str, Any] = json.loads(ran.stdout)
-    return printed
+    told: dict[str, Any] = json.loads(ran.stdout)
+    return told
 
 
 def refused(yarnling: Yarnling, *arguments: str, status: int = 1) -> str:
@@ -49,7 +49,7 @@ def refused(yarnling: Yarnling, *arguments: str, status: int = 1) -> str:
 
 @pytest.fixture(scope="module")
 def client(up: dict[str, Any]) -> Iterator[BlockingClient]:
-    """Asks the ResourceManager without starting a command each time."""
+    """What the ResourceManager says, without a command's start for each look."""
     loop = LoopThread()
     addresses = {**up["addresses"]}
     conf = load_configuration(Path(up["conf_dir"]))
@@ -64,7 +64,7 @@ def client(up: dict[str, Any]) -> Iterator[BlockingClient]:
 
 
 def states(client: BlockingClient) -> dict[str, str]:
-    """{node id: state} as the ResourceManager reports them."""
+    """{node id: state} as the ResourceManager has them."""
     return {str(node.node_id): node.state.name for node in client.nodes()}
 
 
@@ -76,7 +76,7 @@ def started(client: BlockingClient, command: str, containers: int) -> Applicatio
 
 
 def running(client: BlockingClient, app_id: ApplicationId) -> list[ContainerId]:
-    """The running containers of the current attempt, the ApplicationMaster's first."""
+    """The running containers of its current attempt, the master's first."""
     found = client.containers(client.report(app_id).current_attempt_id)
     return sorted(container.container_id for container in found if container.state is ContainerState.RUNNING)
 
@@ -85,7 +85,7 @@ def succeeded(client: BlockingClient, app_id: ApplicationId) -> bool:
     return client.wait(app_id, timeout_s=60).final_status is FinalApplicationStatus.SUCCEEDED
 
 
-def test_nodes_are_added_and_removed_when_their_work_is_done(
+def test_nodes_join_and_leave_when_their_work_is_done(
     yarnling: Yarnling, client: BlockingClient, environment: dict[str, str], tmp_path: Path
 ) -> None:
     (joined,) = done(yarnling, "add-node", "--memory", "512")["nodes"]
@@ -106,7 +106,7 @@ def test_nodes_are_added_and_removed_when_their_work_is_done(
     eventually(lambda: states(client)[joined["node_id"]] == "RUNNING")
     with processes.running(*command, "--json", env=environment, stdout=subprocess.PIPE) as removing:
         eventually(lambda: states(client)[joined["node_id"]] == "DECOMMISSIONING")
-        assert len(running(client, app_id)) == 19, "no container is killed"
+        assert len(running(client, app_id)) == 19, "nothing is taken away"
         (tmp_path / "go").touch()
         assert removing.stdout is not None
         assert json.loads(removing.stdout.read())["state"] == "DECOMMISSIONED"
@@ -120,7 +120,7 @@ def test_nodes_are_added_and_removed_when_their_work_is_done(
     assert states(client)[back["node_id"]] == "SHUTDOWN"
 
 
-def test_containers_on_a_removed_node_are_killed_at_the_timeout(
+def test_what_runs_on_a_node_that_leaves_is_killed_at_its_timeout(
     yarnling: Yarnling, client: BlockingClient, tmp_path: Path
 ) -> None:
     (joined,) = done(yarnling, "add-node", "1", "--memory", "1024")["nodes"]
@@ -130,17 +130,19 @@ def test_containers_on_a_removed_node_are_killed_at_the_timeout(
     assert succeeded(client, app_id)
 
 
-def test_a_node_that_cannot_start_leaves_nothing_behind(yarnling: Yarnling) -> None:
+def test_a_node_that_cannot_join_leaves_nothing(yarnling: Yarnling) -> None:
     before = done(yarnling, "status")
-    message = refused(yarnling, "add-node", "2", "--memory", "1")
-    assert "nm-" in message
-    assert "did not start" in message
+    told = refused(yarnling, "add-node", "2", "--memory", "1")
+    assert "nm-" in told
+    assert "did not start" in told
     after = done(yarnling, "status")
     assert after["cluster"] == before["cluster"]
     assert refused(yarnling, "add-node", "5000").count("must be") == 1
 
 
-def test_a_paused_node_is_shown_as_paused(yarnling: Yarnling, client: BlockingClient, up: dict[str, Any]) -> None:
+def test_a_node_that_hangs_is_told_from_one_that_runs(
+    yarnling: Yarnling, client: BlockingClient, up: dict[str, Any]
+) -> None:
     node_id = up["nodes"][1]["node_id"]
     assert done(yarnling, "pause-node", "2")["node_id"] == node_id
     assert "nm-2 is paused already (resume-node 2)" in refused(yarnling, "pause-node", "nm-2")
@@ -154,7 +156,7 @@ def test_a_paused_node_is_shown_as_paused(yarnling: Yarnling, client: BlockingCl
     assert "nm-2 is not paused (pause-node 2 does that)" in refused(yarnling, "resume-node", "2")
 
 
-def test_a_killed_node_is_restarted(yarnling: Yarnling, client: BlockingClient, up: dict[str, Any]) -> None:
+def test_a_killed_node_is_started_again(yarnling: Yarnling, client: BlockingClient, up: dict[str, Any]) -> None:
     assert "nm-1 is running (kill-node 1 or remove-node 1 first)" in refused(yarnling, "restart-node", "1")
     killed = done(yarnling, "kill-node", "1")
     assert killed["pid"] == up["nodes"][0]["process"]["pid"]
@@ -167,7 +169,7 @@ def test_a_killed_node_is_restarted(yarnling: Yarnling, client: BlockingClient, 
     assert (entry["node_id"], entry["process"]["pid"]) == (back["node_id"], back["pid"])
 
 
-def test_a_killed_resource_manager_recovers_its_applications(
+def test_the_resource_manager_is_killed_and_takes_its_applications_up(
     yarnling: Yarnling, client: BlockingClient, tmp_path: Path
 ) -> None:
     assert "the ResourceManager is running (kill-rm ends it)" in refused(yarnling, "restart-rm")
@@ -182,8 +184,8 @@ def test_a_killed_resource_manager_recovers_its_applications(
     assert "NodeManager registers with it (yarnling restart-rm starts it)" in refused(yarnling, "add-node")
     shown = yarnling("status")
     assert (shown.returncode, remedy in shown.stderr, "nm-2" in shown.stdout) == (1, True, True)
-    status = yarnling("status", "--json")
-    assert (status.returncode, json.loads(status.stdout)["applications"]) == (1, None)
+    told = yarnling("status", "--json")
+    assert (told.returncode, json.loads(told.stdout)["applications"]) == (1, None)
     up_again = yarnling("restart-rm")
     assert up_again.returncode == 0, up_again.stderr
     assert "2 of 2 nodes are back" in up_again.stdout
@@ -193,9 +195,7 @@ def test_a_killed_resource_manager_recovers_its_applications(
     assert succeeded(client, app_id)
 
 
-def test_an_application_master_and_a_container_are_killed(
-    yarnling: Yarnling, client: BlockingClient, tmp_path: Path
-) -> None:
+def test_a_master_and_a_container_are_killed(yarnling: Yarnling, client: BlockingClient, tmp_path: Path) -> None:
     app_id = started(client, until(tmp_path / "go"), 2)
     master, task, _ = running(client, app_id)
     assert done(yarnling, "kill-container", str(task)) == {"container": str(task)}
@@ -211,7 +211,7 @@ def test_an_application_master_and_a_container_are_killed(
     assert "application_1_0001" in refused(yarnling, "kill-master", "application_1_0001")
 
 
-def test_without_recovery_a_restart_reports_the_loss(yarnling: Yarnling) -> None:
+def test_without_recovery_a_restart_says_what_is_lost(yarnling: Yarnling) -> None:
     named = ("--name", "forgetful")
     assert yarnling("up", "--fast", "--detach", *named).returncode == 0
     try:
