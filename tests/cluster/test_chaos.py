@@ -1,4 +1,4 @@
-"""`yarnling chaos` on real processes: what holds passes, what is broken on purpose fails, and some cannot be told."""
+"""`yarnling chaos` on real processes: runs that pass, fail, or are inconclusive."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ pytestmark = pytest.mark.cluster
 
 ROOT = Path(__file__).resolve().parents[2]
 QUICK = """
-about: The shortest that tells something.
+about: The shortest useful plan.
 cluster: {nodes: 2}
 work:
   - {program: batch, tasks: 2, seconds: 0.5}
@@ -38,18 +38,18 @@ faults:
 lasts: 0.6
 """
 ALWAYS = ("kill-node", "kill-master", "kill-rm", "partition-replies")
-"""A node, a master, the ResourceManager, the network; the others only as a soak."""
+"""One each for nodes, ApplicationMasters, the ResourceManager and the network; the others run only as a soak."""
 
 
 @pytest.fixture(autouse=True)
-def runs_are_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What runs leave, of those that fail or cannot be told too, goes the way of a test's files."""
+def runs_are_in_tmp_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Put the directories of runs that do not pass among the test's temporary files."""
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
 
 
 def chaos(*arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
-    """The command as a user types it."""
+    """Run the command."""
     return subprocess.run(
         [sys.executable, "-m", "yarnling", "chaos", *arguments],
         cwd=ROOT,
@@ -61,7 +61,7 @@ def chaos(*arguments: str, **variables: str) -> subprocess.CompletedProcess[str]
     )
 
 
-def told(result: subprocess.CompletedProcess[str]) -> dict[str, Any]:
+def printed(result: subprocess.CompletedProcess[str]) -> dict[str, Any]:
     (run,) = json.loads(result.stdout)
     return dict(run)
 
@@ -84,7 +84,7 @@ async def test_ready_made_plans_pass(name: str) -> None:
 @pytest.mark.soak
 @pytest.mark.parametrize("name", [name for name in plan_names() if name not in ALWAYS])
 def test_all_ready_made_plans_pass(name: str) -> None:
-    """Each in a process of its own: some of them make mounts."""
+    """Each in its own process, because some of them mount file systems."""
     result = chaos(name, "--seed", "1", "--json")
     assert result.returncode == 0 or "needs a mount of its own" in result.stdout, (result.stdout, result.stderr)
 
@@ -97,7 +97,7 @@ async def test_random_plans_pass(seed: int) -> None:
     assert run.judgement.verdict is not Verdict.FAIL, (run.judgement.reasons, run.directory)
 
 
-async def test_nothing_is_left_of_a_run_that_passes(tmp_path: Path) -> None:
+async def test_a_run_that_passes_leaves_nothing_behind(tmp_path: Path) -> None:
     plan = replace(find_plan(str(write(tmp_path, QUICK))), name="quick")
     run = await run_plan(plan, 1)
     assert (run.judgement.verdict, run.directory) == (Verdict.PASS, None), run.judgement.reasons
@@ -105,9 +105,9 @@ async def test_nothing_is_left_of_a_run_that_passes(tmp_path: Path) -> None:
     assert those_that_name(tmp_path) == []
 
 
-def test_an_expectation_that_is_not_met_fails_and_leaves_logs(tmp_path: Path) -> None:
+def test_a_failed_expectation_fails_the_run_and_keeps_its_logs(tmp_path: Path) -> None:
     result = chaos(str(write(tmp_path, QUICK + "expect: {nodes_lost: 1}")), "--json", "--keep", str(tmp_path / "kept"))
-    run = told(result)
+    run = printed(result)
     assert (result.returncode, run["verdict"]) == (1, "fail"), run
     assert run["reasons"] == ["nodes lost as expected: 0, expected 1"]
     assert run["command"] == f"yarnling chaos {tmp_path}/plan.yaml --seed {run['seed']}"
@@ -117,8 +117,8 @@ def test_an_expectation_that_is_not_met_fails_and_leaves_logs(tmp_path: Path) ->
     assert list((directory / "notes").iterdir())
 
 
-async def test_a_workload_that_loses_its_notes_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Lost on purpose: every second container ends well without having worked."""
+async def test_a_workload_that_skips_containers_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Broken on purpose: every second container exits with 0 without having run."""
     lossy = tmp_path / "lossy.sh"
     lossy.write_text(f'case "$2$CONTAINER_ID" in container*[02468]) exit 0;; esac\n. {SCRIPT}\n')
     monkeypatch.setattr("yarnling.chaos.notes.SCRIPT", lossy)
@@ -129,8 +129,8 @@ async def test_a_workload_that_loses_its_notes_fails(tmp_path: Path, monkeypatch
     assert reason.endswith("succeeded with 1 of 2 containers done")
 
 
-async def test_a_fault_that_finds_nobody_cannot_be_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The only application is submitted after the fault has given up."""
+async def test_a_fault_without_a_target_is_inconclusive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The only application is submitted after the fault has stopped waiting."""
     monkeypatch.setattr("yarnling.chaos.faults.TARGET_WAIT_S", 0.5)
     text = QUICK.replace("seconds: 0.5}", "seconds: 0.5, at: 2.5}")
     text = text.replace("{fault: pause-node, node: 2, at: 0.2, for: 0.3}", "{fault: kill-master, at: 0}")
@@ -140,13 +140,13 @@ async def test_a_fault_that_finds_nobody_cannot_be_told(tmp_path: Path, monkeypa
     assert list(judgement.reasons) == ["0.0 s kill-master could not be injected: no ApplicationMaster is running"]
 
 
-def test_a_cluster_that_does_not_come_up_cannot_be_told(tmp_path: Path) -> None:
+def test_a_cluster_that_does_not_start_is_inconclusive(tmp_path: Path) -> None:
     text = QUICK.replace("{nodes: 2}", "{nodes: 2, settings: {yarn.resourcemanager.address: 192.0.2.1:1}}")
     result = chaos(str(write(tmp_path, text)), "--json")
-    assert (result.returncode, told(result)["verdict"]) == (3, "cannot tell"), result.stdout
+    assert (result.returncode, printed(result)["verdict"]) == (3, "cannot tell"), result.stdout
 
 
-def test_what_is_no_plan_is_told_in_full(tmp_path: Path) -> None:
+def test_all_mistakes_of_a_plan_are_reported(tmp_path: Path) -> None:
     result = chaos(str(write(tmp_path, "wrok: []\nlasts: soon")))
     assert result.returncode == 2
     assert "plan.yaml:1: wrok: is not a valid key (did you mean work?" in result.stderr
@@ -155,7 +155,7 @@ def test_what_is_no_plan_is_told_in_full(tmp_path: Path) -> None:
     assert (nothing.returncode, "give a plan or --random" in nothing.stderr) == (2, True)
 
 
-def test_an_interrupted_run_leaves_nothing(tmp_path: Path) -> None:
+def test_an_interrupted_run_leaves_nothing_behind(tmp_path: Path) -> None:
     command = (*HEARING, sys.executable, "-m", "yarnling", "chaos", "kill-node", "--json")
     with running(*command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         assert process.stderr is not None
@@ -171,7 +171,7 @@ def test_an_interrupted_run_leaves_nothing(tmp_path: Path) -> None:
     assert those_that_name(tmp_path) == []
 
 
-def test_a_schedule_is_told_and_nothing_is_done() -> None:
+def test_a_schedule_is_printed_and_not_run() -> None:
     first, again = chaos("storm", "--schedule", "--seed", "7"), chaos("storm", "--schedule", "--seed", "7")
     assert first.returncode == 0
     assert first.stdout == again.stdout
@@ -179,7 +179,7 @@ def test_a_schedule_is_told_and_nothing_is_done() -> None:
     assert chaos("storm", "--schedule", "--seed", "8").stdout != first.stdout
 
 
-def test_what_the_documentation_shows(tmp_path: Path) -> None:
+def test_the_examples_of_the_documentation(tmp_path: Path) -> None:
     text = (ROOT / "docs" / "chaos.md").read_text()
     (plan,) = re.findall(r"^```yaml\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)
     (printed,) = re.findall(r"prints\n\n```\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)
@@ -189,19 +189,19 @@ def test_what_the_documentation_shows(tmp_path: Path) -> None:
     assert result.returncode == 0, (result.stdout, result.stderr)
 
 
-def test_the_documentation_tells_every_fault() -> None:
+def test_the_documentation_lists_every_fault() -> None:
     text = (ROOT / "docs" / "chaos.md").read_text()
     assert [name for name in KINDS if f"`{name}`" not in text] == []
 
 
-def test_the_list_tells_every_plan() -> None:
+def test_the_list_has_every_plan() -> None:
     listed = chaos("--list").stdout
     assert all(name in listed for name in plan_names())
     assert [entry["name"] for entry in json.loads(chaos("--list", "--json").stdout)] == plan_names()
 
 
-def test_notes_are_in_the_directory_that_is_kept(tmp_path: Path) -> None:
+def test_notes_are_in_the_kept_directory(tmp_path: Path) -> None:
     result = chaos(str(write(tmp_path, QUICK)), "--seed", "1", "--keep", str(tmp_path / "kept"), "--json")
     assert result.returncode == 0, result.stdout
-    lives = Notes(tmp_path / "kept" / "plan-1" / "notes").read()
-    assert {life.role for life in lives} == {Role.MASTER, Role.CONTAINER}
+    spans = Notes(tmp_path / "kept" / "plan-1" / "notes").read()
+    assert {span.role for span in spans} == {Role.MASTER, Role.CONTAINER}

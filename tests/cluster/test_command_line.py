@@ -1,4 +1,4 @@
-"""The command line on real clusters: what it prints, what it leaves, how it ends."""
+"""The command line on real clusters: output, exit statuses, and what is left behind."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ pytestmark = pytest.mark.cluster
 
 @pytest.fixture(scope="module")
 def up(yarnling: Yarnling) -> Iterator[dict[str, object]]:
-    """A detached cluster of two nodes, which `down` ends; its state as `up --json` told it."""
+    """The state, as printed by `up --json`, of a detached cluster of two nodes that `down` stops."""
     started = yarnling("up", "--nodes", "2", "--fast", "--detach", "--json", *DEFINITIONS)
     assert started.returncode == 0, started.stderr
     state: dict[str, object] = json.loads(started.stdout)
@@ -38,21 +38,21 @@ def up(yarnling: Yarnling) -> Iterator[dict[str, object]]:
     assert not names(directory)
 
 
-def test_up_tells_where_the_cluster_is(up: dict[str, object], environment: dict[str, str]) -> None:
+def test_up_prints_where_the_cluster_is(up: dict[str, object], environment: dict[str, str]) -> None:
     state_file = Path(environment["XDG_RUNTIME_DIR"]) / "yarnling" / "default.json"
     assert stat.S_IMODE(state_file.stat().st_mode) == 0o600
     assert json.loads(state_file.read_text())["directory"] == up["directory"]
     assert (Path(str(up["conf_dir"])) / "yarn-site.xml").exists()
 
 
-def test_a_second_cluster_of_the_name_is_refused(up: dict[str, object], yarnling: Yarnling) -> None:
+def test_a_second_cluster_with_the_same_name_is_refused(up: dict[str, object], yarnling: Yarnling) -> None:
     again = yarnling("up", "--detach")
     assert again.returncode == 1
     assert "a cluster 'default' is up" in again.stderr
     assert "yarnling down" in again.stderr
 
 
-def test_status_for_people_and_programs(up: dict[str, object], yarnling: Yarnling) -> None:
+def test_status_as_text_and_as_json(up: dict[str, object], yarnling: Yarnling) -> None:
     shown = yarnling("status")
     assert shown.stdout.count("RUNNING") >= 3
     status = json.loads(yarnling("status", "--json").stdout)
@@ -60,7 +60,7 @@ def test_status_for_people_and_programs(up: dict[str, object], yarnling: Yarnlin
     assert status["root"]["path"] == "root"
 
 
-def test_run_prints_each_containers_output_and_ends_with_the_worst_status(
+def test_run_prints_the_output_of_each_container_and_exits_with_the_largest_status(
     up: dict[str, object], yarnling: Yarnling
 ) -> None:
     ran = yarnling("run", "-n", "2", "--", 'echo "it costs \\$5 in $YARN_SHELL_ID"; echo late >&2; exit $YARN_SHELL_ID')
@@ -73,21 +73,22 @@ def test_run_prints_each_containers_output_and_ends_with_the_worst_status(
     assert "| late" in ran.stderr
 
 
-def test_run_for_programs(up: dict[str, object], yarnling: Yarnling) -> None:
+def test_run_as_json(up: dict[str, object], yarnling: Yarnling) -> None:
     ran = yarnling("run", "--json", "printf", "%s\\n", "two words")
     assert ran.returncode == 0, ran.stderr
     (container,) = json.loads(ran.stdout)["containers"]
     assert (container["exit_status"], container["stdout"], container["stderr"]) == (0, "two words\n", "")
+    assert container["container_id"].startswith("container_")
 
 
-def test_a_missing_command_is_127_as_in_a_shell(up: dict[str, object], yarnling: Yarnling) -> None:
+def test_a_missing_command_exits_with_127_as_in_a_shell(up: dict[str, object], yarnling: Yarnling) -> None:
     ran = yarnling("run", "no-such-command-anywhere")
     assert ran.returncode == 127
     assert "not found" in ran.stderr
 
 
 @pytest.mark.case("H1")
-def test_an_operator_changes_a_nodes_resources_and_sees_it(up: dict[str, object], yarnling: Yarnling) -> None:
+def test_an_operator_changes_the_resources_of_a_node(up: dict[str, object], yarnling: Yarnling) -> None:
     def capability(node_id: str) -> dict[str, int]:
         nodes = json.loads(yarnling("status", "--json").stdout)["nodes"]
         (found,) = [node["capability"] for node in nodes if str(node["node_id"]) == node_id]
@@ -114,7 +115,7 @@ def test_submit_with_hadoops_options_and_logs(up: dict[str, object], yarnling: Y
     assert yarnling("logs", "application_1_0001").returncode == 1
 
 
-def test_watch_shows_changes_of_state_at_the_resource_manager_and_at_nodes(
+def test_watch_shows_state_changes_of_the_resource_manager_and_of_nodes(
     up: dict[str, object], yarnling: Yarnling, environment: dict[str, str]
 ) -> None:
     wanted = {("RMApp", "RUNNING"), ("RMAppAttempt", "RUNNING"), ("NMContainer", "RUNNING"), ("RMApp", "KILLED")}
@@ -124,7 +125,7 @@ def test_watch_shows_changes_of_state_at_the_resource_manager_and_at_nodes(
         watching.stdout.readline()  # it is connected
         submitted = yarnling("submit", "--no-wait", "distributed-shell", "-shell_command", "sleep 60")
         app_id = ApplicationId.parse(submitted.stdout)
-        # As many lines as heartbeats bring in a minute or two: it ends if a change never comes.
+        # The lines of a minute or two of heartbeats: a bound in case a change never comes.
         for line in itertools.islice(watching.stdout, 10_000):
             change = json.loads(line)
             if change.get("subject", "").endswith(f"_{app_id.id:04d}") and change["target"] == "RUNNING":
@@ -150,7 +151,7 @@ def test_submit_a_map_reduce(up: dict[str, object], yarnling: Yarnling, tmp_path
 
 
 @pytest.mark.parametrize(
-    ("arguments", "status", "told"),
+    ("arguments", "status", "message"),
     [
         (["submit", "--no-wait", "distributed-shell"], 2, "no command: give -shell_command or -shell_script"),
         (["run", "--queue", "nowhere", "true"], 1, "unknown queue: nowhere (submit to a leaf queue: default)"),
@@ -176,12 +177,12 @@ def test_submit_a_map_reduce(up: dict[str, object], yarnling: Yarnling, tmp_path
         (["config", "-D", "yarn.nodemanager.resource.memory-mb=lots"], 1, "'lots'"),
     ],
 )
-def test_wrong_input_is_told_in_a_line(
-    up: dict[str, object], yarnling: Yarnling, arguments: list[str], status: int, told: str
+def test_wrong_input_is_reported_in_one_line(
+    up: dict[str, object], yarnling: Yarnling, arguments: list[str], status: int, message: str
 ) -> None:
     ran = yarnling(*arguments)
     assert (ran.returncode, "Traceback" in ran.stderr) == (status, False), ran.stderr
-    assert told in ran.stderr
+    assert message in ran.stderr
 
 
 def test_kill_node(up: dict[str, object], yarnling: Yarnling) -> None:
@@ -196,16 +197,16 @@ def test_kill_node(up: dict[str, object], yarnling: Yarnling) -> None:
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
-def test_a_signal_ends_the_foreground(environment: dict[str, str], number: signal.Signals) -> None:
+def test_a_signal_stops_a_foreground_cluster(environment: dict[str, str], number: signal.Signals) -> None:
     command = [*COMMAND, "up", "--nodes", "2", "--fast", "--name", "front", "--json", *DEFINITIONS]
     with running(*HEARING, *command, env=environment, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
-        told = ""
-        while not told.endswith("\n}\n"):
+        printed = ""
+        while not printed.endswith("\n}\n"):
             line = process.stdout.readline()
-            assert line, "it ended before it was ready"
-            told += line
-        directory = json.loads(told)["directory"]
+            assert line, "it exited before it was ready"
+            printed += line
+        directory = json.loads(printed)["directory"]
         process.send_signal(number)
         assert process.wait(30) == 0
     assert not Path(directory).exists()
@@ -213,7 +214,7 @@ def test_a_signal_ends_the_foreground(environment: dict[str, str], number: signa
     assert not (Path(environment["XDG_RUNTIME_DIR"]) / "yarnling" / "front.json").exists()
 
 
-def test_a_supervisor_that_was_killed_leaves_nothing_and_a_stale_state_is_no_hindrance(
+def test_a_killed_supervisor_leaves_nothing_and_its_stale_state_file_does_no_harm(
     yarnling: Yarnling, environment: dict[str, str]
 ) -> None:
     started = yarnling("up", "--fast", "--detach", "--json", "--name", "killed")
@@ -230,7 +231,7 @@ def test_a_supervisor_that_was_killed_leaves_nothing_and_a_stale_state_is_no_hin
     assert (ended.returncode, json.loads(ended.stdout)) == (0, {"name": "killed", "killed": None})
 
 
-def test_a_cluster_that_ended_by_itself_is_explained_until_the_next_one(
+def test_the_failure_of_a_cluster_is_explained_until_the_next_start(
     yarnling: Yarnling, environment: dict[str, str]
 ) -> None:
     started = yarnling("up", "--fast", "--detach", "--json", "--name", "broken")
@@ -240,10 +241,10 @@ def test_a_cluster_that_ended_by_itself_is_explained_until_the_next_one(
     os.kill(fork_server, signal.SIGKILL)
     eventually(lambda: gone(state["supervisor"]["pid"]), 60.0)
     for verb in ("status", "down"):
-        told = yarnling(verb, "--name", "broken").stderr
-        assert "no cluster 'broken' is up (start one: yarnling up --detach --name broken)" in told
-        assert f"the fork server, process {fork_server}, was killed by SIGKILL" in told
-        (log,) = re.findall(r"\(its logs: (.*)\)", told)
+        message = yarnling(verb, "--name", "broken").stderr
+        assert "no cluster 'broken' is up (start one: yarnling up --detach --name broken)" in message
+        assert f"the fork server, process {fork_server}, was killed by SIGKILL" in message
+        (log,) = re.findall(r"\(its logs: (.*)\)", message)
         assert stat.S_IMODE(Path(log).stat().st_mode) == 0o600
         assert "INFO rm.shell.daemon ready" in Path(log).read_text()
     assert yarnling("up", "--fast", "--detach", "--name", "broken").returncode == 0
@@ -252,7 +253,7 @@ def test_a_cluster_that_ended_by_itself_is_explained_until_the_next_one(
     assert "fork server" not in yarnling("status", "--name", "broken").stderr
 
 
-def test_the_foreground_says_why_it_ended_by_itself(environment: dict[str, str], tmp_path: Path) -> None:
+def test_a_foreground_cluster_that_fails_says_why(environment: dict[str, str], tmp_path: Path) -> None:
     command = [*COMMAND, "up", "--fast", "--name", "front", "--directory", str(tmp_path / "cluster"), *DEFINITIONS]
     with running(*HEARING, *command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as up:
         assert up.stdout is not None
@@ -260,14 +261,14 @@ def test_the_foreground_says_why_it_ended_by_itself(environment: dict[str, str],
         next(line for line in up.stdout if line.startswith("Ready."))
         (fork_server,) = psutil.Process(up.pid).children()
         fork_server.kill()
-        told = up.stderr.read()
+        message = up.stderr.read()
         assert up.wait(30) == 1
-    assert f"the fork server, process {fork_server.pid}, was killed by SIGKILL" in told
-    assert f"(its logs: {tmp_path}/cluster/fork-server.log, {tmp_path}/cluster/logs)" in told
-    assert "Traceback" not in told
+    assert f"the fork server, process {fork_server.pid}, was killed by SIGKILL" in message
+    assert f"(its logs: {tmp_path}/cluster/fork-server.log, {tmp_path}/cluster/logs)" in message
+    assert "Traceback" not in message
 
 
-def test_up_tells_why_a_node_is_not_well(yarnling: Yarnling) -> None:
+def test_up_reports_why_a_node_is_unhealthy(yarnling: Yarnling) -> None:
     started = yarnling("up", "--fast", "--detach", "--name", "ill", "-D", "yarn.nodemanager.local-dirs=/proc/nolocal")
     try:
         assert started.returncode == 0, started.stderr
@@ -279,7 +280,7 @@ def test_up_tells_why_a_node_is_not_well(yarnling: Yarnling) -> None:
 
 
 def sleepers(directory: Path) -> int:
-    """Containers' processes that sleep; others come and go meanwhile."""
+    """How many processes of containers sleep."""
     count = 0
     for process in names(directory):
         with contextlib.suppress(psutil.NoSuchProcess):
@@ -287,7 +288,7 @@ def sleepers(directory: Path) -> int:
     return count
 
 
-def test_down_cleans_up_after_a_supervisor_and_a_fork_server_that_were_killed(yarnling: Yarnling) -> None:
+def test_down_cleans_up_after_a_killed_supervisor_and_fork_server(yarnling: Yarnling) -> None:
     started = yarnling("up", "--fast", "--detach", "--json", "--name", "both", *DEFINITIONS)
     assert started.returncode == 0, started.stderr
     state = json.loads(started.stdout)
@@ -309,16 +310,18 @@ def test_down_cleans_up_after_a_supervisor_and_a_fork_server_that_were_killed(ya
     assert not directory.exists()
 
 
-def test_output_that_cannot_be_written_is_told(environment: dict[str, str]) -> None:
+def test_a_failure_to_write_output_is_reported(environment: dict[str, str]) -> None:
     line = "yarnling config --all"
-    for redirection, status, told in ((">/dev/full", 1, "No space left on device"), (">&-", 0, "")):
+    for redirection, status, message in ((">/dev/full", 1, "No space left on device"), (">&-", 0, "")):
         shell = f"{sys.executable} -m {line} {redirection}"
         ran = subprocess.run(["bash", "-c", shell], check=False, env=environment, capture_output=True, text=True)
         assert (ran.returncode, "Traceback" in ran.stderr) == (status, False), ran.stderr
-        assert told in ran.stderr
+        assert message in ran.stderr
 
 
-def test_an_application_whose_output_nobody_reads_is_killed(up: dict[str, object], environment: dict[str, str]) -> None:
+def test_an_application_is_killed_when_the_reader_of_its_output_is_gone(
+    up: dict[str, object], environment: dict[str, str]
+) -> None:
     command = [*COMMAND, "run", "while echo line; do sleep 0.05; done"]
     with running(*command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
         assert process.stdout is not None
@@ -330,7 +333,7 @@ def test_an_application_whose_output_nobody_reads_is_killed(up: dict[str, object
     assert states[app_id] == "KILLED"
 
 
-def test_hadoops_verbs_have_json_for_programs(up: dict[str, object], yarnling: Yarnling) -> None:
+def test_hadoops_verbs_print_json(up: dict[str, object], yarnling: Yarnling) -> None:
     nodes = json.loads(yarnling("node", "-list", "-json").stdout)
     assert {node["state"] for node in nodes} == {"RUNNING"}
     node = json.loads(yarnling("node", "-status", nodes[0]["node_id"], "-json").stdout)

@@ -1,6 +1,6 @@
-"""Hadoop's command line, typed into ours: each recorded invocation gives the recorded output and exit status.
+"""Recorded invocations of Hadoop's command line, replayed with ours: output and exit status are the same.
 
-Ids, hosts and times are those of the cluster that is asked. REASONS says what differs, and why.
+Ids, hosts and times are replaced by common names. REASONS lists the differences and why they exist.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def environment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 
 @pytest.fixture(scope="module")
 def outcomes() -> list[Outcome]:
-    """Every recorded invocation of our verbs, in its order: some change what later ones see."""
+    """All recorded invocations, in order: some change what later ones see."""
     with golden_cluster():
         names = asyncio.run(play())
         file = ConfigurationFile()
@@ -84,35 +84,35 @@ def outcomes() -> list[Outcome]:
 
 @pytest.fixture(scope="module")
 def label_outcomes() -> list[Outcome]:
-    """The invocations about labels, on a cluster that has them."""
+    """The invocations about labels, on a cluster with labels."""
     with golden_cluster(LABEL_SETTINGS):
         names = asyncio.run(node_names())
         return [_replayed(entry, LABEL_THEIRS, names) for entry in recorded("cli-labels")]
 
 
 SAME_OF_ALL = (152, 160)
-ALL_FAULTS = "every fault is told, with file, line and remedy, where Hadoop tells the first in its exceptions"
+ALL_FAULTS = "all errors are reported, with file, line and remedy; Hadoop reports the first, inside exceptions"
 REASONS = {
-    "yarn logs -applicationId application_<RUNNING> -am ALL": "-am is not there, and refused by its name",
-    "yarn logs": "without an application it is our own verb that tells how it is used",
-    "yarn rmadmin -refreshNodesResources": "no file gives nodes their sizes, and the RM does not have the call",
-    "yarn rmadmin -updateNodeResource <NODE 2> 1900 4 100": "containers that no longer fit are never taken back",
+    "yarn logs -applicationId application_<RUNNING> -am ALL": "-am is not supported, and refused by name",
+    "yarn logs": "without -applicationId it is our own verb, with its own usage",
+    "yarn rmadmin -refreshNodesResources": "node resources are not read from a file, and the RM does not have the RPC",
+    "yarn rmadmin -updateNodeResource <NODE 2> 1900 4 100": "overcommit timeouts are not supported",
     "yarn rmadmin -refreshQueues (capacities of root's children sum to 120)": ALL_FAULTS,
     "yarn rmadmin -refreshQueues (running queue root.dev taken out of the list of queues)": ALL_FAULTS,
     "yarn rmadmin -refreshQueues (state of a queue set to NONSENSE)": ALL_FAULTS,
     "yarn rmadmin -refreshQueues (the file is not XML)": ALL_FAULTS,
 }
-"""{invocation: why ours answers otherwise}; all others are the same."""
+"""{invocation: why ours differs}; all others are the same."""
 
 LABELS_SAME_OF_ALL = (19, 19)
 LABEL_REASONS: dict[str, str] = {}
 
 
-def test_the_recorded_invocations_are_answered_as_hadoop_answers_them(outcomes: list[Outcome]) -> None:
+def test_recorded_invocations_give_the_same_output_as_hadoop(outcomes: list[Outcome]) -> None:
     check(outcomes, REASONS, SAME_OF_ALL)
 
 
-def test_the_recorded_invocations_about_labels(label_outcomes: list[Outcome]) -> None:
+def test_recorded_invocations_about_labels_give_the_same_output(label_outcomes: list[Outcome]) -> None:
     check(label_outcomes, LABEL_REASONS, LABELS_SAME_OF_ALL)
 
 
@@ -120,7 +120,7 @@ def check(outcomes: list[Outcome], reasons: dict[str, str], same_of_all: tuple[i
     different = {outcome.command: outcome for outcome in outcomes if not outcome.same}
     unexplained = [outcome for command, outcome in different.items() if command not in reasons]
     assert not unexplained, "\n".join(f"{o.command}\n{o.hadoop}\n--- ours\n{o.ours}" for o in unexplained[:9])
-    assert different.keys() == reasons.keys(), "a reason that explains nothing any more"
+    assert different.keys() == reasons.keys(), "a reason without a difference"
     assert (len(outcomes) - len(different), len(outcomes)) == same_of_all
 
 
@@ -134,13 +134,13 @@ def _replayed(entry: dict[str, object], theirs: dict[str, str], names: dict[str,
     typed = command
     for name, ours in names.items():
         typed = typed.replace(theirs[name], ours)
-    output, complaint, status = run(typed.split()[1:], str(entry.get("user", USER)))
+    output, errors, status = run(typed.split()[1:], str(entry.get("user", USER)))
     cut = "cut" in entry
     expected, wanted = _WEB.sub("N/A", str(entry["stdout"])), entry["exit"] if entry["exit"] != -1 else 255
     verb = VERBS[_verb(command)]
     if verb is None:
-        # All of rmadmin's complaints go to standard error, and its usage too.
-        expected, output = expected + _complaint(str(entry["stderr"])), output + _complaint(complaint)
+        # rmadmin prints errors and usage to standard error.
+        expected, output = expected + _error_text(str(entry["stderr"])), output + _error_text(errors)
     else:
         expected = re.sub(r"\$\{HELP [^}]*\}", lambda _: usage(verb.name, verb.options), expected)
     before = f" ({entry['before']})" if "before" in entry else ""
@@ -151,8 +151,8 @@ def _replayed(entry: dict[str, object], theirs: dict[str, str], names: dict[str,
     )
 
 
-def _complaint(text: str) -> str:
-    """What stands before the usage, whose words are ours, or before Java's stack."""
+def _error_text(text: str) -> str:
+    """The text before the usage, which is our own, or before a Java stack trace."""
     said = re.split(r"^Usage: |^\tat |^Caused by", text, maxsplit=1, flags=re.MULTILINE)[0].strip()
     return f"{said}\n" + ("<USAGE>\n" if "Usage: " in text else "")
 
@@ -172,10 +172,10 @@ def run(arguments: list[str], user: str) -> tuple[str, str, int]:
 
 
 def neutral(text: str, names: dict[str, str], *, cut: bool = False, padded: bool = True) -> str:
-    """`text` with common names for its cluster's ids and hosts, without times, use and the order of rows.
+    """`text` with common names for ids and hosts, without times, resource usage and the order of rows.
 
-    `cut`: rows of the recording were left out, so that only those of our applications count. `padded`: what is
-    in columns; a name of another length has other blanks before it.
+    `cut`: the recording lacks some rows, so only those of our applications are compared. `padded`: the text has
+    columns, where a name of another length has other spaces before it.
     """
     for name, value in names.items():
         text = text.replace(value, name)
@@ -191,7 +191,7 @@ def neutral(text: str, names: dict[str, str], *, cut: bool = False, padded: bool
 
 
 def _neutral_logs(text: str) -> str:
-    """Files in any order. The two that an NM writes of its own machine are held against Hadoop's in tests/nm."""
+    """Files in any order, without the two that describe the machine; tests/nm compares those with Hadoop's."""
     files = re.split(r"(?=^Container: )", text, flags=re.MULTILINE)
     files = [re.sub(_MACHINES, r"\1\2", file, flags=re.DOTALL) for file in files]
     files = [re.sub(r" +(launch_container.sh|directory.info)\t +\d+", r"\1", file) for file in files]

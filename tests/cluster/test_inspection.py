@@ -1,4 +1,4 @@
-"""Looking into real clusters: why a container is not here, every message as it goes, the live view."""
+"""`explain`, `watch` and `top` on a real cluster."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ __all__ = ["up"]
 pytestmark = pytest.mark.cluster
 
 TOO_MANY = ["-shell_command", "sleep 600", "-num_containers", "40", "-container_memory", "1024"]
-"""Of two nodes of 8192 MB no more than 15 fit beside the master."""
+"""Beside the ApplicationMaster, two nodes of 8192 MB have space for only 15 of these."""
 
 
 @pytest.fixture(scope="module")
 def waiting(up: dict[str, object], yarnling: Yarnling) -> ApplicationId:
-    """An application that has all that the cluster has, and waits for more."""
+    """An application that uses the whole cluster and waits for more."""
     submitted = yarnling("submit", "--no-wait", "distributed-shell", *TOO_MANY)
     assert submitted.returncode == 0, submitted.stderr
     app_id = submitted.stdout.split()[0] if submitted.stdout else submitted.stderr.split()[1]
@@ -42,7 +42,7 @@ def waiting(up: dict[str, object], yarnling: Yarnling) -> ApplicationId:
     return ApplicationId.parse(app_id)
 
 
-def test_explain_tells_who_refused_what_with_numbers(waiting: ApplicationId, yarnling: Yarnling) -> None:
+def test_explain_names_the_refusal_with_amounts(waiting: ApplicationId, yarnling: Yarnling) -> None:
     found = json.loads(yarnling("explain", str(waiting), "--json").stdout)
     (row,) = found["asks"]
     assert (row["resource_name"], row["capability"]["memory-mb"]) == ("*", 1024)
@@ -53,15 +53,15 @@ def test_explain_tells_who_refused_what_with_numbers(waiting: ApplicationId, yar
     assert " MB, " in shown.stdout.partition(" s ago: ")[2]
 
 
-def test_without_an_application_all_that_wait_are_explained(waiting: ApplicationId, yarnling: Yarnling) -> None:
-    told = json.loads(yarnling("explain", "--json").stdout)
-    assert [explanation["application_id"] for explanation in told] == [str(waiting)]
+def test_without_an_id_all_waiting_applications_are_explained(waiting: ApplicationId, yarnling: Yarnling) -> None:
+    printed = json.loads(yarnling("explain", "--json").stdout)
+    assert [explanation["application_id"] for explanation in printed] == [str(waiting)]
     shown = yarnling("explain")
     assert shown.returncode == 0, shown.stderr
     assert shown.stdout.startswith(f"{waiting} of ")
 
 
-def test_an_unknown_application_is_told_as_elsewhere(up: dict[str, object], yarnling: Yarnling) -> None:
+def test_an_unknown_application_is_refused_as_elsewhere(up: dict[str, object], yarnling: Yarnling) -> None:
     unknown = yarnling("explain", "application_1_0001")
     assert unknown.returncode == 1
     assert "Application with id 'application_1_0001' doesn't exist in RM." in unknown.stderr
@@ -70,7 +70,7 @@ def test_an_unknown_application_is_told_as_elsewhere(up: dict[str, object], yarn
     assert "app1" in wrong.stderr
 
 
-def test_watch_shows_calls_from_whom_to_whom(up: dict[str, object], yarnling: Yarnling) -> None:
+def test_watch_shows_caller_and_callee(up: dict[str, object], yarnling: Yarnling) -> None:
     seen = yarnling("watch", "--count", "5", "--rpc", "nodeHeart*")
     assert seen.returncode == 0, seen.stderr
     lines = seen.stdout.splitlines()
@@ -83,16 +83,16 @@ def test_watch_shows_calls_from_whom_to_whom(up: dict[str, object], yarnling: Ya
     assert calls[0]["request"]["node_id"] == first
 
 
-def test_watch_shows_what_was_refused(up: dict[str, object], yarnling: Yarnling, environment: dict[str, str]) -> None:
+def test_watch_shows_errors(up: dict[str, object], yarnling: Yarnling, environment: dict[str, str]) -> None:
     command = [*COMMAND, "watch", "--errors", "--count", "1", "--json"]
     with running(*command, env=environment, stdout=subprocess.PIPE, text=True) as watching:
 
-        def told() -> bool:
-            """It may take a moment until the watcher is connected."""
+        def has_ended() -> bool:
+            """Fail a call; the first ones may come before the watcher is connected."""
             yarnling("explain", "application_1_0001")
             return watching.poll() is not None
 
-        eventually(told, timeout_s=60)
+        eventually(has_ended, timeout_s=60)
         output, _ = watching.communicate()
     (line,) = output.splitlines()
     call = json.loads(line)
@@ -101,18 +101,18 @@ def test_watch_shows_what_was_refused(up: dict[str, object], yarnling: Yarnling,
     assert call["from"].startswith("user ")
 
 
-def test_top_prints_one_frame_into_a_pipe(waiting: ApplicationId, yarnling: Yarnling) -> None:
+def test_top_prints_one_frame_in_a_pipe(waiting: ApplicationId, yarnling: Yarnling) -> None:
     shown = yarnling("top")
     assert shown.returncode == 0, shown.stderr
     lines = shown.stdout.splitlines()
     assert "2 of 2 nodes running" in lines[0]
     assert any(line.startswith(f"{waiting} RUNNING default, ") for line in lines)
     assert any(line.startswith("  waits for ") for line in lines)
-    told = json.loads(yarnling("top", "--json").stdout)
-    assert [explanation["application_id"] for explanation in told["waiting"]] == [str(waiting)]
+    printed = json.loads(yarnling("top", "--json").stdout)
+    assert [explanation["application_id"] for explanation in printed["waiting"]] == [str(waiting)]
 
 
-def test_top_on_a_terminal_goes_on_until_it_is_interrupted(waiting: ApplicationId, environment: dict[str, str]) -> None:
+def test_top_on_a_terminal_runs_until_it_is_interrupted(waiting: ApplicationId, environment: dict[str, str]) -> None:
     master, worker = pty.openpty()
     fcntl.ioctl(worker, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 60, 0, 0))
     command = [*COMMAND, "top", "--interval", "0.1"]

@@ -178,7 +178,7 @@ def test_the_resource_manager_is_killed_and_takes_its_applications_up(
     killed = yarnling("kill-rm")
     assert "yarnling restart-rm starts it again, with its applications." in killed.stdout
     assert "is down already" in refused(yarnling, "kill-rm")
-    remedy = "is down (start it again: yarnling restart-rm; its log: /"
+    remedy = "is down (restart it: yarnling restart-rm; its log: /"
     for verb in (("run", "true"), ("explain", str(app_id)), ("top", "--once"), ("application", "-list")):
         assert remedy in refused(yarnling, *verb)
     assert "NodeManager registers with it (yarnling restart-rm starts it)" in refused(yarnling, "add-node")

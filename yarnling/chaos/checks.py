@@ -282,7 +282,7 @@ def _named(outcome: Outcome) -> str:
 
 
 def _deadline(expect: Expectations, superseded_s: float, excused: Iterable[tuple[float, float]]) -> float:
-    """When work superseded at that time has to have ended; `excused`: when a fault kept it running, in order."""
+    """Until when work superseded at that time may still run; `excused`: when a fault kept it running, in order."""
     deadline_s = superseded_s + expect.fence
     for from_s, to_s in excused:
         if from_s <= deadline_s and to_s >= superseded_s:

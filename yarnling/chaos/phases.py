@@ -205,7 +205,7 @@ async def _end_applications(run: RunContext) -> None:
 
 
 def _last_window_s(run: RunContext) -> float:
-    """When everything superseded while a fault hid its node has to have ended, and its notes are no longer fresh."""
+    """When the last fencing window is over, and the notes of what ended in it are no longer fresh."""
     hiding = [one for one in run.history.injected if one.injection.kind.hides_node and not one.skipped]
     ends = [one.recovered_s for one in hiding if one.recovered_s is not None]
     return max(ends, default=0.0) + run.plan.expect.fence + FRESH_S

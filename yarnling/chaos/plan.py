@@ -1,16 +1,23 @@
 """A chaos plan: a cluster, the work on it, the faults with their times, and the expectations. Pure.
 
 Times are in seconds of the run. A `Range` is (least, most); a value is drawn from it each time the fault is injected.
+The sections are also the grammar of plan files: their fields are the keys, with bounds and defaults.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from enum import Enum
+from typing import Annotated
 
 from msgspec import Struct, field
+from pydantic import AfterValidator, BeforeValidator, Field, ValidationInfo, field_validator
 
-Range = tuple[float, float]
+from wire.yaml_file import PAIR, Section, refusal
+
+NODES_MAX = 100
+TIMES_MAX = 1000
+SECONDS_MAX = 3600.0
 
 FENCE_S = 5.0
 """How long superseded work may still run on a reachable node: two heartbeats, a kill and the pause before a retry.
@@ -19,6 +26,25 @@ With the fast timers that is 2.5 s (1.5 s of it the longest pause between retrie
 RECOVER_S = 60.0
 DRAIN_S = 120.0
 """Both normally take seconds. The bounds are generous so that only a hang exceeds them, not a busy machine."""
+
+
+def _ordered(pair: tuple[float, float]) -> tuple[float, float]:
+    if pair[0] > pair[1]:
+        raise refusal("has its bounds in the wrong order", "write [least, most]")
+    return pair
+
+
+def _listed(names: object) -> object:
+    return [name.strip() for name in names.split(",")] if isinstance(names, str) else names
+
+
+Text = Annotated[str, Field(min_length=1)]
+Seconds = Annotated[float, Field(ge=0, le=SECONDS_MAX, allow_inf_nan=False)]
+Times = Annotated[int, Field(ge=1, le=TIMES_MAX)]
+Count = Annotated[int, Field(ge=0)]
+Users = Annotated[tuple[str, ...], BeforeValidator(_listed)]
+Range = Annotated[tuple[Seconds, Seconds], PAIR, AfterValidator(_ordered)]
+Bounds = Annotated[tuple[Count, Count], PAIR, AfterValidator(_ordered)]
 
 
 class Scope(Enum):
@@ -132,35 +158,42 @@ KINDS: Mapping[str, FaultKind] = {
 }
 
 
-class ClusterPlan(Struct, frozen=True):
+class ClusterPlan(Section):
     """`network`: every call goes through a proxy (implied by a fault that needs it). `same_ports`: a restarted
-    NodeManager keeps its port, and so its NodeId."""
+    NodeManager keeps its port, and so its NodeId. `settings`: validated when the cluster starts."""
 
-    nodes: int = 4
-    racks: int = 1
-    memory_mb: int = 2048
-    vcores: int = 16
+    nodes: Annotated[int, Field(ge=1, le=NODES_MAX)] = 4
+    racks: Annotated[int, Field(ge=1)] = 1
+    memory_mb: Annotated[int, Field(ge=256)] = 2048
+    vcores: Annotated[int, Field(ge=1)] = 16
     network: bool = False
     same_ports: bool = False
-    settings: Mapping[str, str] = field(default_factory=dict)
+    settings: dict[str, Text] = Field(default_factory=dict)
+
+    @field_validator("racks")
+    @classmethod
+    def _check_racks(cls, racks: int, info: ValidationInfo) -> int:
+        if racks > info.data.get("nodes", NODES_MAX):
+            raise refusal(f"is more than the {info.data['nodes']} nodes", "write fewer racks, or more nodes")
+        return racks
 
 
-class WorkPlan(Struct, frozen=True):
+class WorkPlan(Section):
     """`applications` of one program, one `every` so many seconds, starting `at`. `seconds`: of a container or task.
 
     `may_fail`: the applications only have to end. Distributed shell, as Hadoop's, fails if a container is killed.
     """
 
-    program: WorkProgram
-    applications: int = 1
-    tasks: int = 4
-    seconds: float = 1.0
-    at: float = 0.0
-    every: float = 0.5
-    users: tuple[str, ...] = ("",)
+    program: WorkProgram = WorkProgram.BATCH
+    applications: Times = 1
+    tasks: Times = 4
+    seconds: Seconds = 1.0
+    at: Seconds = 0.0
+    every: Seconds = 0.5
+    users: Users = ("",)
     may_fail: bool = False
     keep_containers: bool = False
-    attempts: int = 0
+    attempts: Annotated[int, Field(ge=0, le=TIMES_MAX)] = 0
 
 
 class FaultPlan(Struct, frozen=True):
@@ -180,7 +213,7 @@ class FaultPlan(Struct, frozen=True):
     optional: bool = False
 
 
-class Expectations(Struct, frozen=True):
+class Expectations(Section):
     """`nodes_lost` to `refused` are bounds (least, most); None is not checked. `attempts`: the highest attempt number
     of all applications. `refused`: submissions that were answered with a refusal.
 
@@ -188,14 +221,14 @@ class Expectations(Struct, frozen=True):
     seconds, the fencing window, the recovery and the draining.
     """
 
-    nodes_lost: tuple[int, int] | None = None
-    attempts: tuple[int, int] | None = None
-    failed: tuple[int, int] | None = None
-    refused: tuple[int, int] | None = None
-    lost_within: float | None = None
-    fence: float = FENCE_S
-    heal: float = RECOVER_S
-    drain: float = DRAIN_S
+    nodes_lost: Bounds | None = None
+    attempts: Bounds | None = None
+    failed: Bounds | None = None
+    refused: Bounds | None = None
+    lost_within: Annotated[Seconds | None, AfterValidator(lambda seconds: seconds or None)] = None
+    fence: Seconds = FENCE_S
+    heal: Seconds = RECOVER_S
+    drain: Seconds = DRAIN_S
 
 
 class Plan(Struct, frozen=True):

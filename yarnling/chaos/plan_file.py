@@ -6,18 +6,29 @@ from itertools import repeat
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BeforeValidator, Field, PlainValidator, ValidationInfo, field_validator
+from pydantic import Field, PlainValidator, ValidationInfo, field_validator
 
 from wire import yaml_file
-from wire.yaml_file import PAIR, Probability, Section, choose_from, refusal, sections
+from wire.yaml_file import Probability, Section, choose_from, refusal, sections
 from yarn.errors import YarnException
-from yarnling.chaos import plan as plans
-from yarnling.chaos.plan import KINDS, FaultKind, Plan, Range, Scope, WorkProgram
+from yarnling.chaos.plan import (
+    KINDS,
+    NODES_MAX,
+    SECONDS_MAX,
+    ClusterPlan,
+    Expectations,
+    FaultKind,
+    FaultPlan,
+    Plan,
+    Range,
+    Scope,
+    Seconds,
+    Text,
+    Times,
+    WorkPlan,
+)
 
 PLANS_DIRECTORY = Path(__file__).with_name("plans")
-NODES_MAX = 100
-TIMES_MAX = 1000
-SECONDS_MAX = 3600.0
 
 
 def plan_names() -> list[str]:
@@ -45,79 +56,29 @@ def parse_plan(text: str, source: str, name: str) -> Plan:
     return yaml_file.parse_yaml(text, source, _Plan).record(name)
 
 
-def _ordered(pair: tuple[float, float]) -> tuple[float, float]:
-    if pair[0] > pair[1]:
-        raise refusal("has its bounds in the wrong order", "write [least, most]")
-    return pair
-
-
-def _listed(names: object) -> object:
-    return [name.strip() for name in names.split(",")] if isinstance(names, str) else names
-
-
 def _kind(written: object) -> FaultKind:
     if str(written) not in KINDS:
         raise refusal("is not a valid fault", choose_from(KINDS, str(written)))
     return KINDS[str(written)]
 
 
-_Text = Annotated[str, Field(min_length=1)]
-_Seconds = Annotated[float, Field(ge=0, le=SECONDS_MAX, allow_inf_nan=False)]
-_Times = Annotated[int, Field(ge=1, le=TIMES_MAX)]
-_Range = Annotated[tuple[_Seconds, _Seconds], PAIR, AfterValidator(_ordered)]
-_Count = Annotated[int, Field(ge=0)]
-_Users = Annotated[tuple[str, ...], BeforeValidator(_listed)]
-_Counts = Annotated[tuple[_Count, _Count], PAIR, AfterValidator(_ordered)]
-
-
-class _Cluster(Section):
-    nodes: Annotated[int, Field(ge=1, le=NODES_MAX)] = 4
-    racks: Annotated[int, Field(ge=1)] = 1
-    memory_mb: Annotated[int, Field(ge=256)] = 2048
-    vcores: Annotated[int, Field(ge=1)] = 16
-    network: bool = False
-    same_ports: bool = False
-    # The keys are validated when the cluster starts.
-    settings: dict[str, _Text] = Field(default_factory=dict)
-
-    @field_validator("racks")
-    @classmethod
-    def _check_racks(cls, racks: int, info: ValidationInfo) -> int:
-        if racks > info.data.get("nodes", NODES_MAX):
-            raise refusal(f"is more than the {info.data['nodes']} nodes", "write fewer racks, or more nodes")
-        return racks
-
-
-class _Work(Section):
-    program: WorkProgram = WorkProgram.BATCH
-    applications: _Times = 1
-    tasks: _Times = 4
-    seconds: _Seconds = 1.0
-    at: _Seconds = 0.0
-    every: _Seconds = 0.5
-    users: _Users = ("",)
-    may_fail: bool = False
-    keep_containers: bool = False
-    attempts: Annotated[int, Field(ge=0, le=TIMES_MAX)] = 0
-
-
 class _Fault(Section):
     """Validated with the valid parts of the surrounding plan as context."""
 
     fault: Annotated[FaultKind, PlainValidator(_kind)]
-    at: _Range = (1.0, 1.0)
-    lasts: _Range = Field((2.0, 2.0), alias="for")
-    times: _Times = 1
-    every: _Range = (1.0, 1.0)
+    at: Range = (1.0, 1.0)
+    lasts: Range = Field((2.0, 2.0), alias="for")
+    times: Times = 1
+    every: Range = (1.0, 1.0)
     node: str = "any"
-    count: _Times = 1
+    count: Times = 1
     optional: bool = False
     # Parameters of certain kinds of faults
     containers: bool = True
     timeout: Annotated[int, Field(ge=0, le=3600)] = 30
     lost: Literal["both", "requests", "replies"] = "both"
     how: Literal["silent", "lost", "reset"] = "silent"
-    delay: _Range = (0.0, 0.0)
+    delay: Range = (0.0, 0.0)
     loss: Probability = 0.0
     breaks: Probability = 0.0
     kilobytes: Annotated[float, Field(ge=0, le=1_000_000)] = 0.0
@@ -133,7 +94,7 @@ class _Fault(Section):
     @field_validator("node")
     @classmethod
     def _check_node(cls, node: str, info: ValidationInfo[dict[str, Any]]) -> str:
-        cluster = info.context.get("cluster", _Cluster(nodes=NODES_MAX))
+        cluster = info.context.get("cluster", ClusterPlan(nodes=NODES_MAX))
         racks = [f"rack-{number}" for number in range(1, cluster.racks + 1)] if cluster.racks > 1 else []
         choices = ["any", "all", "half", *racks]
         if node not in choices and not (node.isdecimal() and 1 <= int(node) <= cluster.nodes):
@@ -157,43 +118,32 @@ class _Fault(Section):
             raise refusal(f"is not a parameter of {kind.name}", valid)
         return value
 
-    def record(self) -> plans.FaultPlan:
+    def record(self) -> FaultPlan:
         kind, options = self.fault, {name: getattr(self, name) for name in self.fault.parameters}
         lasts = self.lasts if kind.has_end else (0.0, 0.0)
         node = self.node if kind.scope is Scope.NODE else ""
-        return plans.FaultPlan(kind, self.at, lasts, self.times, self.every, node, self.count, options, self.optional)
-
-
-class _Expect(Section):
-    nodes_lost: _Counts | None = None
-    attempts: _Counts | None = None
-    failed: _Counts | None = None
-    refused: _Counts | None = None
-    lost_within: Annotated[_Seconds | None, AfterValidator(lambda seconds: seconds or None)] = None
-    fence: _Seconds = plans.FENCE_S
-    heal: _Seconds = plans.RECOVER_S
-    drain: _Seconds = plans.DRAIN_S
+        return FaultPlan(kind, self.at, lasts, self.times, self.every, node, self.count, options, self.optional)
 
 
 class _Plan(Section):
     """`cluster` and `lasts` come before `faults` because faults are validated against them."""
 
-    about: _Text = ""
-    cluster: _Cluster = _Cluster()
-    work: Annotated[list[_Work], Field(min_length=1)]
-    lasts: Annotated[_Seconds, Field(ge=0.1)] = 8.0
+    about: Text = ""
+    cluster: ClusterPlan = ClusterPlan()
+    work: Annotated[list[WorkPlan], Field(min_length=1)]
+    lasts: Annotated[Seconds, Field(ge=0.1)] = 8.0
     faults: Annotated[list[_Fault], sections(_Fault, lambda _, plan: repeat(plan))] = Field(default_factory=list)
     begins: Literal["with the work", "at once"] = "with the work"
-    expect: _Expect = _Expect()
+    expect: Expectations = Expectations()
 
     def record(self, name: str) -> Plan:
         return Plan(
             name,
             self.about,
-            plans.ClusterPlan(**self.cluster.model_dump()),
-            tuple(plans.WorkPlan(**work.model_dump()) for work in self.work),
+            self.cluster,
+            tuple(self.work),
             tuple(fault.record() for fault in self.faults),
             self.lasts,
-            plans.Expectations(**self.expect.model_dump()),
+            self.expect,
             awaits_work=self.begins == "with the work",
         )

@@ -108,7 +108,7 @@ async def run_plan(
 
 
 class _Running:
-    """The parts of one run while it lasts."""
+    """A run in progress."""
 
     def __init__(
         self,

@@ -143,19 +143,29 @@ def random_plan(seed: int) -> Plan:
 def _random_work(draw: random.Random) -> tuple[WorkPlan, ...]:
     """Each program shows another bug: lost containers, too many containers, a task run twice, a wrong count."""
     batch = WorkPlan(
-        WorkProgram.BATCH,
-        draw.randint(2, 4),
-        draw.randint(2, 6),
-        draw.uniform(0.3, 3.0),
+        program=WorkProgram.BATCH,
+        applications=draw.randint(2, 4),
+        tasks=draw.randint(2, 6),
+        seconds=draw.uniform(0.3, 3.0),
         users=("ann", "bob"),
         may_fail=True,
     )
     service = WorkPlan(
-        WorkProgram.SERVICE, 1, draw.randint(2, 5), may_fail=True, keep_containers=draw.random() < 0.3, users=("cleo",)
+        program=WorkProgram.SERVICE,
+        tasks=draw.randint(2, 5),
+        may_fail=True,
+        keep_containers=draw.random() < 0.3,
+        users=("cleo",),
     )
-    tasks = WorkPlan(WorkProgram.TASKS, 1, draw.randint(12, 40), draw.uniform(0.3, 1.0), users=("dan",), may_fail=True)
+    tasks = WorkPlan(
+        program=WorkProgram.TASKS,
+        tasks=draw.randint(12, 40),
+        seconds=draw.uniform(0.3, 1.0),
+        users=("dan",),
+        may_fail=True,
+    )
     if draw.random() < 0.4:
-        return batch, service, tasks, WorkPlan(WorkProgram.WORDCOUNT, 1, users=("eve",), may_fail=True)
+        return batch, service, tasks, WorkPlan(program=WorkProgram.WORDCOUNT, users=("eve",), may_fail=True)
     return batch, service, tasks
 
 

@@ -38,14 +38,17 @@ app = typer.Typer(
 )
 cluster_parts.add_to(app)
 hadoop_verbs.add_to(app)
-submit_app = typer.Typer(no_args_is_help=True)
+submit_app = typer.Typer(
+    no_args_is_help=True,
+    epilog="Example: yarnling submit distributed-shell -shell_command date -num_containers 2",
+)
 app.add_typer(submit_app, name="submit")
 
 Define = Annotated[list[str], typer.Option("--define", "-D", metavar="KEY=VALUE", help="Set a configuration key.")]
 Conf = Annotated[
     Path | None, typer.Option(metavar="DIR", help="Directory with Hadoop's *-site.xml files, or one such file.")
 ]
-User = Annotated[str, typer.Option(help="Submit as this user (default: you).")]
+User = Annotated[str, typer.Option(metavar="USER", help="Submit as this user (default: you).")]
 
 
 def main() -> NoReturn:
@@ -85,17 +88,19 @@ def _make_output_safe() -> None:
         sys.stdout.reconfigure(errors="backslashreplace")
 
 
-@app.command()
+@app.command(epilog="Example: yarnling up --nodes 4 --fast --detach")
 def up(
-    nodes: Annotated[int, typer.Option(help="Number of NodeManagers.", min=0)] = 1,
+    nodes: Annotated[int, typer.Option(metavar="N", help="Number of NodeManagers.", min=0)] = 1,
     memory: Annotated[
         int | None, typer.Option(metavar="MB", help="Memory of each node (default: 8192).", min=1)
     ] = None,
-    vcores: Annotated[int | None, typer.Option(help="Vcores of each node (default: 8).", min=1)] = None,
+    vcores: Annotated[int | None, typer.Option(metavar="N", help="Vcores of each node (default: 8).", min=1)] = None,
     conf: Conf = None,
     define: Define = [],  # noqa: B006  typer copies it
     fast: Annotated[bool, typer.Option("--fast", help="Run all timers 20 times as fast.")] = False,
-    racks: Annotated[int, typer.Option(help="Number of racks; nodes are assigned to them in turn.", min=1)] = 1,
+    racks: Annotated[
+        int, typer.Option(metavar="N", help="Number of racks; nodes are assigned to them in turn.", min=1)
+    ] = 1,
     pack: Annotated[
         int | None, typer.Option(metavar="K", help="Nodes in each process, for clusters of thousands of nodes.", min=1)
     ] = None,
@@ -189,7 +194,7 @@ def explain(
             autocompletion=complete_applications,
         ),
     ] = None,
-    user: Annotated[str, typer.Option(help="Act as this user (default: you).")] = "",
+    user: Annotated[str, typer.Option(metavar="USER", help="Act as this user (default: you).")] = "",
     name: Name = DEFAULT_NAME,
     as_json: Json = False,
 ) -> None:
@@ -199,18 +204,22 @@ def explain(
     show(name, application, user, as_json=as_json)
 
 
-@app.command()
+@app.command(epilog="Example: yarnling watch --rpc 'allocate' --app application_1700000000000_0001")
 def watch(
     application: Annotated[
         str, typer.Option("--app", metavar="ID", help="Only calls and changes that concern this application.")
     ] = "",
-    node: Annotated[str, typer.Option(help="Only calls from, to or about this node: number, name or id.")] = "",
+    node: Annotated[
+        str, typer.Option(metavar="NODE", help="Only calls from, to or about this node: number, name or id.")
+    ] = "",
     rpc: Annotated[
         list[str], typer.Option(metavar="NAME", help="Only calls of this RPC; may contain * (nodeHeart*).")
     ] = [],  # noqa: B006
     errors: Annotated[bool, typer.Option("--errors", help="Only calls that failed.")] = False,
     every: Annotated[bool, typer.Option("--all", help="Also heartbeats without news.")] = False,
-    count: Annotated[int | None, typer.Option("--count", "-n", help="Stop after this many lines.", min=1)] = None,
+    count: Annotated[
+        int | None, typer.Option("--count", "-n", metavar="N", help="Stop after this many lines.", min=1)
+    ] = None,
     name: Name = DEFAULT_NAME,
     as_json: Json = False,
 ) -> None:
@@ -240,9 +249,9 @@ def top(
     show(name, interval, once=once, as_json=as_json)
 
 
-@app.command()
+@app.command(epilog="Example: yarnling chaos kill-node --seed 7 (yarnling chaos --list shows the plans)")
 def chaos(
-    plan: Annotated[str, typer.Argument(metavar="[PLAN]", help="A plan file, or the name of a ready-made plan.")] = "",
+    plan: Annotated[str, typer.Argument(metavar="PLAN", help="A plan file, or the name of a ready-made plan.")] = "",
     list_plans: Annotated[bool, typer.Option("--list", help="List the ready-made plans.")] = False,
     is_random: Annotated[bool, typer.Option("--random", help="Draw a plan from the seed.")] = False,
     seed: Annotated[int | None, typer.Option(metavar="N", help="Seed of the schedule (default: random).")] = None,
@@ -264,7 +273,7 @@ def chaos(
     raise typer.Exit(verb.run(options))
 
 
-@app.command()
+@app.command(epilog="Example: yarnling config --conf /etc/hadoop/conf --all")
 def config(
     conf: Conf = None,
     define: Define = [],  # noqa: B006  typer copies it
@@ -278,11 +287,13 @@ def config(
     report(conf, define, name, every=every, as_json=as_json)
 
 
-@app.command()
+@app.command(epilog="Example: yarnling logs application_1700000000000_0001 --file stdout")
 def logs(
     application: Application,
     container: Annotated[str | None, typer.Option(metavar="ID", help="Only the logs of this container.")] = None,
-    file: Annotated[list[str], typer.Option(help="Only files with this name, for example stdout.")] = [],  # noqa: B006
+    file: Annotated[
+        list[str], typer.Option(metavar="NAME", help="Only files with this name, for example stdout.")
+    ] = [],  # noqa: B006
     every: Annotated[
         bool, typer.Option("--all", help="Also the NodeManager's own files: launch_container.sh, directory.info...")
     ] = False,
@@ -325,15 +336,21 @@ _add_program("elastic", "Run tasks on as many workers as the work needs, like Sp
 _add_program("gang", "Run a shell command in containers that start all together or not at all.")
 
 
-@app.command(context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
+@app.command(
+    context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False},
+    epilog="Example: yarnling run -n 3 'echo hello from $NM_HOST'",
+)
 def run(
     command: Annotated[
-        list[str], typer.Argument(help="A single word is a line of shell; several are a command with its arguments.")
+        list[str],
+        typer.Argument(help="A single argument is a shell command line; several are a command with its arguments."),
     ],
-    containers: Annotated[int, typer.Option("--containers", "-n", help="Number of containers.", min=1)] = 1,
+    containers: Annotated[
+        int, typer.Option("--containers", "-n", metavar="N", help="Number of containers.", min=1)
+    ] = 1,
     memory: Annotated[int, typer.Option(metavar="MB", help="Memory of each container.", min=1)] = 128,
-    vcores: Annotated[int, typer.Option(help="Vcores of each container.", min=1)] = 1,
-    queue: Annotated[str, typer.Option(help="Name or full path of the queue.")] = "default",
+    vcores: Annotated[int, typer.Option(metavar="N", help="Vcores of each container.", min=1)] = 1,
+    queue: Annotated[str, typer.Option(metavar="QUEUE", help="Name or full path of the queue.")] = "default",
     user: User = "",
     timeout: Annotated[float | None, typer.Option(metavar="S", help="Kill it after this many seconds.")] = None,
     name: Name = DEFAULT_NAME,

@@ -90,6 +90,7 @@ def _checked_name(context: typer.Context, name: str | None) -> str | None:
 Name = Annotated[
     str,
     typer.Option(
+        metavar="NAME",
         help="Name of the cluster.",
         envvar="YARNLING_NAME",
         autocompletion=complete_clusters,
@@ -100,6 +101,7 @@ OptionalName = Annotated[
     str | None,
     typer.Option(
         "--name",
+        metavar="NAME",
         help="Report on this running cluster instead of a directory.",
         autocompletion=complete_clusters,
         callback=_checked_name,

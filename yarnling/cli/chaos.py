@@ -9,7 +9,6 @@ import shlex
 import signal
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 from msgspec import Struct
 from rich.console import Console
@@ -198,7 +197,7 @@ def _command(run: Run, options: ChaosOptions) -> str:
     return f"yarnling chaos {plan} --seed {run.seed}"
 
 
-def _plain(run: Run, options: ChaosOptions) -> dict[str, Any]:
+def _plain(run: Run, options: ChaosOptions) -> dict[str, object]:
     """The run for JSON."""
     started_s = run.history.started_s
     return {
@@ -226,7 +225,7 @@ def _plain(run: Run, options: ChaosOptions) -> dict[str, Any]:
     }
 
 
-def _applications(run: Run, started_s: float) -> Iterator[dict[str, Any]]:
+def _applications(run: Run, started_s: float) -> Iterator[dict[str, object]]:
     for one in run.history.submissions:
         outcome = run.history.outcomes.get(one.application_id)
         yield {

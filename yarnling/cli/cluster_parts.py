@@ -36,7 +36,7 @@ def add_to(app: typer.Typer) -> None:
 def _add_node(
     count: Annotated[int, typer.Argument(help="Number of nodes.", min=1)] = 1,
     memory: Annotated[int | None, typer.Option(metavar="MB", help="Memory (default: as the others).", min=1)] = None,
-    vcores: Annotated[int | None, typer.Option(help="Vcores (default: as the others).", min=1)] = None,
+    vcores: Annotated[int | None, typer.Option(metavar="N", help="Vcores (default: as the others).", min=1)] = None,
     name: Name = DEFAULT_NAME,
     as_json: Json = False,
 ) -> None:
@@ -63,7 +63,7 @@ def _remove_node(
 
 
 def _restart_node(node: Node, name: Name = DEFAULT_NAME, as_json: Json = False) -> None:
-    """Start a NodeManager that has exited again, with the same host and directories."""
+    """Restart a NodeManager that has exited, with the same host and directories."""
     _request(name, as_json, order="restart-node", node=node)
 
 
@@ -99,7 +99,7 @@ def _kill_rm(name: Name = DEFAULT_NAME, as_json: Json = False) -> None:
 
 
 def _restart_rm(name: Name = DEFAULT_NAME, as_json: Json = False) -> None:
-    """Start a ResourceManager that has exited again; with `up --recovery` it recovers its applications."""
+    """Restart a ResourceManager that has exited; with `up --recovery` it recovers its applications."""
     _request(name, as_json, order="restart-rm")
 
 

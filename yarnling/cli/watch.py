@@ -5,15 +5,16 @@ from __future__ import annotations
 import asyncio
 import json
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from datetime import UTC, datetime
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Any
+from typing import Any, NotRequired, TypedDict, cast
 
 from msgspec import Struct
 from msgspec.structs import replace
+from rich.console import OverflowMethod
 from rich.text import Text
 
 from wire.hadoop_xml import load_configuration
@@ -40,7 +41,33 @@ _STATE = {"containers", "health", "keep_alive_applications", "action", "progress
 _STATE |= {"application_priority"}
 _NOTHING: tuple[object, ...] = (None, "", [], {}, False, 0)
 
-Print = Callable[[dict[str, Any]], None]
+Call = TypedDict(
+    "Call",
+    {
+        "at_ms": int,
+        "ms": float,
+        "from": str,
+        "to": str,
+        "rpc": str,
+        "request": object,
+        "reply": object,
+        "error": dict[str, str] | None,
+        "left_out_bytes": NotRequired[int],
+    },
+)
+"""An RPC, as a daemon publishes it (wire.watching). `request` and `reply`: records as JSON, None if left out."""
+
+
+class StateChange(TypedDict):
+    """A transition of `subject`; `of`: the daemon that reports it, `kind`: the state machine, for example RMApp."""
+
+    at_ms: int
+    of: str
+    kind: str
+    subject: str
+    event: str
+    source: str
+    target: str
 
 
 class Filter(Struct, frozen=True):
@@ -52,17 +79,17 @@ class Filter(Struct, frozen=True):
     errors: bool = False
     every: bool = False
 
-    def hides(self, heartbeats: Heartbeats, call: dict[str, Any]) -> bool:
+    def hides(self, heartbeats: Heartbeats, call: Call) -> bool:
         """Whether a call is a heartbeat without news, unless all calls or this RPC were requested."""
         return heartbeats.is_quiet(call) and not self.every and not self.rpcs
 
-    def passes_change(self, change: dict[str, Any]) -> bool:
+    def passes_change(self, change: StateChange) -> bool:
         """Whether a state change is shown; none is if calls are filtered by error or RPC."""
         if self.errors or self.rpcs or (self.node and self.node not in (change["of"], change["subject"])):
             return False
         return self.app is None or _is_of(self.app, change["subject"])
 
-    def passes(self, call: dict[str, Any]) -> bool:
+    def passes(self, call: Call) -> bool:
         """Whether a call, as returned by `readable`, is shown."""
         if self.errors and call["error"] is None:
             return False
@@ -78,12 +105,11 @@ def watch(name: str, wanted: Filter, count: int | None, *, as_json: bool) -> Non
     state = find_cluster(name)
     if wanted.node:
         wanted = replace(wanted, node=_node_id(state, wanted.node))
-    show = _print_json if as_json else _printer()
     directory = Path(WATCH_DIR.maybe_of(load_configuration(Path(state.conf_dir))) or "")
     if not directory.is_dir():
         raise YarnException(f"the daemons of {name!r} do not publish their calls ({WATCH_DIR.key} is not set)")
     try:
-        asyncio.run(_watch(state, directory, _Viewer(wanted, count, show)))
+        asyncio.run(_watch(state, directory, _Viewer(wanted, count, _Printer(as_json=as_json))))
     except KeyboardInterrupt:
         return
 
@@ -94,10 +120,10 @@ class Heartbeats:
     def __init__(self) -> None:
         self._last: dict[tuple[str, str], object] = {}
 
-    def is_quiet(self, call: dict[str, Any]) -> bool:
+    def is_quiet(self, call: Call) -> bool:
         """Whether this is a heartbeat with the same content as the caller's last. Call once for each call, in order."""
-        records = [call["request"], call["reply"]]
-        if call["rpc"] not in HEARTBEATS or call["error"] is not None or not all(isinstance(r, dict) for r in records):
+        records = [record for record in (call["request"], call["reply"]) if isinstance(record, dict)]
+        if call["rpc"] not in HEARTBEATS or call["error"] is not None or len(records) < 2:
             return False
         contents = [{key: entry for key, entry in record.items() if key not in _MEASURED} for record in records]
         states = [
@@ -110,7 +136,7 @@ class Heartbeats:
         )
 
 
-def _without_measurements(value: Any) -> Any:
+def _without_measurements(value: object) -> object:
     """`value` without the fields that are measured, at any depth."""
     if isinstance(value, dict):
         return {key: _without_measurements(entry) for key, entry in value.items() if key not in _MEASURED}
@@ -120,8 +146,8 @@ def _without_measurements(value: Any) -> Any:
 class _Viewer:
     """Shows what passes the filter; `done` is set after `count` lines."""
 
-    def __init__(self, wanted: Filter, count: int | None, show: Print) -> None:
-        self._wanted, self._left, self._show = wanted, count, show
+    def __init__(self, wanted: Filter, count: int | None, printer: _Printer) -> None:
+        self._wanted, self._left, self._printer = wanted, count, printer
         self._heartbeats = Heartbeats()
         self.done = asyncio.Event()
 
@@ -132,14 +158,15 @@ class _Viewer:
             notices().print(f"{line['dropped']} calls were dropped because they came faster than they could be read")
             return
         if "target" in line:
-            if not self._wanted.passes_change(line):
+            change = cast(StateChange, line)
+            if not self._wanted.passes_change(change):
                 return
-            self._show(line)
+            self._printer.change(change)
         else:
-            call = readable(line)
+            call = readable(cast(Call, line))
             if self._wanted.hides(self._heartbeats, call) or not self._wanted.passes(call):
                 return
-            self._show(call)
+            self._printer.call(call)
         if self._left is not None:
             self._left -= 1
             if self._left <= 0:
@@ -171,18 +198,21 @@ async def _follow(directory: Path, daemon: str, viewer: _Viewer) -> None:
         viewer.take(line)
 
 
-def readable(line: dict[str, Any]) -> dict[str, Any]:
-    """A line with its records converted as by --json; a record that cannot be decoded is left unchanged."""
-    call = dict(line)
-    for part in ("request", "reply"):
-        try:
-            call[part] = plain(from_json(line[part]))
-        except (InvalidArgumentException, TypeError):
-            call[part] = line[part]
-    return call
+def readable(call: Call) -> Call:
+    """The call with its records as --json prints them; a record that cannot be decoded is left unchanged."""
+    converted = call.copy()
+    converted["request"], converted["reply"] = _decoded(call["request"]), _decoded(call["reply"])
+    return converted
 
 
-def in_one_line(call: dict[str, Any]) -> str:
+def _decoded(record: Any) -> object:
+    try:
+        return cast(object, plain(from_json(record)))
+    except (InvalidArgumentException, TypeError):
+        return cast(object, record)
+
+
+def in_one_line(call: Call) -> str:
     """Time, caller, callee, RPC, duration, request and reply."""
     head = f"{_moment(call['at_ms'])} {call['from']} -> {call['to']} {call['rpc']} {call['ms']:.1f} ms"
     request = brief(call["request"])
@@ -195,7 +225,7 @@ def in_one_line(call: dict[str, Any]) -> str:
     return in_line(" ".join(part for part in (head, request, answer) if part))
 
 
-def change_in_one_line(change: dict[str, Any]) -> str:
+def change_in_one_line(change: StateChange) -> str:
     """Time, subject, states, event, and the daemon that reported it."""
     states = f"{change['source']} -> {change['target']}"
     return in_line(f"{_moment(change['at_ms'])} {change['subject']} {states} ({change['event']}, {change['of']})")
@@ -205,7 +235,7 @@ def _moment(at_ms: int) -> str:
     return f"{datetime.fromtimestamp(at_ms / 1000, UTC).astimezone():%H:%M:%S}.{at_ms % 1000:03d}"
 
 
-def brief(value: Any, depth: int = 2) -> str:
+def brief(value: object, depth: int = 2) -> str:
     """A record in brief: empty fields (none, empty, false, 0) are left out, long lists are counted."""
     if isinstance(value, dict):
         parts = [(key, entry) for key, entry in value.items() if entry not in (None, "", [], {}, False, 0, 0.0)]
@@ -222,23 +252,33 @@ def brief(value: Any, depth: int = 2) -> str:
     return text if len(text) <= TEXT_MAX else f"{text[: TEXT_MAX - 1]}…"
 
 
-def _print_json(call: dict[str, Any]) -> None:
-    sys.stdout.write(json.dumps(call) + "\n")
-    sys.stdout.flush()
+class _Printer:
+    """Prints a line for each call and state change: JSON, or text that is cut on a terminal."""
 
+    def __init__(self, *, as_json: bool) -> None:
+        self._as_json = as_json
+        self._console = terminal()
 
-def _printer() -> Print:
-    console = terminal()
-
-    def show(call: dict[str, Any]) -> None:
-        if "target" in call:
-            text = Text(change_in_one_line(call), "cyan")
+    def call(self, call: Call) -> None:
+        if self._as_json:
+            self._print_json(call)
         else:
-            text = Text(in_one_line(call), "red" if call["error"] is not None else "")
-        console.print(text, no_wrap=True, overflow="ellipsis" if console.is_terminal else "ignore", crop=False)
+            self._print(Text(in_one_line(call), "red" if call["error"] is not None else ""))
+
+    def change(self, change: StateChange) -> None:
+        if self._as_json:
+            self._print_json(change)
+        else:
+            self._print(Text(change_in_one_line(change), "cyan"))
+
+    def _print_json(self, line: Call | StateChange) -> None:
+        sys.stdout.write(json.dumps(line) + "\n")
         sys.stdout.flush()
 
-    return show
+    def _print(self, text: Text) -> None:
+        overflow: OverflowMethod = "ellipsis" if self._console.is_terminal else "ignore"
+        self._console.print(text, no_wrap=True, overflow=overflow, crop=False)
+        sys.stdout.flush()
 
 
 def _node_id(state: ClusterState, wanted: str) -> str:
@@ -246,7 +286,7 @@ def _node_id(state: ClusterState, wanted: str) -> str:
     return wanted if ":" in wanted else state.node(wanted).node_id
 
 
-def _texts(value: Any) -> Iterator[str]:
+def _texts(value: object) -> Iterator[str]:
     """All strings in `value`, keys included."""
     if isinstance(value, str):
         yield value

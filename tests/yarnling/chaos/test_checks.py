@@ -107,8 +107,8 @@ def test_two_masters_may_overlap_only_within_the_fencing_window() -> None:
 
 def test_the_fencing_window_is_extended_while_a_fault_hides_the_node() -> None:
     def story(kind: str, node: int, until_s: float) -> Story:
-        told = Story().master(2.0, 24.0, node=3).master(10.0, 30.0, 2, node=1)
-        return told.fault(kind, 5.0, until_s, node) if node else told.fault(kind, 5.0, until_s)
+        run = Story().master(2.0, 24.0, node=3).master(10.0, 30.0, 2, node=1)
+        return run.fault(kind, 5.0, until_s, node) if node else run.fault(kind, 5.0, until_s)
 
     assert not found(checks.check_one_master, story("pause-node", 3, 20.0))
     assert not found(checks.check_one_master, story("partition-node", 3, 20.0))
@@ -121,17 +121,17 @@ def test_the_fencing_window_is_extended_while_a_fault_hides_the_node() -> None:
 
 
 def test_a_skipped_fault_does_not_extend_the_fencing_window() -> None:
-    told = Story().master(2.0, 24.0, node=3).master(10.0, 30.0, 2, node=1)
-    assert found(checks.check_one_master, told.fault("pause-node", 5.0, 20.0, 3, skipped=True))
+    run = Story().master(2.0, 24.0, node=3).master(10.0, 30.0, 2, node=1)
+    assert found(checks.check_one_master, run.fault("pause-node", 5.0, 20.0, 3, skipped=True))
 
 
 def test_consecutive_faults_extend_one_window_if_they_leave_no_time_between() -> None:
-    told = Story().master(2.0, 34.0, node=3).master(10.0, 30.0, 2, node=1)
-    told.fault("pause-node", 5.0, 20.0, 3).fault("partition-node", 24.0, 30.0, 3)
-    assert not found(checks.check_one_master, told)
-    told = Story().master(2.0, 34.0, node=3).master(10.0, 30.0, 2, node=1)
-    told.fault("pause-node", 5.0, 20.0, 3).fault("partition-node", 26.0, 30.0, 3)
-    assert found(checks.check_one_master, told)
+    run = Story().master(2.0, 34.0, node=3).master(10.0, 30.0, 2, node=1)
+    run.fault("pause-node", 5.0, 20.0, 3).fault("partition-node", 24.0, 30.0, 3)
+    assert not found(checks.check_one_master, run)
+    run = Story().master(2.0, 34.0, node=3).master(10.0, 30.0, 2, node=1)
+    run.fault("pause-node", 5.0, 20.0, 3).fault("partition-node", 26.0, 30.0, 3)
+    assert found(checks.check_one_master, run)
 
 
 def test_work_of_a_superseded_attempt_is_a_violation() -> None:
@@ -177,9 +177,9 @@ def test_an_isolated_master_may_retry_its_unregistration(kind: str) -> None:
     """It never received the answer; the ResourceManager leaves it the time to retry."""
 
     def story(to_s: float, state: YarnApplicationState = YarnApplicationState.FINISHED) -> Story:
-        told = Story().ends(10.0, state).master(3.0, to_s)
+        run = Story().ends(10.0, state).master(3.0, to_s)
         nodes = (1,) if kind != "pause-master" else ()
-        return told.fault(kind, 9.0, 20.0, *nodes, target="container_1_0001_01_000001")
+        return run.fault(kind, 9.0, 20.0, *nodes, target="container_1_0001_01_000001")
 
     assert not found(checks.check_nothing_after_the_end, story(24.0))
     assert found(checks.check_nothing_after_the_end, story(26.0))

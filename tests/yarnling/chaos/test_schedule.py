@@ -13,7 +13,8 @@ KILL = FaultPlan(KINDS["kill-node"], at=(1.0, 2.0), lasts=(0.5, 3.0), times=3, e
 
 
 def plan_of(*faults: FaultPlan, nodes: int = 6, racks: int = 3, lasts: float = 8.0) -> Plan:
-    return Plan("plan", "", ClusterPlan(nodes, racks), (WorkPlan(WorkProgram.BATCH),), faults, lasts)
+    cluster, work = ClusterPlan(nodes=nodes, racks=racks), WorkPlan(program=WorkProgram.BATCH)
+    return Plan("plan", "", cluster, (work,), faults, lasts)
 
 
 def test_the_schedule_depends_only_on_the_seed() -> None:

@@ -13,7 +13,7 @@ FAULT = FaultPlan(KINDS["kill-node"])
 
 def plan_of(**expected: object) -> Plan:
     expect = Expectations(**expected)  # type: ignore[arg-type]
-    return Plan("plan", "", ClusterPlan(), (WorkPlan(WorkProgram.BATCH),), (FAULT,), 8.0, expect)
+    return Plan("plan", "", ClusterPlan(), (WorkPlan(program=WorkProgram.BATCH),), (FAULT,), 8.0, expect)
 
 
 def good() -> Story:

@@ -1,4 +1,4 @@
-"""What a shell offers at Tab: our verbs and Hadoop's beside each other."""
+"""Completion in a shell: our verbs and Hadoop's together."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ PROJECT = Path(__file__).resolve().parents[3]
 
 
 def offered(*words: str) -> list[str]:
-    """What bash is told for the last of `words`, through the function that --show-completion prints."""
+    """The completions of the last of `words`, as bash gets them from the function of --show-completion."""
     line = ("yarnling", *words)
     asked = {
         "_YARNLING_COMPLETE": "complete_bash",
@@ -39,11 +39,11 @@ def offered(*words: str) -> list[str]:
     ],
 )
 def test_a_shell_completes_verbs_and_our_options(words: tuple[str, ...], expected: list[str]) -> None:
-    """Hadoop's options are read elsewhere, so none are offered; inner names are nobody's to type."""
+    """Neither Hadoop's options, which Typer does not know, nor internal names are offered."""
     assert offered(*words) == expected
 
 
-def test_a_bash_that_has_read_the_script_completes(tmp_path: Path) -> None:
+def test_bash_completes_with_the_printed_script(tmp_path: Path) -> None:
     command = tmp_path / "yarnling"
     command.write_text(f'#!/bin/sh\nPYTHONPATH={PROJECT} exec {sys.executable} -m yarnling "$@"\n')
     command.chmod(0o755)

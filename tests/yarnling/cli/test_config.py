@@ -1,4 +1,4 @@
-"""What `yarnling up` tells of a configuration before it starts."""
+"""The notices about configuration keys that `yarnling up` prints before it starts."""
 
 from pathlib import Path
 
@@ -17,12 +17,12 @@ def conf(tmp_path: Path, values: dict[str, str]) -> str:
     return str(tmp_path)
 
 
-def test_nothing_is_told_of_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+def test_without_keys_nothing_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
     print_key_notices(None, {})
     assert capsys.readouterr() == ("", "")
 
 
-def test_keys_are_counted_slips_named_and_what_is_odd_is_warned_of(
+def test_keys_are_counted_and_unknown_or_suspicious_ones_listed(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     late = {"yarn.nm.liveness-monitor.expiry-interval-ms": "2000"}
@@ -38,7 +38,7 @@ def test_keys_are_counted_slips_named_and_what_is_odd_is_warned_of(
     assert warning.startswith("warning: capacity-scheduler.xml:7: yarn.nm.liveness-monitor.expiry-interval-ms = '2000'")
 
 
-def test_places_of_files_that_do_not_hold_here_are_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_addresses_that_the_cluster_replaces_are_listed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     values = {"yarn.nodemanager.address": "0.0.0.0:8041", "yarn.resourcemanager.address": "rm:8032"}
     print_key_notices(conf(tmp_path, values), {"yarn.resourcemanager.address": "127.0.0.1:8032"})
     assert capsys.readouterr().err.splitlines()[1] == (
@@ -46,7 +46,7 @@ def test_places_of_files_that_do_not_hold_here_are_named(tmp_path: Path, capsys:
     )
 
 
-def test_the_faults_of_queues_and_settings_come_together(tmp_path: Path) -> None:
+def test_errors_of_queues_and_settings_are_reported_together(tmp_path: Path) -> None:
     directory = conf(tmp_path, {**TREE, f"{Q}.b.capacity": "50"})
     with pytest.raises(ConfigurationException) as refusal:
         print_key_notices(directory, {"yarn.resourcemanager.am.max-attempts": "0"})

@@ -1,4 +1,4 @@
-"""A command's client gives up with its cluster, and only then."""
+"""The client of a command gives up when its cluster stops, and only then."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from yarnling.cli.connection import CommandClient
 from yarnling.cluster.state import ClusterState, NoCluster, ProcessIdentity
 
 RM = "yarn.resourcemanager.address"
-NOBODY = {RM: "127.0.0.1:9"}
-"""An address where nobody listens: every call is tried again for a quarter of an hour."""
+NO_SERVER = {RM: "127.0.0.1:9"}
+"""An address without a server: every call is retried for a quarter of an hour."""
 
 
 @pytest.fixture
@@ -28,22 +28,22 @@ def supervisor() -> Iterator[subprocess.Popen[bytes]]:
 
 
 def client(supervisor: subprocess.Popen[bytes], tmp_path: Path) -> CommandClient:
-    (tmp_path / "yarn-site.xml").write_text(to_xml(NOBODY))
+    (tmp_path / "yarn-site.xml").write_text(to_xml(NO_SERVER))
     identity, rm = ProcessIdentity.of(supervisor.pid), ProcessIdentity.of(os.getpid())
-    return CommandClient.of(ClusterState("mine", identity, rm, str(tmp_path), False, str(tmp_path), NOBODY, (), 1.0))
+    return CommandClient.of(ClusterState("mine", identity, rm, str(tmp_path), False, str(tmp_path), NO_SERVER, (), 1.0))
 
 
-async def test_a_call_ends_when_the_supervisor_has_gone(supervisor: subprocess.Popen[bytes], tmp_path: Path) -> None:
+async def test_a_call_ends_when_the_supervisor_exits(supervisor: subprocess.Popen[bytes], tmp_path: Path) -> None:
     asyncio.get_running_loop().call_later(0.05, supervisor.kill)
     async with asyncio.timeout(60) as deadline:
         with pytest.raises(NoCluster, match="the cluster 'mine' has stopped in the meantime"):
-            await asked_and_killed(client(supervisor, tmp_path))
+            await query_and_kill(client(supervisor, tmp_path))
     assert not deadline.expired()
     assert not asyncio.current_task().cancelling()  # type: ignore[union-attr]
 
 
-async def asked_and_killed(client: CommandClient) -> None:
-    """What a command does; there is nothing left to kill when its cluster has gone."""
+async def query_and_kill(client: CommandClient) -> None:
+    """What a command does; there is nothing left to kill when its cluster has stopped."""
     async with client as rm:
         try:
             await rm.metrics()

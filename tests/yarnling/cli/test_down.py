@@ -1,4 +1,4 @@
-"""What `yarnling down` says of clusters that have nothing left to end."""
+"""`yarnling down` for clusters whose supervisor has already died."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
 
 
-def test_one_that_ended_without_a_word(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_cluster_without_supervisor(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     state(tmp_path / "cluster").write()
     stop_one("mine", as_json=False)
     assert capsys.readouterr().out == "The supervisor of cluster mine had already died; no processes remained.\n"
@@ -25,7 +25,7 @@ def test_one_that_ended_without_a_word(tmp_path: Path, capsys: pytest.CaptureFix
     assert json.loads(capsys.readouterr().out) == {"name": "mine", "killed": 0}
 
 
-def test_all(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_all_clusters(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     stop_all(as_json=False)
     assert capsys.readouterr().out == "No cluster is up.\n"
     stop_all(as_json=True)

@@ -1,4 +1,4 @@
-"""Exit statuses of our own verbs: 2 for a command line that is wrong, 1 for everything else that goes wrong."""
+"""Exit statuses of our own verbs: 2 for a wrong command line, 1 for all other errors."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def status_of(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> int:
     ],
     ids=" ".join,
 )
-def test_a_wrong_command_line_is_2(
+def test_a_wrong_command_line_exits_with_2(
     arguments: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert status_of(monkeypatch, *arguments) == 2
@@ -78,7 +78,7 @@ def test_a_wrong_command_line_is_2(
     ],
     ids=" ".join,
 )
-def test_all_else_that_goes_wrong_is_1(
+def test_other_errors_exit_with_1(
     arguments: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert status_of(monkeypatch, *arguments) == 1
@@ -93,7 +93,7 @@ HADOOPS = [
 
 
 @pytest.mark.parametrize("verb", HADOOPS)
-def test_a_verb_that_only_hadoop_has_names_what_to_use_instead(
+def test_a_verb_that_only_hadoop_has_is_refused_with_an_alternative(
     verb: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert status_of(monkeypatch, verb, "-a", "--option", "words") == 2
@@ -102,7 +102,7 @@ def test_a_verb_that_only_hadoop_has_names_what_to_use_instead(
 
 @pytest.mark.parametrize("name", ["minimal_master", "submit_minimal_master", "submit_node_master"])
 @pytest.mark.parametrize("arguments", [[], ["x"], ["build", "x"], ["0"], ["build", "-1"]], ids=" ".join)
-def test_an_example_that_is_called_wrongly_prints_its_usage(name: str, arguments: list[str]) -> None:
+def test_an_example_with_wrong_arguments_prints_its_usage(name: str, arguments: list[str]) -> None:
     command = [sys.executable, str(EXAMPLES / f"{name}.py"), *arguments]
     ran = subprocess.run(command, check=False, capture_output=True, text=True, timeout=60)
     assert ran.returncode == 2, ran.stderr

@@ -1,4 +1,4 @@
-"""How an explanation reads: numbers with units, ages, keys, and nothing that a terminal obeys."""
+"""The text of an explanation: amounts with units, ages, keys, and no control characters."""
 
 from __future__ import annotations
 
@@ -63,21 +63,21 @@ def test_an_explanation_for_people() -> None:
     ]
 
 
-def test_a_node_is_named_once_and_what_holds_everywhere_has_none() -> None:
+def test_obstacles_are_grouped_by_node_or_everywhere() -> None:
     everywhere = replace(FULL, node_id=None, scope=ObstacleScope.USER, subject="ann", asked=None, bound=None)
-    told = lines(replace(WAITING, obstacles=(everywhere, FULL, replace(FULL, subject="root"))))
-    assert told[3:5] == ["Everywhere", "  user ann, 3.0 s ago: Queue hits max-capacity limit"]
-    assert told.count("On 127.0.0.2:1000") == 1
+    printed = lines(replace(WAITING, obstacles=(everywhere, FULL, replace(FULL, subject="root"))))
+    assert printed[3:5] == ["Everywhere", "  user ann, 3.0 s ago: Queue hits max-capacity limit"]
+    assert printed.count("On 127.0.0.2:1000") == 1
 
 
-def test_it_says_so_where_nothing_is_in_the_way() -> None:
+def test_without_obstacles_the_reason_is_given() -> None:
     assert lines(replace(WAITING, obstacles=()))[-1].startswith("Nothing has refused it yet")
     assert lines(replace(WAITING, asks=(), obstacles=(), reservations=()))[1:] == ["It has no pending requests."]
     over = replace(WAITING, state=YarnApplicationState.KILLED, asks=(), obstacles=(), reservations=())
     assert lines(over)[1:] == ["It has ended."]
 
 
-def test_it_says_so_where_no_node_can_take_anything() -> None:
+def test_without_a_running_node_the_complaints_of_nodes_are_given() -> None:
     ill = NodeReport(
         N1,
         NodeState.UNHEALTHY,
@@ -89,20 +89,20 @@ def test_it_says_so_where_no_node_can_take_anything() -> None:
         NodeHealth(False, "free space below limit of 16MB", 0),
     )
     unserved = replace(WAITING, obstacles=())
-    told = [line.plain for line in explained(unserved, (ill,))]
-    assert told[-2:] == ["No node is running.", "  127.0.0.2:1000 UNHEALTHY: free space below limit of 16MB"]
+    printed = [line.plain for line in explained(unserved, (ill,))]
+    assert printed[-2:] == ["No node is running.", "  127.0.0.2:1000 UNHEALTHY: free space below limit of 16MB"]
     well = replace(ill, state=NodeState.RUNNING, health=NodeHealth())
-    assert [line.plain for line in explained(unserved, (ill, well))][-1] == told[-1]
+    assert [line.plain for line in explained(unserved, (ill, well))][-1] == printed[-1]
     assert lines(unserved) == [line.plain for line in explained(unserved, (well,))]
 
 
-def test_before_it_runs_it_asks_for_its_master() -> None:
+def test_an_accepted_application_waits_for_its_application_master() -> None:
     assert lines(replace(WAITING, state=YarnApplicationState.ACCEPTED))[1].endswith(", for its ApplicationMaster")
 
 
-def test_names_of_others_are_told_as_they_are() -> None:
-    told = lines(replace(WAITING, user="\x1b[2J", queue="[/x]"))
-    assert told[0] == "application_1_0001 of \\x1b[2J in [/x]: RUNNING"
+def test_control_characters_in_names_are_escaped() -> None:
+    printed = lines(replace(WAITING, user="\x1b[2J", queue="[/x]"))
+    assert printed[0] == "application_1_0001 of \\x1b[2J in [/x]: RUNNING"
 
 
 def test_an_obstacle_in_one_line() -> None:
@@ -111,7 +111,7 @@ def test_an_obstacle_in_one_line() -> None:
 
 
 @pytest.mark.parametrize("width", [24, 40, 80])
-def test_a_line_longer_than_the_terminal_goes_on_indented_between_two_words(width: int) -> None:
+def test_a_line_longer_than_the_terminal_is_wrapped_between_words_and_indented(width: int) -> None:
     console = Console(width=width, force_terminal=True, color_system=None, highlight=False)
     line = "    the key yarn.scheduler.capacity.root.a.maximum-capacity decides what this queue may have"
     with console.capture() as capture:

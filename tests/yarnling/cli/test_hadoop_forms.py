@@ -1,4 +1,4 @@
-"""Numbers and tables as Java's formatters print them; the whole output is held against recordings in tests/cluster."""
+"""Numbers and tables in the format of Java's formatters; tests/cluster compares whole outputs with recordings."""
 
 import time
 
@@ -24,23 +24,23 @@ def test_hundredths(number: float, text: str) -> None:
     assert form.hundredths(number) == text
 
 
-def test_a_share_is_multiplied_in_32_bits() -> None:
+def test_a_percentage_is_computed_in_32_bit_floats() -> None:
     assert form.percent(3.7509) == "375.09%"
     assert form.percent(2 / 3) == "66.67%"
 
 
-def test_a_moment_that_has_not_been() -> None:
+def test_a_time_that_has_not_come_is_not_available() -> None:
     assert form.moment(0) == "N/A"
 
 
-def test_milliseconds_have_two_places_at_least(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_milliseconds_have_at_least_two_digits(monkeypatch: pytest.MonkeyPatch) -> None:
     """SimpleDateFormat `SS`, and `hh`: midnight is 12."""
     monkeypatch.setenv("TZ", "UTC")
     time.tzset()
     assert form.health_moment(1_795_222_740_005) == "Sat 21/Nov/26 12:59:00:05UTC"
 
 
-def test_a_box_without_rows_has_no_last_border() -> None:
+def test_a_box_without_rows_lacks_the_last_border() -> None:
     assert form.box("none", ("A", "Long one"), []).splitlines() == [
         "+--------------+",
         "|     none     |",

@@ -1,4 +1,4 @@
-"""Ctrl-C before the command line has begun."""
+"""Ctrl-C while the command line is still loading."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`yarnling logs`: what containers wrote; the NodeManager's own files only when asked for."""
+"""`yarnling logs`: the output of containers; the NodeManager's own files only on request."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def shown(out: str) -> list[str]:
     return [line.split()[2] for line in out.splitlines() if line.startswith("==>")]
 
 
-def test_output_alone_is_printed_and_the_rest_is_named(capsys: pytest.CaptureFixture[str]) -> None:
+def test_only_output_is_printed_and_other_files_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
     show(str(APP), LogsOptions("default"))
     out, err = capsys.readouterr()
     assert shown(out) == ["stderr", "stdout"]
@@ -51,7 +51,9 @@ def test_output_alone_is_printed_and_the_rest_is_named(capsys: pytest.CaptureFix
     assert err == f"Not shown: {left_out} (show all with --all, one with --file)\n"
 
 
-def test_what_kept_a_container_from_starting_is_printed(directory: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_error_before_the_start_of_a_container_is_printed(
+    directory: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     (directory / "prelaunch.err").write_text("ln: failed")
     show(str(APP), LogsOptions("default"))
     assert shown(capsys.readouterr().out) == ["prelaunch.err", "stderr", "stdout"]
@@ -65,7 +67,7 @@ def test_all_files_and_files_by_name(capsys: pytest.CaptureFixture[str]) -> None
     assert capsys.readouterr() == (f"==> {CONTAINER} launch_container.sh <==\n#!/bin/bash\n", "")
 
 
-def test_a_file_that_is_not_there_is_refused_with_those_that_are() -> None:
+def test_for_a_missing_file_the_existing_ones_are_listed() -> None:
     with pytest.raises(YarnException, match=r"no log file nosuch \(found: directory.info, .* stdout\)"):
         show(str(APP), LogsOptions("default", files=("nosuch",)))
     with pytest.raises(YarnException, match="application_1_0002: no logs in"):
@@ -85,7 +87,7 @@ def test_a_file_that_is_not_there_is_refused_with_those_that_are() -> None:
     ],
 )
 def test_hadoops_options_for_names_and_patterns(names: list[str], patterns: list[str], matching: list[str]) -> None:
-    """LogsCLI: -log_files has exact names, "ALL" or "*"; -log_files_pattern has regular expressions for whole names."""
+    """LogsCLI: -log_files takes exact names, "ALL" or "*"; -log_files_pattern regular expressions for whole names."""
     assert [name for name in FILES if _matcher(names, patterns)(name)] == matching
 
 

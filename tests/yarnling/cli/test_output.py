@@ -1,4 +1,4 @@
-"""What reaches a terminal: texts of users as they are, without markup, and nothing in them that a terminal obeys."""
+"""Output for people: names are printed without markup, with control characters escaped; and JSON for programs."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ def drawn(part: RenderableType) -> str:
     return capture.get()
 
 
-def test_controls_are_written_out() -> None:
+def test_control_characters_are_escaped() -> None:
     assert shown(f"two\nlines\t{EVIL}") == f"two\nlines\t{TAMED}"
     assert in_line("two\nlines\tß日") == "two\\x0alines\\x09ß日"
 
 
-def test_values_of_a_configuration_are_no_markup(capsys: pytest.CaptureFixture[str]) -> None:
+def test_values_of_a_configuration_are_not_markup(capsys: pytest.CaptureFixture[str]) -> None:
     report(
         None, ["foo.bar=[/x]", "foo.baz=[memory=8192,vcores=8]", f"foo.evil={EVIL}"], None, every=True, as_json=False
     )
@@ -51,7 +51,7 @@ def test_values_of_a_configuration_are_no_markup(capsys: pytest.CaptureFixture[s
     assert TAMED in out
 
 
-def test_warnings_of_a_configuration_are_no_markup(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_warnings_of_a_configuration_are_not_markup(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     values = {
         "yarn.scheduler.capacity.root.queues": "[/x]",
         "yarn.scheduler.capacity.root.[/x].capacity": "100",
@@ -64,7 +64,7 @@ def test_warnings_of_a_configuration_are_no_markup(tmp_path: Path, capsys: pytes
     assert ascii(EVIL) in capsys.readouterr().err
 
 
-def test_names_of_applications_queues_and_nodes_are_no_markup() -> None:
+def test_names_of_applications_queues_and_nodes_are_not_markup() -> None:
     app_id = ApplicationId(1, 1)
     app = ApplicationReport(app_id, EVIL, EVIL, EVIL, YarnApplicationState.RUNNING, ApplicationAttemptId(app_id, 1))
     assert drawn(application_table((app,))).count(TAMED) == 3
@@ -74,12 +74,12 @@ def test_names_of_applications_queues_and_nodes_are_no_markup() -> None:
     assert drawn(node_table((node,))).count(TAMED) == 1
 
 
-def test_an_error_is_told_without_what_a_terminal_obeys(capsys: pytest.CaptureFixture[str]) -> None:
+def test_control_characters_in_an_error_are_escaped(capsys: pytest.CaptureFixture[str]) -> None:
     print_error(InvalidArgumentException(f"queue {EVIL}:\nunknown"))
     assert capsys.readouterr().err == f"yarnling: queue {TAMED}:\nunknown\n"
 
 
-def test_an_unhealthy_node_says_why() -> None:
+def test_the_health_report_of_an_unhealthy_node_is_shown() -> None:
     node = NodeReport(
         NodeId("127.0.0.2", 1), NodeState.UNHEALTHY, "", "/r", NONE, NONE, 0, NodeHealth(False, "1/1 local-dirs [\x1b]")
     )
@@ -108,7 +108,7 @@ def test_the_page_of_a_master_is_shown(own: str) -> None:
     assert live(own) == own
 
 
-def test_diagnostics_do_not_send_people_to_a_page_that_is_not_there() -> None:
+def test_diagnostics_do_not_refer_to_a_page_that_does_not_exist() -> None:
     page = "http://localhost:8088/cluster/app/application_1_0001"
     see = f"For more detailed output, check the application tracking page: {page}"
     text = f"exit status 1\n{see} Then click on links to logs of each attempt.\n. Failing the application."
@@ -140,7 +140,7 @@ def test_no_word_of_a_list_is_split_on_a_narrow_terminal(width: int) -> None:
         assert word in text.split(), f"{word} is not whole at {width} columns:\n{text}"
 
 
-def test_a_list_that_fits_is_a_table_and_one_that_does_not_has_a_line_for_each_name() -> None:
+def test_a_table_that_does_not_fit_has_several_lines_for_each_row() -> None:
     app = long_application()
     assert len(narrow(140, application_table((app,)))) == 3
     lines = narrow(80, application_table((app,)))
@@ -160,7 +160,7 @@ def test_nodes_of_an_ordinary_cluster_fit_a_terminal_of_80_columns() -> None:
     assert lines[-1].split()[:2] == ["127.0.0.10:36217", "RUNNING"]
 
 
-def test_a_line_into_a_pipe_is_never_folded() -> None:
+def test_a_line_in_a_pipe_is_never_wrapped() -> None:
     app = long_application()
     deep = structs.replace(app, queue="root." + ".".join(["q" * 60] * 6))
     assert any(deep.queue in line for line in drawn(application_table((deep,))).splitlines())
@@ -200,8 +200,8 @@ def test_a_configuration_on_a_terminal_keeps_keys_and_values_whole(
     assert {LONG_KEY, "95.0", "yarn.nodemanager.local-dirs", value} <= set(words)
 
 
-def test_a_reader_that_has_gone_is_an_error_and_not_an_exit(monkeypatch: pytest.MonkeyPatch) -> None:
-    """rich exits the process instead, also out of a task of an event loop, which then prints a trace."""
+def test_a_broken_pipe_is_raised_as_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By default rich exits the process, even in a task of an event loop, which then prints a traceback."""
     reading, writing = os.pipe()
     os.close(reading)
     with open(writing, "w", buffering=1) as pipe:
@@ -216,7 +216,7 @@ def test_a_reader_that_has_gone_is_an_error_and_not_an_exit(monkeypatch: pytest.
 # JSON
 
 
-def test_a_report() -> None:
+def test_a_record_as_json() -> None:
     node = NodeReport(
         NodeId("127.0.0.2", 7),
         NodeState.RUNNING,
@@ -237,11 +237,11 @@ def test_a_report() -> None:
     assert form["update_type"] is None
 
 
-def test_keys_and_items_may_be_ids() -> None:
+def test_ids_may_be_keys_and_items() -> None:
     app_id = ApplicationId(1_700_000_000_000, 1)
     assert plain({app_id: [app_id]}) == {str(app_id): [str(app_id)]}
 
 
-def test_what_is_none_of_our_records_is_refused() -> None:
+def test_an_unknown_type_is_refused() -> None:
     with pytest.raises(TypeError, match="object cannot be written as JSON"):
         plain(object())

@@ -1,4 +1,4 @@
-"""What operators type after an option of rmadmin; whole invocations are held against recordings in tests/cluster."""
+"""The arguments of rmadmin's options; tests/cluster compares whole invocations with recordings."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from yarnling.cli.hadoop.rmadmin import BAD_RESOURCES, execute, labels_of, mappi
 from yarnling.cluster.client import Client
 
 
-def test_labels_are_exclusive_unless_said_otherwise() -> None:
+def test_labels_are_exclusive_by_default() -> None:
     text = "gpu(exclusive=true), fast(exclusive=FALSE),plain,empty()"
     assert labels_of(text) == (
         NodeLabel("gpu"),
@@ -30,20 +30,20 @@ def test_labels_are_exclusive_unless_said_otherwise() -> None:
 
 
 @pytest.mark.parametrize("text", ["gpu(exclusive=maybe)", "gpu(", "gpu)x(", "(exclusive=true)"])
-def test_labels_of_another_form_are_refused(text: str) -> None:
+def test_malformed_labels_are_refused(text: str) -> None:
     with pytest.raises(InvalidArgumentException, match="Input format for adding node-labels is not correct"):
         labels_of(text)
 
 
 @pytest.mark.parametrize("text", ["", " , "])
-def test_no_labels_are_told(text: str) -> None:
+def test_an_empty_list_of_labels_is_refused(text: str) -> None:
     with pytest.raises(InvalidArgumentException, match="No cluster node-labels are specified"):
         labels_of(text)
     with pytest.raises(InvalidArgumentException, match="No cluster node-labels are specified"):
         names_of(text)
 
 
-def test_nodes_stand_between_blanks_hosts_without_a_port() -> None:
+def test_nodes_are_separated_by_spaces_and_hosts_have_no_port() -> None:
     assert mappings_of("n1:45454=gpu n2=fast n3= n4,gpu n5\n#n6=gpu") == (
         (NodeId("n1", 45454), ("gpu",)),
         (NodeId("n2", 0), ("fast",)),
@@ -53,7 +53,7 @@ def test_nodes_stand_between_blanks_hosts_without_a_port() -> None:
     )
 
 
-def test_a_node_has_one_label() -> None:
+def test_a_node_has_at_most_one_label() -> None:
     with pytest.raises(InvalidArgumentException, match=r"^2 labels specified on host=n1, please note"):
         mappings_of("n1=gpu,fast")
     with pytest.raises(InvalidArgumentException, match="node name cannot be empty"):
@@ -79,18 +79,18 @@ def test_sizes(words: list[str], size: Resource) -> None:
     "words",
     [[], ["1900"], ["x", "4"], ["-5", "4"], ["memory-mb=1Gi"], ["memory-mb=1Xi,vcores=1"], ["memory-mb,vcores"]],
 )
-def test_sizes_of_another_form_are_refused_with_an_example(words: list[str]) -> None:
+def test_malformed_sizes_are_refused_with_an_example(words: list[str]) -> None:
     with pytest.raises(InvalidArgumentException) as caught:
         size_of(words)
     assert caught.value.message == BAD_RESOURCES
 
 
-def test_what_a_single_resourcemanager_has_no_use_for(capsys: pytest.CaptureFixture[str]) -> None:
+def test_ha_commands_are_refused(capsys: pytest.CaptureFixture[str]) -> None:
     assert execute(["-getServiceState", "rm1"]) == 255
     assert capsys.readouterr().out == "Cannot run -getServiceState when ResourceManager HA is not enabled\n"
 
 
-def test_help_is_no_complaint(capsys: pytest.CaptureFixture[str]) -> None:
+def test_help_goes_to_standard_output(capsys: pytest.CaptureFixture[str]) -> None:
     assert execute(["-help"]) == 0
     captured = capsys.readouterr()
     assert captured.out.startswith("Usage: yarnling rmadmin\n   -refreshQueues\n")
@@ -99,51 +99,51 @@ def test_help_is_no_complaint(capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().out == ""
 
 
-def test_more_words_than_a_refresh_takes_show_its_usage(capsys: pytest.CaptureFixture[str]) -> None:
-    """With exit status 0, as in Hadoop; nothing was refreshed."""
+def test_extra_words_after_a_refresh_print_its_usage(capsys: pytest.CaptureFixture[str]) -> None:
+    """With exit status 0, as in Hadoop; nothing is refreshed."""
     assert execute(["-refreshQueues", "extra"]) == 0
     assert capsys.readouterr().err == "Usage: yarnling rmadmin [-refreshQueues]\n"
 
 
 class Admin:
-    """A ResourceManager whose nodes are on their way out for so many looks."""
+    """A ResourceManager whose nodes are decommissioning for this many polls."""
 
-    def __init__(self, looks: int) -> None:
-        self.looks = looks
+    def __init__(self, polls: int) -> None:
+        self.polls = polls
         self.refreshes: list[RefreshNodesRequest] = []
 
     async def refresh_nodes(self, request: RefreshNodesRequest) -> None:
         self.refreshes.append(request)
 
     async def check_for_decommissioning_nodes(self) -> tuple[NodeId, ...]:
-        self.looks -= 1
-        return (NodeId("n1", 1), NodeId("n2", 1)) if self.looks >= 0 else ()
+        self.polls -= 1
+        return (NodeId("n1", 1), NodeId("n2", 1)) if self.polls >= 0 else ()
 
 
-async def waited(monkeypatch: pytest.MonkeyPatch, looks: int, timeout_s: int) -> tuple[Admin, dict[str, object]]:
+async def waited(monkeypatch: pytest.MonkeyPatch, polls: int, timeout_s: int) -> tuple[Admin, dict[str, object]]:
     monkeypatch.setattr(rmadmin, "POLL_S", 0)
-    admin = Admin(looks)
+    admin = Admin(polls)
     facts: dict[str, object] = {}
     given = parse(rmadmin.REFRESH_NODES_OPTIONS, ["-g", str(timeout_s), "-client"])
     await rmadmin.refresh_nodes(rmadmin.AdminCall(given, cast(Client, SimpleNamespace(admin=admin)), facts))
     return admin, facts
 
 
-async def test_a_client_waits_until_the_nodes_are_gone(
+async def test_a_client_waits_until_the_nodes_are_decommissioned(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    admin, facts = await waited(monkeypatch, looks=2, timeout_s=8)
+    admin, facts = await waited(monkeypatch, polls=2, timeout_s=8)
     assert admin.refreshes == [RefreshNodesRequest(DecommissionType.GRACEFUL, 8)]
     assert facts == {"completed": True, "seconds": 2}
     still = "Nodes 'n1:1,n2:1' are still decommissioning.\n"
     assert capsys.readouterr().out == still * 2 + "Graceful decommissioning completed in 2 seconds.\n"
 
 
-async def test_a_client_that_has_waited_long_enough_uses_force(
+async def test_after_the_timeout_a_client_decommissions_forcefully(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The time and five seconds: the ResourceManager keeps the time itself."""
-    admin, facts = await waited(monkeypatch, looks=100, timeout_s=3)
+    """After the timeout plus five seconds: the ResourceManager enforces the timeout itself."""
+    admin, facts = await waited(monkeypatch, polls=100, timeout_s=3)
     assert [request.type for request in admin.refreshes] == [DecommissionType.GRACEFUL, DecommissionType.FORCEFUL]
     assert facts == {"completed": False, "seconds": 8}
     assert capsys.readouterr().out.splitlines()[-1] == (

@@ -1,6 +1,6 @@
-"""Containers' output: whole lines as they come, the rest at the end, nothing twice; the master's not at all.
+"""The output of containers: complete lines as they appear, the rest at the end, without the ApplicationMaster's.
 
-The ResourceManager has been restarted: no container's id tells that it is the master's.
+The ResourceManager has been restarted, so the id of the ApplicationMaster's container follows no pattern.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ FIRST, MASTER = (ContainerId(ATTEMPT, 3 << 40 | number) for number in (1, 2))
 ADDRESSES = {"yarn.resourcemanager.address": "127.0.0.1:9"}
 
 
-class TellingClient(Client):
-    """Knows the attempts that the test has told it of."""
+class FakeClient(Client):
+    """Returns the attempts that the test has added to `known`."""
 
     def __init__(self, log_dir: Path) -> None:
         super().__init__(ADDRESSES, log_dirs=[log_dir])
-        self.told: list[ApplicationAttemptReport] = []
+        self.known: list[ApplicationAttemptReport] = []
 
     async def attempts(self, app_id: ApplicationId | str) -> tuple[ApplicationAttemptReport, ...]:
-        return tuple(self.told)
+        return tuple(self.known)
 
 
 def write(log_dir: Path, container: ContainerId, name: str, text: str) -> None:
@@ -39,8 +39,10 @@ def write(log_dir: Path, container: ContainerId, name: str, text: str) -> None:
         file.write(text)
 
 
-async def test_lines_as_they_come_and_the_rest_at_the_end(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    client = TellingClient(tmp_path)
+async def test_complete_lines_are_printed_at_once_and_the_rest_at_the_end(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    client = FakeClient(tmp_path)
     output = ContainerOutput(client, APP)
     await output.print_new()
     write(tmp_path, MASTER, "stdout", "of the master\n")
@@ -48,7 +50,7 @@ async def test_lines_as_they_come_and_the_rest_at_the_end(tmp_path: Path, capsys
     write(tmp_path, FIRST, "prelaunch.out", "of the node\n")
     await output.print_new()
     assert capsys.readouterr().out == ""
-    client.told.append(ApplicationAttemptReport(ATTEMPT, YarnApplicationAttemptState.RUNNING, MASTER))
+    client.known.append(ApplicationAttemptReport(ATTEMPT, YarnApplicationAttemptState.RUNNING, MASTER))
     await output.print_new()
     assert capsys.readouterr().out == f"{FIRST} | one\x0b\x1c\u2028still one\n{FIRST} | \n"
     write(tmp_path, FIRST, "stdout", "o")

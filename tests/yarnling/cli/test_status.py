@@ -1,4 +1,4 @@
-"""What `status` and `top` show of a cluster, and in which order."""
+"""The order of nodes and applications in `status` and `top`."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from yarnling.cli.status import snapshot
 from yarnling.cluster.client import Client
 
 
-class Played:
-    """A ResourceManager whose lists have no order."""
+class FakeClient:
+    """A client whose lists are not sorted."""
 
     async def nodes(self) -> tuple[NodeReport, ...]:
         return tuple(replace(NODE, node_id=NodeId(f"127.0.0.{last}", 1)) for last in (10, 2, 11, 3))
@@ -30,7 +30,7 @@ class Played:
         return application(10), application(9)
 
 
-async def test_nodes_and_applications_are_in_the_order_of_their_numbers(tmp_path: Path) -> None:
-    view = await snapshot(cast(Client, Played()), state(tmp_path))
+async def test_nodes_and_applications_are_sorted_by_number(tmp_path: Path) -> None:
+    view = await snapshot(cast(Client, FakeClient()), state(tmp_path))
     assert [node.node_id.host.rpartition(".")[2] for node in view.nodes] == ["2", "3", "10", "11"]
     assert [app.application_id.id for app in view.applications] == [9, 10]

@@ -1,4 +1,4 @@
-"""An application that is followed: its output comes before its summary."""
+"""Waiting for an application: its output is printed before the summary."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ APP = ApplicationId(1, 1)
 
 
 class EndedClient:
-    """Knows an application that has ended."""
+    """Reports an application that has ended."""
 
     async def report(self, app_id: ApplicationId) -> ApplicationReport:
         state, status = YarnApplicationState.FINISHED, FinalApplicationStatus.SUCCEEDED
         return ApplicationReport(app_id, "ann", "q", "n", state, ApplicationAttemptId(app_id, 1), final_status=status)
 
 
-async def test_the_last_output_comes_before_the_summary(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A last line without a newline is only printed once the application has ended: still before the summary."""
+async def test_the_last_output_is_printed_before_the_summary(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A last line without a newline is printed once the application has ended, but before the summary."""
     both = io.StringIO()
     monkeypatch.setattr(sys, "stderr", both)
     polls = []

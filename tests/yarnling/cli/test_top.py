@@ -1,4 +1,4 @@
-"""The live view's frames: bars with what is used, guaranteed and possible, and why something waits."""
+"""The frames of `yarnling top`: bars of used, guaranteed and maximum capacity, and why applications wait."""
 
 from __future__ import annotations
 
@@ -73,19 +73,19 @@ def test_a_bar(used: float, guaranteed: float, most: float, drawn: str) -> None:
     assert bar(used, guaranteed, most, 10).plain == drawn
 
 
-def test_what_is_above_its_guarantee_is_yellow() -> None:
+def test_use_above_the_guarantee_is_yellow() -> None:
     styles = [span.style for span in bar(0.4, 0.2, 1.0, 10).spans]
     assert styles[:4] == ["green", "green", "yellow", "yellow"]
 
 
-def test_the_newest_refusal_is_told() -> None:
+def test_the_newest_refusal_is_shown() -> None:
     old = replace(FULL, message="before", at_ms=1)
     drawn = lines(replace(TOP, waiting=(replace(WAITING, obstacles=(old, FULL, old)),)), 100)
     assert sum("Queue hits max-capacity limit" in line for line in drawn) == 1
     assert not any("before" in line for line in drawn)
 
 
-def test_what_is_over_is_left_out_and_of_many_the_number_is_told() -> None:
+def test_ended_applications_are_left_out_and_excess_ones_counted() -> None:
     over = application(99, YarnApplicationState.FINISHED)
     many = tuple(application(number) for number in range(1, APPLICATIONS_MAX + 4))
     drawn = lines(replace(TOP, view=ClusterView((NODE,), ROOT, (*many, over))))
@@ -94,13 +94,13 @@ def test_what_is_over_is_left_out_and_of_many_the_number_is_told() -> None:
     assert drawn[0].endswith(f"{APPLICATIONS_MAX + 3} applications")
 
 
-def test_a_node_that_does_not_run_says_so() -> None:
+def test_a_node_that_is_not_running_shows_its_state() -> None:
     lost = replace(NODE, state=NodeState.LOST)
     assert "127.0.0.2:41000   LOST" in lines(replace(TOP, view=ClusterView((lost,), ROOT, ())))
 
 
 @pytest.mark.parametrize(
-    ("state", "condition", "told"),
+    ("state", "condition", "shown"),
     [
         (NodeState.RUNNING, "paused", "RUNNING, paused"),
         (NodeState.RUNNING, "ended", "RUNNING, ended"),
@@ -109,33 +109,33 @@ def test_a_node_that_does_not_run_says_so() -> None:
         (NodeState.DECOMMISSIONED, "ended", "DECOMMISSIONED"),
     ],
 )
-def test_what_is_known_of_a_process_is_told_where_it_is_news(state: NodeState, condition: str, told: str) -> None:
+def test_the_condition_of_a_process_is_shown_if_it_adds_something(state: NodeState, condition: str, shown: str) -> None:
     node = replace(NODE, state=state)
     view = ClusterView((node,), ROOT, (), {str(NODE.node_id): condition})
-    assert f"127.0.0.2:41000   {told}" in lines(replace(TOP, view=view))
+    assert f"127.0.0.2:41000   {shown}" in lines(replace(TOP, view=view))
 
 
-def test_a_paused_node_that_a_new_resource_manager_does_not_know_is_told() -> None:
+def test_a_paused_node_that_is_unknown_to_a_new_resource_manager_is_shown() -> None:
     view = ClusterView((NODE,), ROOT, (), {"127.0.0.9:1": "paused", "127.0.0.8:1": "ended"})
     drawn = lines(replace(TOP, view=view))
     assert "127.0.0.9:1 is paused, and unknown to the ResourceManager" in drawn
     assert not any("127.0.0.8" in line for line in drawn)
 
 
-def test_names_are_no_markup() -> None:
+def test_control_characters_in_names_are_escaped() -> None:
     evil = replace(application(), queue=EVIL)
     assert any(TAMED[:20] in line for line in lines(replace(TOP, view=ClusterView((), queue(EVIL, 0, 0, 1), (evil,)))))
     assert not any("\x1b" in line for line in lines(replace(TOP, cluster=EVIL, view=ClusterView((), ROOT, (evil,)))))
 
 
-def test_one_object_for_programs() -> None:
-    told = as_object(TOP)
-    assert list(told) == ["cluster", "time", "nodes", "root", "applications", "conditions", "waiting"]
-    ((waiting),) = told["waiting"]  # type: ignore[misc]
+def test_json_is_one_object() -> None:
+    printed = as_object(TOP)
+    assert list(printed) == ["cluster", "time", "nodes", "root", "applications", "conditions", "waiting"]
+    ((waiting),) = printed["waiting"]  # type: ignore[misc]
     assert waiting["obstacles"][0]["bound"]["memory-mb"] == 4096  # type: ignore[index]
 
 
-def test_a_pipe_gets_names_and_reasons_whole() -> None:
+def test_in_a_pipe_names_and_reasons_are_not_cut() -> None:
     name = "a-queue-with-a-name-that-is-longer-than-any-column"
     top = replace(TOP, view=replace(TOP.view, root=queue("root", 0.3, 1.0, 1.0, queue(name, 0.3, 0.2, 0.6))))
     assert not any(name in line for line in lines(top, 80))

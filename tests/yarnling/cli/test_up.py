@@ -1,4 +1,4 @@
-"""What `yarnling up` says before and after a start that fails."""
+"""What `yarnling up` prints if the start fails."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
 
 
-def test_a_table_that_cannot_be_read_is_not_announced(
+def test_the_notice_about_emulation_is_not_printed_if_the_table_is_invalid(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     options = UpOptions("mine", 1, emulated="nope.yaml")

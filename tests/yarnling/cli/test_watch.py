@@ -1,8 +1,8 @@
-"""Which calls are told, and how one reads in a line."""
+"""Which calls `yarnling watch` shows, and how they are printed."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -15,14 +15,14 @@ from yarn.protocols.master import AllocateRequest, AllocateResponse
 from yarn.protocols.tracker import NodeHeartbeatRequest, NodeHeartbeatResponse
 from yarn.resource import Resource
 from yarn.states import ContainerState, NodeAction
-from yarnling.cli.watch import Filter, Heartbeats, brief, change_in_one_line, in_one_line, readable
+from yarnling.cli.watch import Call, Filter, Heartbeats, StateChange, brief, change_in_one_line, in_one_line, readable
 
 APP = ApplicationId(1, 1)
 ATTEMPT = ApplicationAttemptId(APP, 1)
 NODE = "127.0.0.2:7"
 
 
-def call(**parts: Any) -> dict[str, Any]:
+def call(**parts: Any) -> Call:
     request = AllocateRequest(3, 0.5, (ResourceRequest(1, "*", Resource(1024, 1), 4),), (ContainerId(ATTEMPT, 2),))
     line = {
         "at_ms": 1_700_000_000_042,
@@ -34,7 +34,7 @@ def call(**parts: Any) -> dict[str, Any]:
         "reply": None,
         "error": None,
     }
-    return readable({**line, **parts})
+    return readable(cast(Call, {**line, **parts}))
 
 
 def test_a_call_in_one_line() -> None:
@@ -49,7 +49,7 @@ def test_a_call_in_one_line() -> None:
     assert line.split(" ")[0].endswith(".042")
 
 
-def test_what_was_refused_and_what_is_nobodys_markup() -> None:
+def test_an_error_is_shown_with_control_characters_escaped() -> None:
     line = in_one_line(call(error={"exception": "a.b.Odd", "message": "two\nlines \x1b[2J"}, request=None))
     assert line.endswith("! Odd: two\\x0alines \\x1b[2J")
 
@@ -72,7 +72,7 @@ def test_filters(wanted: Filter, passes: bool) -> None:
     assert wanted.passes(call()) is passes
 
 
-def test_an_application_is_found_in_what_its_containers_and_attempts_are_called() -> None:
+def test_an_application_is_found_in_ids_of_its_containers_and_attempts() -> None:
     bare = {"request": None, "from": "user ann"}
     other = ContainerId(ApplicationAttemptId(ApplicationId(1, 11), 1), 1)
     assert Filter(app=APP).passes(call(**{**bare, "from": f"ResourceManager for {ATTEMPT}"}))
@@ -81,19 +81,19 @@ def test_an_application_is_found_in_what_its_containers_and_attempts_are_called(
     assert not Filter(app=APP).passes(call(**{**bare, "reply": [str(other)]}))
 
 
-def test_a_node_is_found_at_both_ends_and_within() -> None:
+def test_a_node_is_found_as_caller_as_callee_and_in_records() -> None:
     assert Filter(node=NODE).passes(call(**{"from": NODE}))
     assert Filter(node=NODE).passes(call(to=NODE))
     assert Filter(node=NODE).passes(call(reply=to_json(NodeId("127.0.0.2", 7))))
     assert Filter(errors=True).passes(call(error={"exception": "E", "message": ""}))
 
 
-def test_what_another_version_says_is_shown_as_it_came() -> None:
+def test_an_unknown_record_is_shown_unchanged() -> None:
     odd = {"$": "yarn.nowhere.Odd", "x": 1}
     assert call(request=odd)["request"] == odd
 
 
-def test_what_says_nothing_is_left_out() -> None:
+def test_empty_fields_are_left_out() -> None:
     assert brief({"a": 0, "b": "", "c": [], "d": {"x": 1, "y": None}, "e": [1, 2, 3, 4]}) == "d={x=1} e=(4)"
     assert brief({"text": "x" * 50}) == f"text={'x' * 39}…"
 
@@ -102,7 +102,7 @@ def test_numbers_are_rounded() -> None:
     assert brief({"cpu": 0.11599999666213989, "mb": 12.0, "share": 1e-9}) == "cpu=0.116 mb=12 share=0"
 
 
-CHANGE = {
+CHANGE: StateChange = {
     "at_ms": 1_700_000_000_042,
     "of": "ResourceManager",
     "kind": "RMApp",
@@ -113,7 +113,7 @@ CHANGE = {
 }
 
 
-def test_a_change_of_state_in_one_line() -> None:
+def test_a_state_change_in_one_line() -> None:
     text = change_in_one_line(CHANGE).partition(" ")[2]
     assert text == "application_1_0001 ACCEPTED -> RUNNING (ATTEMPT_REGISTERED, ResourceManager)"
 
@@ -130,11 +130,11 @@ def test_a_change_of_state_in_one_line() -> None:
         (Filter(errors=True), False),
     ],
 )
-def test_filters_of_changes(wanted: Filter, passes: bool) -> None:
+def test_filters_of_state_changes(wanted: Filter, passes: bool) -> None:
     assert wanted.passes_change(CHANGE) is passes
 
 
-def beat(response_id: int, **parts: Any) -> dict[str, Any]:
+def beat(response_id: int, **parts: Any) -> Call:
     """A node's heartbeat, and its reply with `parts`; `containers` are the request's."""
     containers = parts.pop("containers", ())
     health = NodeHealth(True, "", response_id)
@@ -148,7 +148,7 @@ def status(state: ContainerState) -> tuple[ContainerStatus, ...]:
     return (ContainerStatus(ContainerId(ATTEMPT, 2), state),)
 
 
-def test_heartbeats_that_carry_nothing_new_are_quiet() -> None:
+def test_heartbeats_without_news_are_quiet() -> None:
     heartbeats = Heartbeats()
     running, complete = status(ContainerState.RUNNING), status(ContainerState.COMPLETE)
     lines = [
@@ -167,10 +167,10 @@ def test_heartbeats_that_carry_nothing_new_are_quiet() -> None:
     assert [heartbeats.is_quiet(line) for line, _ in lines] == [quiet for _, quiet in lines]
 
 
-def test_a_masters_heartbeat_is_quiet_unless_it_asks_or_gets_something() -> None:
+def test_an_allocate_call_is_quiet_without_requests_and_containers() -> None:
     heartbeats = Heartbeats()
 
-    def allocate(response_id: int, asks: tuple[ResourceRequest, ...] = (), progress: float = 0.5) -> dict[str, Any]:
+    def allocate(response_id: int, asks: tuple[ResourceRequest, ...] = (), progress: float = 0.5) -> Call:
         request = AllocateRequest(response_id, progress, asks)
         reply = AllocateResponse(response_id + 1, Resource(response_id, 1), 2)
         return call(request=to_json(request), reply=to_json(reply))
@@ -179,6 +179,6 @@ def test_a_masters_heartbeat_is_quiet_unless_it_asks_or_gets_something() -> None
     assert not heartbeats.is_quiet(allocate(1))
     assert heartbeats.is_quiet(allocate(2))
     assert not heartbeats.is_quiet(allocate(3, asks))
-    assert not heartbeats.is_quiet(allocate(4, asks)), "it asks once more"
+    assert not heartbeats.is_quiet(allocate(4, asks)), "the request was repeated"
     assert heartbeats.is_quiet(allocate(5))
     assert not heartbeats.is_quiet(allocate(6, progress=0.6))

@@ -71,17 +71,11 @@ async def _list(call: Call) -> int:
     wanted = ApplicationFilter(types=frozenset(types), states=frozenset(states), tags=frozenset(tags))
     reports = await call.client.applications(wanted)
     names = ", ".join(state.name for state in states)
-    call.show(
-        reports,
-        "\n".join(
-            [
-                f"Total number of applications (application-types: [{', '.join(types)}], states: [{names}] "
-                f"and tags: [{', '.join(tags)}]):{len(reports)}",
-                form.row(WIDTHS, HEADER),
-                *(form.row(WIDTHS, _cells(report)) for report in reports),
-            ]
-        ),
+    title = (
+        f"Total number of applications (application-types: [{', '.join(types)}], states: [{names}] "
+        f"and tags: [{', '.join(tags)}]):{len(reports)}"
     )
+    call.show(reports, form.listing(title, WIDTHS, HEADER, map(_cells, reports)))
     return 0
 
 

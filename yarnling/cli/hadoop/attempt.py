@@ -25,15 +25,8 @@ async def _run(call: Call) -> int:
 async def _list(call: Call) -> int:
     attempts = await call.client.attempts(ApplicationId.parse(call.given.one("list")))
     rows = [(a.attempt_id, a.state.name, a.am_container_id or NOT_AVAILABLE, live(a.tracking_url)) for a in attempts]
-    call.show(
-        attempts,
-        "\n".join(
-            [
-                f"Total number of application attempts :{len(attempts)}",
-                *(form.row(WIDTHS, cells) for cells in (HEADER, *rows)),
-            ]
-        ),
-    )
+    title = f"Total number of application attempts :{len(attempts)}"
+    call.show(attempts, form.listing(title, WIDTHS, HEADER, rows))
     return 0
 
 

@@ -29,15 +29,8 @@ async def _run(call: Call) -> int:
 
 async def _list(call: Call) -> int:
     containers = await call.client.containers(ApplicationAttemptId.parse(call.given.one("list")))
-    call.show(
-        containers,
-        "\n".join(
-            [
-                f"Total number of containers :{len(containers)}",
-                *(form.row(WIDTHS, cells) for cells in (HEADER, *map(_cells, containers))),
-            ]
-        ),
-    )
+    title = f"Total number of containers :{len(containers)}"
+    call.show(containers, form.listing(title, WIDTHS, HEADER, map(_cells, containers)))
     return 0
 
 

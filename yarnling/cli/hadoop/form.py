@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from decimal import ROUND_HALF_EVEN, Decimal
 
@@ -55,6 +55,11 @@ def utilization(use: ResourceUtilization | None) -> str:
 def row(widths: Sequence[int], cells: Sequence[object]) -> str:
     """Right-aligned cells, separated by tabs; a cell that is too wide is not cut."""
     return "\t".join(f"{cell!s:>{width}}" for width, cell in zip(widths, cells, strict=True))
+
+
+def listing(title: str, widths: Sequence[int], header: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+    """The title, then the header and the rows in columns."""
+    return "\n".join([title, *(row(widths, cells) for cells in (header, *rows))])
 
 
 def report(title: str, entries: Sequence[tuple[str, object]]) -> str:

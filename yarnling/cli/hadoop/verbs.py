@@ -7,7 +7,6 @@ unparsed to the module of the verb.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from importlib import import_module
 from typing import Annotated
 
 import typer
@@ -25,17 +24,17 @@ _LOGS = "yarn-logs"
 """The internal name of Hadoop's `logs`; `yarnling logs APPLICATION_ID` is a verb of yarnling's."""
 _LOGS_OPTIONS = ("-applicationId", "-help")
 
-# {verb: (module and name of its Verb, help)}; an alias has no help and is hidden.
 _VERBS = {
-    "application": ("application:APPLICATION", "List, show, kill and change applications."),
-    "app": ("application:APPLICATION", ""),
-    "applicationattempt": ("attempt:ATTEMPT", "List, show and fail application attempts."),
-    "container": ("container:CONTAINER", "List, show and signal containers."),
-    "node": ("node:NODE", "List and show nodes."),
-    "queue": ("queue:QUEUE", "Show queues."),
-    "cluster": ("cluster:CLUSTER", "List node labels."),
-    _LOGS: ("logs:LOGS", ""),
+    "application": "List, show, kill and change applications.",
+    "applicationattempt": "List, show and fail application attempts.",
+    "container": "List, show and signal containers.",
+    "node": "List and show nodes.",
+    "queue": "Show queues.",
+    "cluster": "List node labels.",
 }
+"""{verb: help}"""
+_HIDDEN = {"app": "application", _LOGS: "logs"}
+"""{name that is not listed: its verb}"""
 
 _NO_SUCH_DAEMON = "yarnling does not have this daemon"
 _NO_TIMELINE = (
@@ -75,13 +74,14 @@ def add_to(app: typer.Typer) -> None:
     app.command("version", help="Print the version, and the release of Hadoop that yarnling follows.")(_version)
     app.command(
         "rmadmin",
-        help="Administrate: refresh queues and nodes, change labels and node resources.",
+        help="Administer the cluster: refresh queues and nodes, change labels and node resources.",
         context_settings=PASS_ON,
         rich_help_panel=PANEL,
     )(_rmadmin)
-    for name, (place, meaning) in _VERBS.items():
-        register = app.command(name, help=meaning, hidden=not meaning, context_settings=PASS_ON, rich_help_panel=PANEL)
-        register(_runner(place))
+    for name, meaning in _VERBS.items():
+        app.command(name, help=meaning, context_settings=PASS_ON, rich_help_panel=PANEL)(_runner(name))
+    for name, verb in _HIDDEN.items():
+        app.command(name, hidden=True, context_settings=PASS_ON)(_runner(verb))
     for name, instead in ELSEWHERE.items():
         app.command(name, hidden=True, context_settings=PASS_ON)(_refuser(name, instead))
 
@@ -115,13 +115,19 @@ def _rmadmin(options: Rest = []) -> None:  # noqa: B006  typer copies it
     raise typer.Exit(execute(options))
 
 
-def _runner(place: str) -> Callable[[list[str]], None]:
+def _runner(name: str) -> Callable[[list[str]], None]:
     def run(options: Rest = []) -> None:  # noqa: B006  typer copies it
+        from yarnling.cli.hadoop.application import APPLICATION
+        from yarnling.cli.hadoop.attempt import ATTEMPT
+        from yarnling.cli.hadoop.cluster import CLUSTER
+        from yarnling.cli.hadoop.container import CONTAINER
+        from yarnling.cli.hadoop.logs import LOGS
+        from yarnling.cli.hadoop.node import NODE
+        from yarnling.cli.hadoop.queue import QUEUE
         from yarnling.cli.hadoop.verb import execute
 
-        module, _, name = place.partition(":")
-        verb = getattr(import_module(f"yarnling.cli.hadoop.{module}"), name)
-        raise typer.Exit(execute(verb, options))
+        verbs = {verb.name: verb for verb in (APPLICATION, ATTEMPT, CLUSTER, CONTAINER, LOGS, NODE, QUEUE)}
+        raise typer.Exit(execute(verbs[name], options))
 
     return run
 
