@@ -16,7 +16,7 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
 PACKAGES = ("yarn", "wire", "rm", "nm", "am", "yarnling")
-ALLOWED = [26, 14, 4, 3, 2]
+ALLOWED = [26, 14, 4, 2]
 
 
 def main() -> int:

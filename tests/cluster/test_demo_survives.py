@@ -31,7 +31,7 @@ from tests.cluster.conftest import QUICK, names
 from yarn.ids import ContainerId, NodeId
 from yarn.states import FINAL_APPLICATION_STATES, FinalApplicationStatus, NodeState
 from yarnling.cluster.conditions import until
-from yarnling.cluster.local_cluster import LocalCluster
+from yarnling.cluster.local_cluster import ClusterOptions, LocalCluster
 from yarnling.cluster.processes import kill
 
 pytestmark = [pytest.mark.cluster, pytest.mark.slow]
@@ -153,7 +153,9 @@ class Demonstration:
 @asynccontextmanager
 async def demonstration(nodes: int, share: float, text: InputText, directory: Path) -> AsyncIterator[Demonstration]:
     """It runs; at the end no process of it is left."""
-    async with LocalCluster(nodes, conf=CONF, settings=QUICK, fast=True, directory=directory) as cluster:
+    async with LocalCluster(
+        nodes, conf=CONF, settings=QUICK, fast=True, options=ClusterOptions(directory=directory)
+    ) as cluster:
         run = Demonstration(cluster, text, share)
         await run.start()
         yield run

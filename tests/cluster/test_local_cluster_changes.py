@@ -15,19 +15,21 @@ from yarn.states import FinalApplicationStatus, NodeState
 from yarnling.cluster.client import WaitTimeout
 from yarnling.cluster.conditions import WAIT_S
 from yarnling.cluster.daemons import ADDED_MAX
-from yarnling.cluster.local_cluster import LocalCluster
+from yarnling.cluster.local_cluster import ClusterOptions, LocalCluster
 
 pytestmark = [pytest.mark.cluster, pytest.mark.slow]
 
 
 @pytest_asyncio.fixture
 async def cluster() -> AsyncIterator[LocalCluster]:
-    async with LocalCluster(1, memory_mb=1024, vcores=8, racks=1, settings=QUICK, fast=True) as cluster:
+    async with LocalCluster(
+        1, memory_mb=1024, vcores=8, settings=QUICK, fast=True, options=ClusterOptions(racks=1)
+    ) as cluster:
         yield cluster
 
 
 async def test_nodes_join_and_take_leave(tmp_path: Path) -> None:
-    async with LocalCluster(2, memory_mb=512, racks=2, settings=QUICK, fast=True) as cluster:
+    async with LocalCluster(2, memory_mb=512, settings=QUICK, fast=True, options=ClusterOptions(racks=2)) as cluster:
         client = cluster.client
         (added,) = await cluster.add_nodes()
         reports = await cluster.wait_nodes(3)

@@ -15,10 +15,10 @@ import pytest
 from tests.processes import running
 from yarn.errors import InvalidArgumentException, YarnException
 from yarn.settings import resourcemanager, yarnling
-from yarnling.cluster import leftovers
+from yarnling.cluster import processes
 from yarnling.cluster.daemons import ClusterDaemons
 from yarnling.cluster.directory import STATE_STORE, ClusterDirectory, DirectoryInUse
-from yarnling.cluster.local_cluster import LocalCluster
+from yarnling.cluster.local_cluster import ClusterOptions, LocalCluster
 from yarnling.cluster.processes import LOCK_FILE
 
 RECOVERY = {resourcemanager.RECOVERY_ENABLED.key: "true"}
@@ -181,14 +181,14 @@ def test_a_store_outside_of_the_directory_is_its_users(opened: Open, tmp_path: P
 
 def test_discarding_needs_a_directory() -> None:
     with pytest.raises(InvalidArgumentException, match=r"discard_state = True: .* \(name the directory"):
-        LocalCluster(discard_state=True)
+        LocalCluster(options=ClusterOptions(discard_state=True))
 
 
 def test_what_a_dead_cluster_has_left_is_ended_first(
     opened: Open, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its ResourceManager would still write to the store, and its containers would run twice."""
-    monkeypatch.setattr(leftovers, "GRACE_S", 0.01)
+    monkeypatch.setattr(processes, "ORPHAN_GRACE_S", 0.01)
     directory = tmp_path / "cluster"
     opened().release_directory()
     ClusterDirectory.make(directory / "nested").release()

@@ -62,7 +62,7 @@ def test_a_process_id_that_belongs_to_somebody_else_now_is_stale() -> None:
     """The number lives on, the start time tells that it is another process."""
     earlier = structs.replace(ProcessIdentity.of(os.getpid()), started=1.0)
     state(supervisor=earlier).write()
-    with pytest.raises(NoCluster, match=r"has gone without a word \(yarnling down cleans up after it\)"):
+    with pytest.raises(NoCluster, match=r"was killed \(yarnling down cleans up after it\)"):
         find_cluster("default")
     # What it has left can still be found.
     assert read_state("default").supervisor == earlier

@@ -18,27 +18,27 @@ from msgspec.structs import replace
 
 from tests.processes import running
 from tests.yarnling.apart import PROJECT, output
-from yarnling.cluster import starters
+from yarnling.cluster import daemon_starters
 from yarnling.cluster.conditions import until_blocking
-from yarnling.cluster.fork_server import RM_GRACE_S, STARTING_MAX, STOP_GRACE_S, ForkServer
-from yarnling.cluster.launcher import STOP_S, DaemonFailed, Launcher
-from yarnling.cluster.start_request import (
+from yarnling.cluster.fork_messages import (
     PACKET_BYTES_MAX,
-    Exited,
+    DaemonExited,
+    DaemonRefused,
+    DaemonRequest,
+    DaemonStarted,
     Message,
-    Refused,
-    Started,
-    StartRequest,
     decode,
     encode,
     socket_pair,
 )
+from yarnling.cluster.fork_server import RM_GRACE_S, STARTING_MAX, STOP_GRACE_S, ForkServer
+from yarnling.cluster.launcher import STOP_S, DaemonFailed, Launcher
 
 pytestmark = pytest.mark.cluster
 
 DAEMONS = Path(__file__).parent / "daemons"
 
-Request = Callable[..., StartRequest]
+Request = Callable[..., DaemonRequest]
 
 
 @pytest.fixture(params=["fork", "plain"])
@@ -60,10 +60,10 @@ def directory(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def request_for(directory: Path) -> Request:
-    def request(mode: str = "", *, package: str = "probe", **overrides: str) -> StartRequest:
+    def request(mode: str = "", *, package: str = "probe", **overrides: str) -> DaemonRequest:
         values = {"probe.mode": mode, **overrides}
         log_file = str(directory / "probe.log")
-        return StartRequest(
+        return DaemonRequest(
             "probe", package, str(directory / "conf"), log_file, values, {"PROBE": str(directory / "conf")}
         )
 
@@ -188,12 +188,12 @@ OWNER = """
 import asyncio, sys
 from pathlib import Path
 from yarnling.cluster.launcher import Launcher
-from yarnling.cluster.start_request import StartRequest
+from yarnling.cluster.fork_messages import DaemonRequest
 
 async def main(home):
     launcher = Launcher(home, temporary=True)
     launcher.open()
-    request = StartRequest("probe", "probe", str(home / "conf"), str(home / "log"), {"probe.mode": "parent"})
+    request = DaemonRequest("probe", "probe", str(home / "conf"), str(home / "log"), {"probe.mode": "parent"})
     daemon = await launcher.start(request)
     print(launcher.pid, daemon.pid, daemon.facts["child"], flush=True)
     await asyncio.Event().wait()
@@ -216,19 +216,19 @@ def test_nothing_outlives_an_owner_that_was_killed(way: str, directory: Path) ->
 def test_a_thread_that_is_about_to_be_gone_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
     """A joined thread may still be counted by the kernel: seen in 2 of 60 starts on a busy machine."""
     counts = [2, 2, 1]
-    monkeypatch.setattr(starters, "thread_count", lambda: counts.pop(0))
-    assert starters._threads_left() == 1
+    monkeypatch.setattr(daemon_starters, "thread_count", lambda: counts.pop(0))
+    assert daemon_starters._threads_left() == 1
     assert counts == []
 
 
 READ_AHEAD = """
 import sys
-from yarnling.cluster.start_request import NM, StartRequest
-from yarnling.cluster.starters import Forking
+from yarnling.cluster.fork_messages import NM, DaemonRequest
+from yarnling.cluster.daemon_starters import ForkStarter
 
-starter = Forking()
+starter = ForkStarter()
 for table in ({}, {"yarn.yarnling.emulation.table": "default"}):
-    starter.prepare(StartRequest("nm-1", NM, sys.argv[1], overrides=table, log_file=""))
+    starter.prepare(DaemonRequest("nm-1", NM, sys.argv[1], overrides=table, log_file=""))
     print(*(name in sys.modules for name in ("nm.emulation.table_file", "yaml", "pydantic")))
 """
 
@@ -246,7 +246,7 @@ class PlayedStarter:
         self.batches: list[list[str]] = [[]]
         self.refused: dict[str, OSError] = {}
 
-    def prepare(self, request: StartRequest) -> Callable[[int], int]:
+    def prepare(self, request: DaemonRequest) -> Callable[[int], int]:
         def start(ready_fd: int) -> int:
             if request.name in self.refused:
                 raise self.refused[request.name]
@@ -272,7 +272,7 @@ def played() -> Iterator[tuple[ForkServer, PlayedStarter, socket.socket]]:
 
 def ask(owner: socket.socket, *names: str, package: str = "nm") -> None:
     for name in names:
-        owner.sendall(encode(StartRequest(name, package, "", "")))
+        owner.sendall(encode(DaemonRequest(name, package, "", "")))
 
 
 def told(owner: socket.socket) -> list[Message]:
@@ -321,7 +321,11 @@ def test_one_that_cannot_be_started_does_not_keep_the_others_from_it(
     ask(owner, "nm-1", "nm-2", "nm-3")
     server._on_request()
     assert starter.batches[0] == ["nm-1", "nm-3"]
-    assert told(owner) == [Started("nm-1", 1), Refused("nm-2", "too many processes"), Started("nm-3", 2)]
+    assert told(owner) == [
+        DaemonStarted("nm-1", 1),
+        DaemonRefused("nm-2", "too many processes"),
+        DaemonStarted("nm-3", 2),
+    ]
 
 
 def test_a_daemon_whose_exit_is_seen_before_its_ready_pipe_is_forgotten(
@@ -336,5 +340,5 @@ def test_a_daemon_whose_exit_is_seen_before_its_ready_pipe_is_forgotten(
     ended = iter([(daemon.pid, signal.SIGKILL.value), None])
     monkeypatch.setattr("yarnling.cluster.fork_server._next_ended_child", lambda: next(ended))
     server._reap()
-    server._on_end_of_start(daemon)
-    assert told(owner) == [Started("nm-1", daemon.pid), Exited("nm-1", daemon.pid, -signal.SIGKILL)]
+    server._on_ready_pipe(daemon)
+    assert told(owner) == [DaemonStarted("nm-1", daemon.pid), DaemonExited("nm-1", daemon.pid, -signal.SIGKILL)]

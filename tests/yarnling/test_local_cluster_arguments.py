@@ -14,17 +14,17 @@ from yarn.nodes import NodeHealth, NodeReport
 from yarn.resource import NONE, Resource
 from yarn.states import FinalApplicationStatus, NodeState, YarnApplicationState
 from yarnling.cluster.client import Client
-from yarnling.cluster.daemons import Node
 from yarnling.cluster.directory import ClusterDirectory
 from yarnling.cluster.launcher import Daemon
-from yarnling.cluster.local_cluster import LocalCluster
+from yarnling.cluster.local_cluster import ClusterOptions, LocalCluster
+from yarnling.cluster.nodes import Node
 
 
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
         ({"nodes": -1}, "nodes = -1: must be 0 to "),
-        ({"nodes": 2, "racks": 3}, "racks = 3: must be 1 to 2"),
+        ({"nodes": 2, "options": ClusterOptions(racks=3)}, "racks = 3: must be 1 to 2"),
         ({"settings": {"a.key": 1}}, r"settings: a.key = 1: must be a text \(write '1'\)"),
         (
             {

@@ -10,7 +10,7 @@ import psutil
 
 from yarnling.chaos.notes import now_s
 from yarnling.cluster.client import Client
-from yarnling.cluster.daemons import Node
+from yarnling.cluster.nodes import Node
 from yarnling.cluster.processes import those_that_name
 
 LOOK_S = 0.1

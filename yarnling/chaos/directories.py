@@ -7,8 +7,7 @@ import shutil
 import tempfile
 from pathlib import Path
 
-from yarnling.cluster.processes import kill, those_that_name
-from yarnling.cluster.state import ProcessIdentity
+from yarnling.cluster.processes import ProcessIdentity, kill, those_that_name
 
 PREFIX = "yarnling-chaos-"
 RUNNER = "runner"

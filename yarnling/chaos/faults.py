@@ -19,7 +19,7 @@ from yarnling.chaos.plan import Scope
 from yarnling.chaos.proxy import Harm
 from yarnling.chaos.schedule import Blow
 from yarnling.chaos.site import Site
-from yarnling.cluster.container_processes import processes_of
+from yarnling.cluster.containers import processes_of
 from yarnling.cluster.processes import kill
 
 SOMEBODY_S = 10.0

@@ -29,7 +29,7 @@ from yarnling.chaos.site import Site
 from yarnling.chaos.strike import strike
 from yarnling.chaos.verdict import Judgement, judge
 from yarnling.chaos.workload import Workload
-from yarnling.cluster.local_cluster import LocalCluster
+from yarnling.cluster.local_cluster import ClusterOptions, LocalCluster
 
 END_S = 5.0
 """What processes, sockets and files get to go after the cluster's end; a cluster promises two seconds."""
@@ -161,11 +161,13 @@ class _Running:
             plan.nodes,
             memory_mb=plan.memory_mb,
             vcores=plan.vcores,
-            racks=plan.racks,
             settings={**SETTINGS, **own, **plan.settings},
             fast=True,
-            directory=self._cluster_directory,
-            detours=network or (SamePorts() if plan.same_ports else None),
+            options=ClusterOptions(
+                racks=plan.racks,
+                directory=self._cluster_directory,
+                routes=network or (SamePorts() if plan.same_ports else None),
+            ),
         )
 
     def _disks(self, stack: AsyncExitStack) -> dict[int, SmallDisk]:

@@ -41,7 +41,7 @@ class Site:
     def is_up(self, number: int) -> bool:
         """Whether a daemon runs: 0 is the ResourceManager, the others are nodes. One without a process does not yet."""
         daemon = self._daemon(number)
-        return daemon.begun.is_set() and daemon.exit_status is None
+        return daemon.spawned.is_set() and daemon.exit_status is None
 
     def may_end(self, number: int) -> None:
         """That this daemon ends is somebody's doing from now on."""

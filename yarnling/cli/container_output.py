@@ -6,7 +6,7 @@ import sys
 
 from yarn.ids import ApplicationAttemptId, ApplicationId, ContainerId
 from yarnling.cluster.client import Client
-from yarnling.cluster.container_logs import ContainerLog
+from yarnling.cluster.containers import ContainerLog
 
 STREAMS = ("stdout", "stderr")
 

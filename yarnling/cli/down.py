@@ -9,9 +9,8 @@ import sys
 from msgspec import Struct
 
 from yarnling.cli import json_form
-from yarnling.cluster.leftovers import clean_up
 from yarnling.cluster.processes import kill, wait_gone
-from yarnling.cluster.state import ClusterState, known_clusters, read_state
+from yarnling.cluster.state import ClusterState, clean_up, known_clusters, read_state
 
 DOWN_S = 4.0
 """The supervisor promises two seconds; on a machine with other work it may take longer."""

@@ -23,7 +23,7 @@ from yarnling.cli.arguments import reading_arguments
 from yarnling.cli.connection import connect
 from yarnling.cli.terminal import in_line, print_indented, terminal
 from yarnling.cluster.client import Client
-from yarnling.cluster.node_health import complaints
+from yarnling.cluster.nodes import complaints
 
 EXPLAINED_MAX = 20
 """Applications, the oldest first, where none is named."""

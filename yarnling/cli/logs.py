@@ -12,7 +12,7 @@ from yarn.ids import ApplicationId, ContainerId
 from yarnling.cli import json_form
 from yarnling.cli.arguments import reading_arguments
 from yarnling.cli.terminal import in_line, notices
-from yarnling.cluster.container_logs import ContainerLog, find_logs
+from yarnling.cluster.containers import ContainerLog, find_logs
 from yarnling.cluster.state import find_cluster
 
 

@@ -34,7 +34,7 @@ def give(name: str, request: Mapping[str, object], *, as_json: bool) -> None:
 
 def _end_of(request: dict[str, object], name: str, console: Console) -> dict[str, object]:
     """Progress is one line that changes on a terminal, and a line each elsewhere."""
-    with console.status(str(request["order"])) as status:
+    with console.status(str(request["command"])) as status:
         for answer in answers(control_path(name), request):
             if "progress" not in answer:
                 return answer

@@ -1,6 +1,6 @@
 """The verbs on the parts of a cluster that is up: nodes that come and go, and what is done to them to see what happens.
 
-Each is an order to the cluster's supervisor (yarnling.cluster.orders), which tells its progress and its end.
+Each is an order to the cluster's supervisor (yarnling.cluster.commands), which tells its progress and its end.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def _add_node(
     as_json: Json = False,
 ) -> None:
     """Start more NodeManagers; they have joined when this returns."""
-    _order(name, as_json, order="add-node", count=count, memory_mb=memory, vcores=vcores)
+    _order(name, as_json, command="add-node", count=count, memory_mb=memory, vcores=vcores)
 
 
 def _remove_node(
@@ -58,12 +58,12 @@ def _remove_node(
     """
     if now and timeout is not None:
         raise typer.BadParameter("one of --now and --timeout")
-    _order(name, as_json, order="remove-node", node=node, timeout_s=timeout, now=now)
+    _order(name, as_json, command="remove-node", node=node, timeout_s=timeout, now=now)
 
 
 def _restart_node(node: Node, name: Name = DEFAULT_NAME, as_json: Json = False) -> None:
     """Start a NodeManager that has ended, on the same host and directories."""
-    _order(name, as_json, order="restart-node", node=node)
+    _order(name, as_json, command="restart-node", node=node)
 
 
 def _kill_node(
@@ -79,34 +79,34 @@ def _kill_node(
     as_json: Json = False,
 ) -> None:
     """Kill a NodeManager with SIGKILL; the ResourceManager notices when its heartbeats stay away."""
-    _order(name, as_json, order="kill-node", node=node, containers=containers, pack=pack)
+    _order(name, as_json, command="kill-node", node=node, containers=containers, pack=pack)
 
 
 def _pause_node(node: Node, name: Name = DEFAULT_NAME, as_json: Json = False) -> None:
     """Let a NodeManager hang, as a machine that swaps does; its containers run on."""
-    _order(name, as_json, order="pause-node", node=node)
+    _order(name, as_json, command="pause-node", node=node)
 
 
 def _resume_node(node: Node, name: Name = DEFAULT_NAME, as_json: Json = False) -> None:
     """Let a NodeManager that was paused go on."""
-    _order(name, as_json, order="resume-node", node=node)
+    _order(name, as_json, command="resume-node", node=node)
 
 
 def _kill_rm(name: Name = DEFAULT_NAME, as_json: Json = False) -> None:
     """Kill the ResourceManager with SIGKILL; nodes, masters and containers run on."""
-    _order(name, as_json, order="kill-rm")
+    _order(name, as_json, command="kill-rm")
 
 
 def _restart_rm(name: Name = DEFAULT_NAME, as_json: Json = False) -> None:
     """Start a ResourceManager that has ended; with `up --recovery` it takes its applications up."""
-    _order(name, as_json, order="restart-rm")
+    _order(name, as_json, command="restart-rm")
 
 
 def _kill_master(application: Application, name: Name = DEFAULT_NAME, as_json: Json = False) -> None:
     """Kill an application's master with SIGKILL; the ResourceManager starts another, if it may."""
     with reading_arguments():
         ApplicationId.parse(application)
-    _order(name, as_json, order="kill-master", application=application)
+    _order(name, as_json, command="kill-master", application=application)
 
 
 def _kill_container(
@@ -117,7 +117,7 @@ def _kill_container(
     """Kill all processes of a container with SIGKILL: it fails with exit status 137."""
     with reading_arguments():
         ContainerId.parse(container)
-    _order(name, as_json, order="kill-container", container=container)
+    _order(name, as_json, command="kill-container", container=container)
 
 
 def _order(name: str, as_json: bool, **request: object) -> None:

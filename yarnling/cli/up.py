@@ -16,7 +16,7 @@ from yarnling.cli.key_notices import tell_of_keys
 from yarnling.cli.terminal import cell, in_line, notices, terminal
 from yarnling.cli.views import ClusterView, cluster_view, look_or_problem
 from yarnling.cluster.local_cluster import LocalCluster
-from yarnling.cluster.node_health import complaints
+from yarnling.cluster.nodes import complaints
 from yarnling.cluster.state import find_cluster, name_option
 from yarnling.cluster.supervisor import (
     ClusterBroken,

@@ -16,7 +16,7 @@ from yarn.ids import ApplicationId, ContainerId, NodeId
 from yarn.nodes import NodeReport
 from yarn.states import ContainerState, NodeState
 from yarnling.cluster.client import Client, WaitTimeout
-from yarnling.cluster.container_processes import processes_of
+from yarnling.cluster.containers import processes_of
 
 T = TypeVar("T")
 

@@ -65,7 +65,10 @@ UNSUPPORTED = {
 
 
 class DistributedShell(Struct, frozen=True):
-    """A command line for N containers; `files` {link name in the work directory: file}."""
+    """A command line for N containers.
+
+    `files` {link name in the work directory: file}; `texts` {link name: content}, for files that are made from text.
+    """
 
     command: str
     width: Width
@@ -73,6 +76,7 @@ class DistributedShell(Struct, frozen=True):
     environment: dict[str, str] = field(default_factory=dict)
     files: dict[str, Path] = field(default_factory=dict)
     retry: ContainerRetryContext = ContainerRetryContext()
+    texts: dict[str, str] = field(default_factory=dict)
 
     def check_sizes(self, maximum: Resource) -> list[str]:
         """Hadoop's distributed shell cuts what is too large: told to its user. An exact width is refused instead."""
@@ -85,6 +89,9 @@ class DistributedShell(Struct, frozen=True):
         """The context to submit (am.client.submission.Submission)."""
         files = {link: local_file(path) for link, path in self.files.items()}
         staging = make_staging_directory(staging_root, application_id)
+        for link, text in self.texts.items():
+            (staging / link).write_text(text)
+            files[link] = local_file(staging / link)
         job = ShellJob(self.command, self.width, str(staging), self.environment, files, self.retry)
         am_container = stage(job, JOB_FILE, "am.programs.distributed_shell")
         return build_context(application_id, self.options, am_container, APPLICATION_TYPE)

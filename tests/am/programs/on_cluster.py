@@ -14,7 +14,7 @@ from am.client.submission import Submission
 from tests.cluster.heartbeats import HeartbeatLog
 from yarn.applications import ApplicationReport
 from yarn.ids import ApplicationId
-from yarnling.cluster.local_cluster import LocalCluster
+from yarnling.cluster.local_cluster import ClusterOptions, LocalCluster
 
 QUICK_EXPIRY = {
     # Times the fast factor: a dead node is lost after one second.
@@ -83,7 +83,7 @@ async def cluster(tmp_path: Path, nodes: int = 3, **settings: str) -> AsyncItera
         vcores=16,
         fast=True,
         settings={**QUICK_EXPIRY, **heartbeats.settings, **settings},
-        directory=tmp_path / "cluster",
+        options=ClusterOptions(directory=tmp_path / "cluster"),
     )
     async with local:
         yield Cluster(local, tmp_path / "staging", heartbeats)

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from tests.processes import running
-from yarnling.cluster.leftovers import clean_up
-from yarnling.cluster.state import ClusterState, NodeEntry, ProcessIdentity, state_path
+from yarnling.cluster.processes import ProcessIdentity
+from yarnling.cluster.state import ClusterState, NodeEntry, clean_up, state_path
 
 Start = Callable[..., subprocess.Popen[bytes]]
 GONE = ProcessIdentity(os.getpid(), 1.0)

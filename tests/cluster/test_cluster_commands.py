@@ -16,7 +16,7 @@ from tests.cluster.conftest import COMMAND, DEFINITIONS, Yarnling, eventually, g
 from wire.hadoop_xml import load_configuration
 from yarn.ids import ApplicationId, ContainerId
 from yarn.states import ContainerState, FinalApplicationStatus
-from yarnling.cluster.blocking import BlockingClient, LoopThread
+from yarnling.cluster.blocking import BlockingClient, Portal
 from yarnling.cluster.client import Client
 
 pytestmark = pytest.mark.cluster
@@ -50,17 +50,17 @@ def refused(yarnling: Yarnling, *arguments: str, status: int = 1) -> str:
 @pytest.fixture(scope="module")
 def client(up: dict[str, Any]) -> Iterator[BlockingClient]:
     """What the ResourceManager says, without a command's start for each look."""
-    loop = LoopThread()
+    portal = Portal()
     addresses = {**up["addresses"]}
     conf = load_configuration(Path(up["conf_dir"]))
 
     async def made() -> Client:
         return Client(addresses, conf=conf, staging_root=Path(up["directory"]) / "staging")
 
-    real = loop.call(made())
-    yield BlockingClient(real, loop)
-    loop.call(real.close())
-    loop.close()
+    real = portal.call(made)
+    yield BlockingClient(real, portal)
+    portal.call(real.close)
+    portal.close()
 
 
 def states(client: BlockingClient) -> dict[str, str]:
@@ -100,7 +100,7 @@ def test_nodes_join_and_leave_when_their_work_is_done(
         assert removing.stderr is not None
         assert "nm-3: waits for " in next(line for line in removing.stderr if "waits" in line)
         assert states(client)[joined["node_id"]] == "DECOMMISSIONING"
-        assert "nm-3: remove-node is under way" in refused(yarnling, "remove-node", "nm-3")
+        assert "nm-3: remove-node is running" in refused(yarnling, "remove-node", "nm-3")
         removing.terminate()
         removing.wait(30)
     eventually(lambda: states(client)[joined["node_id"]] == "RUNNING")
@@ -140,13 +140,13 @@ def test_a_node_that_cannot_join_leaves_nothing(yarnling: Yarnling) -> None:
     assert refused(yarnling, "add-node", "5000").count("must be") == 1
 
 
-def test_a_node_that_hangs_is_told_from_one_that_runs(
+def test_a_paused_node_is_distinguished_from_a_running_one(
     yarnling: Yarnling, client: BlockingClient, up: dict[str, Any]
 ) -> None:
     node_id = up["nodes"][1]["node_id"]
     assert done(yarnling, "pause-node", "2")["node_id"] == node_id
-    assert "nm-2 is paused already (resume-node 2)" in refused(yarnling, "pause-node", "nm-2")
-    assert "nm-2 is paused, and hears nothing (resume-node 2 first, or --now)" in refused(yarnling, "remove-node", "2")
+    assert "nm-2 is already paused (resume-node 2)" in refused(yarnling, "pause-node", "nm-2")
+    assert "nm-2 is paused and cannot leave (resume-node 2 first, or --now)" in refused(yarnling, "remove-node", "2")
     assert done(yarnling, "status")["conditions"][node_id] == "paused"
     assert ", paused" in yarnling("top", "--once").stdout
     eventually(lambda: states(client)[node_id] == "LOST", 20.0)
@@ -169,7 +169,7 @@ def test_a_killed_node_is_started_again(yarnling: Yarnling, client: BlockingClie
     assert (entry["node_id"], entry["process"]["pid"]) == (back["node_id"], back["pid"])
 
 
-def test_the_resource_manager_is_killed_and_takes_its_applications_up(
+def test_a_killed_resource_manager_resumes_its_applications(
     yarnling: Yarnling, client: BlockingClient, tmp_path: Path
 ) -> None:
     assert "the ResourceManager is running (kill-rm ends it)" in refused(yarnling, "restart-rm")
@@ -177,7 +177,7 @@ def test_the_resource_manager_is_killed_and_takes_its_applications_up(
     before = running(client, app_id)
     killed = yarnling("kill-rm")
     assert "yarnling restart-rm starts it again, with its applications." in killed.stdout
-    assert "is down already" in refused(yarnling, "kill-rm")
+    assert "is already down" in refused(yarnling, "kill-rm")
     remedy = "is down (start it again: yarnling restart-rm; its log: /"
     for verb in (("run", "true"), ("explain", str(app_id)), ("top", "--once"), ("application", "-list")):
         assert remedy in refused(yarnling, *verb)
@@ -189,24 +189,28 @@ def test_the_resource_manager_is_killed_and_takes_its_applications_up(
     up_again = yarnling("restart-rm")
     assert up_again.returncode == 0, up_again.stderr
     assert "2 of 2 nodes are back" in up_again.stdout
-    assert "it has taken up " in up_again.stdout
+    assert "it has resumed " in up_again.stdout
     eventually(lambda: running(client, app_id) == before)
     (tmp_path / "go").touch()
     assert succeeded(client, app_id)
 
 
-def test_a_master_and_a_container_are_killed(yarnling: Yarnling, client: BlockingClient, tmp_path: Path) -> None:
+def test_an_application_master_and_a_container_are_killed(
+    yarnling: Yarnling, client: BlockingClient, tmp_path: Path
+) -> None:
     app_id = started(client, until(tmp_path / "go"), 2)
     master, task, _ = running(client, app_id)
     assert done(yarnling, "kill-container", str(task)) == {"container": str(task)}
     eventually(lambda: len(running(client, app_id)) == 2)
-    assert f"{task} does not run: it has ended or never was" in refused(yarnling, "kill-container", str(task))
+    assert f"{task} is not running: it has ended or never existed" in refused(yarnling, "kill-container", str(task))
     killed = done(yarnling, "kill-master", str(app_id))
     assert killed == {"application": str(app_id), "container": str(master)}
     eventually(lambda: len(running(client, app_id)) == 3, 60.0)
     (tmp_path / "go").touch()
     assert succeeded(client, app_id)
-    assert f"{app_id} is FINISHED: it has no master (running: none)" in refused(yarnling, "kill-master", str(app_id))
+    assert f"{app_id} is FINISHED: it has no ApplicationMaster (running: none)" in refused(
+        yarnling, "kill-master", str(app_id)
+    )
     assert "Invalid ContainerId" in refused(yarnling, "kill-container", "container_x", status=2)
     assert "application_1_0001" in refused(yarnling, "kill-master", "application_1_0001")
 
@@ -215,7 +219,7 @@ def test_without_recovery_a_restart_says_what_is_lost(yarnling: Yarnling) -> Non
     named = ("--name", "forgetful")
     assert yarnling("up", "--fast", "--detach", *named).returncode == 0
     try:
-        lost = "the applications of before are lost (yarnling up --recovery keeps them)"
+        lost = "its applications are lost (yarnling up --recovery keeps them)"
         assert lost in yarnling("kill-rm", *named).stdout
         assert "yarnling restart-rm --name forgetful" in refused(yarnling, "run", *named, "true")
         assert lost in yarnling("restart-rm", *named).stdout
