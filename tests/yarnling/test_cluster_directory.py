@@ -107,7 +107,7 @@ def test_a_directory_is_free_when_its_process_was_killed_and_children_do_not_hol
 
 
 @pytest.mark.parametrize("content", [b"", b"[]", b"[" * 9000, b'{"pid": "x"}', b'{"pid": 1, "name": "\\u001b[2J"}'])
-def test_a_lock_file_may_say_anything(opened: Open, tmp_path: Path, content: bytes) -> None:
+def test_the_content_of_a_lock_file_is_not_trusted(opened: Open, tmp_path: Path, content: bytes) -> None:
     opened(name="da")
     (tmp_path / "cluster" / LOCK_FILE).write_bytes(content)
     with pytest.raises(DirectoryInUse, match=r"in use by a(nother)? cluster.* \(end it, or name another directory\)"):
@@ -124,7 +124,7 @@ def test_a_lock_file_that_is_a_link_is_not_followed(tmp_path: Path) -> None:
 
 
 def with_state(opened: Open, tmp_path: Path) -> bytes:
-    """A cluster with recovery that has ended; its secret."""
+    """The secret of a cluster with recovery that has ended."""
     opened().release_directory()
     (tmp_path / "cluster" / STATE_STORE).write_text("applications")
     (tmp_path / "cluster" / f"{STATE_STORE}-wal").write_text("more applications")
@@ -138,7 +138,7 @@ def test_recovery_resumes_from_the_store_and_the_secret(opened: Open, tmp_path: 
     assert (tmp_path / "cluster" / STATE_STORE).read_text() == "applications"
     assert (tmp_path / "cluster" / f"{STATE_STORE}-wal").read_text() == "more applications"
     assert (tmp_path / "cluster" / "cluster-secret").read_bytes() == secret
-    # Its nodes are asked for by number again, also those that were decommissioned.
+    # The new cluster has all its nodes, also those that were decommissioned before.
     assert (tmp_path / "cluster" / "conf" / "excluded-hosts").read_text() == ""
 
 
@@ -166,7 +166,7 @@ def test_without_recovery_state_of_an_earlier_cluster_is_neither_deleted_nor_ign
     opened(discard_state=True, **off)
 
 
-def test_a_store_outside_of_the_directory_is_its_users(opened: Open, tmp_path: Path) -> None:
+def test_a_store_outside_of_the_directory_is_left_to_the_user(opened: Open, tmp_path: Path) -> None:
     store = tmp_path / "elsewhere.sqlite"
     store.write_text("applications")
     named = {yarnling.STATE_STORE_FILE.key: str(store)}
@@ -184,7 +184,7 @@ def test_discarding_needs_a_directory() -> None:
         LocalCluster(options=ClusterOptions(discard_state=True))
 
 
-def test_what_a_dead_cluster_has_left_is_ended_first(
+def test_orphans_of_a_dead_cluster_are_ended_first(
     opened: Open, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its ResourceManager would still write to the store, and its containers would run twice."""

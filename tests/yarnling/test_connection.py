@@ -1,4 +1,4 @@
-"""A command's client gives up with its cluster, and only then."""
+"""The client of a command stops retrying when its cluster has gone, and only then."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from yarnling.cluster.state import ClusterState, NoCluster, ProcessIdentity
 
 RM = "yarn.resourcemanager.address"
 NOBODY = {RM: "127.0.0.1:9"}
-"""An address where nobody listens: every call is tried again for a quarter of an hour."""
+"""A client of an address without a server: every call is retried for a quarter of an hour."""
 
 
 @pytest.fixture
@@ -43,7 +43,7 @@ async def test_a_call_ends_when_the_supervisor_has_gone(supervisor: subprocess.P
 
 
 async def asked_and_killed(client: CommandClient) -> None:
-    """What a command does; there is nothing left to kill when its cluster has gone."""
+    """Wait as a command does; when the cluster has gone, there is nothing left to kill."""
     async with client as rm:
         try:
             await rm.metrics()

@@ -43,7 +43,7 @@ Request = Callable[..., DaemonRequest]
 
 @pytest.fixture(params=["fork", "plain"])
 def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
-    """Both ways of starting; the daemons of this folder can be imported."""
+    """Both starters; the daemons in this folder can be imported."""
     monkeypatch.setenv("YARNLING_START", request.param)
     monkeypatch.setenv("PYTHONPATH", str(DAEMONS))
     chosen: str = request.param
@@ -96,7 +96,7 @@ async def test_a_daemon_has_its_own_session_files_environment_and_configuration(
     assert len(daemon.facts["files"]) <= 8, daemon.facts["files"]
 
 
-async def test_more_requests_at_once_than_the_socket_holds_are_all_served(
+async def test_more_requests_than_fit_into_the_socket_are_all_served(
     launcher: Launcher, request_for: Request, way: str
 ) -> None:
     if way == "plain":
@@ -123,7 +123,7 @@ async def test_closing_ends_the_daemons_and_what_they_run_and_deletes_the_direct
 async def test_a_daemon_that_ignores_term_is_killed(
     launcher: Launcher, request_for: Request, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """By the fork server after its grace, long before its owner would lose patience with it."""
+    """By the fork server after the grace period, long before its owner would kill the fork server."""
     monkeypatch.setattr("yarnling.cluster.launcher.STOP_S", 600.0)
     daemon = await launcher.start(request_for("deaf"))
     async with asyncio.timeout(60):
@@ -131,11 +131,11 @@ async def test_a_daemon_that_ignores_term_is_killed(
     assert daemon.exit_status == -signal.SIGKILL
 
 
-def test_all_graces_together_fit_into_the_two_seconds_that_a_cluster_promises_to_be_gone_in() -> None:
+def test_all_grace_periods_fit_into_the_two_seconds_that_a_cluster_promises() -> None:
     assert STOP_GRACE_S + RM_GRACE_S < STOP_S <= 2.0
 
 
-async def test_the_end_of_a_daemon_is_told(launcher: Launcher, request_for: Request) -> None:
+async def test_the_exit_of_a_daemon_is_reported(launcher: Launcher, request_for: Request) -> None:
     daemon = await launcher.start(request_for())
     os.kill(daemon.pid, signal.SIGKILL)
     await daemon.exited.wait()
@@ -149,7 +149,7 @@ async def test_the_end_of_a_daemon_is_told(launcher: Launcher, request_for: Requ
     ("mode", "told"),
     [("refuse", r"exit status \d\n.*port 80 is not for you \(take another\)"), ("die", "exit status 3\n  mode die")],
 )
-async def test_a_daemon_that_does_not_get_ready_is_told_with_the_end_of_its_log(
+async def test_a_failed_start_is_reported_with_the_end_of_the_log(
     launcher: Launcher, request_for: Request, mode: str, told: str
 ) -> None:
     with pytest.raises(DaemonFailed, match=f"(?s)probe did not start: {told}"):
@@ -162,7 +162,7 @@ async def test_a_faulty_configuration_is_refused_with_its_faults(launcher: Launc
         await launcher.start(faulty)
 
 
-async def test_the_killed_fork_server_takes_its_daemons_along_and_closing_ends_the_rest(
+async def test_daemons_die_with_a_killed_fork_server_and_closing_ends_the_rest(
     launcher: Launcher, request_for: Request, directory: Path
 ) -> None:
     daemon = await launcher.start(request_for("parent"))
@@ -213,7 +213,7 @@ def test_nothing_outlives_an_owner_that_was_killed(way: str, directory: Path) ->
     until_blocking(lambda: all(gone(pid) for pid in pids) and not directory.exists())
 
 
-def test_a_thread_that_is_about_to_be_gone_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_exiting_thread_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
     """A joined thread may still be counted by the kernel: seen in 2 of 60 starts on a busy machine."""
     counts = [2, 2, 1]
     monkeypatch.setattr(daemon_starters, "thread_count", lambda: counts.pop(0))
@@ -233,13 +233,13 @@ for table in ({}, {"yarn.yarnling.emulation.table": "default"}):
 """
 
 
-def test_a_table_of_emulated_containers_is_read_before_the_fork_and_no_yaml_without_one(tmp_path: Path) -> None:
+def test_yaml_is_imported_before_the_fork_and_only_for_a_table_of_emulated_containers(tmp_path: Path) -> None:
     (tmp_path / "yarn-site.xml").write_text("<configuration/>")
     assert output(READ_AHEAD, str(tmp_path)) == "False False False\nTrue True True\n"
 
 
-class PlayedStarter:
-    """Starts no process: pids count from 1, and `pipes` holds where each daemon would write its ready line."""
+class FakeStarter:
+    """Starts no process: pids count from 1, and `pipes` has the descriptors for the ready lines."""
 
     def __init__(self) -> None:
         self.pipes: dict[str, int] = {}
@@ -261,9 +261,9 @@ class PlayedStarter:
 
 
 @pytest.fixture
-def played() -> Iterator[tuple[ForkServer, PlayedStarter, socket.socket]]:
+def fake() -> Iterator[tuple[ForkServer, FakeStarter, socket.socket]]:
     ours, theirs = socket_pair()
-    starter = PlayedStarter()
+    starter = FakeStarter()
     with ours, theirs:
         yield ForkServer(theirs, starter), starter, ours
     for pipe in starter.pipes.values():
@@ -283,10 +283,10 @@ def told(owner: socket.socket) -> list[Message]:
     return messages
 
 
-def test_daemons_start_in_batches_the_next_when_half_of_one_is_ready(
-    played: tuple[ForkServer, PlayedStarter, socket.socket],
+def test_the_next_batch_starts_when_half_of_one_is_ready(
+    fake: tuple[ForkServer, FakeStarter, socket.socket],
 ) -> None:
-    server, starter, owner = played
+    server, starter, owner = fake
     names = [f"nm-{number}" for number in range(1, STARTING_MAX + 3)]
     ask(owner, *names)
     server._on_request()
@@ -302,10 +302,10 @@ def test_daemons_start_in_batches_the_next_when_half_of_one_is_ready(
     assert starter.batches == [names[:STARTING_MAX], names[STARTING_MAX:], []]
 
 
-def test_the_resource_manager_does_not_wait_for_those_that_wait_for_it(
-    played: tuple[ForkServer, PlayedStarter, socket.socket],
+def test_the_resource_manager_does_not_wait_for_nodes_that_wait_for_it(
+    fake: tuple[ForkServer, FakeStarter, socket.socket],
 ) -> None:
-    server, starter, owner = played
+    server, starter, owner = fake
     ask(owner, *(f"nm-{number}" for number in range(1, STARTING_MAX + 3)))
     server._on_request()
     ask(owner, "rm", package="rm")
@@ -313,10 +313,10 @@ def test_the_resource_manager_does_not_wait_for_those_that_wait_for_it(
     assert starter.batches[1] == ["rm"]
 
 
-def test_one_that_cannot_be_started_does_not_keep_the_others_from_it(
-    played: tuple[ForkServer, PlayedStarter, socket.socket],
+def test_others_start_after_one_that_cannot_be_started(
+    fake: tuple[ForkServer, FakeStarter, socket.socket],
 ) -> None:
-    server, starter, owner = played
+    server, starter, owner = fake
     starter.refused["nm-2"] = BlockingIOError("too many processes")
     ask(owner, "nm-1", "nm-2", "nm-3")
     server._on_request()
@@ -329,10 +329,10 @@ def test_one_that_cannot_be_started_does_not_keep_the_others_from_it(
 
 
 def test_a_daemon_whose_exit_is_seen_before_its_ready_pipe_is_forgotten(
-    played: tuple[ForkServer, PlayedStarter, socket.socket], monkeypatch: pytest.MonkeyPatch
+    fake: tuple[ForkServer, FakeStarter, socket.socket], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Killed while it starts: one select returns the end of its ready pipe and SIGCHLD, the signal first."""
-    server, starter, owner = played
+    """Killed while it starts: one select returns both the end of its ready pipe and SIGCHLD, the signal first."""
+    server, starter, owner = fake
     ask(owner, "nm-1")
     server._on_request()
     os.close(starter.pipes.pop("nm-1"))

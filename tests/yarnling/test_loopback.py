@@ -25,7 +25,7 @@ from yarnling.cluster.unmanaged_am import UnmanagedAM
 
 @contextlib.contextmanager
 def nothing_left() -> Iterator[None]:
-    """No process of this one, no port that it listens on."""
+    """Check that no child process and no listening port is left."""
     me = psutil.Process()
     before = {child.pid for child in me.children()}
     yield
@@ -35,7 +35,7 @@ def nothing_left() -> Iterator[None]:
 
 
 async def run_one(am: UnmanagedAM, command: str) -> int:
-    """The exit status of a container of 128 MB that runs `command`, in the master's own loop."""
+    """The exit status of a container of 128 MB that runs `command`."""
     await am.rm.register()
     am.rm.add_request(ContainerRequest(Resource(128, 1), priority=0))
     async for event in am.rm.events():
@@ -45,7 +45,7 @@ async def run_one(am: UnmanagedAM, command: str) -> int:
             case ContainersCompleted(statuses):
                 await am.rm.unregister(FinalApplicationStatus.SUCCEEDED)
                 return statuses[0].exit_status
-    raise AssertionError("events end with an order to shut down")
+    raise AssertionError("the events ended without a completed container")
 
 
 async def fail_within(cluster: LocalCluster) -> None:
@@ -64,7 +64,7 @@ async def test_a_cluster_without_a_process_runs_applications() -> None:
             assert report.final_status is FinalApplicationStatus.SUCCEEDED
             texts = [log.text() for log in cluster.client.logs(started.application_id) if log.name == "stdout"]
             assert sum(text.startswith("from 127.0.0.") for text in texts) == 2
-            # Each daemon's words are in its own file.
+            # Each daemon logs to its own file.
             assert " rm." in cluster.directory.log_file("rm").read_text()
             assert " nm." not in cluster.directory.log_file("rm").read_text()
             assert " nm." in cluster.directory.log_file("nm-1").read_text()
@@ -107,7 +107,7 @@ async def test_nodes_come_and_go_and_cannot_be_killed() -> None:
         await cluster.wait_node(2, NodeState.DECOMMISSIONED)
 
 
-async def test_a_daemon_that_cannot_start_says_why(tmp_path: Path) -> None:
+async def test_a_failed_start_reports_why(tmp_path: Path) -> None:
     with (
         nothing_left(),
         pytest.raises(DaemonFailed, match=r"nm-\d did not start: exit status 2\n(.*\n)*.* minimum allocations"),
