@@ -1,4 +1,4 @@
-"""The verbs on the parts of a cluster, as typed: each changes what `status` tells, and says what stands in its way."""
+"""The commands that change a cluster, as typed: each changes what `status` shows, or reports why it cannot."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ pytestmark = pytest.mark.cluster
 
 @pytest.fixture(scope="module", autouse=True)
 def up(yarnling: Yarnling) -> Iterator[dict[str, Any]]:
-    """Two nodes that keep their applications; who takes a node away brings it back."""
+    """Two nodes, with recovery; a test that removes a node brings it back."""
     small = ("--memory", "1024", "--vcores", "8")
     started = yarnling("up", "--nodes", "2", *small, "--recovery", "--fast", "--detach", "--json", *DEFINITIONS)
     assert started.returncode == 0, started.stderr
@@ -33,15 +33,15 @@ def up(yarnling: Yarnling) -> Iterator[dict[str, Any]]:
 
 
 def done(yarnling: Yarnling, *arguments: str) -> dict[str, Any]:
-    """What a verb tells programs; it must succeed."""
+    """The JSON output of a command, which must succeed."""
     ran = yarnling(*arguments, "--json")
     assert ran.returncode == 0, ran.stderr
-    told: dict[str, Any] = json.loads(ran.stdout)
-    return told
+    facts: dict[str, Any] = json.loads(ran.stdout)
+    return facts
 
 
 def refused(yarnling: Yarnling, *arguments: str, status: int = 1) -> str:
-    """The message of a verb that refuses with this exit status (2: the command line itself is wrong)."""
+    """The error of a command that fails with this exit status (2: a usage error)."""
     ran = yarnling(*arguments)
     assert (ran.returncode, ran.stdout, "Traceback" in ran.stderr) == (status, "", False), ran.stderr
     return ran.stderr
@@ -49,7 +49,7 @@ def refused(yarnling: Yarnling, *arguments: str, status: int = 1) -> str:
 
 @pytest.fixture(scope="module")
 def client(up: dict[str, Any]) -> Iterator[BlockingClient]:
-    """What the ResourceManager says, without a command's start for each look."""
+    """A client, to query the ResourceManager without starting a command each time."""
     portal = Portal()
     addresses = {**up["addresses"]}
     conf = load_configuration(Path(up["conf_dir"]))
@@ -64,19 +64,19 @@ def client(up: dict[str, Any]) -> Iterator[BlockingClient]:
 
 
 def states(client: BlockingClient) -> dict[str, str]:
-    """{node id: state} as the ResourceManager has them."""
+    """{node id: state} in the ResourceManager."""
     return {str(node.node_id): node.state.name for node in client.nodes()}
 
 
 def started(client: BlockingClient, command: str, containers: int) -> ApplicationId:
-    """A distributed shell whose containers of 128 MB all run."""
+    """Start a distributed shell with containers of 128 MB, and wait until all of them run."""
     app_id = client.start(shell(command, containers)).application_id
     eventually(lambda: len(running(client, app_id)) == containers + 1, 60.0)
     return app_id
 
 
 def running(client: BlockingClient, app_id: ApplicationId) -> list[ContainerId]:
-    """The running containers of its current attempt, the master's first."""
+    """The running containers of the current attempt, its ApplicationMaster's first."""
     found = client.containers(client.report(app_id).current_attempt_id)
     return sorted(container.container_id for container in found if container.state is ContainerState.RUNNING)
 
@@ -85,7 +85,7 @@ def succeeded(client: BlockingClient, app_id: ApplicationId) -> bool:
     return client.wait(app_id, timeout_s=60).final_status is FinalApplicationStatus.SUCCEEDED
 
 
-def test_nodes_join_and_leave_when_their_work_is_done(
+def test_nodes_are_added_and_leave_when_their_work_is_done(
     yarnling: Yarnling, client: BlockingClient, environment: dict[str, str], tmp_path: Path
 ) -> None:
     (joined,) = done(yarnling, "add-node", "--memory", "512")["nodes"]
@@ -120,7 +120,7 @@ def test_nodes_join_and_leave_when_their_work_is_done(
     assert states(client)[back["node_id"]] == "SHUTDOWN"
 
 
-def test_what_runs_on_a_node_that_leaves_is_killed_at_its_timeout(
+def test_containers_of_a_leaving_node_are_killed_at_the_timeout(
     yarnling: Yarnling, client: BlockingClient, tmp_path: Path
 ) -> None:
     (joined,) = done(yarnling, "add-node", "1", "--memory", "1024")["nodes"]
@@ -130,7 +130,7 @@ def test_what_runs_on_a_node_that_leaves_is_killed_at_its_timeout(
     assert succeeded(client, app_id)
 
 
-def test_a_node_that_cannot_join_leaves_nothing(yarnling: Yarnling) -> None:
+def test_a_node_that_fails_to_start_leaves_nothing(yarnling: Yarnling) -> None:
     before = done(yarnling, "status")
     told = refused(yarnling, "add-node", "2", "--memory", "1")
     assert "nm-" in told
