@@ -132,9 +132,9 @@ def test_containers_of_a_leaving_node_are_killed_at_the_timeout(
 
 def test_a_node_that_fails_to_start_leaves_nothing(yarnling: Yarnling) -> None:
     before = done(yarnling, "status")
-    told = refused(yarnling, "add-node", "2", "--memory", "1")
-    assert "nm-" in told
-    assert "did not start" in told
+    error = refused(yarnling, "add-node", "2", "--memory", "1")
+    assert "nm-" in error
+    assert "did not start" in error
     after = done(yarnling, "status")
     assert after["cluster"] == before["cluster"]
     assert refused(yarnling, "add-node", "5000").count("must be") == 1
@@ -184,8 +184,8 @@ def test_a_killed_resource_manager_resumes_its_applications(
     assert "NodeManager registers with it (yarnling restart-rm starts it)" in refused(yarnling, "add-node")
     shown = yarnling("status")
     assert (shown.returncode, remedy in shown.stderr, "nm-2" in shown.stdout) == (1, True, True)
-    told = yarnling("status", "--json")
-    assert (told.returncode, json.loads(told.stdout)["applications"]) == (1, None)
+    shown = yarnling("status", "--json")
+    assert (shown.returncode, json.loads(shown.stdout)["applications"]) == (1, None)
     up_again = yarnling("restart-rm")
     assert up_again.returncode == 0, up_again.stderr
     assert "2 of 2 nodes are back" in up_again.stdout

@@ -66,8 +66,8 @@ def test_a_second_cluster_is_refused_and_changes_nothing(opened: Open, tmp_path:
         (directory / name).write_text(f"of the first, {name}")
     before = contents(directory)
     for discard in (False, True):
-        told = rf"{directory}: in use by the cluster 'da', process {os.getpid()} \(end it: yarnling down --name da; "
-        with pytest.raises(DirectoryInUse, match=told):
+        message = rf"{directory}: in use by the cluster 'da', process {os.getpid()} \(end it: yarnling down --name da; "
+        with pytest.raises(DirectoryInUse, match=message):
             opened(name="db", discard_state=discard)
     assert contents(directory) == before
 
@@ -155,12 +155,12 @@ def test_without_recovery_state_of_an_earlier_cluster_is_neither_deleted_nor_ign
     with_state(opened, tmp_path)
     before = contents(tmp_path / "cluster")
     off = {resourcemanager.RECOVERY_ENABLED.key.replace(".", "_"): "false"}
-    told = re.escape(
+    message = re.escape(
         f"{tmp_path / 'cluster' / STATE_STORE}: has the applications of an earlier cluster (resume them with "
         "--recovery, delete them with --discard-state, or name another directory; in Python: settings "
         "yarn.resourcemanager.recovery.enabled=true, or discard_state=True)"
     )
-    with pytest.raises(YarnException, match=told):
+    with pytest.raises(YarnException, match=message):
         opened(**off)
     assert contents(tmp_path / "cluster") == before
     opened(discard_state=True, **off)

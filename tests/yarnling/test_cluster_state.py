@@ -115,15 +115,19 @@ def test_one_process_at_a_time_can_start_a_cluster_of_a_name(home: Path) -> None
 
 def test_an_unwritable_directory_is_refused_with_a_fitting_remedy(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (home / "yarnling").write_text("a file")
-    told = rf"^{home}/yarnling: cannot keep the cluster's state: .* \(XDG_RUNTIME_DIR names it: set it to a directory"
-    with pytest.raises(YarnException, match=told), name_held("mine"):
+    message = (
+        rf"^{home}/yarnling: cannot keep the cluster's state: .* \(XDG_RUNTIME_DIR names it: set it to a directory"
+    )
+    with pytest.raises(YarnException, match=message), name_held("mine"):
         pass
-    with pytest.raises(YarnException, match=told):
+    with pytest.raises(YarnException, match=message):
         check_free("mine")
     monkeypatch.setenv("HOME", str(home / "yarnling"))
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(home / "missing"))
-    told = rf"^XDG_RUNTIME_DIR = {home}/missing cannot be written to, and {home}/yarnling/.cache/yarnling: cannot keep"
-    with pytest.raises(YarnException, match=told):
+    message = (
+        rf"^XDG_RUNTIME_DIR = {home}/missing cannot be written to, and {home}/yarnling/.cache/yarnling: cannot keep"
+    )
+    with pytest.raises(YarnException, match=message):
         check_free("mine")
     monkeypatch.delenv("XDG_RUNTIME_DIR")
     with pytest.raises(YarnException, match=r"\(set XDG_RUNTIME_DIR to a directory that you can write to\)"):

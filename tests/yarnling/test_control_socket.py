@@ -103,49 +103,49 @@ async def test_other_lines_are_refused(path: Path, line: bytes, message: str) ->
         assert await reader.read() == b""
 
 
-async def test_who_says_nothing_is_sent_away(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_an_idle_client_is_disconnected(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(control_socket, "REQUEST_S", 0.01)
     async with listening(path, echo), connected(path) as (reader, _):
         assert b"no command was received in 0.01 s" in await reader.readline()
 
 
-async def test_another_user_is_sent_away(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_another_user_is_disconnected(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("yarnling.cluster.control_socket.os.geteuid", lambda: 4711)
     async with listening(path, echo):
         with pytest.raises(NoSupervisor):
             await asked(path, {"command": "x"})
 
 
-async def test_what_nobody_waits_for_is_given_up(path: Path) -> None:
-    begun, given_up = asyncio.Event(), asyncio.Event()
+async def test_what_nobody_waits_for_is_cancelled(path: Path) -> None:
+    started, cancelled = asyncio.Event(), asyncio.Event()
 
     async def long(request: dict[str, Any], report: Report) -> dict[str, Any]:
-        begun.set()
+        started.set()
         try:
             await asyncio.get_running_loop().create_future()
             return {}
         finally:
-            given_up.set()
+            cancelled.set()
 
     async with asyncio.timeout(60), listening(path, long), connected(path) as (_, writer):
         writer.write(b'{"command": "x"}\n')
-        await begun.wait()
+        await started.wait()
         writer.close()
-        await given_up.wait()
+        await cancelled.wait()
 
 
 async def test_a_command_is_cancelled_when_its_supervisor_ends(path: Path) -> None:
-    begun = asyncio.Event()
+    started = asyncio.Event()
 
     async def long(request: dict[str, Any], report: Report) -> dict[str, Any]:
-        begun.set()
+        started.set()
         await asyncio.get_running_loop().create_future()
         return {}
 
     async with asyncio.timeout(60), asyncio.TaskGroup() as tasks:
         async with listening(path, long):
             waiting = tasks.create_task(asked_in_vain(path))
-            await begun.wait()
+            await started.wait()
         assert "the supervisor has ended" in await waiting
 
 
@@ -156,7 +156,7 @@ async def asked_in_vain(path: Path) -> str:
 
 
 async def test_idle_connections_do_not_block_a_command(path: Path) -> None:
-    """The one that has been idle longest makes room, and is told."""
+    """The connection that has been idle longest is closed with an error."""
     async with asyncio.timeout(60), listening(path, echo), contextlib.AsyncExitStack() as stack:
         idle = [await stack.enter_async_context(connected(path)) for _ in range(WAITING_MAX)]
         assert (await asked(path, {"command": "x"}))[-1]["text"] == "done"
@@ -167,16 +167,16 @@ async def test_idle_connections_do_not_block_a_command(path: Path) -> None:
 
 async def test_the_number_of_running_commands_is_limited(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(control_socket, "COMMANDS_MAX", 1)
-    begun, end = asyncio.Event(), asyncio.Event()
+    started, end = asyncio.Event(), asyncio.Event()
 
     async def long(request: dict[str, Any], report: Report) -> dict[str, Any]:
-        begun.set()
+        started.set()
         await end.wait()
         return {"text": "done"}
 
     async with asyncio.timeout(60), listening(path, long), connected(path) as (reader, writer):
         writer.write(b'{"command": "x"}\n')
-        await begun.wait()
+        await started.wait()
         assert await asked(path, {"command": "x"}) == [{"error": "1 commands are running (wait until one has ended)"}]
         end.set()
         assert b"done" in await reader.readline()

@@ -146,13 +146,13 @@ async def test_the_exit_of_a_daemon_is_reported(launcher: Launcher, request_for:
 
 
 @pytest.mark.parametrize(
-    ("mode", "told"),
+    ("mode", "message"),
     [("refuse", r"exit status \d\n.*port 80 is not for you \(take another\)"), ("die", "exit status 3\n  mode die")],
 )
 async def test_a_failed_start_is_reported_with_the_end_of_the_log(
-    launcher: Launcher, request_for: Request, mode: str, told: str
+    launcher: Launcher, request_for: Request, mode: str, message: str
 ) -> None:
-    with pytest.raises(DaemonFailed, match=f"(?s)probe did not start: {told}"):
+    with pytest.raises(DaemonFailed, match=f"(?s)probe did not start: {message}"):
         await launcher.start(request_for(mode))
 
 
@@ -275,7 +275,7 @@ def ask(owner: socket.socket, *names: str, package: str = "nm") -> None:
         owner.sendall(encode(DaemonRequest(name, package, "", "")))
 
 
-def told(owner: socket.socket) -> list[Message]:
+def reported(owner: socket.socket) -> list[Message]:
     messages: list[Message] = []
     with contextlib.suppress(BlockingIOError):
         while packet := owner.recv(PACKET_BYTES_MAX, socket.MSG_DONTWAIT):
@@ -321,7 +321,7 @@ def test_others_start_after_one_that_cannot_be_started(
     ask(owner, "nm-1", "nm-2", "nm-3")
     server._on_request()
     assert starter.batches[0] == ["nm-1", "nm-3"]
-    assert told(owner) == [
+    assert reported(owner) == [
         DaemonStarted("nm-1", 1),
         DaemonRefused("nm-2", "too many processes"),
         DaemonStarted("nm-3", 2),
@@ -341,4 +341,4 @@ def test_a_daemon_whose_exit_is_seen_before_its_ready_pipe_is_forgotten(
     monkeypatch.setattr("yarnling.cluster.fork_server._next_ended_child", lambda: next(ended))
     server._reap()
     server._on_ready_pipe(daemon)
-    assert told(owner) == [DaemonStarted("nm-1", daemon.pid), DaemonExited("nm-1", daemon.pid, -signal.SIGKILL)]
+    assert reported(owner) == [DaemonStarted("nm-1", daemon.pid), DaemonExited("nm-1", daemon.pid, -signal.SIGKILL)]

@@ -138,7 +138,7 @@ async def wait_processes(client: Client, container_id: ContainerId, below: int) 
     return processes
 
 
-async def wait_master(client: Client, app_id: ApplicationId | str) -> ContainerId:
+async def wait_am(client: Client, app_id: ApplicationId | str) -> ContainerId:
     """The container of the application's current ApplicationMaster, once it has one."""
 
     async def current() -> ContainerId | None:
@@ -146,18 +146,18 @@ async def wait_master(client: Client, app_id: ApplicationId | str) -> ContainerI
         attempts = {attempt.attempt_id: attempt for attempt in await client.attempts(app_id)}
         return attempts[attempt_id].am_container_id if attempt_id in attempts else None
 
-    master = await until(current)
-    assert master is not None
-    return master
+    am = await until(current)
+    assert am is not None
+    return am
 
 
 async def _running_tasks(client: Client, app_id: ApplicationId | str) -> tuple[ContainerReport, ...]:
     """Containers are listed before attempts: an attempt knows its AM's container before that is in the list."""
     current = (await client.report(app_id)).current_attempt_id
     containers = await client.containers(current)
-    masters = {attempt.am_container_id for attempt in await client.attempts(app_id)}
+    ams = {attempt.am_container_id for attempt in await client.attempts(app_id)}
     return tuple(
         container
         for container in containers
-        if container.container_id not in masters and container.state is ContainerState.RUNNING
+        if container.container_id not in ams and container.state is ContainerState.RUNNING
     )

@@ -255,9 +255,9 @@ class RunningCluster:
 
     async def kill_master(self, app_id: ApplicationId | str) -> ContainerId:
         """Kill the application's current ApplicationMaster (SIGKILL), once it runs; returns its container."""
-        master = await conditions.wait_master(self.client, app_id)
-        await self.kill_container(master)
-        return master
+        am = await conditions.wait_am(self.client, app_id)
+        await self.kill_container(am)
+        return am
 
     # Waiting
 

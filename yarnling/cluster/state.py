@@ -140,7 +140,9 @@ def _lock(descriptor: int, path: Path) -> bool:
 def check_name(name: str) -> str:
     """The name. Raises YarnException if it is not usable as a file name."""
     if not _NAME.fullmatch(name):
-        raise YarnException(f"--name {name!r}: letters, digits, `.`, `_` and `-`, at most 64 (such as {DEFAULT_NAME})")
+        raise YarnException(
+            f"--name {name!r}: letters, digits, `.`, `_` and `-`, at most 64 (for example {DEFAULT_NAME})"
+        )
     return name
 
 

@@ -44,7 +44,7 @@ class Clusters:
             self._marks |= failure_logs.mark(cluster)
 
     def sections(self, lines_max: int) -> list[Section]:
-        """What all clusters have logged since the test began; several clusters are told apart by their directories."""
+        """What all clusters have logged since the test began; with several, the directory of each is shown."""
         found: list[Section] = []
         for cluster in self._up:
             prefix = f"{cluster.directory.path.name}: " if len(self._up) > 1 else ""
