@@ -98,7 +98,7 @@ def test_nodes_are_added_and_leave_when_their_work_is_done(
     command = [*COMMAND, "remove-node", "3"]
     with processes.running(*command, env=environment, stderr=subprocess.PIPE, text=True) as removing:
         assert removing.stderr is not None
-        assert "nm-3: waits for " in next(line for line in removing.stderr if "waits" in line)
+        assert "nm-3: waiting for " in next(line for line in removing.stderr if "waiting for" in line)
         assert states(client)[joined["node_id"]] == "DECOMMISSIONING"
         assert "nm-3: remove-node is running" in refused(yarnling, "remove-node", "nm-3")
         removing.terminate()
